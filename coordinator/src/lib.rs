@@ -1,0 +1,1 @@
+//! Placeholder line replaced in the next commits.

@@ -1,0 +1,18 @@
+//! The wire contract of evoxo. The `.proto` files under `proto/` are the source of truth; the Rust below is generated
+//! from them, committed, and kept fresh by `tests/generated.rs`, so that nobody needs protoc.
+
+/// Version 1 of the contract.
+#[rustfmt::skip]
+#[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
+pub mod v1 {
+    include!("generated/evoxo.v1.rs");
+}
+
+/// The version of the worker protocol that a [`v1::Hello`] must carry.
+pub const PROTOCOL: u32 = 1;
+
+/// The largest message either side accepts, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The largest encoded [`v1::Task`] or [`v1::Output`], in bytes.
+pub const TASK_BYTES_MAX: usize = 8 * 1024 * 1024;
