@@ -1,1 +1,14 @@
-//! Placeholder line replaced in the next commits.
+//! The pure heart of evoxo: games, players, evolution, experiments and the tasks that workers compute.
+//!
+//! Invariant: nothing here has a clock, files, sockets, threads or an environment; `clippy.toml` of this crate bans them,
+//! and with them everything whose bits differ between machines. Everything else in the repository may fail, repeat,
+//! reorder or vanish; what is computed here does not notice.
+
+pub mod digest;
+pub mod envelope;
+pub mod evolve;
+pub mod math;
+pub mod rng;
+pub mod simd;
+pub mod task;
+pub mod time;

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 #[test]
 fn generated_code_is_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = ["task", "worker", "run"].map(|name| format!("evoxo/v1/{name}.proto"));
+    let files = ["task", "worker", "run", "store"].map(|name| format!("evoxo/v1/{name}.proto"));
     let set = protox::compile(files, [root.join("proto")]).expect("the .proto files compile");
     let out = tempfile::tempdir().expect("a temporary directory");
     tonic_prost_build::configure()
@@ -18,6 +18,9 @@ fn generated_code_is_fresh() {
     let committed = root.join("src/generated/evoxo.v1.rs");
     if fs::read_to_string(&committed).unwrap_or_default() != fresh {
         fs::write(&committed, &fresh).expect("write the fresh file");
-        panic!("{} was stale and has been rewritten: commit it", committed.display());
+        panic!(
+            "{} was stale and has been rewritten: commit it",
+            committed.display()
+        );
     }
 }

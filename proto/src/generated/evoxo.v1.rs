@@ -1830,3 +1830,92 @@ pub mod run_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// What was ordered: the submission, and each later wish of a person. Object runs/RUN/order/NUMBER-DIGEST.
+/// The newest is the truth; the older ones are the record of who wanted what when.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Order {
+    /// The experiment file, resolved: every setting spelled out.
+    #[prost(string, tag = "1")]
+    pub config: ::prost::alloc::string::String,
+    /// What the run should be doing: RUN_STATE_RUNNING, \_PAUSED or \_CANCELLED.
+    #[prost(uint32, tag = "2")]
+    pub wanted: u32,
+    /// Rounds absorbed by the whole run when this order took effect.
+    #[prost(uint64, tag = "3")]
+    pub rounds_done: u64,
+}
+/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/NUMBER-DIGEST.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Checkpoint {
+    /// SHA-256 of what is computed (Run.config_hash), 32 bytes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub config_hash: ::prost::bytes::Bytes,
+    /// The behaviour signature of the build that computed these states, 32 bytes.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub signature: ::prost::bytes::Bytes,
+    /// In order of arm, then replica.
+    #[prost(message, repeated, tag = "3")]
+    pub replicas: ::prost::alloc::vec::Vec<ReplicaState>,
+}
+/// A finished replica, written once. Object runs/RUN/finished/ORDINAL-DIGEST.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Finished {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub config_hash: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub signature: ::prost::bytes::Bytes,
+    #[prost(message, optional, tag = "3")]
+    pub replica: ::core::option::Option<ReplicaState>,
+}
+/// One replica between two rounds.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplicaState {
+    /// The arm's name.
+    #[prost(string, tag = "1")]
+    pub arm: ::prost::alloc::string::String,
+    /// From 0.
+    #[prost(uint32, tag = "2")]
+    pub replica: u32,
+    /// Rounds absorbed.
+    #[prost(uint64, tag = "3")]
+    pub rounds: u64,
+    /// The experiment's own state: one of the \*State messages below, encoded.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub state: ::prost::bytes::Bytes,
+    /// One row a round, each with one value per column of the experiment, in their order.
+    #[prost(message, repeated, tag = "5")]
+    pub history: ::prost::alloc::vec::Vec<HistoryRow>,
+    /// The replica ended early because a number was not finite or an output made no sense; the sentence says when and why.
+    #[prost(string, tag = "6")]
+    pub failure: ::prost::alloc::string::String,
+}
+/// One row of the curves.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HistoryRow {
+    #[prost(double, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<f64>,
+}
+/// Experiment `dispatch`.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DispatchState {
+    /// Rounds absorbed.
+    #[prost(uint64, tag = "1")]
+    pub round: u64,
+    /// SHA-256 chained over all outputs so far, 32 bytes; empty before the first round.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub chain: ::prost::bytes::Bytes,
+}
+/// Experiment `invincible`. The population itself is a function of the fathers and the generation's named streams.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InvincibleState {
+    /// Generations absorbed.
+    #[prost(uint32, tag = "1")]
+    pub generation: u32,
+    /// The fathers of the coming generation, best first, one after another as in TableScoreTask.genomes; after the last
+    /// generation the champion comes first. Empty before the first generation.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub fathers: ::prost::bytes::Bytes,
+    /// The fitness of each father when it was last drawn: penalty denominator x wins - penalty numerator x losses.
+    #[prost(sint64, repeated, tag = "3")]
+    pub fitness: ::prost::alloc::vec::Vec<i64>,
+}

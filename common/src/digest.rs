@@ -1,0 +1,67 @@
+//! SHA-256: the names of tasks, and the digests of states and objects.
+
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 hash.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// The hash of some bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The hash of several pieces, each with its length before it, so that no other cut into pieces gives the same.
+    pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = Sha256::new();
+        for piece in pieces {
+            hasher.update((piece.len() as u64).to_le_bytes());
+            hasher.update(piece);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// From 32 bytes of a message; `None` for any other length.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The first 16 hexadecimal digits: enough to name an object or a build for people.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.to_string()[..16].to_owned()
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.short())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_vector() {
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::of(b"abc").to_string(), expected);
+    }
+
+    #[test]
+    fn pieces_do_not_run_together() {
+        let cut = Digest::of_pieces([b"ab".as_slice(), b"c"]);
+        assert_ne!(cut, Digest::of_pieces([b"a".as_slice(), b"bc"]));
+        assert_ne!(cut, Digest::of_pieces([b"abc".as_slice()]));
+    }
+}

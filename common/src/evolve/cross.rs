@@ -1,0 +1,82 @@
+//! Children of two parents of equal length.
+
+use crate::rng::{Generator, below};
+
+/// One-point crossover (Eiben and Smith 2015, section 4.2.2): a cut strictly inside, heads kept, tails exchanged.
+///
+/// # Panics
+/// If the parents differ in length or have fewer than two genes.
+pub fn one_point<G: Copy>(rng: &mut Generator, mother: &[G], father: &[G]) -> [Vec<G>; 2] {
+    assert!(
+        mother.len() == father.len() && mother.len() >= 2,
+        "crossover needs parents of equal length, two genes or more"
+    );
+    let cut = 1 + below(rng, mother.len() as u64 - 1) as usize;
+    exchange(mother, father, cut..mother.len())
+}
+
+/// Two-point crossover (Eiben and Smith 2015, section 4.2.2, n = 2): a random stretch is exchanged. The two cuts differ and
+/// lie anywhere from before the first gene to after the last, but not both at the ends.
+///
+/// # Panics
+/// If the parents differ in length or have fewer than two genes.
+pub fn two_point<G: Copy>(rng: &mut Generator, mother: &[G], father: &[G]) -> [Vec<G>; 2] {
+    assert!(
+        mother.len() == father.len() && mother.len() >= 2,
+        "crossover needs parents of equal length, two genes or more"
+    );
+    loop {
+        let one = below(rng, mother.len() as u64 + 1) as usize;
+        let two = below(rng, mother.len() as u64 + 1) as usize;
+        let (start, end) = (one.min(two), one.max(two));
+        if start < end && end - start < mother.len() {
+            return exchange(mother, father, start..end);
+        }
+    }
+}
+
+fn exchange<G: Copy>(mother: &[G], father: &[G], range: std::ops::Range<usize>) -> [Vec<G>; 2] {
+    let (mut first, mut second) = (mother.to_vec(), father.to_vec());
+    first[range.clone()].copy_from_slice(&father[range.clone()]);
+    second[range.clone()].copy_from_slice(&mother[range]);
+    [first, second]
+}
+
+/// Whole arithmetic crossover (Eiben and Smith 2015, section 4.4.2; Michalewicz 1996): `share` of one parent and the rest of
+/// the other, gene by gene, and the mirror image.
+///
+/// # Panics
+/// If the parents differ in length.
+#[must_use]
+pub fn arithmetic(mother: &[f64], father: &[f64], share: f64) -> [Vec<f64>; 2] {
+    assert_eq!(mother.len(), father.len(), "crossover needs parents of equal length");
+    let blend = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| share * a + (1.0 - share) * b).collect();
+    [blend(mother, father), blend(father, mother)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_gene_comes_from_a_parent_and_none_is_lost(seed: u64, length in 2..50_usize) {
+            let (mother, father) = (vec![false; length], vec![true; length]);
+            let mut rng = Stream::root(seed).rng();
+            let [one, two] = one_point(&mut rng, &mother, &father);
+            prop_assert_eq!(one.windows(2).filter(|pair| pair[0] != pair[1]).count(), 1);
+            prop_assert!(one.iter().zip(&two).all(|(a, b)| a != b));
+            let [one, two] = two_point(&mut rng, &mother, &father);
+            let changes = one.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            prop_assert!((1..=2).contains(&changes), "{one:?}");
+            prop_assert!(one.iter().zip(&two).all(|(a, b)| a != b));
+        }
+    }
+
+    #[test]
+    fn arithmetic_children_lie_between() {
+        assert_eq!(arithmetic(&[0.0, 1.0], &[1.0, 1.0], 0.25), [vec![0.75, 1.0], vec![0.25, 1.0]]);
+    }
+}

@@ -1,0 +1,58 @@
+//! One source, several instruction sets, the same bits.
+//!
+//! A kernel wrapped in `kernel!` is compiled for the baseline of the target (SSE2 on x86-64), for AVX2 and for AVX-512;
+//! which copy runs is chosen at run time. The bits agree because lanes are outputs, sums have a fixed order and nothing is
+//! fused; the behaviour signature and the tests compare them.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How far the kernels of this process may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// What every machine of the target has (SSE2 on x86-64).
+    Baseline = 0,
+    /// Up to AVX2, where the machine has it.
+    Avx2 = 1,
+    /// The best the machine has.
+    Best = 2,
+}
+
+/// Never part of a result, so a process-wide setting is harmless: it exists for tests and for `--simd`.
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Best as u8);
+
+/// Sets the level for the whole process.
+pub fn set_level(level: Level) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// The level in force.
+#[must_use]
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        0 => Level::Baseline,
+        1 => Level::Avx2,
+        _ => Level::Best,
+    }
+}
+
+/// Defines a function that is compiled once per instruction set: `kernel! { /// docs  pub fn name(args) -> T { body } }`.
+macro_rules! kernel {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$meta])*
+        $vis fn $name($($arg: $type),*) $(-> $ret)? {
+            #[inline(always)]
+            fn body($($arg: $type),*) $(-> $ret)? $body
+            #[multiversion::multiversion(targets("x86_64+avx2+bmi2"))]
+            fn avx2($($arg: $type),*) $(-> $ret)? { body($($arg),*) }
+            #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi2", "x86_64+avx2+bmi2"))]
+            fn best($($arg: $type),*) $(-> $ret)? { body($($arg),*) }
+            match $crate::simd::level() {
+                $crate::simd::Level::Baseline => body($($arg),*),
+                $crate::simd::Level::Avx2 => avx2($($arg),*),
+                $crate::simd::Level::Best => best($($arg),*),
+            }
+        }
+    };
+}
+pub(crate) use kernel;

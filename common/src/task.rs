@@ -1,0 +1,169 @@
+//! What workers compute: `run` and nothing else.
+//!
+//! A task's name is the SHA-256 of its encoded bytes, so results can be accepted from anyone who computed those bytes.
+
+use bytes::Bytes;
+use evoxo_proto::{
+    TASK_BYTES_MAX,
+    v1::{EchoOutput, EchoTask, KindSignature, Output, Task, output, task},
+};
+use prost::Message as _;
+
+use crate::digest::Digest;
+
+/// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The longest payload or reply of an [`EchoTask`], in bytes.
+pub const ECHO_BYTES_MAX: usize = 1 << 20;
+
+/// Computes a task: a pure function, the same bytes in and out on every machine.
+///
+/// # Errors
+/// A [`Refusal`] if the task makes no sense; it is as deterministic as an output.
+pub fn run(task: &Task) -> Result<Output, Refusal> {
+    let result = match &task.work {
+        Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo)?),
+        _ => {
+            return Err(Refusal(
+                "the task has no work this build knows: use a worker of the coordinator's version".into(),
+            ));
+        }
+    };
+    Ok(Output { result: Some(result) })
+}
+
+/// [`run`] on encoded bytes, as they travel.
+///
+/// # Errors
+/// A [`Refusal`] if the bytes are not a task or the task makes no sense.
+pub fn run_encoded(bytes: &Bytes) -> Result<Bytes, Refusal> {
+    let task = decode_task(bytes)?;
+    Ok(run(&task)?.encode_to_vec().into())
+}
+
+/// Reads a task.
+///
+/// # Errors
+/// A [`Refusal`] if the bytes are too many or not a task.
+pub fn decode_task(bytes: &Bytes) -> Result<Task, Refusal> {
+    if bytes.len() > TASK_BYTES_MAX {
+        return Err(Refusal(format!("the task has {} bytes, more than {TASK_BYTES_MAX}", bytes.len())));
+    }
+    Task::decode(bytes.clone()).map_err(|error| Refusal(format!("the task's bytes are not a task: {error}")))
+}
+
+/// Reads an output and checks that it has the shape of an answer to `task`, so that nothing behind this line needs to
+/// distrust it. (Whether it is the right answer only a second computation can tell.)
+///
+/// # Errors
+/// A [`Refusal`] that says what is wrong with it.
+pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
+    if bytes.len() > TASK_BYTES_MAX {
+        return Err(Refusal(format!("the output has {} bytes, more than {TASK_BYTES_MAX}", bytes.len())));
+    }
+    let output = Output::decode(bytes.clone()).map_err(|error| Refusal(format!("not an output: {error}")))?;
+    match (&task.work, &output.result) {
+        (Some(task::Work::Echo(echo)), Some(output::Result::Echo(reply))) => {
+            if reply.payload.len() != echo.reply_bytes as usize {
+                return Err(Refusal(format!("an echo of {} bytes, not {}", reply.payload.len(), echo.reply_bytes)));
+            }
+        }
+        _ => return Err(Refusal(format!("the output is not of the task's kind, {}", kind(task)))),
+    }
+    Ok(output)
+}
+
+/// The name of a task's kind: its field in `Task.work`.
+#[must_use]
+pub fn kind(task: &Task) -> &'static str {
+    match &task.work {
+        Some(task::Work::Echo(_)) => "echo",
+        Some(task::Work::TableScore(_)) => "table_score",
+        None => "unknown",
+    }
+}
+
+fn run_echo(echo: &EchoTask) -> Result<EchoOutput, Refusal> {
+    let reply_bytes = echo.reply_bytes as usize;
+    if echo.payload.len() > ECHO_BYTES_MAX || reply_bytes > ECHO_BYTES_MAX {
+        return Err(Refusal(format!("an echo may carry and return at most {ECHO_BYTES_MAX} bytes")));
+    }
+    let mut payload = echo.payload[..reply_bytes.min(echo.payload.len())].to_vec();
+    payload.resize(reply_bytes, 0);
+    Ok(EchoOutput { payload: payload.into() })
+}
+
+/// What this build computes: for each kind of task the hash of its outputs on a fixed workload, sorted by kind. Two
+/// builds with the same signature may work on the same run.
+#[must_use]
+pub fn signature() -> Vec<KindSignature> {
+    let echo =
+        vec![Task { work: Some(task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 })) }];
+    let workloads = [echo];
+    let hash = |tasks: &Vec<Task>| {
+        let outputs: Vec<Vec<u8>> = tasks
+            .iter()
+            .map(|task| run(task).map_or_else(|refusal| refusal.0.into_bytes(), |output| output.encode_to_vec()))
+            .collect();
+        Digest::of_pieces(outputs.iter().map(Vec::as_slice))
+    };
+    workloads
+        .iter()
+        .map(|tasks| KindSignature { kind: kind(&tasks[0]).into(), sha256: Bytes::copy_from_slice(&hash(tasks).0) })
+        .collect()
+}
+
+/// One hash over a [`signature`], to name a build's behaviour in checkpoints and for people.
+#[must_use]
+pub fn signature_digest(signature: &[KindSignature]) -> Digest {
+    Digest::of_pieces(signature.iter().flat_map(|kind| [kind.kind.as_bytes(), &kind.sha256]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn echo(payload: &'static [u8], reply_bytes: u32) -> Task {
+        Task { work: Some(task::Work::Echo(EchoTask { payload: Bytes::from_static(payload), reply_bytes })) }
+    }
+
+    #[test]
+    fn echo_cuts_and_pads() {
+        let reply = |task: &Task| match run(task).unwrap().result {
+            Some(output::Result::Echo(echo)) => echo.payload,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(reply(&echo(b"abc", 2)), b"ab".as_slice());
+        assert_eq!(reply(&echo(b"abc", 5)), b"abc\0\0".as_slice());
+        assert!(run(&echo(b"", u32::MAX)).is_err());
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_sentence() {
+        assert!(run(&Task::default()).is_err());
+        assert!(run_encoded(&Bytes::from_static(&[0xff; 9])).is_err());
+        let task = echo(b"abc", 2);
+        let wrong = run_encoded(&echo(b"abc", 3).encode_to_vec().into()).unwrap();
+        assert!(decode_output(&task, &wrong).unwrap_err().0.contains("3 bytes, not 2"));
+        assert!(decode_output(&task, &Bytes::new()).is_err());
+    }
+
+    #[test]
+    fn the_signature_is_pinned() {
+        let lines: Vec<String> = signature()
+            .iter()
+            .map(|kind| format!("{} {}", kind.kind, Digest::from_slice(&kind.sha256).unwrap()))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}
