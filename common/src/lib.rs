@@ -4,10 +4,14 @@
 //! and with them everything whose bits differ between machines. Everything else in the repository may fail, repeat,
 //! reorder or vanish; what is computed here does not notice.
 
+pub mod audit;
+pub mod board;
 pub mod digest;
 pub mod envelope;
 pub mod evolve;
+pub mod experiment;
 pub mod math;
+pub mod ratio;
 pub mod rng;
 pub mod simd;
 pub mod task;

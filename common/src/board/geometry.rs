@@ -1,0 +1,180 @@
+//! A grid and its rules as data: which moves are legal, which cells make a line, which images are the same game.
+
+use super::lines::lines;
+use super::symmetry::{Symmetry, symmetries};
+use super::{Board, Outcome, Side};
+use std::sync::LazyLock;
+
+/// The figures that define a game of k in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Columns, 1 to 26.
+    pub width: u8,
+    /// Rows, 1 to 9.
+    pub height: u8,
+    /// Layers, 1 to 9. There are at most 64 cells in all.
+    pub depth: u8,
+    /// How many in a row win, 2 or more.
+    pub k: u8,
+    /// Whether a stone falls to the lowest free cell: of its column on a flat board, of its pile of layers else.
+    pub gravity: bool,
+}
+
+impl Shape {
+    /// 3x3, three in a row.
+    pub const TIC_TAC_TOE: Self = Self { width: 3, height: 3, depth: 1, k: 3, gravity: false };
+    /// 7 columns, 6 rows, four in a row; stones fall.
+    pub const CONNECT_FOUR: Self = Self { width: 7, height: 6, depth: 1, k: 4, gravity: true };
+    /// 4x4x4, four in a row.
+    pub const QUBIC: Self = Self { width: 4, height: 4, depth: 4, k: 4, gravity: false };
+    /// 4x4x4, four in a row; stones fall.
+    pub const SCORE_FOUR: Self = Self { gravity: true, ..Self::QUBIC };
+
+    /// Sizes along the axes: column, row, layer.
+    pub(super) fn sizes(self) -> [i32; 3] {
+        [self.width, self.height, self.depth].map(i32::from)
+    }
+
+    /// The axis stones fall along: the rows of a flat board, the layers of any other. None without gravity.
+    pub(super) fn fall_axis(self) -> Option<usize> {
+        self.gravity.then_some(if self.depth == 1 { 1 } else { 2 })
+    }
+
+    /// The cell at [column, row, layer], each counted from the top left; None outside the grid.
+    pub(super) fn cell_at(self, position: [i32; 3]) -> Option<u8> {
+        let [width, height, depth] = self.sizes();
+        let [column, row, layer] = position;
+        let inside = (0..width).contains(&column) && (0..height).contains(&row) && (0..depth).contains(&layer);
+        inside.then_some(((layer * height + row) * width + column) as u8)
+    }
+
+    /// [column, row, layer] of a cell: the inverse of [`Shape::cell_at`].
+    pub(super) fn position(self, cell: u8) -> [i32; 3] {
+        let [width, height, _] = self.sizes();
+        let cell = i32::from(cell);
+        [cell % width, cell / width % height, cell / (width * height)]
+    }
+}
+
+/// A [`Shape`] with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    shape: Shape,
+    cells: u64,
+    lines: Vec<u64>,
+    symmetries: Vec<Symmetry>,
+    /// How far the cell below lies in cell numbers, and the cells that have none below; None without gravity.
+    fall: Option<(u32, u64)>,
+}
+
+impl Geometry {
+    /// Derives lines and symmetries.
+    ///
+    /// # Errors
+    /// If a figure is outside its range, as a sentence.
+    pub fn new(shape: Shape) -> Result<Self, String> {
+        let Shape { width, height, depth, k, .. } = shape;
+        let count = u32::from(width) * u32::from(height) * u32::from(depth);
+        if !(1..=26).contains(&width) || !(1..=9).contains(&height) || !(1..=9).contains(&depth) || count > 64 {
+            return Err(format!(
+                "a board of {width}x{height}x{depth} cells is not possible: at most 26 columns, 9 rows, 9 layers and \
+                 64 cells, and at least one of each"
+            ));
+        }
+        if k < 2 {
+            return Err(format!("{k} in a row is no game: ask for at least 2"));
+        }
+        let cells = u64::MAX >> (64 - count);
+        let fall = shape.fall_axis().map(|axis| {
+            let stride = if axis == 1 { u32::from(width) } else { u32::from(width) * u32::from(height) };
+            (stride, cells & !(cells >> stride))
+        });
+        Ok(Self { shape, cells, lines: lines(shape), symmetries: symmetries(shape), fall })
+    }
+
+    /// The figures this was derived from.
+    #[must_use]
+    pub const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// All cells.
+    #[must_use]
+    pub const fn cells(&self) -> u64 {
+        self.cells
+    }
+
+    /// All lines, as masks of k cells each, in ascending order.
+    #[must_use]
+    pub fn lines(&self) -> &[u64] {
+        &self.lines
+    }
+
+    /// The images under which the game is the same: all ways to turn and mirror the grid onto itself that keep the
+    /// direction of fall. The identity comes first.
+    #[must_use]
+    pub fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
+    }
+
+    /// The cells a stone can be put on, finished game or not.
+    #[must_use]
+    pub const fn legal(&self, board: Board) -> u64 {
+        let empty = self.cells & !board.occupied();
+        match self.fall {
+            None => empty,
+            Some((stride, lowest)) => empty & (board.occupied() >> stride | lowest),
+        }
+    }
+
+    /// Whether these cells hold a line.
+    #[must_use]
+    pub fn has_line(&self, stones: u64) -> bool {
+        self.lines.iter().any(|line| stones & line == *line)
+    }
+
+    /// The legal cells on which this side would complete a line.
+    #[must_use]
+    pub fn completing(&self, board: Board, side: Side) -> u64 {
+        let missing = self.lines.iter().map(|line| line & !board.stones(side));
+        missing.filter(|rest| rest.count_ones() == 1).fold(0, |all, rest| all | rest) & self.legal(board)
+    }
+
+    /// The cells between which the filter leaves the side to move: those that complete its line, else those that block
+    /// the opponent's. 0 if neither applies and the player decides.
+    #[must_use]
+    pub fn forced(&self, board: Board) -> u64 {
+        let side = board.to_move();
+        match self.completing(board, side) {
+            0 => self.completing(board, side.other()),
+            own => own,
+        }
+    }
+
+    /// How the game ended, or None while it goes on.
+    #[must_use]
+    pub fn outcome(&self, board: Board) -> Option<Outcome> {
+        match Side::BOTH.into_iter().find(|side| self.has_line(board.stones(*side))) {
+            Some(side) => Some(Outcome::Win(side)),
+            None => (board.occupied() == self.cells).then_some(Outcome::Draw),
+        }
+    }
+
+    /// The greatest of a board's images (boards are ordered like their texts), and the first symmetry that leads to
+    /// it.
+    #[must_use]
+    pub fn canonical(&self, board: Board) -> (Board, &Symmetry) {
+        let identity = &self.symmetries[0];
+        self.symmetries[1..].iter().fold((board, identity), |best, symmetry| {
+            let image = symmetry.board(board);
+            if image > best.0 { (image, symmetry) } else { best }
+        })
+    }
+}
+
+/// The 3x3 board.
+pub fn tic_tac_toe() -> &'static Geometry {
+    static GEOMETRY: LazyLock<Geometry> =
+        LazyLock::new(|| Geometry::new(Shape::TIC_TAC_TOE).expect("the figures of 3x3 are in range"));
+    &GEOMETRY
+}

@@ -1,0 +1,142 @@
+//! The task of `invincible`: scores a slice of a population.
+
+use super::exact::Scorer;
+use super::graph::Graph;
+use super::sampled::Program;
+use super::{Score, table};
+use crate::board::Side;
+use crate::rng::Stream;
+use crate::task::Refusal;
+use evoxo_proto::v1::table_score_task::Fitness;
+use evoxo_proto::v1::{self, SampledGames, TableScoreOutput, TableScoreTask};
+
+/// The most players of one task.
+pub const PLAYERS_MAX: usize = 65_536;
+
+/// The most sampled games of one player.
+pub const GAMES_MAX: u32 = 16_777_216;
+
+impl From<Side> for v1::Side {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::X => Self::X,
+            Side::O => Self::O,
+        }
+    }
+}
+
+/// Scores every player of a task, in its order.
+///
+/// # Errors
+/// A sentence if the task makes no sense: no side, no fitness, genes that are no players, a number out of range.
+pub fn score(task: &TableScoreTask) -> Result<TableScoreOutput, Refusal> {
+    let side = match task.side() {
+        v1::Side::X => Side::X,
+        v1::Side::O => Side::O,
+        v1::Side::Unspecified => return refuse(format!("{} is not a side: give X or O", task.side)),
+    };
+    let graph = Graph::of(side);
+    let players = task.genomes.chunks(graph.len());
+    if players.len() == 0 || players.len() > PLAYERS_MAX {
+        return refuse(format!("a task scores 1 to {PLAYERS_MAX} players, not {}", players.len()));
+    }
+    for (player, genes) in players.clone().enumerate() {
+        table::check(graph, genes).map_err(|sentence| Refusal(format!("player {player}: {sentence}")))?;
+    }
+    let scores: Vec<Score> = match &task.fitness {
+        None => return refuse("the task does not say which fitness to compute".into()),
+        Some(Fitness::Exact(_)) => players.map(|genes| Scorer::of(side).score(genes)).collect(),
+        Some(Fitness::Sampled(SampledGames { games, .. })) if !(1..=GAMES_MAX).contains(games) => {
+            return refuse(format!("a player plays 1 to {GAMES_MAX} games, not {games}"));
+        }
+        Some(Fitness::Sampled(sampled)) => {
+            let stream = Stream::from_words(sampled.stream_high, sampled.stream_low);
+            let individuals = u64::from(sampled.first_individual)..;
+            let play = |(genes, individual)| {
+                Program::compile(side, genes).play(sampled.games, &mut stream.word(individual).rng())
+            };
+            players.zip(individuals).map(play).collect()
+        }
+    };
+    Ok(TableScoreOutput {
+        wins: scores.iter().map(|score| score.wins).collect(),
+        losses: scores.iter().map(|score| score.losses).collect(),
+    })
+}
+
+fn refuse(sentence: String) -> Result<TableScoreOutput, Refusal> {
+    Err(Refusal(sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plain;
+    use super::super::table::TableGenome;
+    use super::*;
+    use evoxo_proto::v1::ExactOdds;
+    use proptest::prelude::*;
+
+    fn task(side: Side, players: &[TableGenome], fitness: Fitness) -> TableScoreTask {
+        let genomes: Vec<u8> = players.iter().flat_map(|player| player.genes().to_vec()).collect();
+        TableScoreTask { side: v1::Side::from(side).into(), genomes: genomes.into(), fitness: Some(fitness) }
+    }
+
+    fn players(side: Side, count: u64) -> Vec<TableGenome> {
+        (0..count).map(|seed| TableGenome::random(side, &mut Stream::root(seed).rng())).collect()
+    }
+
+    fn sampled(games: u32, first_individual: u32) -> Fitness {
+        Fitness::Sampled(SampledGames { games, stream_high: 5, stream_low: 7, first_individual })
+    }
+
+    /// A population scores the same whole and in slices, and as its slow twins.
+    #[test]
+    fn slices_do_not_show() {
+        for side in Side::BOTH {
+            let players = players(side, 5);
+            let whole = score(&task(side, &players, sampled(100, 10))).unwrap();
+            let exact = score(&task(side, &players, Fitness::Exact(ExactOdds {}))).unwrap();
+            for (index, player) in players.iter().enumerate() {
+                let one = std::slice::from_ref(player);
+                let sliced = score(&task(side, one, sampled(100, 10 + index as u32))).unwrap();
+                assert_eq!((sliced.wins[0], sliced.losses[0]), (whole.wins[index], whole.losses[index]));
+                let mut rng = Stream::from_words(5, 7).word(10 + index as u64).rng();
+                let twin = plain::sampled(player, 100, &mut rng);
+                assert_eq!((twin.wins, twin.losses), (whole.wins[index], whole.losses[index]));
+                let odds = plain::exact(player);
+                let whole = Graph::of(side).denominator();
+                let twin = Score { wins: exact.wins[index], losses: exact.losses[index] };
+                assert_eq!(crate::audit::Odds::of_score(twin, whole), odds);
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_sentence() {
+        let good = task(Side::O, &players(Side::O, 2), sampled(1, u32::MAX));
+        assert!(score(&good).is_ok(), "individuals are numbered beyond 32 bits");
+        let with = |change: fn(&mut TableScoreTask)| {
+            let mut task = good.clone();
+            change(&mut task);
+            score(&task).unwrap_err().0
+        };
+        assert!(with(|task| task.side = 0).contains("not a side"));
+        assert!(with(|task| task.side = 3).contains("3 is not a side"));
+        assert!(with(|task| task.fitness = None).contains("which fitness"));
+        assert!(with(|task| task.fitness = Some(sampled(0, 0))).contains("not 0"));
+        assert!(with(|task| task.fitness = Some(sampled(GAMES_MAX + 1, 0))).contains("16777216 games"));
+        assert!(with(|task| task.genomes = Vec::new().into()).contains("not 0"));
+        assert!(with(|task| task.genomes = vec![0; 86].into()).contains("player 0: gene 0"));
+        assert!(with(|task| task.genomes = task.genomes.slice(..85)).contains("player 1: a table for O has 42 genes"));
+        assert!(with(|task| task.genomes = task.genomes.repeat(32_769).into()).contains("65538"));
+    }
+
+    proptest! {
+        /// Any bytes for genes: scores or a sentence, and never a panic.
+        #[test]
+        fn strangers_do_no_harm(side in 0..4_i32, genomes in prop::collection::vec(0..12_u8, 0..130), games in 0..9_u32) {
+            let task = TableScoreTask { side, genomes: genomes.into(), fitness: Some(sampled(games, 0)) };
+            prop_assert!(score(&task).is_ok_and(|output| output.wins.len() == output.losses.len()) || score(&task).is_err());
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Experiments.
+
+pub mod invincible;
