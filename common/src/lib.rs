@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod board;
+pub mod card;
 pub mod digest;
 pub mod envelope;
 pub mod evolve;

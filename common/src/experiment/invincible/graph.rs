@@ -120,6 +120,21 @@ impl Graph {
         Some((class, symmetry))
     }
 
+    /// The classes that can be met by whoever plays one of `options(class)` on each of them, in order.
+    pub fn met(&self, options: impl Fn(usize) -> Vec<u8>) -> BTreeSet<usize> {
+        let (mut met, mut choices, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![self.start]);
+        while let Some(target) = open.pop() {
+            match target {
+                Target::Decide(class) if met.insert(class) => {
+                    open.extend(options(class).into_iter().filter_map(|cell| self.after(class, cell)));
+                }
+                Target::Choose(choice) if choices.insert(choice) => open.extend(&self.choices[choice].targets),
+                _ => {}
+            }
+        }
+        met
+    }
+
     /// The common denominator of all probabilities: the product of the numbers of options of the opponent's choices in
     /// the longest game. 384 = 8 x 6 x 4 x 2 for X, 945 = 9 x 7 x 5 x 3 for O. A choice on a board with e empty cells
     /// has e options, and the opponent's boards have e of one parity, so a game's options multiply to a divisor of it.

@@ -1,7 +1,9 @@
 //! `invincible`: table players of 3x3 tic-tac-toe that evolve until they stop losing.
 
 pub mod exact;
+pub mod facts;
 pub mod graph;
+pub mod optimum;
 pub mod plain;
 pub mod sampled;
 pub mod score;

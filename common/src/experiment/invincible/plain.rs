@@ -17,11 +17,7 @@ pub fn exact(player: &TableGenome) -> Odds {
 fn odds(player: &TableGenome, board: Board) -> Odds {
     let geometry = tic_tac_toe();
     if let Some(outcome) = geometry.outcome(board) {
-        return match outcome {
-            Outcome::Draw => Odds::DRAW,
-            Outcome::Win(side) if side == player.side() => Odds::WIN,
-            Outcome::Win(_) => Odds::LOSS,
-        };
+        return Odds::of_outcome(outcome, player.side());
     }
     match cells(geometry.forced(board)).next() {
         Some(cell) => odds(player, board.play(cell)),

@@ -20,14 +20,14 @@ use std::sync::LazyLock;
 const LANES: usize = 8;
 
 /// Bounds on the numbers of states and of list entries: powers of two, so that a mask replaces the check of an index.
-const STATES: usize = 1024;
-const ENTRIES: usize = 4096;
+const STATES: usize = 256;
+const ENTRIES: usize = 1024;
 
 /// How many states follow, and where they are listed.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    first: u32,
-    count: u32,
+    first: u16,
+    count: u16,
 }
 
 /// What is the same for every player of a side. Decisions come first, in the order of classes, then the three ends of a
@@ -59,10 +59,10 @@ impl States {
         let decisions = graph.len();
         let count = decisions + 3 + graph.choices().len();
         let mut entries: Vec<u16> = (0..count as u16).collect();
-        let alone = |state: usize| State { first: state as u32, count: 1 };
+        let alone = |state: usize| State { first: state as u16, count: 1 };
         let mut states: Vec<State> = (0..decisions + 3).map(alone).collect();
         for choice in graph.choices() {
-            states.push(State { first: entries.len() as u32, count: choice.targets.len() as u32 });
+            states.push(State { first: entries.len() as u16, count: choice.targets.len() as u16 });
             entries.extend(choice.targets.iter().map(|target| state(graph, *target) as u16));
         }
         assert!(states.len() <= STATES && entries.len() <= ENTRIES, "the bounds of the graph are too small");
@@ -146,7 +146,7 @@ impl Program {
                 let State { first, count } = self.states[usize::from(at[lane]) % STATES];
                 let product = u128::from(words[lane]) * u128::from(count);
                 words[lane] = product as u64;
-                at[lane] = self.shared.entries[(first as usize + (product >> 64) as usize) % ENTRIES];
+                at[lane] = self.shared.entries[(usize::from(first) + (product >> 64) as usize) % ENTRIES];
             }
         }
         for end in at {

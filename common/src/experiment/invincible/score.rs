@@ -111,6 +111,20 @@ mod tests {
         }
     }
 
+    /// Whoever changes these changes what every run computes.
+    #[test]
+    fn scores_are_pinned() {
+        for (side, pinned) in [
+            (Side::X, "[[164, 401, 335], [89, 19, 81], [58, 158, 132], [36, 8, 32]]"),
+            (Side::O, "[[167, 135, 193], [486, 236, 232], [168, 132, 174], [450, 222, 227]]"),
+        ] {
+            let output = |fitness| score(&task(side, &players(side, 3), fitness)).unwrap();
+            let (sampled, exact) = (output(sampled(1000, 0)), output(Fitness::Exact(ExactOdds {})));
+            let scores = [sampled.wins, sampled.losses, exact.wins, exact.losses];
+            assert_eq!(format!("{scores:?}"), pinned);
+        }
+    }
+
     #[test]
     fn nonsense_is_refused_with_a_sentence() {
         let good = task(Side::O, &players(Side::O, 2), sampled(1, u32::MAX));

@@ -1,8 +1,10 @@
 //! Table players: one gene for each decision board, the cell to play there.
 
 use super::graph::Graph;
+use crate::audit::{Audit, Subject};
 use crate::board::{Board, Side, cells, tic_tac_toe};
 use crate::rng::{Generator, below};
+use std::collections::BTreeSet;
 
 /// A table player: for each decision board of its side, in the order of [`Graph::boards`], the cell it plays on the
 /// canonical board.
@@ -51,6 +53,20 @@ impl TableGenome {
     pub fn choose(&self, board: Board) -> Option<u8> {
         let (class, symmetry) = Graph::of(self.side).class(board)?;
         cells(tic_tac_toe().cells()).find(|cell| symmetry.cell(*cell) == self.genes[class])
+    }
+
+    /// The classes of boards that this player can meet under its own moves.
+    #[must_use]
+    pub fn met(&self) -> BTreeSet<usize> {
+        Graph::of(self.side).met(|class| vec![self.genes[class]])
+    }
+
+    /// Walks all games of this player, which has the filter before it.
+    #[must_use]
+    pub fn audit(&self) -> Audit {
+        let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
+        let audit = Subject { side: self.side, filtered: true, choose }.audit();
+        audit.expect("a table has a legal answer on every board that play with the filter leads to")
     }
 }
 

@@ -1,0 +1,318 @@
+//! Champion cards: a player as a JSON text that people can read, write and send.
+//!
+//! ```json
+//! {"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}
+//! ```
+//!
+//! The key of a move is a board on which the side is asked, as a text from the top left; its value is the cell to play
+//! there, 0 to 8 in the same order. Any of a board's eight images will do: the move turns with it. Boards that the
+//! player cannot meet under its own moves may be left out. The card may have more keys (`game`, `experiment`, `arm`,
+//! `replica`, `digest`), which are kept.
+
+use crate::board::{Board, Side, Symmetry, quoted, tic_tac_toe};
+use crate::experiment::invincible::graph::Graph;
+use crate::experiment::invincible::table::TableGenome;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The longest card, in bytes.
+pub const CARD_BYTES_MAX: usize = 1 << 20;
+
+/// The keys that belong to the player; all others are about it.
+const PLAYER_KEYS: [&str; 3] = ["kind", "side", "moves"];
+
+/// A player and what is known about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Card {
+    /// The player.
+    pub player: Player,
+    /// All other keys, in the order of the card.
+    pub about: Map<String, Value>,
+}
+
+/// A player of any kind that a card can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Player {
+    /// `"kind": "table"`: see [`TableGenome`].
+    Table(TableGenome),
+}
+
+impl Card {
+    /// Reads a card.
+    ///
+    /// # Errors
+    /// If the text is too long, is not JSON or is not a card, as one sentence that says what is wrong and, of a board,
+    /// which.
+    pub fn read(text: &str) -> Result<Self, String> {
+        if text.len() > CARD_BYTES_MAX {
+            return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
+        }
+        let entries: Entries = serde_json::from_str(text).map_err(|error| format!("the card is not JSON: {error}"))?;
+        if let Some(twice) = entries.twice() {
+            return Err(format!("the card has the key {} twice", quoted(twice)));
+        }
+        let kind = entries.get("kind").ok_or("the card has no \"kind\": give \"table\"")?;
+        if kind != "table" {
+            return Err(format!("the card's kind is {}, but only \"table\" is known", brief(kind)));
+        }
+        let side = match entries.get("side") {
+            Some(Value::String(side)) if side == "X" => Side::X,
+            Some(Value::String(side)) if side == "O" => Side::O,
+            Some(other) => {
+                return Err(format!("the card's side is {}, not \"X\" or \"O\"", brief(other)));
+            }
+            None => return Err("the card has no \"side\": give \"X\" or \"O\"".into()),
+        };
+        #[derive(Deserialize)]
+        struct Moves {
+            moves: Entries,
+        }
+        let Moves { moves } = serde_json::from_str(text)
+            .map_err(|error| format!("the card has no \"moves\" from boards to cells: {error}"))?;
+        let player = Player::Table(table_of(side, &moves)?);
+        let about = entries.0.into_iter().filter(|(key, _)| !PLAYER_KEYS.contains(&key.as_str())).collect();
+        Ok(Self { player, about })
+    }
+
+    /// The card as keys and values: the player's, then all others.
+    #[must_use]
+    pub fn to_map(&self) -> Map<String, Value> {
+        let mut map = match &self.player {
+            Player::Table(player) => table(player),
+        };
+        map.extend(self.about.clone());
+        map
+    }
+
+    /// The card's text, ended by a line break. [`Card::read`] is its inverse.
+    #[must_use]
+    pub fn write(&self) -> String {
+        format!("{:#}\n", Value::Object(self.to_map()))
+    }
+}
+
+/// A table player's part of its card: `kind`, `side` and `moves`, with a move for every decision board.
+#[must_use]
+pub fn table(player: &TableGenome) -> Map<String, Value> {
+    let boards = Graph::of(player.side()).boards().iter().map(|board| tic_tac_toe().board_text(*board));
+    let moves: Map<String, Value> = boards.zip(player.genes().iter().map(|gene| Value::from(*gene))).collect();
+    let values = ["table".into(), player.side().letter().to_string().into(), moves.into()];
+    PLAYER_KEYS.map(String::from).into_iter().zip(values).collect()
+}
+
+/// The player of these moves.
+fn table_of(side: Side, moves: &Entries) -> Result<TableGenome, String> {
+    let graph = Graph::of(side);
+    let mut genes: Vec<Option<(u8, &str)>> = vec![None; graph.len()];
+    for (key, value) in &moves.0 {
+        let board = tic_tac_toe().board_of(key)?;
+        let (class, symmetry) = graph.class(board).ok_or_else(|| {
+            format!("{} is never asked on the board {}: {}", side.letter(), quoted(key), reason(side, board))
+        })?;
+        if let Some((_, first)) = genes[class] {
+            return Err(format!("the boards {} and {} are images of each other: keep one", quoted(first), quoted(key)));
+        }
+        genes[class] = Some((gene(board, symmetry, key, value)?, key));
+    }
+    let met = graph.met(|class| genes[class].iter().map(|(cell, _)| *cell).collect());
+    let missing: Vec<String> = met
+        .into_iter()
+        .filter(|class| genes[*class].is_none())
+        .map(|class| format!("\"{}\"", tic_tac_toe().board_text(graph.boards()[class])))
+        .collect();
+    if !missing.is_empty() {
+        let (shown, rest) = missing.split_at(missing.len().min(5));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        return Err(format!("moves are missing for boards that this player can meet: {}{more}", shown.join(", ")));
+    }
+    // A board that is never met may have any move.
+    let genes =
+        genes.iter().enumerate().map(|(class, gene)| gene.map_or(graph.legal_cells(class)[0], |(cell, _)| cell));
+    TableGenome::new(side, genes.collect())
+}
+
+/// The gene of a move on a board that `symmetry` takes to its canonical image.
+fn gene(board: Board, symmetry: &Symmetry, key: &str, value: &Value) -> Result<u8, String> {
+    let cell = value.as_u64().filter(|cell| *cell < 9).map(|cell| cell as u8);
+    match cell {
+        None => Err(format!("the move on the board {} is {}, not a cell 0 to 8", quoted(key), brief(value))),
+        Some(cell) if board.occupied() >> cell & 1 == 1 => {
+            Err(format!("the move on the board {} is cell {cell}, which is taken", quoted(key)))
+        }
+        Some(cell) => Ok(symmetry.cell(cell)),
+    }
+}
+
+/// Why a side is never asked on a board.
+fn reason(side: Side, board: Board) -> &'static str {
+    let (x, o) = (board.x.count_ones(), board.o.count_ones());
+    match () {
+        () if x != o && x != o + 1 => "no game has these numbers of stones",
+        () if board.to_move() != side => "it is the other side's turn",
+        () if tic_tac_toe().outcome(board).is_some() => "the game is over",
+        () if tic_tac_toe().forced(board) != 0 => "the filter moves there",
+        () => "play with the filter does not lead there",
+    }
+}
+
+/// A stranger's value for a one-line message. JSON escapes control characters; the rest is cut after 40 letters.
+fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// A JSON object as it stands, with keys that come twice.
+struct Entries(Vec<(String, Value)>);
+
+impl Entries {
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(other, _)| other == key).map(|(_, value)| value)
+    }
+
+    /// A key that comes twice.
+    fn twice(&self) -> Option<&str> {
+        let mut keys: Vec<&str> = self.0.iter().map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    }
+}
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::Audit;
+    use crate::board::cells;
+    use crate::rng::{Stream, below, shuffle};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn random(side: Side, seed: u64) -> TableGenome {
+        TableGenome::random(side, &mut Stream::root(seed).rng())
+    }
+
+    fn sentence(text: &str) -> String {
+        let sentence = Card::read(text).unwrap_err();
+        assert!(!sentence.contains('\n') && sentence.len() < 500, "{sentence}");
+        sentence
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
+            let about = Map::from_iter([("arm".to_owned(), json!("O-6.5")), ("replica".to_owned(), json!(7))]);
+            let card = Card { player: Player::Table(random(side, seed)), about };
+            prop_assert_eq!(Card::read(&card.write()), Ok(card));
+        }
+
+        /// A card made by hand: only the boards that are met, each as any of its images, in any order.
+        #[test]
+        fn images_and_boards_never_met(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
+            let player = random(side, seed);
+            let rng = &mut Stream::root(seed).text("images").rng();
+            let mut entries = Vec::new();
+            for class in player.met() {
+                let image = &tic_tac_toe().symmetries()[below(rng, 8) as usize];
+                let board = image.board(Graph::of(side).boards()[class]);
+                entries.push((tic_tac_toe().board_text(board), json!(image.cell(player.genes()[class]))));
+            }
+            shuffle(rng, &mut entries);
+            let text = json!({"moves": Map::from_iter(entries), "side": side.letter(), "kind": "table"}).to_string();
+            let Player::Table(read) = Card::read(&text).unwrap().player;
+            // The losing lines may be given as their images.
+            prop_assert_eq!(Audit { examples: vec![], ..read.audit() }, Audit { examples: vec![], ..player.audit() });
+            prop_assert_eq!(read.met(), player.met());
+        }
+
+        #[test]
+        fn any_text_is_a_card_or_a_sentence(text in "[{}\\[\\]\",:XO.a-z0-9\u{1}]{0,60}") {
+            prop_assert!(Card::read(&text).is_err_and(|sentence| !sentence.contains('\n')));
+        }
+    }
+
+    #[test]
+    fn a_card_is_pinned() {
+        let genes =
+            Graph::of(Side::O).boards().iter().enumerate().map(|(class, _)| Graph::of(Side::O).legal_cells(class)[0]);
+        let player = TableGenome::new(Side::O, genes.collect()).unwrap();
+        insta::assert_snapshot!(Card { player: Player::Table(player), about: Map::new() }.write());
+    }
+
+    #[test]
+    fn what_is_no_card_is_refused_with_a_sentence() {
+        for (text, says) in [
+            ("", "not JSON"),
+            ("[1]", "not JSON"),
+            ("{\"kind\":\"table\"", "not JSON"),
+            ("{}", "no \"kind\""),
+            (r#"{"kind":"rules","side":"X","moves":{}}"#, "only \"table\" is known"),
+            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\" is known"),
+            (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
+            (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
+            (r#"{"kind":"table","side":"X","side":"O","moves":{}}"#, "\"side\" twice"),
+            (r#"{"kind":"table","side":"X"}"#, "no \"moves\""),
+            (r#"{"kind":"table","side":"X","moves":[]}"#, "no \"moves\""),
+            (r#"{"kind":"table","side":"X","moves":{}}"#, "can meet: \".........\""),
+            (r#"{"kind":"table","side":"O","moves":{}}"#, "\"X........\", \".X.......\", \"....X....\""),
+            (r#"{"kind":"table","side":"O","moves":{"X...":4}}"#, "4 cells instead of 9"),
+            (r#"{"kind":"table","side":"O","moves":{"X.......x":4}}"#, "other than X, O and ."),
+            (r#"{"kind":"table","side":"O","moves":{".........":4}}"#, "other side's turn"),
+            (r#"{"kind":"table","side":"O","moves":{"XX.......":4}}"#, "numbers of stones"),
+            (r#"{"kind":"table","side":"O","moves":{"XXX.O...O":4}}"#, "is over"),
+            (r#"{"kind":"table","side":"O","moves":{"XX..O....":2}}"#, "the filter moves there"),
+            (r#"{"kind":"table","side":"X","moves":{"XXO.OX...":3}}"#, "X is never asked on the board \"XXO.OX...\""),
+            (r#"{"kind":"table","side":"O","moves":{"X........":0}}"#, "cell 0, which is taken"),
+            (r#"{"kind":"table","side":"O","moves":{"X........":9}}"#, "is 9, not a cell"),
+            (r#"{"kind":"table","side":"O","moves":{"X........":-1}}"#, "is -1, not a cell"),
+            (r#"{"kind":"table","side":"O","moves":{"X........":"a1"}}"#, "not a cell 0 to 8"),
+            (r#"{"kind":"table","side":"O","moves":{"X........":4,"..X......":4}}"#, "images of each other"),
+            (r#"{"kind":"table","side":"O","moves":{"X........":4,"X........":4}}"#, "images of each other"),
+            (r#"{"kind":"table","side":"O","moves":{"X........":4},"moves":{}}"#, "\"moves\" twice"),
+        ] {
+            assert!(sentence(text).contains(says), "{text}: {}", sentence(text));
+        }
+        assert!(sentence(&" ".repeat(CARD_BYTES_MAX + 1)).contains("bytes, more than"));
+        assert!(sentence(&"[".repeat(CARD_BYTES_MAX)).contains("not JSON"));
+    }
+
+    /// Each board that is met is needed, and the sentence names it.
+    #[test]
+    fn a_board_that_is_met_must_be_there() {
+        for side in Side::BOTH {
+            let player = random(side, 5);
+            for class in cells((1 << Graph::of(side).len()) - 1).map(usize::from) {
+                let board = tic_tac_toe().board_text(Graph::of(side).boards()[class]);
+                let mut map = table(&player);
+                map["moves"].as_object_mut().unwrap().shift_remove(&board);
+                let read = Card::read(&Value::Object(map).to_string());
+                assert_eq!(read.is_ok(), !player.met().contains(&class));
+                assert!(read.is_ok() || read.is_err_and(|sentence| sentence.contains(&format!("\"{board}\""))));
+            }
+        }
+    }
+}
