@@ -1,0 +1,383 @@
+//! One worker as a pure state machine: events and the time go in, effects come out. No I/O, no clock, no threads.
+//!
+//! The worker keeps a link to the coordinator, runs assignments in its slots, and holds every result until the
+//! coordinator has accepted it, across as many sessions as that takes.
+//!
+//! Invariant: at most `slots` assignments run at once, whatever the coordinator says; and a result is forgotten only when
+//! the coordinator has accepted it, or when the bounds of what is held leave no room for it.
+
+mod backoff;
+mod held;
+mod session;
+
+use std::collections::VecDeque;
+
+use evoxo_common::{digest::Digest, time::Millis};
+use evoxo_proto::{
+    TASK_BYTES_MAX,
+    v1::{AssignedTask, Beat, Drain, FromWorker, KindSignature, ToWorker, from_worker, task_result::Outcome},
+};
+use tracing::Level;
+
+use self::{backoff::Backoff, held::Held};
+
+/// The exit status of a worker that the coordinator refused.
+pub const STATUS_REFUSED: u8 = 3;
+/// The most slots a worker can have.
+pub const SLOTS_MAX: usize = 1024;
+
+/// Without a Welcome for so long after the Hello, in milliseconds, the link is given up.
+const WELCOME_MS: u64 = 20_000;
+/// Results of an unfinished assignment wait at most so long for company, in milliseconds.
+const GATHER_MS: u64 = 50;
+/// Results that weigh so much, in bytes, do not wait; nor is a message of several results larger.
+const GATHER_BYTES: usize = 1 << 20;
+/// A worker that leaves waits at most so long, in milliseconds, for its last results to be accepted.
+const FLUSH_MS: u64 = 5_000;
+/// The most results held until they are accepted.
+const HELD_RESULTS_MAX: usize = 65_536;
+/// The most bytes of results held until they are accepted.
+const HELD_BYTES_MAX: usize = 256 << 20;
+/// The longest failure sentence that travels, in bytes.
+const FAILURE_BYTES_MAX: usize = 4_096;
+
+/// What a worker is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Assignments computed at once, 1 to [`SLOTS_MAX`].
+    pub slots: usize,
+    /// What the worker is called in lists and messages, 1 to 128 bytes.
+    pub name: String,
+    /// Version and commit of the build, at most 128 bytes.
+    pub build: String,
+    /// What the build computes: [`evoxo_common::task::signature`].
+    pub signature: Vec<KindSignature>,
+    /// The worker leaves after having had no task for so long, in milliseconds; `None`: it stays.
+    pub idle_timeout_ms: Option<u64>,
+}
+
+/// What happens to a worker.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The connection that [`Effect::Connect`] asked for stands.
+    LinkUp,
+    /// The connection could not be made, or was lost; why.
+    LinkDown(String),
+    /// The coordinator said something on the present connection.
+    Message(ToWorker),
+    /// A slot computed the next task of what [`Effect::Start`] gave it; with the last one it is free.
+    Computed {
+        /// Which slot, from 0.
+        slot: usize,
+        /// The output, or why there is none.
+        outcome: Outcome,
+        /// How long it took, in microseconds.
+        elapsed_us: u64,
+    },
+    /// The process was asked to leave: the first time it finishes what it has, the second time it leaves at once.
+    DrainAsked,
+    /// The time that [`Worker::next_wake`] named has come.
+    Wake,
+}
+
+/// What a worker wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Connect; [`Event::LinkUp`] or [`Event::LinkDown`] tells how that went.
+    Connect,
+    /// Say this on the present connection.
+    Send(FromWorker),
+    /// Compute these tasks in order in that slot, which is free: one [`Event::Computed`] for each.
+    Start {
+        /// Which slot, from 0.
+        slot: usize,
+        /// At least one.
+        tasks: Vec<AssignedTask>,
+    },
+    /// Drop the present connection: no more events of it.
+    Disconnect,
+    /// Tell people.
+    Log(Level, String),
+    /// End the stream, if there is one, and then the process. The worker wants nothing more.
+    Exit {
+        /// The exit status of the process.
+        status: u8,
+        /// Why, for people.
+        sentence: String,
+    },
+}
+
+/// The connection to the coordinator.
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    /// There is none; the next try is due then.
+    Resting { until: Millis },
+    /// The shell tries.
+    Connecting,
+    /// Hello is said, Welcome is due then.
+    Greeting { until: Millis },
+    /// In a session since then.
+    Open { since: Millis, beat_interval_ms: u64, beat_due: Millis },
+}
+
+/// What a busy slot has before it.
+#[derive(Debug)]
+struct Running {
+    /// The assignment's number in the present session; 0 if that session is over.
+    assignment: u64,
+    /// The tasks that are not computed yet, in order.
+    hashes: VecDeque<Digest>,
+}
+
+/// An assignment that waits for a slot.
+#[derive(Debug)]
+struct Queued {
+    running: Running,
+    tasks: Vec<AssignedTask>,
+}
+
+/// The worker leaves as soon as it has nothing left to do.
+#[derive(Debug)]
+struct Leaving {
+    why: String,
+    /// Until when the last results may wait to be accepted; set when nothing is left to compute.
+    flush_until: Option<Millis>,
+}
+
+/// A worker.
+#[derive(Debug)]
+pub struct Worker {
+    settings: Settings,
+    backoff: Backoff,
+    link: Link,
+    /// Whether people know that the coordinator cannot be reached.
+    outage_told: bool,
+    slots: Vec<Option<Running>>,
+    queue: VecDeque<Queued>,
+    held: Held,
+    /// Whether people know that results are being dropped.
+    dropping_told: bool,
+    /// When gathered results must be sent, if there are any; `Millis(0)` for at once.
+    send_due: Option<Millis>,
+    /// Since when nothing runs; meaningless while something does.
+    idle_since: Millis,
+    leaving: Option<Leaving>,
+    exited: bool,
+    effects: Vec<Effect>,
+}
+
+impl Worker {
+    /// A worker that begins at `now` and connects at its first [`Event::Wake`]. `seed` only spreads reconnections in time.
+    ///
+    /// # Panics
+    /// If the number of slots is not in 1 to [`SLOTS_MAX`].
+    #[must_use]
+    pub fn new(now: Millis, settings: Settings, seed: u64) -> Self {
+        assert!((1..=SLOTS_MAX).contains(&settings.slots), "a worker with {} slots", settings.slots);
+        Self {
+            backoff: Backoff::new(seed),
+            link: Link::Resting { until: now },
+            outage_told: false,
+            slots: (0..settings.slots).map(|_| None).collect(),
+            queue: VecDeque::new(),
+            held: Held::new(HELD_RESULTS_MAX, HELD_BYTES_MAX),
+            dropping_told: false,
+            send_due: None,
+            idle_since: now,
+            leaving: None,
+            exited: false,
+            effects: Vec::new(),
+            settings,
+        }
+    }
+
+    /// Takes in one event and says what to do about it, in order. `now` must not go back.
+    ///
+    /// # Panics
+    /// If the event is [`Event::Computed`] for a slot that computes nothing.
+    pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
+        if self.exited {
+            return Vec::new();
+        }
+        match event {
+            Event::Wake => {}
+            Event::LinkUp => self.greet(now),
+            Event::LinkDown(why) => self.link_lost(now, &why, 0),
+            Event::Message(message) => self.hear(now, message),
+            Event::Computed { slot, outcome, elapsed_us } => self.computed(now, slot, outcome, elapsed_us),
+            Event::DrainAsked => self.drain_asked(now),
+        }
+        if !self.exited {
+            self.advance(now);
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When the worker must be woken if nothing happens before.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Millis> {
+        if self.exited {
+            return None;
+        }
+        let (link, send) = match self.link {
+            Link::Resting { until } | Link::Greeting { until } => (Some(until), None),
+            Link::Connecting => (None, None),
+            Link::Open { beat_due, .. } => (Some(beat_due), self.send_due),
+        };
+        let leave = match &self.leaving {
+            Some(leaving) => leaving.flush_until,
+            None => self.idle_until(),
+        };
+        [link, send, leave].into_iter().flatten().min()
+    }
+
+    /// Whatever is due: the link's timers, waiting assignments into free slots, gathered results, leaving.
+    fn advance(&mut self, now: Millis) {
+        match &mut self.link {
+            Link::Resting { until } if *until <= now => {
+                self.link = Link::Connecting;
+                self.effects.push(Effect::Connect);
+            }
+            Link::Greeting { until } if *until <= now => {
+                self.disconnect(now, &format!("it did not answer the greeting within {} s", WELCOME_MS / 1000), 0);
+            }
+            Link::Open { beat_interval_ms, beat_due, .. } if *beat_due <= now => {
+                *beat_due = now + *beat_interval_ms;
+                self.say(from_worker::Message::Beat(Beat {}));
+            }
+            _ => {}
+        }
+        self.fill_slots();
+        self.send_results(now);
+        if self.leaving.is_none() && self.idle_until().is_some_and(|until| until <= now) {
+            let idle_s = self.settings.idle_timeout_ms.unwrap_or(0) as f64 / 1000.0;
+            self.leave(now, format!("no task for {idle_s} s"));
+        }
+        self.finish_leaving(now);
+    }
+
+    fn say(&mut self, message: from_worker::Message) {
+        self.effects.push(Effect::Send(FromWorker { message: Some(message) }));
+    }
+
+    fn exit(&mut self, status: u8, sentence: String) {
+        self.exited = true;
+        self.effects.push(Effect::Exit { status, sentence });
+    }
+}
+
+/// Slots and results.
+impl Worker {
+    fn fill_slots(&mut self) {
+        if self.queue.is_empty() {
+            return;
+        }
+        for (slot, place) in self.slots.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
+            let Some(Queued { running, tasks }) = self.queue.pop_front() else { break };
+            *place = Some(running);
+            self.effects.push(Effect::Start { slot, tasks });
+        }
+    }
+
+    fn computed(&mut self, now: Millis, slot: usize, outcome: Outcome, elapsed_us: u64) {
+        let place = self.slots.get_mut(slot).expect("the shell knows the slots it was given");
+        let running = place.as_mut().expect("only a slot that was started computes");
+        let assignment = running.assignment;
+        let hash = running.hashes.pop_front().expect("a slot is freed with its last task");
+        let due = if running.hashes.is_empty() {
+            *place = None;
+            self.idle_since = now;
+            Millis(0)
+        } else {
+            now + GATHER_MS
+        };
+        let dropped = self.held.keep(hash, sendable(outcome), elapsed_us, assignment);
+        self.send_due = Some(self.send_due.map_or(due, |earlier| earlier.min(due)));
+        if dropped > 0 && !self.dropping_told {
+            self.dropping_told = true;
+            let held = self.held.len();
+            let sentence = format!("dropping the oldest results: {held} are held and the coordinator accepts none");
+            self.effects.push(Effect::Log(Level::WARN, sentence));
+        }
+    }
+
+    fn send_results(&mut self, now: Millis) {
+        let Link::Open { .. } = self.link else { return };
+        if self.send_due.is_some_and(|due| due <= now) || self.held.unsent_bytes() >= GATHER_BYTES {
+            self.send_due = None;
+            for outputs in self.held.send(GATHER_BYTES) {
+                self.say(from_worker::Message::Outputs(outputs));
+            }
+        }
+    }
+}
+
+/// Leaving.
+impl Worker {
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.slots.iter().all(Option::is_none)
+    }
+
+    /// When the worker will have been idle for too long.
+    fn idle_until(&self) -> Option<Millis> {
+        let timeout_ms = self.settings.idle_timeout_ms?;
+        self.is_idle().then(|| self.idle_since + timeout_ms)
+    }
+
+    fn drain_asked(&mut self, now: Millis) {
+        if self.leaving.is_none() {
+            self.leave(now, "asked to".into());
+        } else {
+            self.exit(1, "left at once, as asked a second time; what was unfinished will be computed elsewhere".into());
+        }
+    }
+
+    fn leave(&mut self, now: Millis, why: String) {
+        self.effects.push(Effect::Log(Level::INFO, format!("leaving, {why}: finishing what is begun")));
+        self.leaving = Some(Leaving { why, flush_until: None });
+        match &mut self.link {
+            Link::Open { .. } => self.say(from_worker::Message::Drain(Drain {})),
+            // What waits for a slot is handed out anew; for what is held there is one more chance, at once.
+            Link::Resting { until } => {
+                *until = now;
+                self.queue.clear();
+            }
+            Link::Connecting | Link::Greeting { .. } => self.queue.clear(),
+        }
+    }
+
+    fn finish_leaving(&mut self, now: Millis) {
+        let idle = self.is_idle();
+        let unaccepted = self.held.len();
+        let Some(leaving) = &mut self.leaving else { return };
+        if !idle {
+            leaving.flush_until = None;
+            return;
+        }
+        let until = *leaving.flush_until.get_or_insert(now + FLUSH_MS);
+        let sentence = match unaccepted {
+            0 => format!("left, {}: all results are accepted", leaving.why),
+            _ => {
+                format!("left, {}: {unaccepted} results were not accepted and will be computed elsewhere", leaving.why)
+            }
+        };
+        if unaccepted == 0 || until <= now {
+            self.exit(0, sentence);
+        }
+    }
+}
+
+/// An outcome that the coordinator can take: not too long.
+fn sendable(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Output(bytes) if bytes.len() > TASK_BYTES_MAX => {
+            Outcome::Failure(format!("the output has {} bytes, more than {TASK_BYTES_MAX}", bytes.len()))
+        }
+        Outcome::Failure(mut sentence) => {
+            let end = (0..=FAILURE_BYTES_MAX.min(sentence.len())).rev().find(|end| sentence.is_char_boundary(*end));
+            sentence.truncate(end.unwrap_or(0));
+            Outcome::Failure(sentence)
+        }
+        output @ Outcome::Output(_) => output,
+    }
+}

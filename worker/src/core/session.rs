@@ -1,0 +1,147 @@
+//! The link to the coordinator, and what it says there.
+
+use std::collections::VecDeque;
+
+use evoxo_common::{digest::Digest, time::Millis};
+use evoxo_proto::{
+    PROTOCOL,
+    v1::{Accepted, Assignment, Close, CloseKind, Drain, Hello, ToWorker, Welcome, from_worker, to_worker},
+};
+use tracing::Level;
+
+use super::{Effect, Link, Queued, Running, STATUS_REFUSED, WELCOME_MS, Worker};
+
+/// The longest sentence of the coordinator that is passed on to people, in characters.
+const REASON_CHARS_MAX: usize = 1_000;
+
+impl Worker {
+    pub(super) fn greet(&mut self, now: Millis) {
+        self.link = Link::Greeting { until: now + WELCOME_MS };
+        self.say(from_worker::Message::Hello(Hello {
+            protocol: PROTOCOL,
+            slots: self.settings.slots as u32,
+            name: self.settings.name.clone(),
+            signature: self.settings.signature.clone(),
+            build: self.settings.build.clone(),
+        }));
+    }
+
+    pub(super) fn disconnect(&mut self, now: Millis, why: &str, asked_ms: u64) {
+        self.effects.push(Effect::Disconnect);
+        self.link_lost(now, why, asked_ms);
+    }
+
+    /// There is no link any more. What runs goes on; what the coordinator will hand out anew is worth computing only
+    /// until then, and not at all if this worker leaves.
+    pub(super) fn link_lost(&mut self, now: Millis, why: &str, asked_ms: u64) {
+        let lasted_ms = if let Link::Open { since, .. } = self.link { now - since } else { 0 };
+        let wait_ms = self.backoff.wait_ms(lasted_ms, asked_ms);
+        let level = if self.outage_told { Level::DEBUG } else { Level::WARN };
+        let wait_s = wait_ms as f64 / 1000.0;
+        let sentence = match self.link {
+            Link::Open { .. } => format!("lost the coordinator: {why}; next try in {wait_s:.1} s"),
+            _ => format!("no session with the coordinator: {why}; next try in {wait_s:.1} s, and so on until it works"),
+        };
+        self.effects.push(Effect::Log(level, sentence));
+        self.outage_told = true;
+        self.link = Link::Resting { until: now + wait_ms };
+        self.held.orphan();
+        self.slots.iter_mut().flatten().for_each(|running| running.assignment = 0);
+        self.queue.iter_mut().for_each(|queued| queued.running.assignment = 0);
+        if self.leaving.is_some() {
+            self.queue.clear();
+        }
+    }
+
+    pub(super) fn hear(&mut self, now: Millis, message: ToWorker) {
+        let heard = match message.message {
+            Some(to_worker::Message::Welcome(welcome)) => self.welcome(now, &welcome),
+            Some(to_worker::Message::Assignment(assignment)) => self.assignment(assignment),
+            Some(to_worker::Message::Accepted(accepted)) => self.accepted(&accepted),
+            Some(to_worker::Message::Close(close)) => {
+                self.close(now, &close);
+                Ok(())
+            }
+            None => Err("a message of a kind this build does not know".to_owned()),
+        };
+        if let Err(what) = heard {
+            // Worth a warning even in an outage: this is a bug or a stranger, not a network.
+            self.outage_told = false;
+            self.disconnect(now, &format!("it sent {what}"), 0);
+        }
+    }
+
+    fn welcome(&mut self, now: Millis, welcome: &Welcome) -> Result<(), String> {
+        let Link::Greeting { .. } = self.link else {
+            return Err("a welcome that answers no greeting".into());
+        };
+        if welcome.beat_interval_ms == 0 {
+            return Err("a welcome that wants a beat every 0 ms".into());
+        }
+        let beat_interval_ms = u64::from(welcome.beat_interval_ms);
+        self.link = Link::Open { since: now, beat_interval_ms, beat_due: now + beat_interval_ms };
+        self.outage_told = false;
+        let sentence = format!("connected to the coordinator, session {}", welcome.session);
+        self.effects.push(Effect::Log(Level::INFO, sentence));
+        // Everything that waits for a slot is of an older session: the coordinator hands it out anew.
+        self.queue.clear();
+        self.send_due = Some(Millis(0));
+        if self.leaving.is_some() {
+            self.say(from_worker::Message::Drain(Drain {}));
+        }
+        Ok(())
+    }
+
+    fn assignment(&mut self, assignment: Assignment) -> Result<(), String> {
+        let Link::Open { .. } = self.link else {
+            return Err("an assignment outside of a session".into());
+        };
+        let id = assignment.id;
+        let unfinished = || self.slots.iter().flatten().chain(self.queue.iter().map(|queued| &queued.running));
+        if id == 0 || unfinished().any(|running| running.assignment == id) {
+            return Err(format!("an assignment with a number, {id}, that is reserved or in use"));
+        }
+        let slots = self.settings.slots;
+        if unfinished().filter(|running| running.assignment != 0).count() >= 2 * slots {
+            return Err(format!("more than two assignments for each of {slots} slots"));
+        }
+        let hashes =
+            assignment.tasks.iter().map(|task| Digest::from_slice(&task.hash)).collect::<Option<VecDeque<_>>>();
+        match hashes {
+            None => Err(format!("assignment {id} with a task whose hash has not 32 bytes")),
+            Some(hashes) if hashes.is_empty() => Err(format!("assignment {id} without tasks")),
+            Some(hashes) => {
+                let running = Running { assignment: id, hashes };
+                self.queue.push_back(Queued { running, tasks: assignment.tasks });
+                Ok(())
+            }
+        }
+    }
+
+    fn accepted(&mut self, accepted: &Accepted) -> Result<(), String> {
+        let Link::Open { .. } = self.link else {
+            return Err("an acceptance outside of a session".into());
+        };
+        for hash in &accepted.hashes {
+            let hash = Digest::from_slice(hash).ok_or("an acceptance of a hash that has not 32 bytes")?;
+            self.held.accept(hash);
+        }
+        self.dropping_told = false;
+        Ok(())
+    }
+
+    fn close(&mut self, now: Millis, close: &Close) {
+        let reason = for_people(&close.reason);
+        if close.kind() == CloseKind::Refused {
+            self.exit(STATUS_REFUSED, format!("the coordinator refused this worker: {reason}"));
+        } else {
+            let why = format!("it closed the session: {reason}");
+            self.disconnect(now, &why, u64::from(close.retry_after_ms));
+        }
+    }
+}
+
+/// A sentence from outside, without what could confuse a terminal.
+fn for_people(sentence: &str) -> String {
+    sentence.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
