@@ -7,12 +7,15 @@
 pub mod audit;
 pub mod board;
 pub mod card;
+pub mod config;
 pub mod digest;
 pub mod envelope;
 pub mod evolve;
 pub mod experiment;
+pub mod local;
 pub mod math;
 pub mod ratio;
+pub mod replica;
 pub mod rng;
 pub mod simd;
 pub mod task;

@@ -9,7 +9,7 @@ use evoxo_proto::{
 };
 use prost::Message as _;
 
-use crate::digest::Digest;
+use crate::{digest::Digest, experiment::invincible::score};
 
 /// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub const ECHO_BYTES_MAX: usize = 1 << 20;
 pub fn run(task: &Task) -> Result<Output, Refusal> {
     let result = match &task.work {
         Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo)?),
-        _ => {
+        Some(task::Work::TableScore(table_score)) => output::Result::TableScore(score::score(table_score)?),
+        None => {
             return Err(Refusal(
                 "the task has no work this build knows: use a worker of the coordinator's version".into(),
             ));
@@ -78,6 +79,7 @@ pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
                 return Err(Refusal(format!("an echo of {} bytes, not {}", reply.payload.len(), echo.reply_bytes)));
             }
         }
+        (Some(task::Work::TableScore(task)), Some(output::Result::TableScore(output))) => score::check(task, output)?,
         _ => return Err(Refusal(format!("the output is not of the task's kind, {}", kind(task)))),
     }
     Ok(output)
@@ -109,7 +111,7 @@ fn run_echo(echo: &EchoTask) -> Result<EchoOutput, Refusal> {
 pub fn signature() -> Vec<KindSignature> {
     let echo =
         vec![Task { work: Some(task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 })) }];
-    let workloads = [echo];
+    let workloads = [echo, score::workload()];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks
             .iter()

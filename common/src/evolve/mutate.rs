@@ -2,21 +2,22 @@
 
 use crate::rng::{Generator, below, chance};
 
-/// Redraws `count` different genes, each to a value other than it had: `redraw(rng, locus, old)` gives the new one.
-/// Random resetting (Eiben and Smith 2015, section 4.3.1), with the number of changed genes fixed.
+/// Redraws `count` different genes at some of these loci: `redraw(rng, locus, old)` gives the new value. Random resetting
+/// (Eiben and Smith 2015, section 4.3.1), with the number of changed genes fixed.
 ///
 /// # Panics
-/// If `count` exceeds the genome's length.
+/// If there are fewer than `count` loci.
 pub fn redraw<G: Copy>(
     rng: &mut Generator,
     genome: &mut [G],
+    loci: &[usize],
     count: usize,
     mut redraw: impl FnMut(&mut Generator, usize, G) -> G,
 ) {
-    assert!(count <= genome.len(), "{count} mutations of {} genes were asked for", genome.len());
+    assert!(count <= loci.len(), "{count} mutations at {} loci were asked for", loci.len());
     let mut changed: Vec<usize> = Vec::with_capacity(count);
     while changed.len() < count {
-        let locus = below(rng, genome.len() as u64) as usize;
+        let locus = loci[below(rng, loci.len() as u64) as usize];
         if !changed.contains(&locus) {
             genome[locus] = redraw(rng, locus, genome[locus]);
             changed.push(locus);
@@ -53,8 +54,11 @@ mod tests {
         fn exactly_so_many_genes_change(seed: u64, length in 1..60_usize, share in 0.0..=1.0) {
             let count = (length as f64 * share) as usize;
             let mut genome = vec![0_u8; length];
-            redraw(&mut Stream::root(seed).rng(), &mut genome, count, |_, _, old| old + 1);
-            prop_assert_eq!(genome.iter().filter(|gene| **gene == 1).count(), count);
+            let loci: Vec<usize> = (0..length).step_by(2).collect();
+            let count = count.min(loci.len());
+            redraw(&mut Stream::root(seed).rng(), &mut genome, &loci, count, |_, _, old| old + 1);
+            prop_assert_eq!(genome.iter().step_by(2).filter(|gene| **gene == 1).count(), count);
+            prop_assert!(genome.iter().skip(1).step_by(2).all(|gene| *gene == 0));
         }
     }
 

@@ -3,12 +3,12 @@
 use super::exact::Scorer;
 use super::graph::Graph;
 use super::sampled::Program;
-use super::{Score, table};
+use super::{Score, table, table::TableGenome};
 use crate::board::Side;
 use crate::rng::Stream;
 use crate::task::Refusal;
 use evoxo_proto::v1::table_score_task::Fitness;
-use evoxo_proto::v1::{self, SampledGames, TableScoreOutput, TableScoreTask};
+use evoxo_proto::v1::{self, ExactOdds, SampledGames, TableScoreOutput, TableScoreTask, Task, task};
 
 /// The most players of one task.
 pub const PLAYERS_MAX: usize = 65_536;
@@ -64,6 +64,44 @@ pub fn score(task: &TableScoreTask) -> Result<TableScoreOutput, Refusal> {
     })
 }
 
+/// Checks that an output has the shape of an answer to a task: so many players, and no more wins and losses than games.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn check(task: &TableScoreTask, output: &TableScoreOutput) -> Result<(), Refusal> {
+    let side = if task.side() == v1::Side::X { Side::X } else { Side::O };
+    let graph = Graph::of(side);
+    let players = task.genomes.len() / graph.len();
+    if output.wins.len() != players || output.losses.len() != players {
+        let (wins, losses) = (output.wins.len(), output.losses.len());
+        return Err(Refusal(format!("{wins} wins and {losses} losses for {players} players")));
+    }
+    let games = match &task.fitness {
+        Some(Fitness::Sampled(sampled)) => sampled.games,
+        _ => graph.denominator(),
+    };
+    let impossible = |(wins, losses): (&u32, &u32)| u64::from(*wins) + u64::from(*losses) > u64::from(games);
+    match output.wins.iter().zip(&output.losses).position(impossible) {
+        Some(player) => Err(Refusal(format!("player {player} has more wins and losses than games"))),
+        None => Ok(()),
+    }
+}
+
+/// The fixed workload behind the behaviour signature: random players of both sides, sampled and exact.
+#[must_use]
+pub fn workload() -> Vec<Task> {
+    let task = |side: Side, fitness| {
+        let mut rng = Stream::root(0).text("signature").word(side as u64).rng();
+        let genomes = (0..8).flat_map(|_| TableGenome::random(side, &mut rng).genes().to_vec()).collect::<Vec<u8>>();
+        let work =
+            TableScoreTask { side: v1::Side::from(side).into(), genomes: genomes.into(), fitness: Some(fitness) };
+        Task { work: Some(task::Work::TableScore(work)) }
+    };
+    let sampled = SampledGames { games: 100, stream_high: 1, stream_low: 2, first_individual: 3 };
+    let both = |side| [task(side, Fitness::Sampled(sampled)), task(side, Fitness::Exact(ExactOdds {}))];
+    Side::BOTH.into_iter().flat_map(both).collect()
+}
+
 fn refuse(sentence: String) -> Result<TableScoreOutput, Refusal> {
     Err(Refusal(sentence))
 }
@@ -71,9 +109,7 @@ fn refuse(sentence: String) -> Result<TableScoreOutput, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::super::plain;
-    use super::super::table::TableGenome;
     use super::*;
-    use evoxo_proto::v1::ExactOdds;
     use proptest::prelude::*;
 
     fn task(side: Side, players: &[TableGenome], fitness: Fitness) -> TableScoreTask {

@@ -1,0 +1,306 @@
+//! From text to configuration, or to all that is wrong with it.
+
+use std::collections::BTreeMap;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Field, Kind, ONLY_ARM, REPLICAS_MAX, Schema, Value, Values};
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The line, from 1; `None` for an override or the whole file.
+    pub line: Option<usize>,
+    /// What and what to do, with the place if it is not a line.
+    pub sentence: String,
+}
+
+/// Everything that is wrong with a file, in the order of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems {
+    /// The file's name as it was given.
+    pub file: String,
+    /// At least one.
+    pub list: Vec<Problem>,
+}
+
+impl std::fmt::Display for Problems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, problem) in self.list.iter().enumerate() {
+            let end = if index + 1 < self.list.len() { "\n" } else { "" };
+            match problem.line {
+                Some(line) => write!(f, "{}:{line}: {}{end}", self.file, problem.sentence)?,
+                None => write!(f, "{}: {}{end}", self.file, problem.sentence)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Where a value was written.
+#[derive(Clone, Debug)]
+enum Place {
+    Line(usize),
+    Override(String),
+}
+
+/// A value as it was written: its text, or what it is instead of a value.
+#[derive(Clone, Debug)]
+struct Raw {
+    text: Result<String, &'static str>,
+    place: Place,
+}
+
+/// Settings by name.
+type Table = BTreeMap<String, Raw>;
+
+#[derive(Default)]
+struct File {
+    top: Table,
+    settings: Table,
+    /// In the order of the file, each with the line it begins at.
+    arms: Vec<(String, usize, Table)>,
+    problems: Vec<Problem>,
+}
+
+const TOP: [&str; 5] = ["experiment", "seed", "replicas", "settings", "arms"];
+
+pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<Config, Problems> {
+    let fail = |mut list: Vec<Problem>| {
+        list.sort();
+        list.dedup();
+        Problems { file: file.into(), list }
+    };
+    if text.len() > FILE_BYTES_MAX {
+        let sentence = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
+        return Err(fail(vec![Problem { line: None, sentence }]));
+    }
+    let mut found = File::default();
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let problem = |error: &toml::de::Error| Problem {
+            line: error.span().map(|span| line_of(text, span.start)),
+            sentence: format!("not TOML: {}", error.message()),
+        };
+        return Err(fail(errors.iter().map(problem).collect()));
+    }
+    found.read(text, table.get_ref());
+    overrides.iter().for_each(|(key, value)| found.override_with(key, value));
+    let config = found.resolve();
+    match config {
+        Some(config) if found.problems.is_empty() => Ok(config),
+        _ => Err(fail(found.problems)),
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+impl File {
+    fn read(&mut self, text: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let line = line_of(text, key.span().start);
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("settings", DeValue::Table(settings)) => self.settings = read_table(text, settings),
+                ("arms", DeValue::Table(arms)) => self.read_arms(text, arms),
+                ("settings" | "arms", _) => self.problem(line, format!("{} must be a table", key.get_ref())),
+                (name, value) => drop(self.top.insert(name.into(), raw(value, line))),
+            }
+        }
+    }
+
+    fn read_arms(&mut self, text: &str, arms: &DeTable<'_>) {
+        for (name, settings) in arms {
+            let line = line_of(text, name.span().start);
+            let good =
+                (1..=64).contains(&name.get_ref().len()) && name.get_ref().chars().all(|c| (' '..='~').contains(&c));
+            match settings.get_ref() {
+                _ if !good => self.problem(line, "an arm's name must be 1 to 64 printable ASCII characters".into()),
+                DeValue::Table(table) => self.arms.push((name.get_ref().to_string(), line, read_table(text, table))),
+                _ => self.problem(line, format!("arm {:?} must be a table of settings", name.get_ref())),
+            }
+        }
+        self.arms.sort_by_key(|(_, line, _)| *line);
+        if self.arms.len() > ARMS_MAX {
+            self.problem(self.arms[ARMS_MAX].1, format!("more than {ARMS_MAX} arms"));
+        }
+    }
+
+    fn override_with(&mut self, key: &str, value: &str) {
+        let raw = Raw { text: Ok(value.trim_matches('"').into()), place: Place::Override(key.into()) };
+        if let Some((arm, setting)) = key.strip_prefix("arms.").and_then(|rest| rest.rsplit_once('.')) {
+            let arm = arm.trim_matches('"');
+            match self.arms.iter_mut().find(|(name, ..)| name == arm) {
+                Some((.., table)) => drop(table.insert(setting.into(), raw)),
+                None => {
+                    let names = self.arms.iter().map(|(name, ..)| name.as_str());
+                    let sentence = format!("--set {key}: no arm is called {arm:?}{}", hint(arm, names));
+                    self.problems.push(Problem { line: None, sentence });
+                }
+            }
+        } else if TOP.contains(&key) {
+            self.top.insert(key.into(), raw);
+        } else {
+            self.settings.insert(key.into(), raw);
+        }
+    }
+
+    fn problem(&mut self, line: usize, sentence: String) {
+        self.problems.push(Problem { line: Some(line), sentence });
+    }
+
+    fn problem_at(&mut self, place: &Place, sentence: &str) {
+        self.problems.push(match place {
+            Place::Line(line) => Problem { line: Some(*line), sentence: sentence.into() },
+            Place::Override(key) => Problem { line: None, sentence: format!("--set {key}: {sentence}") },
+        });
+    }
+
+    fn resolve(&mut self) -> Option<Config> {
+        for (name, raw) in self.top.clone() {
+            if !TOP.contains(&name.as_str()) {
+                self.problem_at(&raw.place, &format!("unknown key {name:?}{}", hint(&name, TOP.into_iter())));
+            }
+        }
+        let seed = self.top_integer("seed", u64::MAX >> 1, 1);
+        let replicas = self.top_integer("replicas", u64::from(REPLICAS_MAX), 20);
+        if replicas == Some(0) {
+            self.problem_at(&self.top["replicas"].place.clone(), "replicas must be at least 1");
+        }
+        let kind = self.kind()?;
+        let schema = kind.schema();
+        self.check_names(schema);
+        let arms = if self.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { self.arms.clone() };
+        let arms = arms.into_iter().filter_map(|(name, line, own)| {
+            let settings = self.resolve_arm(schema, &name, line, &own)?;
+            Some(Arm { name, settings })
+        });
+        let arms: Vec<Arm> = arms.collect();
+        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms })
+    }
+
+    fn kind(&mut self) -> Option<Kind> {
+        let names = || Kind::ALL.into_iter().map(Kind::name);
+        let Some(raw) = self.top.get("experiment").cloned() else {
+            let names: Vec<&str> = names().collect();
+            let sentence = format!("the key \"experiment\" is missing: give one of {}", names.join(", "));
+            self.problems.push(Problem { line: None, sentence });
+            return None;
+        };
+        let name = raw.text.clone().unwrap_or_default();
+        let kind = Kind::named(&name);
+        if kind.is_none() {
+            let all: Vec<&str> = names().collect();
+            let sentence = format!("unknown experiment {name:?}{}; there are {}", hint(&name, names()), all.join(", "));
+            self.problem_at(&raw.place, &sentence);
+        }
+        kind
+    }
+
+    fn top_integer(&mut self, name: &str, max: u64, default: u64) -> Option<u64> {
+        let Some(raw) = self.top.get(name).cloned() else { return Some(default) };
+        let value = raw.text.ok().and_then(|text| text.parse().ok()).filter(|value| *value <= max);
+        if value.is_none() {
+            self.problem_at(&raw.place, &format!("{name} must be a whole number from 0 to {max}"));
+        }
+        value
+    }
+
+    fn check_names(&mut self, schema: &'static Schema) {
+        let base = self.settings.iter().map(|(name, raw)| (name.clone(), raw.place.clone(), "[settings]".to_owned()));
+        let arms = self.arms.iter().flat_map(|(arm, _, table)| {
+            table.iter().map(move |(name, raw)| (name.clone(), raw.place.clone(), format!("[arms.{arm:?}]")))
+        });
+        let all: Vec<(String, Place, String)> = base.chain(arms).collect();
+        for (name, place, table) in all {
+            if schema.fields.iter().all(|field| field.name != name) {
+                let hint = hint(&name, schema.fields.iter().map(|field| field.name));
+                self.problem_at(&place, &format!("unknown setting {name:?} in {table}{hint}"));
+            }
+        }
+    }
+
+    /// A value for every field: the arm's own, else the common one, else the default.
+    fn resolve_arm(&mut self, schema: &'static Schema, arm: &str, line: usize, own: &Table) -> Option<Values> {
+        let mut values: Vec<Value> = Vec::new();
+        for field in schema.fields {
+            let raw = own.get(field.name).or_else(|| self.settings.get(field.name)).cloned();
+            let value = match raw {
+                None => field.shape.read(field.default),
+                Some(raw) => match read(field, &raw) {
+                    Ok(value) => Ok(value),
+                    Err(sentence) => {
+                        self.problem_at(&raw.place, &sentence);
+                        Err(sentence)
+                    }
+                },
+            };
+            values.extend(value);
+        }
+        if values.len() < schema.fields.len() {
+            return None;
+        }
+        let values = Values::new(schema, values);
+        for (name, sentence) in (schema.check)(&values) {
+            let place =
+                own.get(name).or_else(|| self.settings.get(name)).map_or(Place::Line(line), |raw| raw.place.clone());
+            self.problem_at(&place, &format!("arm {arm:?}: {sentence}"));
+        }
+        Some(values)
+    }
+}
+
+fn read_table(text: &str, table: &DeTable<'_>) -> Table {
+    let entry = |(key, value): (&toml::Spanned<toml::de::DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {
+        (key.get_ref().to_string(), raw(value.get_ref(), line_of(text, key.span().start)))
+    };
+    table.iter().map(entry).collect()
+}
+
+fn raw(value: &DeValue<'_>, line: usize) -> Raw {
+    let text = match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str().into()),
+        DeValue::Float(float) => Ok(float.as_str().into()),
+        other => Err(other.type_str()),
+    };
+    Raw { text, place: Place::Line(line) }
+}
+
+fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
+    let text = raw.text.as_ref().map_err(|what| format!("{} must not be of type {what}", field.name))?;
+    field.shape.read(text).map_err(|allowed| format!("{} is {text}, but must be {allowed}", field.name))
+}
+
+/// "; did you mean ...?" if some name is near.
+fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let nearest = names.map(|name| (distance(wrong, name), name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= 1 + wrong.len() / 3 => format!("; did you mean {name:?}?"),
+        _ => String::new(),
+    }
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) from one word to another, ignoring case: the restricted
+/// Damerau-Levenshtein distance.
+fn distance(one: &str, two: &str) -> usize {
+    let (one, two): (Vec<char>, Vec<char>) =
+        (one.to_lowercase().chars().take(64).collect(), two.to_lowercase().chars().collect());
+    let mut rows = vec![(0..=two.len()).collect::<Vec<usize>>()];
+    for i in 1..=one.len() {
+        let mut row = vec![i];
+        for j in 1..=two.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(one[i - 1] != two[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && one[i - 1] == two[j - 2] && one[i - 2] == two[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][two.len()]
+}

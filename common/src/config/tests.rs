@@ -1,0 +1,113 @@
+//! Tests of experiment files.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn problems(text: &str, overrides: &[(&str, &str)]) -> String {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    match Config::parse("x.toml", text, &overrides) {
+        Ok(config) => panic!("no problem in {config:?}"),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+#[test]
+fn every_mistake_is_told_at_once_with_its_place() {
+    let text = r#"experiment = "invincible"
+sead = 3
+replicas = 0
+
+[settings]
+populaton = 10
+fathers = 0
+penalty = -1
+fitness = "exakt"
+games = true
+
+[arms."a"]
+sidde = "X"
+[arms."b"]
+side = "Z"
+population = 5
+fathers = 6
+"#;
+    insta::assert_snapshot!(problems(text, &[]));
+}
+
+#[test]
+fn each_mistake_has_its_sentence() {
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("", &[]),
+        ("experiment = \"invincibel\"", &[]),
+        ("experiment = ", &[]),
+        ("experiment = \"invincible\"\nseed = 1\nseed = 2", &[]),
+        ("experiment = \"invincible\"\nseed = 1.5\nreplicas = 10001", &[]),
+        ("experiment = \"invincible\"\nsettings = 1\n[arms]\na = 2", &[]),
+        ("experiment = \"invincible\"\n[arms.\"\"]", &[]),
+        ("experiment = \"invincible\"", &[("penalti", "1"), ("seed", "x"), ("arms.main.side", "X")]),
+        ("experiment = \"invincible\"", &[("penalty", "6.5000001")]),
+        ("experiment = \"invincible\"\n[arms.O]\nside = \"O\"", &[("arms.O.side", "Q"), ("arms.0.side", "X")]),
+        ("experiment = \"invincible\"\n[settings]\npopulation = 0x10", &[]),
+    ];
+    let told: Vec<String> = cases.iter().map(|(text, overrides)| problems(text, overrides)).collect();
+    insta::assert_snapshot!(told.join("\n\n"));
+    assert!(problems(&" ".repeat(FILE_BYTES_MAX + 1), &[]).contains("bytes"));
+}
+
+#[test]
+fn an_arm_goes_before_the_common_settings_and_they_before_the_defaults() {
+    let text = "experiment = \"invincible\"\n[settings]\npenalty = 1\n[arms.z]\npenalty = 6.5\n[arms.a]\n";
+    let config = Config::parse("x", text, &[("games".into(), "7".into())]).unwrap();
+    let names: Vec<&str> = config.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["z", "a"], "in the order of the file");
+    assert_eq!(config.arms[0].settings.decimal("penalty"), crate::ratio::Ratio::new(13, 2));
+    assert_eq!(config.arms[1].settings.decimal("penalty"), crate::ratio::Ratio::ONE);
+    assert_eq!(config.arms[1].settings.integer("games"), 7);
+    assert_eq!(config.arms[1].settings.integer("population"), 1000);
+}
+
+#[test]
+fn templates_are_good_files_and_pinned() {
+    for kind in Kind::ALL {
+        let config = Config::parse("template", &template(kind), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!((config.kind, config.arms.len()), (kind, 1));
+        insta::assert_snapshot!(format!("template_{}", kind.name()), template(kind));
+    }
+}
+
+#[test]
+fn the_hash_covers_what_is_computed_and_not_how() {
+    let parse = |text: &str, overrides: &[(&str, &str)]| {
+        let overrides: Vec<(String, String)> =
+            overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        Config::parse("x", text, &overrides).unwrap().hash()
+    };
+    let text = "experiment = \"invincible\"\n";
+    assert_eq!(parse(text, &[]), parse(text, &[("replicas", "3"), ("slice", "17")]));
+    assert_ne!(parse(text, &[]), parse(text, &[("seed", "2")]));
+    assert_ne!(parse(text, &[]), parse(text, &[("penalty", "2")]));
+    assert_ne!(parse(text, &[]), parse(&(text.to_owned() + "[arms.other]"), &[]));
+    insta::assert_snapshot!(parse(text, &[]).to_string());
+}
+
+proptest! {
+    #[test]
+    fn a_resolved_file_reads_back(
+        seed in 0..=u64::MAX >> 1, replicas in 1..=REPLICAS_MAX, penalty in 0..2_000_000_u32,
+        names in prop::collection::btree_set("[ -~]{1,64}", 1..5),
+    ) {
+        let mut text = format!("experiment = \"invincible\"\nseed = {seed}\nreplicas = {replicas}\n");
+        for name in &names {
+            text += &format!("[arms.{}]\npenalty = {}.{:06}\n", quote(name), penalty / 1_000_000, penalty % 1_000_000);
+        }
+        let config = Config::parse("drawn", &text, &[]).unwrap();
+        prop_assert_eq!(Config::parse("resolved", &config.to_toml(), &[]).unwrap(), config);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text: String, key: String, value: String) {
+        drop(Config::parse("drawn", &text, &[(key, value)]));
+    }
+}

@@ -1,0 +1,134 @@
+//! Experiment `dispatch`: rounds of tasks that do nothing, to measure what a cluster costs and to test that it is one.
+//!
+//! Its state is a hash chained over all outputs in task order, so a lost, repeated or swapped output cannot hide.
+
+use bytes::Bytes;
+use evoxo_proto::v1::{DispatchState, EchoTask, Output, Task, output, task};
+use prost::Message as _;
+use rand_core::Rng as _;
+use serde_json::{Map, Value};
+
+use super::{Column, Experiment, Identity};
+use crate::{
+    config::{Field, Schema, Scope, Shape},
+    digest::Digest,
+    rng::Stream,
+};
+
+/// See [`super::Kind::columns`].
+pub const COLUMNS: &[Column] = &[Column { name: "round", doc: "rounds absorbed" }];
+
+/// The settings.
+pub static SCHEMA: Schema = Schema {
+    summary: "Rounds of tasks that do nothing, to measure what a cluster costs.",
+    fields: &[
+        Field {
+            name: "rounds",
+            doc: "Rounds, each planned when the one before is absorbed.",
+            shape: Shape::Integer { min: 1, max: 1_000_000 },
+            default: "10",
+            scope: Scope::What,
+        },
+        Field {
+            name: "tasks",
+            doc: "Tasks of a round.",
+            shape: Shape::Integer { min: 1, max: 100_000 },
+            default: "10000",
+            scope: Scope::What,
+        },
+        Field {
+            name: "payload_bytes",
+            doc: "Bytes that a task carries.",
+            shape: Shape::Integer { min: 8, max: 65_536 },
+            default: "1024",
+            scope: Scope::What,
+        },
+        Field {
+            name: "reply_bytes",
+            doc: "Bytes that its output carries.",
+            shape: Shape::Integer { min: 0, max: 65_536 },
+            default: "100",
+            scope: Scope::What,
+        },
+    ],
+    check: |_| Vec::new(),
+};
+
+/// One replica.
+pub struct Dispatch {
+    stream: Stream,
+    rounds: u64,
+    tasks: u64,
+    payload_bytes: usize,
+    reply_bytes: u32,
+    state: DispatchState,
+}
+
+impl Dispatch {
+    /// Before the first round.
+    #[must_use]
+    pub fn start(identity: Identity<'_>) -> Self {
+        let settings = identity.settings;
+        let replica = u64::from(identity.replica);
+        Self {
+            stream: Stream::root(identity.seed).text("dispatch").text(identity.arm).word(replica),
+            rounds: settings.integer("rounds"),
+            tasks: settings.integer("tasks"),
+            payload_bytes: settings.integer("payload_bytes") as usize,
+            reply_bytes: settings.integer("reply_bytes") as u32,
+            state: DispatchState::default(),
+        }
+    }
+
+    /// As saved.
+    ///
+    /// # Errors
+    /// A sentence if the bytes are not a state.
+    pub fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        let state = DispatchState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        let fresh = Self::start(identity);
+        if state.round > fresh.rounds {
+            return Err(format!("the state is of round {}, and there are only {}", state.round, fresh.rounds));
+        }
+        Ok(Self { state, ..fresh })
+    }
+}
+
+impl Experiment for Dispatch {
+    fn plan(&self) -> Vec<Task> {
+        if self.state.round == self.rounds {
+            return Vec::new();
+        }
+        let round = self.stream.word(self.state.round);
+        let task = |index| {
+            let mut payload = vec![0; self.payload_bytes];
+            round.word(index).rng().fill_bytes(&mut payload);
+            let echo = EchoTask { payload: payload.into(), reply_bytes: self.reply_bytes };
+            Task { work: Some(task::Work::Echo(echo)) }
+        };
+        (0..self.tasks).map(task).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Output]) -> Result<(), String> {
+        let mut pieces = vec![self.state.chain.clone()];
+        pieces.extend(outputs.iter().map(|output| match &output.result {
+            Some(output::Result::Echo(echo)) => echo.payload.clone(),
+            _ => Bytes::new(),
+        }));
+        let chain = Digest::of_pieces(pieces.iter().map(AsRef::as_ref));
+        self.state = DispatchState { round: self.state.round + 1, chain: Bytes::copy_from_slice(&chain.0) };
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+
+    fn row(&self) -> Vec<f64> {
+        vec![self.state.round as f64]
+    }
+
+    fn champion(&self) -> Option<Map<String, Value>> {
+        None
+    }
+}

@@ -1,0 +1,40 @@
+//! The meaning of a run: all replicas, one after another, on one thread. What a cluster computes is compared with this.
+
+use evoxo_proto::v1::Output;
+
+use crate::{
+    config::Config,
+    replica::Replica,
+    task::{self, Refusal},
+};
+
+/// Computes one round of a replica; false if it was finished already.
+///
+/// # Errors
+/// The [`Refusal`] of a task that the replica planned.
+pub fn step(replica: &mut Replica) -> Result<bool, Refusal> {
+    let tasks = replica.plan();
+    if tasks.is_empty() {
+        return Ok(false);
+    }
+    let outputs = tasks.iter().map(task::run).collect::<Result<Vec<Output>, Refusal>>()?;
+    replica.absorb(&outputs);
+    Ok(true)
+}
+
+/// All replicas of a run in order of arm, then number, each finished.
+///
+/// # Errors
+/// The [`Refusal`] of a task that a replica planned.
+pub fn run(config: &Config) -> Result<Vec<Replica>, Refusal> {
+    let mut replicas: Vec<Replica> = start(config).collect();
+    for replica in &mut replicas {
+        while step(replica)? {}
+    }
+    Ok(replicas)
+}
+
+/// All replicas of a run before their first rounds, in order of arm, then number.
+pub fn start(config: &Config) -> impl Iterator<Item = Replica> {
+    config.arms.iter().flat_map(|arm| (0..config.replicas).map(|index| Replica::start(config, arm, index)))
+}

@@ -1,0 +1,150 @@
+//! One replica between two rounds: an experiment's state machine with its name and its history.
+
+use evoxo_proto::v1::{HistoryRow, Output, ReplicaState, Task};
+use serde_json::{Map, Value};
+
+use crate::{
+    config::{Arm, Config, Kind},
+    digest::Digest,
+    experiment::{self, Experiment, Identity},
+};
+
+/// One replica of one arm.
+pub struct Replica {
+    kind: Kind,
+    arm: String,
+    index: u32,
+    rounds: u64,
+    history: Vec<Vec<f64>>,
+    failure: String,
+    experiment: Box<dyn Experiment>,
+}
+
+impl Replica {
+    /// Before the first round.
+    #[must_use]
+    pub fn start(config: &Config, arm: &Arm, index: u32) -> Self {
+        let experiment = experiment::start(config.kind, Identity::new(config, arm, index));
+        let arm = arm.name.clone();
+        Self { kind: config.kind, arm, index, rounds: 0, history: Vec::new(), failure: String::new(), experiment }
+    }
+
+    /// As [`Replica::save`] left it.
+    ///
+    /// # Errors
+    /// A sentence if the state is not one that a replica of this configuration can have.
+    pub fn restore(config: &Config, saved: &ReplicaState) -> Result<Self, String> {
+        let name = format!("replica {} of arm {:?}", saved.replica, saved.arm);
+        let arm = config.arms.iter().find(|arm| arm.name == saved.arm);
+        let arm = arm.ok_or_else(|| format!("{name} belongs to no arm of this configuration"))?;
+        let experiment = experiment::restore(config.kind, Identity::new(config, arm, saved.replica), &saved.state)
+            .map_err(|why| format!("{name}: {why}"))?;
+        let columns = config.kind.columns().len();
+        if saved.history.len() as u64 != saved.rounds || saved.history.iter().any(|row| row.values.len() != columns) {
+            return Err(format!("{name} has a history that does not fit its rounds"));
+        }
+        Ok(Self {
+            kind: config.kind,
+            arm: saved.arm.clone(),
+            index: saved.replica,
+            rounds: saved.rounds,
+            history: saved.history.iter().map(|row| row.values.clone()).collect(),
+            failure: saved.failure.clone(),
+            experiment,
+        })
+    }
+
+    /// Everything a checkpoint keeps of it.
+    #[must_use]
+    pub fn save(&self) -> ReplicaState {
+        ReplicaState {
+            arm: self.arm.clone(),
+            replica: self.index,
+            rounds: self.rounds,
+            state: self.experiment.save().into(),
+            history: self.history.iter().map(|row| HistoryRow { values: row.clone() }).collect(),
+            failure: self.failure.clone(),
+        }
+    }
+
+    /// The tasks of the coming round; none when it is finished.
+    #[must_use]
+    pub fn plan(&self) -> Vec<Task> {
+        if self.failure.is_empty() { self.experiment.plan() } else { Vec::new() }
+    }
+
+    /// Moves on by one round. A sentence from the experiment, or a number in its report that is not finite, ends the
+    /// replica here.
+    pub fn absorb(&mut self, outputs: &[Output]) {
+        let outcome = self.experiment.absorb(outputs).and_then(|()| {
+            let row = self.experiment.row();
+            match row.iter().position(|value| !value.is_finite()) {
+                None => Ok(row),
+                Some(column) => Err(format!("{} is not a finite number", self.kind.columns()[column].name)),
+            }
+        });
+        match outcome {
+            Ok(row) => {
+                self.rounds += 1;
+                self.history.push(row);
+            }
+            Err(why) => self.failure = format!("ended in round {}: {why}", self.rounds + 1),
+        }
+    }
+
+    /// The arm's name.
+    #[must_use]
+    pub fn arm(&self) -> &str {
+        &self.arm
+    }
+
+    /// The replica's number within its arm, from 0.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Rounds absorbed.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// One row a round, one value per column.
+    #[must_use]
+    pub fn history(&self) -> &[Vec<f64>] {
+        &self.history
+    }
+
+    /// Why it ended early, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        (!self.failure.is_empty()).then_some(self.failure.as_str())
+    }
+
+    /// The hash of its state and of how it ended; its history is a function of the same computation and is not hashed.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let index = self.index.to_le_bytes();
+        let state = self.experiment.save();
+        Digest::of_pieces([self.arm.as_bytes(), &index, &state, self.failure.as_bytes()])
+    }
+
+    /// The champion's card: what the experiment says of it, with where it came from.
+    #[must_use]
+    pub fn champion(&self) -> Option<Map<String, Value>> {
+        let mut card = self.experiment.champion()?;
+        card.insert("experiment".into(), self.kind.name().into());
+        card.insert("arm".into(), self.arm.clone().into());
+        card.insert("replica".into(), self.index.into());
+        card.insert("digest".into(), self.digest().to_string().into());
+        Some(card)
+    }
+}
+
+/// The digest of a run: over all replicas' digests, which must be in order of arm, then number.
+#[must_use]
+pub fn run_digest<'a>(replicas: impl IntoIterator<Item = &'a Replica>) -> Digest {
+    let digests: Vec<Digest> = replicas.into_iter().map(Replica::digest).collect();
+    Digest::of_pieces(digests.iter().map(|digest| digest.0.as_slice()))
+}
