@@ -1,1 +1,5 @@
-//! Placeholder line replaced in the next commits.
+//! The coordinator: owns populations and state, schedules tasks, keeps checkpoints.
+
+pub mod core;
+pub mod names;
+pub mod saved;
