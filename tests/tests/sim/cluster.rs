@@ -1,0 +1,544 @@
+//! The cluster: events in order of virtual time, faults drawn from the seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evoxo_common::{
+    config::Config,
+    digest::Digest,
+    local,
+    replica::{Replica, run_digest},
+    rng::{Generator, Stream, below, chance},
+    time::Millis,
+};
+use evoxo_coordinator::core::{
+    Answer, Ask, Batch, Coordinator, Effect, Event, SessionId, Settings, StoreFault, Ticket, Write, WriteId,
+};
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    disk::Disk,
+    worker::{Action, BEAT_MS, Character, SimWorker},
+};
+
+/// How often things go wrong, in thousandths, and how many faults a cluster may have at most: then it is left in peace,
+/// so that every cluster ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faults {
+    lose: u64,
+    repeat: u64,
+    cut: u64,
+    die: u64,
+    crash: u64,
+    flip: u64,
+    store: u64,
+    delay_ms_max: u64,
+    budget: u64,
+}
+
+impl Faults {
+    pub(crate) fn none() -> Self {
+        Self { lose: 0, repeat: 0, cut: 0, die: 0, crash: 0, flip: 0, store: 0, delay_ms_max: 3, budget: 0 }
+    }
+
+    pub(crate) fn drawn(seed: u64) -> Self {
+        let mut rng = Stream::root(seed).text("faults").rng();
+        let mut up_to = |most: u64| if chance(&mut rng, 1, 3) { 0 } else { below(&mut rng, most + 1) };
+        Self {
+            lose: up_to(8),
+            repeat: up_to(60),
+            cut: up_to(20),
+            die: up_to(20),
+            crash: up_to(20),
+            flip: up_to(300),
+            store: up_to(100),
+            delay_ms_max: 1 + up_to(40),
+            budget: 4 + up_to(20),
+        }
+    }
+}
+
+/// What a cluster went through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) crashes: u64,
+    pub(crate) workers_lost: u64,
+    pub(crate) objects_damaged: u64,
+    pub(crate) tasks_repeated: u64,
+    pub(crate) ended_at_ms: u64,
+    /// Three workers were lost with the same task, and its run was given up.
+    pub(crate) unlucky: bool,
+}
+
+enum Happening {
+    ToCoordinator(SessionId, v1::FromWorker),
+    StreamEnds(SessionId),
+    /// The coordinator ended it.
+    StreamEnded(SessionId),
+    ToWorker(usize, SessionId, v1::ToWorker),
+    Computed(usize, u64),
+    Connect(usize, u64),
+    Beat(usize, SessionId),
+    Stored(u64, WriteId, String, Write, Option<StoreFault>),
+    Wake(u64),
+    Submit(usize),
+    Meddle,
+    Restart,
+}
+
+struct Cluster {
+    rng: Generator,
+    faults: Faults,
+    faults_left: u64,
+    settings: Settings,
+    now: Millis,
+    agenda: BTreeMap<(Millis, u64), Happening>,
+    counter: u64,
+    /// Counts the coordinator's lives.
+    life: u64,
+    coordinator: Option<Coordinator>,
+    wake_at: Option<Millis>,
+    sessions: BTreeMap<SessionId, usize>,
+    workers: Vec<SimWorker>,
+    disk: Disk,
+    writing: BTreeMap<WriteId, (String, Write)>,
+    runs: Vec<(String, Config)>,
+    submitted: BTreeSet<usize>,
+    outcome: Outcome,
+}
+
+const SETTINGS_OF_DISPATCH: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nreply_bytes = 9";
+const SETTINGS_OF_INVINCIBLE: &str =
+    "population = 12\nfathers = 3\ngenerations = 4\nfitness = \"sampled\"\ngames = 20\nslice = 5";
+
+fn draw_config(rng: &mut Generator) -> Config {
+    let seed = below(rng, 1000);
+    let replicas = 1 + below(rng, 4);
+    let (kind, settings, arms) = if chance(rng, 1, 2) {
+        ("dispatch", SETTINGS_OF_DISPATCH, "")
+    } else {
+        ("invincible", SETTINGS_OF_INVINCIBLE, "[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\nfitness = \"exact\"\n")
+    };
+    let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
+    Config::parse("drawn", &text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Runs one cluster to its end and checks everything about it.
+pub(crate) fn simulate(seed: u64, faults: Faults) -> Outcome {
+    let mut cluster = Cluster::new(seed, faults);
+    let end = Millis(40_000_000);
+    while !cluster.all_finished() {
+        let Some(((at, _), happening)) = cluster.agenda.pop_first() else {
+            panic!("seed {seed}: nothing more will happen")
+        };
+        cluster.now = at;
+        assert!(at < end, "seed {seed}: no end after {} hours; {}", end.0 / 3_600_000, cluster.state());
+        cluster.happen(happening);
+    }
+    if !cluster.outcome.unlucky {
+        cluster.check(seed);
+    }
+    cluster.outcome
+}
+
+impl Cluster {
+    fn new(seed: u64, faults: Faults) -> Self {
+        let mut rng = Stream::root(seed).text("cluster").rng();
+        let batch = match below(&mut rng, 4) {
+            0 => Batch::Tasks(1),
+            1 => Batch::Tasks(1_000_000),
+            _ => Batch::Auto,
+        };
+        let settings = Settings {
+            checkpoint_interval_ms: below(&mut rng, 200),
+            batch,
+            admissions_per_second: 3,
+            ..Settings::default()
+        };
+        // Without faults nothing is to be computed twice, not even to end sooner.
+        let second_copy_ms_min = if faults.budget == 0 { u64::MAX } else { settings.second_copy_ms_min };
+        let settings = Settings { second_copy_ms_min, ..settings };
+        let mut workers: Vec<SimWorker> = (0..1 + below(&mut rng, 5))
+            .map(|_| SimWorker::new(Character::Honest, 1 + below(&mut rng, 3) as u32, 1 + below(&mut rng, 60)))
+            .collect();
+        if faults.budget > 0 && chance(&mut rng, 1, 3) {
+            workers.push(SimWorker::new(Character::Foreign, 1, 10));
+        }
+        if faults.budget > 0 && chance(&mut rng, 1, 4) {
+            workers.push(SimWorker::new(Character::Garbled, 1, 10));
+        }
+        let runs = (0..1 + below(&mut rng, 2)).map(|index| (format!("run-{index}"), draw_config(&mut rng))).collect();
+        let mut cluster = Self {
+            rng,
+            faults,
+            faults_left: faults.budget,
+            settings,
+            now: Millis(0),
+            agenda: BTreeMap::new(),
+            counter: 0,
+            life: 0,
+            coordinator: Some(Coordinator::recover(settings, Vec::new())),
+            wake_at: None,
+            sessions: BTreeMap::new(),
+            workers,
+            disk: Disk::default(),
+            writing: BTreeMap::new(),
+            runs,
+            submitted: BTreeSet::new(),
+            outcome: Outcome::default(),
+        };
+        for worker in 0..cluster.workers.len() {
+            let ms = cluster.draw_ms(500);
+            cluster.plan(ms, Happening::Connect(worker, 0));
+        }
+        for run in 0..cluster.runs.len() {
+            let ms = cluster.draw_ms(300);
+            cluster.plan(ms, Happening::Submit(run));
+        }
+        cluster.plan(50, Happening::Meddle);
+        cluster
+    }
+
+    fn plan(&mut self, ms: u64, happening: Happening) {
+        self.counter += 1;
+        self.agenda.insert((self.now + ms, self.counter), happening);
+    }
+
+    fn draw_ms(&mut self, most: u64) -> u64 {
+        below(&mut self.rng, most + 1)
+    }
+
+    /// Whether something goes wrong now.
+    fn fault(&mut self, thousandths: u64) -> bool {
+        let happens = self.faults_left > 0 && chance(&mut self.rng, thousandths, 1000);
+        self.faults_left -= u64::from(happens);
+        happens
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::ToCoordinator(session, message) => self.tell(Event::Message { session, message }),
+            Happening::StreamEnds(session) => {
+                self.sessions.remove(&session);
+                self.tell(Event::Left { session });
+            }
+            Happening::StreamEnded(session) => {
+                if let Some(&worker) = self.sessions.get(&session)
+                    && self.workers[worker].session == Some(session)
+                {
+                    self.end_stream(worker, 1000);
+                }
+            }
+            Happening::ToWorker(worker, session, message) if self.workers[worker].session == Some(session) => {
+                let mut rng = self.rng.clone();
+                let actions = self.workers[worker].hear(message, |most| below(&mut rng, most + 1));
+                self.rng = rng;
+                self.act(worker, actions);
+            }
+            Happening::Computed(worker, life) if self.workers[worker].life == life => {
+                let mut rng = self.rng.clone();
+                let actions = self.workers[worker].computed(|most| below(&mut rng, most + 1));
+                self.rng = rng;
+                self.act(worker, actions);
+            }
+            Happening::Connect(worker, life) => self.connect(worker, life),
+            Happening::Beat(worker, session) if self.workers[worker].session == Some(session) => {
+                if let Some(beat) = self.workers[worker].beat() {
+                    self.transmit(worker, beat);
+                }
+                self.plan(BEAT_MS, Happening::Beat(worker, session));
+            }
+            Happening::Stored(life, write, run, what, fault) if life == self.life => {
+                self.settle(write, &run, &what, fault)
+            }
+            Happening::Wake(life) if life == self.life && self.wake_at.is_some_and(|at| at <= self.now) => {
+                self.wake_at = None;
+                self.tell(Event::Wake);
+            }
+            Happening::Submit(run) => self.submit(run),
+            Happening::Meddle => self.meddle(),
+            Happening::Restart => {
+                self.coordinator = Some(Coordinator::recover(self.settings, self.disk.load()));
+                // What a client has no answer for, it submits again; and it is one run.
+                (0..self.runs.len()).for_each(|run| self.plan(20, Happening::Submit(run)));
+                self.tell(Event::Wake);
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let Some(coordinator) = &mut self.coordinator else { return };
+        let effects = coordinator.handle(self.now, event);
+        effects.into_iter().for_each(|effect| self.carry_out(effect));
+        let wake = self.coordinator.as_ref().and_then(Coordinator::next_wake);
+        if let Some(at) = wake
+            && self.wake_at != Some(at)
+        {
+            self.wake_at = Some(at);
+            self.plan(at - self.now, Happening::Wake(self.life));
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { session, message } => {
+                let Some(&worker) = self.sessions.get(&session) else { return };
+                if !self.fault(self.faults.lose) {
+                    let ms = self.draw_ms(self.faults.delay_ms_max);
+                    self.plan(ms, Happening::ToWorker(worker, session, message));
+                }
+            }
+            Effect::End { session } => {
+                // After everything that was sent before.
+                self.plan(self.faults.delay_ms_max + 1, Happening::StreamEnded(session));
+            }
+            Effect::Changed { .. } | Effect::Stopped => {}
+            Effect::Log { sentence, .. } => {
+                if std::env::var_os("SEED").is_some() {
+                    println!("{:>8} {sentence}", self.now.0);
+                }
+                self.outcome.workers_lost += u64::from(sentence.contains(" is lost "));
+            }
+            Effect::Answer { answer, ticket } => self.hear_answer(ticket, answer),
+            Effect::Store { write, run, what } => {
+                let failed = self.fault(self.faults.store);
+                let fault = failed.then(|| StoreFault::Failed("the disk is full".into()));
+                let ms = self.draw_ms(30);
+                self.writing.insert(write, (run.clone(), what.clone()));
+                self.plan(ms, Happening::Stored(self.life, write, run, what, fault));
+            }
+        }
+    }
+
+    fn hear_answer(&mut self, ticket: Ticket, answer: Result<Answer, evoxo_coordinator::core::Rejection>) {
+        let run = ticket.0 as usize;
+        match answer {
+            Ok(Answer::Submitted { .. }) => drop(self.submitted.insert(run)),
+            Ok(_) => {}
+            Err(_) if run < self.runs.len() && !self.submitted.contains(&run) => self.plan(100, Happening::Submit(run)),
+            Err(_) => {}
+        }
+    }
+
+    fn settle(&mut self, write: WriteId, run: &str, what: &Write, fault: Option<StoreFault>) {
+        self.writing.remove(&write);
+        if fault.is_none() {
+            self.disk.write(run, what);
+        }
+        self.tell(Event::Stored { write, outcome: fault.map_or(Ok(()), Err) });
+    }
+
+    fn submit(&mut self, run: usize) {
+        let (name, config) = self.runs[run].clone();
+        self.tell(Event::Ask { ticket: Ticket(run as u64), ask: Ask::Submit { name, config: config.to_toml() } });
+    }
+
+    fn connect(&mut self, worker: usize, life: u64) {
+        if self.workers[worker].life != life || self.workers[worker].session.is_some() || !self.workers[worker].alive {
+            return;
+        }
+        if self.coordinator.is_none() {
+            return self.plan(300, Happening::Connect(worker, life));
+        }
+        self.counter += 1;
+        let session = SessionId(self.counter);
+        self.sessions.insert(session, worker);
+        let hello = self.workers[worker].hello(session);
+        self.transmit(worker, hello);
+        self.plan(BEAT_MS, Happening::Beat(worker, session));
+    }
+
+    fn transmit(&mut self, worker: usize, message: v1::FromWorker) {
+        let Some(session) = self.workers[worker].session else { return };
+        let times = if self.fault(self.faults.lose) { 0 } else { 1 + u64::from(self.fault(self.faults.repeat)) };
+        // Nothing can be repeated or overtaken before Hello, or it would not be a session.
+        let hello = matches!(message.message, Some(v1::from_worker::Message::Hello(_)));
+        for _ in 0..if hello { 1 } else { times } {
+            let ms = if hello { 0 } else { self.draw_ms(self.faults.delay_ms_max) };
+            self.plan(ms, Happening::ToCoordinator(session, message.clone()));
+        }
+    }
+
+    fn act(&mut self, worker: usize, actions: Vec<Action>) {
+        let life = self.workers[worker].life;
+        for action in actions {
+            match action {
+                Action::Send(message) => self.transmit(worker, message),
+                Action::Compute { ms } => self.plan(1 + ms, Happening::Computed(worker, life)),
+                Action::Reconnect { ms } => self.end_stream(worker, 1 + ms),
+                Action::Leave => {
+                    self.workers[worker].alive = false;
+                    self.end_stream(worker, 1);
+                }
+            }
+        }
+        if self.fault(self.faults.cut) {
+            self.end_stream(worker, 100);
+        }
+        if self.fault(self.faults.die) {
+            self.kill(worker);
+        }
+    }
+
+    fn end_stream(&mut self, worker: usize, back_ms: u64) {
+        if let Some(session) = self.workers[worker].session {
+            let ms = self.draw_ms(self.faults.delay_ms_max);
+            self.plan(ms, Happening::StreamEnds(session));
+        }
+        self.workers[worker].disconnect();
+        self.plan(back_ms, Happening::Connect(worker, self.workers[worker].life));
+    }
+
+    /// Dies and comes back as a new process; half of the time nobody tells the coordinator.
+    fn kill(&mut self, worker: usize) {
+        let silent = chance(&mut self.rng, 1, 2);
+        if let Some(session) = self.workers[worker].session.filter(|_| !silent) {
+            self.plan(1, Happening::StreamEnds(session));
+        }
+        self.workers[worker].die();
+        let ms = self.draw_ms(5000);
+        self.plan(ms, Happening::Connect(worker, self.workers[worker].life));
+    }
+
+    /// People pause and resume; now and then the coordinator is killed and its disk suffers.
+    fn meddle(&mut self) {
+        let ms = self.draw_ms(200);
+        self.plan(ms, Happening::Meddle);
+        let run = below(&mut self.rng, self.runs.len() as u64) as usize;
+        let name = self.runs[run].0.clone();
+        let ask = if self.faults.budget > 0 && chance(&mut self.rng, 1, 10) {
+            Ask::Pause { name }
+        } else {
+            Ask::Resume { name }
+        };
+        self.tell(Event::Ask { ticket: Ticket(u64::MAX), ask });
+        if self.coordinator.is_some() && self.fault(self.faults.crash * 5) {
+            self.crash();
+        }
+    }
+
+    fn crash(&mut self) {
+        self.outcome.crashes += 1;
+        self.coordinator = None;
+        self.life += 1;
+        self.wake_at = None;
+        let mut blocked: BTreeSet<String> = BTreeSet::new();
+        for (run, write) in std::mem::take(&mut self.writing).into_values() {
+            // Writes of a run are made in order: behind one that is torn there is nothing.
+            if blocked.insert(run.clone()) {
+                self.disk.crash_during(&mut self.rng, &run, &write);
+            }
+        }
+        if self.fault(self.faults.flip * 2) && self.disk.flip(&mut self.rng) {
+            self.outcome.objects_damaged += 1;
+        }
+        for worker in 0..self.workers.len() {
+            self.workers[worker].disconnect();
+            let ms = self.draw_ms(2000);
+            self.plan(ms, Happening::Connect(worker, self.workers[worker].life));
+        }
+        self.sessions.clear();
+        let ms = self.draw_ms(1000);
+        self.plan(ms, Happening::Restart);
+    }
+
+    fn views(&mut self) -> Vec<v1::Run> {
+        let now = self.now;
+        let Some(coordinator) = &mut self.coordinator else { return Vec::new() };
+        let effects = coordinator.handle(now, Event::Ask { ticket: Ticket(u64::MAX), ask: Ask::List });
+        let mut views = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Answer { ticket: Ticket(u64::MAX), answer: Ok(Answer::Runs(runs)) } => views = runs,
+                other => self.carry_out(other),
+            }
+        }
+        views
+    }
+
+    fn state(&mut self) -> String {
+        format!("{:#?}", self.views())
+    }
+
+    fn all_finished(&mut self) -> bool {
+        if self.submitted.len() < self.runs.len() || !self.agenda.values().any(|h| matches!(h, Happening::Meddle)) {
+            return false;
+        }
+        let views = self.views();
+        for view in views.iter().filter(|view| view.state() == RunState::Failed) {
+            // Three workers can be lost by chance with the same task; nothing else may fail a run here.
+            let faults = self.faults.budget - self.faults_left;
+            assert!(view.message.contains("took three workers with it") && faults >= 3, "{view:#?}");
+            self.outcome.unlucky = true;
+        }
+        if self.outcome.unlucky {
+            return true;
+        }
+        views.len() == self.runs.len() && views.iter().all(|view| view.state() == RunState::Finished)
+    }
+
+    /// The end: the bytes of one thread, in the coordinator's mouth and on its disk; and not too much work for it.
+    fn check(&mut self, seed: u64) {
+        let views: BTreeMap<String, v1::Run> = self.views().into_iter().map(|view| (view.name.clone(), view)).collect();
+        let mut needed = 0;
+        for (name, config) in self.runs.clone() {
+            let expected = local::run(&config).expect("planned tasks are good");
+            assert_eq!(
+                views[&name].digest,
+                run_digest(&expected).to_string(),
+                "seed {seed}, run {name}: another result"
+            );
+            needed += count_tasks(&config);
+        }
+        for saved in self.disk.load() {
+            let config = Config::parse("saved", &saved.order.config, &[]).expect("a saved configuration is good");
+            let expected: BTreeSet<Vec<u8>> =
+                local::run(&config).expect("good").iter().map(|replica| encode(&replica.save())).collect();
+            let kept: BTreeSet<Vec<u8>> =
+                saved.finished.iter().filter_map(|f| f.replica.as_ref()).map(encode).collect();
+            assert!(
+                saved.notices.len() as u64 <= 2 * self.outcome.objects_damaged + self.outcome.crashes,
+                "{:?}",
+                saved.notices
+            );
+            assert!(kept.is_subset(&expected), "seed {seed}: foreign bytes are kept");
+            if saved.notices.is_empty() {
+                assert_eq!(kept, expected, "seed {seed}: the disk has other bytes");
+            }
+        }
+        let computed: u64 = self.workers.iter().filter(|w| w.character == Character::Honest).map(|w| w.computed).sum();
+        self.outcome.tasks_repeated = computed.saturating_sub(needed);
+        self.outcome.ended_at_ms = self.now.0;
+        let faults = self.faults.budget - self.faults_left;
+        let bound = needed * (2 + 2 * self.outcome.crashes) + 100 * faults;
+        assert!(
+            computed <= bound,
+            "seed {seed}: {computed} tasks computed where {needed} were needed, {faults} faults"
+        );
+        for worker in &self.workers {
+            let most = 2 * worker.slots as usize;
+            assert!(worker.held_max <= most, "seed {seed}: {} assignments for {} slots", worker.held_max, worker.slots);
+            assert!(worker.character != Character::Foreign || worker.computed == 0, "a foreign build got work");
+        }
+    }
+}
+
+fn encode(state: &v1::ReplicaState) -> Vec<u8> {
+    prost::Message::encode_to_vec(state)
+}
+
+/// Different tasks of a run.
+fn count_tasks(config: &Config) -> u64 {
+    let mut hashes = BTreeSet::new();
+    for mut replica in local::start(config).collect::<Vec<Replica>>() {
+        loop {
+            for task in replica.plan() {
+                hashes.insert(Digest::of(&prost::Message::encode_to_vec(&task)));
+            }
+            if !local::step(&mut replica).expect("planned tasks are good") {
+                break;
+            }
+        }
+    }
+    hashes.len() as u64
+}
