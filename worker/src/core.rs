@@ -9,6 +9,8 @@
 mod backoff;
 mod held;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 

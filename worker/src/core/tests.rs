@@ -1,0 +1,398 @@
+//! The core on a virtual clock: sequences of events on the left, what the worker wants done on the right.
+
+use bytes::Bytes;
+use evoxo_proto::v1::{Accepted, Assignment, Close, CloseKind, Welcome, to_worker::Message};
+
+use super::*;
+
+mod drawn;
+
+const BEAT_MS: u64 = 1_000;
+
+fn says(message: Message) -> Event {
+    Event::Message(ToWorker { message: Some(message) })
+}
+
+fn hash(number: u64) -> Bytes {
+    let mut hash = [0; 32];
+    hash[..8].copy_from_slice(&number.to_le_bytes());
+    Bytes::copy_from_slice(&hash)
+}
+
+fn number(hash: &Bytes) -> u64 {
+    u64::from_le_bytes(hash[..8].try_into().unwrap())
+}
+
+fn welcome() -> Event {
+    says(Message::Welcome(Welcome { session: 1, beat_interval_ms: BEAT_MS as u32 }))
+}
+
+fn assignment(id: u64, numbers: impl IntoIterator<Item = u64>) -> Event {
+    let task = |number| AssignedTask { hash: hash(number), task: Bytes::new() };
+    says(Message::Assignment(Assignment { id, tasks: numbers.into_iter().map(task).collect() }))
+}
+
+fn accepted(numbers: impl IntoIterator<Item = u64>) -> Event {
+    says(Message::Accepted(Accepted { hashes: numbers.into_iter().map(hash).collect() }))
+}
+
+fn close(kind: CloseKind, retry_after_ms: u32) -> Event {
+    says(Message::Close(Close { kind: kind.into(), reason: "be\u{7}cause".into(), retry_after_ms }))
+}
+
+fn computed(slot: usize) -> Event {
+    computed_bytes(slot, 1)
+}
+
+fn computed_bytes(slot: usize, bytes: usize) -> Event {
+    Event::Computed { slot, outcome: Outcome::Output(vec![1; bytes].into()), elapsed_us: 7 }
+}
+
+fn down() -> Event {
+    Event::LinkDown("a cut".into())
+}
+
+/// An effect as the tests write it; results are written as task@assignment.
+fn text(effect: &Effect) -> String {
+    match effect {
+        Effect::Connect => "connect".into(),
+        Effect::Disconnect => "disconnect".into(),
+        Effect::Start { slot, tasks } => {
+            let numbers: Vec<_> = tasks.iter().map(|task| number(&task.hash).to_string()).collect();
+            format!("start {slot}: {}", numbers.join(" "))
+        }
+        Effect::Send(message) => match message.message.as_ref().unwrap() {
+            from_worker::Message::Hello(hello) => format!("hello {} {}", hello.name, hello.slots),
+            from_worker::Message::Beat(_) => "beat".into(),
+            from_worker::Message::Drain(_) => "drain".into(),
+            from_worker::Message::Outputs(outputs) => {
+                let result = |r: &evoxo_proto::v1::TaskResult| format!("{}@{}", number(&r.hash), r.assignment);
+                outputs.results.iter().map(result).collect::<Vec<_>>().join(" ")
+            }
+        },
+        Effect::Log(level, sentence) => format!("{level} {sentence}"),
+        Effect::Exit { status, sentence } => format!("exit {status}: {sentence}"),
+    }
+}
+
+/// A worker and its clock.
+struct Bench {
+    worker: Worker,
+    now: Millis,
+    logs: Vec<String>,
+}
+
+impl Bench {
+    fn new(slots: usize, idle_timeout_ms: Option<u64>) -> Self {
+        let settings = Settings { slots, name: "w".into(), build: "b".into(), signature: Vec::new(), idle_timeout_ms };
+        Self { worker: Worker::new(Millis(0), settings, 1), now: Millis(0), logs: Vec::new() }
+    }
+
+    /// In a session since time 0.
+    fn open(slots: usize) -> Self {
+        let mut bench = Self::new(slots, None);
+        bench.enter();
+        bench
+    }
+
+    fn enter(&mut self) -> Vec<String> {
+        assert_eq!(self.on(Event::Wake), ["connect"]);
+        assert_eq!(self.on(Event::LinkUp), [format!("hello w {}", self.worker.settings.slots)]);
+        self.on(welcome())
+    }
+
+    /// What the worker does about an event now; what it tells people goes to `logs`.
+    fn on(&mut self, event: Event) -> Vec<String> {
+        let effects = self.worker.handle(self.now, event);
+        assert!(self.worker.next_wake().is_none_or(|wake| wake >= self.now), "the past is not a time to wake");
+        let (logs, rest): (Vec<_>, _) = effects
+            .iter()
+            .map(text)
+            .partition(|text| ["ERROR ", "WARN ", "INFO ", "DEBUG "].iter().any(|level| text.starts_with(level)));
+        self.logs.extend(logs);
+        rest
+    }
+
+    /// What the worker does until then without events, apart from beats.
+    fn until(&mut self, ms: u64) -> Vec<String> {
+        let mut done = Vec::new();
+        while let Some(wake) = self.worker.next_wake().filter(|wake| wake.0 <= ms) {
+            self.now = wake;
+            done.extend(self.on(Event::Wake).into_iter().filter(|text| text != "beat"));
+        }
+        self.now = Millis(ms);
+        done
+    }
+
+    /// Waits until the worker connects; how long that took, in milliseconds.
+    fn wait_ms(&mut self) -> u64 {
+        let before = self.now;
+        self.now = self.worker.next_wake().unwrap();
+        self.now - before
+    }
+}
+
+#[test]
+fn greets_first_and_beats_while_the_session_lasts() {
+    let mut bench = Bench::new(3, None);
+    assert_eq!(bench.worker.next_wake(), Some(Millis(0)));
+    assert_eq!(bench.on(Event::Wake), ["connect"]);
+    assert_eq!(bench.worker.next_wake(), None);
+    assert_eq!(bench.on(Event::LinkUp), ["hello w 3"]);
+    assert!(bench.on(welcome()).is_empty());
+    assert_eq!(bench.logs, ["INFO connected to the coordinator, session 1"]);
+    for beat in 1..5 {
+        assert_eq!(bench.worker.next_wake(), Some(Millis(beat * BEAT_MS)));
+        bench.now = Millis(beat * BEAT_MS);
+        assert_eq!(bench.on(Event::Wake), ["beat"]);
+    }
+}
+
+#[test]
+fn a_coordinator_that_does_not_answer_the_greeting_is_left() {
+    let mut bench = Bench::new(1, None);
+    bench.on(Event::Wake);
+    bench.on(Event::LinkUp);
+    assert_eq!(bench.until(20_000), ["disconnect"]);
+    assert_eq!(bench.until(20_150), ["connect"]);
+}
+
+#[test]
+fn a_lone_task_is_answered_at_once() {
+    let mut bench = Bench::open(1);
+    assert_eq!(bench.on(assignment(5, [1])), ["start 0: 1"]);
+    assert_eq!(bench.on(computed(0)), ["1@5"]);
+    assert!(bench.on(accepted([1])).is_empty());
+    assert_eq!(bench.on(down()), [""; 0]);
+    bench.wait_ms();
+    assert!(bench.enter().is_empty(), "what is accepted is forgotten");
+}
+
+#[test]
+fn results_of_an_assignment_gather_for_50_ms_or_to_its_end() {
+    let mut bench = Bench::open(1);
+    assert_eq!(bench.on(assignment(5, 1..=6)), ["start 0: 1 2 3 4 5 6"]);
+    bench.now = Millis(10);
+    assert!(bench.on(computed(0)).is_empty());
+    bench.now = Millis(40);
+    assert!(bench.on(computed(0)).is_empty());
+    assert!(bench.until(59).is_empty());
+    assert_eq!(bench.until(60), ["1@5 2@5"]);
+    assert!(bench.until(999).is_empty());
+    assert!(bench.on(computed(0)).is_empty());
+    assert!(bench.on(computed(0)).is_empty());
+    assert!(bench.on(computed(0)).is_empty());
+    assert_eq!(bench.on(computed(0)), ["3@5 4@5 5@5 6@5"]);
+}
+
+#[test]
+fn a_mebibyte_of_results_does_not_wait() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(5, 1..=9));
+    assert!(bench.on(computed_bytes(0, 500_000)).is_empty());
+    assert!(bench.on(computed_bytes(0, 500_000)).is_empty());
+    assert_eq!(bench.on(computed_bytes(0, 500_000)), ["1@5 2@5", "3@5"]);
+}
+
+#[test]
+fn at_most_one_assignment_runs_in_a_slot_and_one_more_waits_for_each() {
+    let mut bench = Bench::open(2);
+    assert_eq!(bench.on(assignment(1, [1, 2])), ["start 0: 1 2"]);
+    assert_eq!(bench.on(assignment(2, [3])), ["start 1: 3"]);
+    assert!(bench.on(assignment(3, [4])).is_empty());
+    assert!(bench.on(assignment(4, [5])).is_empty());
+    assert_eq!(bench.on(computed(1)), ["start 1: 4", "3@2"]);
+    assert!(bench.on(assignment(5, [6])).is_empty());
+    assert_eq!(bench.on(assignment(6, [7])), ["disconnect"]);
+    assert!(bench.logs.last().unwrap().contains("more than two assignments for each of 2 slots"), "{:?}", bench.logs);
+}
+
+#[test]
+fn an_outage_stops_neither_computing_nor_what_is_owed() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1, 2]));
+    bench.on(assignment(2, [3, 4]));
+    bench.until(500);
+    assert!(bench.on(computed(0)).is_empty());
+    assert!(bench.on(down()).is_empty());
+    assert_eq!(bench.on(computed(0)), ["start 0: 3 4"], "the slot goes on with what waits");
+    bench.wait_ms();
+    assert_eq!(bench.enter(), ["1@0 2@0"], "what was computed is offered");
+    assert!(bench.on(accepted([1])).is_empty());
+    assert!(bench.on(computed(0)).is_empty());
+    assert_eq!(bench.on(computed(0)), ["3@0 4@0"], "what ran is finished and offered");
+    bench.on(down());
+    bench.wait_ms();
+    assert_eq!(bench.enter(), ["2@0 3@0 4@0"], "until it is accepted");
+}
+
+#[test]
+fn what_waits_for_a_slot_is_dropped_when_a_new_session_begins() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    bench.on(assignment(2, [2]));
+    bench.on(down());
+    bench.wait_ms();
+    assert!(bench.enter().is_empty());
+    assert!(bench.on(assignment(1, [3])).is_empty());
+    assert!(bench.on(assignment(2, [4])).is_empty(), "the task that still runs is not of this session");
+    assert_eq!(bench.on(computed(0)), ["start 0: 3", "1@0"]);
+}
+
+#[test]
+fn one_warning_an_outage_and_one_line_a_return() {
+    let mut bench = Bench::open(1);
+    bench.on(down());
+    for _ in 0..5 {
+        bench.wait_ms();
+        assert_eq!(bench.on(Event::Wake), ["connect"]);
+        assert!(bench.on(down()).is_empty());
+    }
+    bench.wait_ms();
+    bench.enter();
+    let levels: Vec<_> = bench.logs.iter().map(|log| log.split(' ').next().unwrap()).collect();
+    assert_eq!(levels, ["INFO", "WARN", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "INFO"]);
+    assert!(bench.logs[1].starts_with("WARN lost the coordinator: a cut; next try in 0."), "{:?}", bench.logs);
+}
+
+#[test]
+fn a_closed_worker_comes_back_when_told_to_and_not_before() {
+    let mut bench = Bench::open(1);
+    assert_eq!(bench.on(close(CloseKind::Retry, 4_000)), ["disconnect"]);
+    assert!((4_000..=6_000).contains(&bench.wait_ms()));
+    bench.enter();
+    assert!(bench.logs[1].contains("it closed the session: be cause"), "{:?}", bench.logs);
+}
+
+#[test]
+fn a_refused_worker_exits_with_its_own_status_and_the_reason() {
+    let mut bench = Bench::new(1, None);
+    bench.on(Event::Wake);
+    bench.on(Event::LinkUp);
+    let exit = ["exit 3: the coordinator refused this worker: be cause"];
+    assert_eq!(bench.on(close(CloseKind::Refused, 0)), exit);
+    assert_eq!(bench.worker.next_wake(), None);
+    assert!(bench.on(Event::DrainAsked).is_empty());
+}
+
+#[test]
+fn leaving_finishes_what_was_given_and_waits_for_the_acceptance() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    bench.on(assignment(2, [2]));
+    assert_eq!(bench.on(Event::DrainAsked), ["drain"]);
+    assert_eq!(bench.on(computed(0)), ["start 0: 2", "1@1"]);
+    assert_eq!(bench.on(computed(0)), ["2@2"]);
+    assert!(bench.until(4_000).is_empty());
+    assert!(bench.on(assignment(3, [3])).len() == 1, "one that crossed the drain is computed too");
+    assert!(bench.until(60_000).is_empty());
+    assert_eq!(bench.on(computed(0)), ["3@3"]);
+    assert!(bench.on(accepted([1, 3])).is_empty());
+    assert_eq!(bench.on(accepted([2])), ["exit 0: left, asked to: all results are accepted"]);
+}
+
+#[test]
+fn leaving_does_not_wait_for_ever() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    bench.on(computed(0));
+    bench.on(Event::DrainAsked);
+    assert!(bench.until(4_999).is_empty());
+    let exit = "exit 0: left, asked to: 1 results were not accepted and will be computed elsewhere";
+    assert_eq!(bench.until(5_000), [exit]);
+}
+
+#[test]
+fn leaving_in_an_outage_offers_once_more() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    bench.on(assignment(2, [2]));
+    bench.on(down());
+    bench.now = bench.now + 1;
+    assert_eq!(bench.on(Event::DrainAsked), ["connect"], "without waiting for the next try");
+    assert_eq!(bench.on(computed(0)), [""; 0], "what waited is dropped");
+    assert_eq!(bench.on(Event::LinkUp), ["hello w 1"]);
+    assert_eq!(bench.on(welcome()), ["drain", "1@0"]);
+    assert_eq!(bench.on(accepted([1])), ["exit 0: left, asked to: all results are accepted"]);
+}
+
+#[test]
+fn a_worker_with_nothing_to_do_leaves_at_once_and_a_second_signal_always_does() {
+    assert_eq!(Bench::new(1, None).on(Event::DrainAsked)[1..], ["exit 0: left, asked to: all results are accepted"]);
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    assert_eq!(bench.on(Event::DrainAsked), ["drain"]);
+    assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: left at once"));
+}
+
+#[test]
+fn an_idle_worker_leaves_with_and_without_a_link() {
+    let mut bench = Bench::new(1, Some(3_000));
+    bench.enter();
+    bench.until(2_000);
+    bench.on(assignment(1, [1]));
+    assert!(bench.until(10_000).is_empty(), "a worker that computes is not idle");
+    bench.on(computed(0));
+    bench.on(accepted([1]));
+    assert!(bench.until(12_999).is_empty());
+    assert_eq!(bench.until(13_000), ["drain", "exit 0: left, no task for 3 s: all results are accepted"]);
+
+    let mut bench = Bench::new(1, Some(3_000));
+    assert_eq!(bench.until(10_000), ["connect", "exit 0: left, no task for 3 s: all results are accepted"]);
+}
+
+#[test]
+fn results_too_large_to_travel_become_failures() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1, 2]));
+    bench.on(computed_bytes(0, TASK_BYTES_MAX + 1));
+    let failure = Outcome::Failure("\u{e9}".repeat(3_000));
+    let effects = bench.worker.handle(bench.now, Event::Computed { slot: 0, outcome: failure, elapsed_us: 1 });
+    let Effect::Send(FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }) = &effects[0] else {
+        panic!("{effects:?}")
+    };
+    let sentence = |index: usize| match outputs.results[index].outcome.as_ref().unwrap() {
+        Outcome::Failure(sentence) => sentence.as_str(),
+        Outcome::Output(bytes) => panic!("an output of {} bytes", bytes.len()),
+    };
+    assert_eq!(sentence(0), "the output has 8388609 bytes, more than 8388608");
+    assert_eq!(sentence(1), "\u{e9}".repeat(2_048));
+}
+
+#[test]
+fn nonsense_ends_the_session_and_nothing_else() {
+    let no_beat = says(Message::Welcome(Welcome { session: 1, beat_interval_ms: 0 }));
+    let bad_hash =
+        Assignment { id: 1, tasks: vec![AssignedTask { hash: Bytes::from_static(b"x"), task: Bytes::new() }] };
+    let bad_accepted = says(Message::Accepted(Accepted { hashes: vec![Bytes::new()] }));
+    let open: [(Event, &str); 7] = [
+        (Event::Message(ToWorker { message: None }), "of a kind this build does not know"),
+        (welcome(), "answers no greeting"),
+        (assignment(0, [1]), "reserved or in use"),
+        (assignment(9, [1]), "reserved or in use"),
+        (assignment(1, []), "without tasks"),
+        (says(Message::Assignment(bad_hash)), "not 32 bytes"),
+        (bad_accepted, "not 32 bytes"),
+    ];
+    for (event, sentence) in open {
+        let mut bench = Bench::open(1);
+        bench.on(assignment(9, [8, 9]));
+        assert_eq!(bench.on(event), ["disconnect"], "{sentence}");
+        assert!(bench.logs.last().unwrap().contains(sentence), "{:?}", bench.logs);
+        bench.wait_ms();
+        bench.enter();
+        bench.on(computed(0));
+        assert_eq!(bench.on(computed(0)), ["8@0 9@0"]);
+    }
+    for (event, sentence) in [
+        (no_beat, "a beat every 0 ms"),
+        (assignment(1, [1]), "outside of a session"),
+        (accepted([1]), "outside of a session"),
+    ] {
+        let mut bench = Bench::new(1, None);
+        bench.on(Event::Wake);
+        bench.on(Event::LinkUp);
+        assert_eq!(bench.on(event), ["disconnect"]);
+        assert!(bench.logs[0].starts_with("WARN ") && bench.logs[0].contains(sentence), "{:?}", bench.logs);
+    }
+}

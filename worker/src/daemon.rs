@@ -1,0 +1,187 @@
+//! The loop between the core, the link, the slots, the clock and the signals.
+
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    io::Read as _,
+    pin::pin,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use evoxo_common::{task, time::Millis};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::sleep_until,
+};
+use tonic::transport::{Endpoint, Uri};
+use tracing::{Level, debug, error, info, warn};
+
+use crate::{
+    core::{self, Effect, Event, Worker},
+    link::{self, Link},
+    pool::Pool,
+};
+
+/// The most results that are handled before the link and the signals are looked at again.
+const COMPUTED_BATCH_MAX: usize = 256;
+/// How long the coordinator may take to see that the stream has ended.
+const END_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a worker process needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the coordinator listens.
+    pub coordinator: Uri,
+    /// What this worker is.
+    pub worker: core::Settings,
+    /// Whether the end of the standard input ends the process, so that it cannot outlive the one that started it.
+    pub exit_with_stdin: bool,
+}
+
+/// Why the process ends.
+enum Ask {
+    /// SIGTERM or SIGINT.
+    Drain,
+    /// The standard input has ended.
+    Die,
+}
+
+/// Works for the coordinator until the process is asked to leave, was idle for too long or is refused.
+///
+/// # Errors
+/// If the system denies threads, timers or signals.
+pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop; is the limit of open files too low?")?;
+    let (status, sentence) = runtime.block_on(async {
+        let asks = listen_to_asks(settings.exit_with_stdin)?;
+        anyhow::Ok(Shell::new(settings)?.serve(asks).await)
+    })?;
+    match status {
+        0 => info!("{sentence}"),
+        _ => error!("{sentence}"),
+    }
+    Ok(ExitCode::from(status))
+}
+
+/// Signals, and the end of the standard input if wanted.
+fn listen_to_asks(exit_with_stdin: bool) -> anyhow::Result<mpsc::Receiver<Ask>> {
+    let (sender, asks) = mpsc::channel(4);
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let mut signals = signal(kind).context("cannot listen to signals")?;
+        let sender = sender.clone();
+        tokio::spawn(async move { while signals.recv().await.is_some() && sender.send(Ask::Drain).await.is_ok() {} });
+    }
+    if exit_with_stdin {
+        let wait = move || {
+            let mut stdin = std::io::stdin().lock();
+            while stdin.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0) {}
+            // If the loop is gone, so is the process.
+            let _ = sender.blocking_send(Ask::Die);
+        };
+        std::thread::Builder::new().name("stdin".into()).spawn(wait).context("cannot start a thread for stdin")?;
+    }
+    Ok(asks)
+}
+
+/// The exit status, and why, for people.
+type Exit = (u8, String);
+
+/// Carries out what the core wants.
+struct Shell {
+    endpoint: Endpoint,
+    worker: Worker,
+    pool: Pool,
+    computed: mpsc::UnboundedReceiver<Event>,
+    link: Option<Link>,
+    inbox: VecDeque<Event>,
+    start: Instant,
+}
+
+impl Shell {
+    fn new(settings: Settings) -> anyhow::Result<Self> {
+        let (sender, computed) = mpsc::unbounded_channel();
+        let slots = settings.worker.slots;
+        let pool = Pool::new(slots, task::run_encoded, &sender)
+            .with_context(|| format!("cannot start {slots} threads; try a smaller --slots"))?;
+        // Only spreads reconnections in time: it never shows in a result.
+        let seed = RandomState::new().build_hasher().finish();
+        Ok(Self {
+            endpoint: link::endpoint(&settings.coordinator),
+            worker: Worker::new(Millis(0), settings.worker, seed),
+            pool,
+            computed,
+            link: None,
+            inbox: VecDeque::new(),
+            start: Instant::now(),
+        })
+    }
+
+    async fn serve(mut self, mut asks: mpsc::Receiver<Ask>) -> Exit {
+        let mut batch = Vec::with_capacity(COMPUTED_BATCH_MAX);
+        let mut alarm = pin!(sleep_until(self.start.into()));
+        loop {
+            let wake = self.worker.next_wake().map(|wake| self.start + Duration::from_millis(wake.0));
+            if let Some(wake) = wake.filter(|wake| *wake != alarm.deadline().into_std()) {
+                alarm.as_mut().reset(wake.into());
+            }
+            tokio::select! {
+                _ = self.computed.recv_many(&mut batch, COMPUTED_BATCH_MAX) => self.inbox.extend(batch.drain(..)),
+                event = next_heard(&mut self.link) => self.inbox.push_back(event),
+                Some(ask) = asks.recv() => match ask {
+                    Ask::Drain => self.inbox.push_back(Event::DrainAsked),
+                    Ask::Die => return (0, "left at once: the standard input has ended".to_owned()),
+                },
+                () = &mut alarm, if wake.is_some() => self.inbox.push_back(Event::Wake),
+            }
+            while let Some(event) = self.inbox.pop_front() {
+                let now = Millis(u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX));
+                for effect in self.worker.handle(now, event) {
+                    if let Some(exit) = self.carry_out(effect) {
+                        if let Some(link) = self.link {
+                            link.end(END_WITHIN).await;
+                        }
+                        return exit;
+                    }
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> Option<Exit> {
+        match effect {
+            Effect::Connect => self.link = Some(Link::connect(self.endpoint.clone())),
+            Effect::Disconnect => self.link = None,
+            Effect::Send(message) => {
+                if self.link.as_ref().is_some_and(|link| !link.say(message)) {
+                    self.link = None;
+                    self.inbox.push_back(Event::LinkDown("it has not read for a long time".to_owned()));
+                }
+            }
+            Effect::Start { slot, tasks } => self.pool.start(slot, tasks),
+            Effect::Log(level, sentence) => match level {
+                Level::ERROR => error!("{sentence}"),
+                Level::WARN => warn!("{sentence}"),
+                Level::INFO => info!("{sentence}"),
+                _ => debug!("{sentence}"),
+            },
+            Effect::Exit { status, sentence } => return Some((status, sentence)),
+        }
+        None
+    }
+}
+
+/// The next event of the link; never, if there is none. A link that is down is gone after it has said so.
+async fn next_heard(link: &mut Option<Link>) -> Event {
+    let Some(present) = link else { return std::future::pending().await };
+    let event = present.next().await.unwrap_or_else(|| Event::LinkDown("the connection's task ended".to_owned()));
+    if let Event::LinkDown(_) = event {
+        *link = None;
+    }
+    event
+}

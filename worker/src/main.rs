@@ -1,0 +1,5 @@
+//! The worker's program; see `cli.rs`.
+
+fn main() -> std::process::ExitCode {
+    evoxo_worker::cli::main()
+}

@@ -1,0 +1,199 @@
+//! The slots: one OS thread each, that computes the tasks it is given, in order, and survives those that panic.
+
+use std::{
+    any::Any,
+    cell::RefCell,
+    io,
+    panic::{self, AssertUnwindSafe},
+    sync::{
+        Once,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::Instant,
+};
+
+use bytes::Bytes;
+use evoxo_common::task::Refusal;
+use evoxo_proto::v1::{AssignedTask, task_result::Outcome};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::core::Event;
+
+/// What the slots compute: an encoded task in, an encoded output back.
+pub(crate) type Compute = fn(&Bytes) -> Result<Bytes, Refusal>;
+
+/// The threads. They end when the pool is dropped, each after the task it is at.
+pub(crate) struct Pool {
+    slots: Vec<Sender<Vec<AssignedTask>>>,
+}
+
+impl Pool {
+    /// Starts the threads; each task's [`Event::Computed`] goes to `computed`.
+    ///
+    /// # Errors
+    /// If the system gives no more threads.
+    pub(crate) fn new(slots: usize, compute: Compute, computed: &UnboundedSender<Event>) -> io::Result<Self> {
+        keep_panics_quiet();
+        let start = |slot| {
+            let (sender, assignments) = channel();
+            let computed = computed.clone();
+            thread::Builder::new()
+                .name(format!("slot-{slot}"))
+                .spawn(move || serve_slot(slot, compute, &assignments, &computed))
+                .map(|_| sender)
+        };
+        Ok(Self { slots: (0..slots).map(start).collect::<io::Result<_>>()? })
+    }
+
+    /// Gives a free slot its next tasks.
+    pub(crate) fn start(&self, slot: usize, tasks: Vec<AssignedTask>) {
+        self.slots[slot].send(tasks).expect("a slot's thread survives its tasks and ends only with the pool");
+    }
+}
+
+fn serve_slot(
+    slot: usize,
+    compute: Compute,
+    assignments: &Receiver<Vec<AssignedTask>>,
+    computed: &UnboundedSender<Event>,
+) {
+    LAST_PANIC.set(Some(String::new()));
+    for task in assignments.iter().flatten() {
+        let start = Instant::now();
+        let outcome = compute_caught(compute, &task.task);
+        let elapsed_us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if computed.send(Event::Computed { slot, outcome, elapsed_us }).is_err() {
+            return;
+        }
+    }
+}
+
+fn compute_caught(compute: Compute, task: &Bytes) -> Outcome {
+    // Nothing is shared with the task but its bytes, which are immutable: it can leave nothing broken behind.
+    match panic::catch_unwind(AssertUnwindSafe(|| compute(task))) {
+        Ok(Ok(output)) => Outcome::Output(output),
+        Ok(Err(refusal)) => Outcome::Failure(refusal.0),
+        Err(payload) => {
+            // Its destructor could panic again.
+            std::mem::forget(payload);
+            let message = LAST_PANIC.replace(Some(String::new())).unwrap_or_default();
+            Outcome::Failure(format!("the task panicked {message}"))
+        }
+    }
+}
+
+thread_local! {
+    /// In a slot's thread what its last panic said, elsewhere `None`.
+    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Makes panics in slots remember what they say instead of printing it; others print as ever.
+fn keep_panics_quiet() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let in_slot = LAST_PANIC.with_borrow_mut(|last| {
+                last.as_mut().map(|last| {
+                    let place = info.location().map_or_else(|| "somewhere".to_owned(), ToString::to_string);
+                    *last = format!("at {place}: {}", panic_text(info.payload()));
+                })
+            });
+            if in_slot.is_none() {
+                print(info);
+            }
+        }));
+    });
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text,
+        _ => "without words",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Condvar, Mutex},
+        time::Duration,
+    };
+
+    use super::*;
+
+    /// Slots that may go on.
+    static GATE: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
+
+    /// Does what the task's first byte says.
+    fn obey(task: &Bytes) -> Result<Bytes, Refusal> {
+        match task[0] {
+            b'p' => panic!("cannot compute {} things", task.len()),
+            b'b' => panic::panic_any(7_u8),
+            b'r' => return Err(Refusal("no such work".into())),
+            b's' => thread::sleep(Duration::from_millis(20)),
+            b'g' => {
+                let mut arrived = GATE.0.lock().unwrap();
+                *arrived += 1;
+                GATE.1.notify_all();
+                let alone = |arrived: &mut u32| *arrived < 3;
+                let waited = GATE.1.wait_timeout_while(arrived, Duration::from_secs(30), alone).unwrap();
+                assert!(!waited.1.timed_out(), "the slots do not run at once");
+            }
+            _ => {}
+        }
+        Ok(task.slice(1..))
+    }
+
+    fn tasks(texts: &[&'static str]) -> Vec<AssignedTask> {
+        texts
+            .iter()
+            .map(|text| AssignedTask { hash: Bytes::new(), task: Bytes::from_static(text.as_bytes()) })
+            .collect()
+    }
+
+    fn collect(slots: usize, work: &[(usize, &[&'static str])]) -> Vec<(usize, Outcome, u64)> {
+        let (sender, mut computed) = tokio::sync::mpsc::unbounded_channel();
+        let pool = Pool::new(slots, obey, &sender).unwrap();
+        work.iter().for_each(|(slot, texts)| pool.start(*slot, tasks(texts)));
+        let total = work.iter().map(|(_, texts)| texts.len()).sum();
+        (0..total)
+            .map(|_| match computed.blocking_recv().unwrap() {
+                Event::Computed { slot, outcome, elapsed_us } => (slot, outcome, elapsed_us),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn tasks_are_computed_in_order_and_timed() {
+        let results = collect(1, &[(0, &["sone", "xtwo"]), (0, &["xthree"])]);
+        let outputs: Vec<_> = results.iter().map(|(_, outcome, _)| outcome.clone()).collect();
+        assert_eq!(outputs, ["one", "two", "three"].map(|text| Outcome::Output(Bytes::from_static(text.as_bytes()))));
+        assert!((20_000..10_000_000).contains(&results[0].2), "{} us", results[0].2);
+    }
+
+    #[test]
+    fn a_slot_survives_panics_and_says_what_they_said() {
+        let results = collect(1, &[(0, &["p12", "b", "r", "xgood"])]);
+        let failure = |index: usize| match &results[index].1 {
+            Outcome::Failure(sentence) => sentence.as_str(),
+            output => panic!("{output:?}"),
+        };
+        assert!(failure(0).starts_with("the task panicked at worker/src/pool.rs:"), "{}", failure(0));
+        assert!(failure(0).ends_with(": cannot compute 3 things"), "{}", failure(0));
+        assert!(failure(1).ends_with(": without words"), "{}", failure(1));
+        assert_eq!(failure(2), "no such work");
+        assert_eq!(results[3].1, Outcome::Output(Bytes::from_static(b"good")));
+    }
+
+    #[test]
+    fn slots_run_at_once() {
+        let mut slots: Vec<_> = collect(3, &[(0, &["g"]), (1, &["g"]), (2, &["g"])]).iter().map(|r| r.0).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, [0, 1, 2]);
+    }
+}

@@ -1,0 +1,334 @@
+//! The real program against a coordinator that is played by the test, over real sockets.
+
+use std::{
+    io::Read as _,
+    net::SocketAddr,
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use evoxo_common::{digest::Digest, task};
+use evoxo_proto::{
+    MESSAGE_BYTES_MAX, PROTOCOL,
+    v1::{
+        Accepted, AssignedTask, Assignment, Close, CloseKind, EchoTask, FromWorker, Hello, Output, Task, TaskResult,
+        ToWorker, Welcome, from_worker, output,
+        task::Work,
+        task_result::Outcome,
+        to_worker,
+        worker_service_server::{WorkerService, WorkerServiceServer},
+    },
+};
+use prost::Message as _;
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle, time::timeout};
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming, transport::Server};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One session, as the coordinator sees it.
+struct Session {
+    heard: Streaming<FromWorker>,
+    say: mpsc::Sender<Result<ToWorker, Status>>,
+}
+
+impl Session {
+    async fn says(&self, message: to_worker::Message) {
+        self.say.send(Ok(ToWorker { message: Some(message) })).await.expect("the worker listens");
+    }
+
+    async fn welcomes(&mut self) -> Hello {
+        let Some(from_worker::Message::Hello(hello)) = self.hears().await else { panic!("no hello") };
+        self.says(to_worker::Message::Welcome(Welcome { session: 7, beat_interval_ms: 60_000 })).await;
+        hello
+    }
+
+    async fn assigns(&self, id: u64, tasks: &[Bytes]) {
+        let task = |task: &Bytes| AssignedTask { hash: hash(task), task: task.clone() };
+        self.says(to_worker::Message::Assignment(Assignment { id, tasks: tasks.iter().map(task).collect() })).await;
+    }
+
+    async fn accepts(&self, results: &[TaskResult]) {
+        let hashes = results.iter().map(|result| result.hash.clone()).collect();
+        self.says(to_worker::Message::Accepted(Accepted { hashes })).await;
+    }
+
+    /// The next message; `None` at the end of the stream.
+    async fn hears(&mut self) -> Option<from_worker::Message> {
+        let message = timeout(PATIENCE, self.heard.message()).await.expect("the worker says something");
+        message.expect("the stream is whole").map(|message| message.message.expect("a message of a known kind"))
+    }
+
+    /// The next so many results.
+    async fn results(&mut self, count: usize) -> Vec<TaskResult> {
+        let mut results = Vec::new();
+        while results.len() < count {
+            match self.hears().await {
+                Some(from_worker::Message::Outputs(outputs)) => results.extend(outputs.results),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(results.len(), count);
+        results
+    }
+}
+
+/// A coordinator that hands its sessions to the test.
+struct Coordinator {
+    address: SocketAddr,
+    sessions: mpsc::Receiver<Session>,
+    server: JoinHandle<()>,
+}
+
+struct Service(mpsc::Sender<Session>);
+
+#[tonic::async_trait]
+impl WorkerService for Service {
+    type WorkStream = ReceiverStream<Result<ToWorker, Status>>;
+
+    async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<Self::WorkStream>, Status> {
+        let (say, said) = mpsc::channel(8);
+        let session = Session { heard: request.into_inner(), say };
+        self.0.send(session).await.map_err(|_| Status::unavailable("the test is over"))?;
+        Ok(Response::new(ReceiverStream::new(said)))
+    }
+}
+
+impl Coordinator {
+    async fn start(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, sessions) = mpsc::channel(1);
+        let service = WorkerServiceServer::new(Service(sender))
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        let serve = Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
+        let server = tokio::spawn(async move { serve.await.expect("the server serves") });
+        Self { address, sessions, server }
+    }
+
+    async fn on_any_port() -> Self {
+        Self::start(([127, 0, 0, 1], 0).into()).await
+    }
+
+    async fn session(&mut self) -> Session {
+        timeout(PATIENCE, self.sessions.recv()).await.expect("a worker comes").expect("the server serves")
+    }
+
+    fn worker(&self, arguments: &[&str]) -> Worker {
+        Worker::start(&[&["--coordinator", &self.address.to_string()], arguments].concat())
+    }
+}
+
+/// The process; killed when dropped.
+struct Worker(Child);
+
+impl Worker {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evoxo-worker"));
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().expect("the program starts"))
+    }
+
+    fn terminate(&self) {
+        let killed = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().expect("kill runs");
+        assert!(killed.success());
+    }
+
+    /// Waits for the end; the status, and what was written to the standard output and error.
+    async fn end(mut self) -> (ExitStatus, String, String) {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.0.try_wait().expect("a child") {
+                break status;
+            }
+            assert!(start.elapsed() < PATIENCE, "the worker does not end");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        let (mut out, mut error) = (String::new(), String::new());
+        self.0.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
+        self.0.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
+        (status, out, error)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn echo(payload: impl Into<Bytes>, reply_bytes: u32) -> Bytes {
+    Task { work: Some(Work::Echo(EchoTask { payload: payload.into(), reply_bytes })) }.encode_to_vec().into()
+}
+
+fn hash(task: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(&Digest::of(task).0)
+}
+
+fn payload(result: &TaskResult) -> Bytes {
+    let Some(Outcome::Output(bytes)) = &result.outcome else { panic!("{result:?}") };
+    match Output::decode(bytes.clone()).expect("an output").result {
+        Some(output::Result::Echo(echo)) => echo.payload,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn results_outlive_a_session_and_a_drain_is_clean() {
+    let mut coordinator = Coordinator::on_any_port().await;
+    let worker = coordinator.worker(&["--slots", "2", "--name", "lab7"]);
+    let mut session = coordinator.session().await;
+    let hello = session.welcomes().await;
+    assert_eq!((hello.protocol, hello.slots, hello.name.as_str()), (PROTOCOL, 2, "lab7"));
+    assert_eq!(hello.signature, task::signature());
+    let (good, bad) = (echo("evolution", 4), Bytes::from_static(b"\xff"));
+    session.assigns(1, &[good.clone(), bad.clone()]).await;
+    let results = session.results(2).await;
+    assert_eq!((&results[0].hash, results[0].assignment), (&hash(&good), 1));
+    assert_eq!(payload(&results[0]), "evol");
+    assert!(matches!(&results[1].outcome, Some(Outcome::Failure(sentence)) if sentence.contains("not a task")));
+    session.accepts(&results[1..]).await;
+    drop(session);
+
+    let mut session = coordinator.session().await;
+    session.welcomes().await;
+    let offers = session.results(1).await;
+    assert_eq!((&offers[0].hash, offers[0].assignment), (&hash(&good), 0));
+    worker.terminate();
+    assert!(matches!(session.hears().await, Some(from_worker::Message::Drain(_))));
+    session.accepts(&offers).await;
+    assert_eq!(session.hears().await, None, "the stream ends properly");
+    drop(session);
+    let (status, out, error) = worker.end().await;
+    assert_eq!((status.code(), out.as_str()), (Some(0), ""));
+    assert_eq!(error.lines().count(), 5, "connected, lost, connected, leaving, left: {error}");
+    assert!(error.contains("WARN lost the coordinator: it ended the stream; next try in 0."), "{error}");
+}
+
+#[tokio::test]
+async fn a_coordinator_that_comes_late_and_goes_is_waited_for() {
+    let mut coordinator = Coordinator::on_any_port().await;
+    let address = coordinator.address;
+    coordinator.server.abort();
+    assert!(coordinator.server.await.is_err_and(|error| error.is_cancelled()));
+    let worker = Worker::start(&["--coordinator", &format!("http://{address}"), "--slots", "1"]);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for _ in 0..2 {
+        coordinator = Coordinator::start(address).await;
+        let mut session = coordinator.session().await;
+        session.welcomes().await;
+        session.assigns(1, &[echo("x", 1)]).await;
+        let results = session.results(1).await;
+        session.accepts(&results).await;
+        coordinator.server.abort();
+        assert!(coordinator.server.await.is_err_and(|error| error.is_cancelled()));
+    }
+    worker.terminate();
+    let (status, _, error) = worker.end().await;
+    assert_eq!(status.code(), Some(0), "{error}");
+    assert!(error.contains(&format!("no session with the coordinator: cannot reach http://{address}/: ")), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_worker_says_why_and_has_its_own_status() {
+    let mut coordinator = Coordinator::on_any_port().await;
+    let worker = coordinator.worker(&[]);
+    let mut session = coordinator.session().await;
+    session.hears().await;
+    let reason = "it computes something else for table_score".to_owned();
+    session.says(to_worker::Message::Close(Close { kind: CloseKind::Refused.into(), reason, retry_after_ms: 0 })).await;
+    drop(session);
+    let (status, _, error) = worker.end().await;
+    assert_eq!(status.code(), Some(3));
+    assert!(error.contains("refused this worker: it computes something else for table_score"), "{error}");
+}
+
+#[tokio::test]
+async fn messages_of_many_mebibytes_travel_both_ways() {
+    let mut coordinator = Coordinator::on_any_port().await;
+    let _worker = coordinator.worker(&["--slots", "1"]);
+    let mut session = coordinator.session().await;
+    session.welcomes().await;
+    let tasks: Vec<_> = (0..14_u8).map(|number| echo(vec![number; 1 << 20], 1 << 20)).collect();
+    session.assigns(1, &tasks).await;
+    let results = session.results(14).await;
+    for (number, result) in results.iter().enumerate() {
+        assert_eq!(payload(result), vec![number as u8; 1 << 20]);
+    }
+}
+
+#[tokio::test]
+async fn a_worker_dies_with_its_parent_if_told_to() {
+    let mut coordinator = Coordinator::on_any_port().await;
+    let mut worker = coordinator.worker(&["--exit-with-stdin"]);
+    let mut session = coordinator.session().await;
+    session.welcomes().await;
+    drop(worker.0.stdin.take());
+    assert_eq!(worker.end().await.0.code(), Some(0));
+    assert!(timeout(PATIENCE, session.heard.message()).await.is_ok(), "the coordinator notices");
+}
+
+#[tokio::test]
+async fn an_idle_worker_leaves_even_if_nobody_answers() {
+    let worker = Worker::start(&["--coordinator", "127.0.0.1:1", "--idle-timeout", "300ms"]);
+    let (status, _, error) = worker.end().await;
+    assert_eq!(status.code(), Some(0));
+    assert!(error.contains("left, no task for 0.3 s"), "{error}");
+}
+
+#[tokio::test]
+async fn wrong_usage_is_told_in_a_sentence_and_exits_with_2() {
+    for (arguments, sentence) in [
+        (vec!["--slots", "0"], "0 is not in 1..=1024"),
+        (vec!["--slots", "many"], "invalid digit"),
+        (vec!["--coordinator", "https://lab7"], "only http:// is understood"),
+        (vec!["--idle-timeout", "soon"], "\"soon\" is not a time like 90s"),
+        (vec!["--simd", "mmx"], "possible values: auto, avx2, baseline"),
+        (vec!["--slot", "1"], "'--slots'"),
+        (vec!["run-task"], "<FILE>"),
+    ] {
+        let (status, out, error) = Worker::start(&arguments).end().await;
+        assert_eq!((status.code(), out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(error.starts_with("error: ") && error.contains(sentence), "{arguments:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_saved_task_can_be_computed_by_hand() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("a.task");
+    let run = async |bytes: Option<&[u8]>| {
+        match bytes {
+            Some(bytes) => std::fs::write(&file, bytes).expect("a file"),
+            None => std::fs::remove_file(&file).expect("a file"),
+        }
+        Worker::start(&["run-task", file.to_str().expect("a path of text")]).end().await
+    };
+    let task = echo("evolution", 4);
+    let (status, out, _) = run(Some(&task)).await;
+    let output = task::run_encoded(&task).expect("an output");
+    assert_eq!(status.code(), Some(0));
+    assert!(out.contains(&format!("task    echo of {} bytes, SHA-256 {}\n", task.len(), Digest::of(&task))), "{out}");
+    assert!(out.contains(&format!("output  {} bytes, SHA-256 {}\n", output.len(), Digest::of(&output))), "{out}");
+    for (bytes, sentence) in [
+        (Some(&[0xff][..]), "a.task is not a saved task"),
+        (Some(&[][..]), "the task is refused"),
+        (Some(&vec![0; 9 << 20][..]), "it has 9437184 bytes"),
+        (None, "cannot read the task"),
+    ] {
+        let (status, _, error) = run(bytes).await;
+        assert_eq!(status.code(), Some(1));
+        assert!(error.starts_with("error: ") && error.contains(sentence) && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_version_names_the_commit() {
+    let (status, out, _) = Worker::start(&["--version"]).end().await;
+    assert_eq!(status.code(), Some(0));
+    assert!(out.starts_with(concat!("evoxo-worker ", env!("CARGO_PKG_VERSION"), " (commit ")), "{out}");
+}
