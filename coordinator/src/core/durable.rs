@@ -160,6 +160,7 @@ impl Coordinator {
                 let name = run.name.clone();
                 self.store(id, Write::DropCheckpoints);
                 self.log(format!("run {name} is finished"));
+                self.retire();
             }
             Pending::Checkpoint | Pending::Delete(_) | Pending::Other => {}
         }
@@ -193,6 +194,17 @@ impl Coordinator {
                 self.runs.remove(&id);
             }
             self.effects.push(Effect::Answer { ticket, answer: Err(Rejection::Unavailable(why)) });
+        }
+    }
+
+    /// Deletes the oldest ended runs, if only so many are to be kept.
+    fn retire(&mut self) {
+        let Some(kept) = self.settings.finished_runs_kept else { return };
+        let ended = |run: &Run| matches!(run.state(), RunState::Finished | RunState::Cancelled);
+        let ended: Vec<RunId> = self.runs.iter().filter(|(_, run)| ended(run)).map(|(id, _)| *id).collect();
+        for id in &ended[..ended.len().saturating_sub(kept as usize)] {
+            self.store(*id, Write::Delete);
+            self.runs.remove(id);
         }
     }
 
@@ -295,7 +307,7 @@ impl Run {
             }
             (Some(slot), Ok(replica)) if !finished => *slot = Slot::Waiting(Some(Box::new(replica))),
             (_, Ok(_)) => {
-                self.notice(format!("the stored replica {} of arm {:?} is left out", state.replica, state.arm))
+                self.notice(format!("the stored replica {} of arm {:?} is left out", state.replica, state.arm));
             }
             (_, Err(why)) => self.notice(format!("{why}; it is computed again")),
         }

@@ -62,6 +62,8 @@ pub struct Settings {
     pub runs_max: usize,
     /// Replicas of one run, over all arms.
     pub replicas_max: u64,
+    /// Finished and cancelled runs that are kept; older ones are deleted. `None` keeps all.
+    pub finished_runs_kept: Option<u32>,
 }
 
 impl Default for Settings {
@@ -80,6 +82,7 @@ impl Default for Settings {
             admissions_per_second: 200,
             runs_max: 1024,
             replicas_max: 100_000,
+            finished_runs_kept: None,
         }
     }
 }

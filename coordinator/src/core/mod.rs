@@ -111,6 +111,12 @@ impl Coordinator {
         (!idle).then_some(self.tick)
     }
 
+    /// Names of the runs that this coordinator means to advance.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<String> {
+        self.runs.values().filter(|run| run.is_running()).map(|run| run.name.clone()).collect()
+    }
+
     fn signature_digest(&self) -> Digest {
         task::signature_digest(&self.signature)
     }

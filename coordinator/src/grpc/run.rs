@@ -1,0 +1,135 @@
+//! For people: the verbs of `run.proto`.
+
+use std::{pin::Pin, time::Duration};
+
+use evoxo_proto::v1::{self, RunState, run_service_server::RunService};
+use tokio_stream::{Stream, StreamExt as _, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status};
+
+use crate::{
+    core::{Answer, Ask},
+    shell::Handle,
+};
+
+/// A watcher is told of changes at most this often.
+const WATCH_INTERVAL: Duration = Duration::from_millis(200);
+
+/// See `run.proto`.
+pub(crate) struct Runs {
+    pub(crate) core: Handle,
+}
+
+/// An answer of another kind than the question would be a bug of the core.
+fn mismatch() -> Status {
+    Status::internal("the coordinator gave an answer of the wrong kind: please report this")
+}
+
+impl Runs {
+    async fn ask_run(&self, ask: Ask) -> Result<Response<v1::Run>, Status> {
+        match self.core.ask(ask).await? {
+            Answer::Run(run) => Ok(Response::new(run)),
+            _ => Err(mismatch()),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl RunService for Runs {
+    type WatchStream = ReceiverStream<Result<v1::Run, Status>>;
+    type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Replica, Status>> + Send>>;
+
+    async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitResponse>, Status> {
+        let v1::SubmitRequest { name, config } = request.into_inner();
+        match self.core.ask(Ask::Submit { name, config }).await? {
+            Answer::Submitted { run, created } => Ok(Response::new(v1::SubmitResponse { run: Some(run), created })),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn list(&self, _: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
+        match self.core.ask(Ask::List).await? {
+            Answer::Runs(runs) => Ok(Response::new(v1::ListResponse { runs })),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn get(&self, request: Request<v1::GetRequest>) -> Result<Response<v1::Run>, Status> {
+        self.ask_run(Ask::Get { name: request.into_inner().name }).await
+    }
+
+    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let name = request.into_inner().name;
+        let mut changes = self.core.changes();
+        let mut run = self.ask_run(Ask::Get { name: name.clone() }).await?.into_inner();
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        let core = self.core.clone();
+        tokio::spawn(async move {
+            loop {
+                let ended = matches!(run.state(), RunState::Finished | RunState::Cancelled | RunState::Failed);
+                if sender.send(Ok(run)).await.is_err() || ended {
+                    return;
+                }
+                tokio::time::sleep(WATCH_INTERVAL).await;
+                // A watcher that was too slow to hear of every change looks again; one that has gone is let go.
+                loop {
+                    tokio::select! {
+                        () = sender.closed() => return,
+                        changed = changes.recv() => match changed {
+                            Ok(changed) if *changed != *name => {}
+                            Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+                            _ => break,
+                        },
+                    }
+                }
+                changes = changes.resubscribe();
+                run = match core.ask(Ask::Get { name: name.clone() }).await {
+                    Ok(Answer::Run(run)) => run,
+                    Ok(_) => return,
+                    Err(rejection) => return drop(sender.send(Err(rejection.into())).await),
+                };
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::Run>, Status> {
+        self.ask_run(Ask::Pause { name: request.into_inner().name }).await
+    }
+
+    async fn resume(&self, request: Request<v1::ResumeRequest>) -> Result<Response<v1::Run>, Status> {
+        self.ask_run(Ask::Resume { name: request.into_inner().name }).await
+    }
+
+    async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::Run>, Status> {
+        let v1::CancelRequest { name, delete } = request.into_inner();
+        self.ask_run(Ask::Cancel { name, delete }).await
+    }
+
+    async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
+        match self.core.ask(Ask::Fetch { name: request.into_inner().name }).await? {
+            Answer::Replicas(replicas) => Ok(Response::new(Box::pin(tokio_stream::iter(replicas).map(Ok)))),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn fetch_champion(
+        &self,
+        request: Request<v1::FetchChampionRequest>,
+    ) -> Result<Response<v1::Champion>, Status> {
+        let v1::FetchChampionRequest { name, arm, replica } = request.into_inner();
+        match self.core.ask(Ask::FetchChampion { name, arm, replica }).await? {
+            Answer::Champion(card) => Ok(Response::new(v1::Champion { card })),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn list_workers(
+        &self,
+        _: Request<v1::ListWorkersRequest>,
+    ) -> Result<Response<v1::ListWorkersResponse>, Status> {
+        match self.core.ask(Ask::Workers).await? {
+            Answer::Workers(workers) => Ok(Response::new(v1::ListWorkersResponse { workers })),
+            _ => Err(mismatch()),
+        }
+    }
+}
