@@ -396,3 +396,18 @@ fn nonsense_ends_the_session_and_nothing_else() {
         assert!(bench.logs[0].starts_with("WARN ") && bench.logs[0].contains(sentence), "{:?}", bench.logs);
     }
 }
+
+#[test]
+fn an_endless_outage_costs_the_oldest_results_and_one_warning() {
+    let mut bench = Bench::open(1);
+    let total = HELD_RESULTS_MAX as u64 + 3;
+    bench.on(assignment(1, 0..total));
+    bench.on(down());
+    bench.logs.clear();
+    (0..total).for_each(|_| assert!(bench.on(computed(0)).is_empty()));
+    assert_eq!(bench.logs.len(), 1);
+    assert!(bench.logs[0].starts_with("WARN dropping the oldest results: 65536 are held"), "{:?}", bench.logs);
+    bench.wait_ms();
+    let offers = bench.enter().join(" ");
+    assert!(offers.starts_with("3@0 4@0 ") && offers.ends_with(&format!(" {}@0", total - 1)));
+}
