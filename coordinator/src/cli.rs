@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use crate::{
     core::{self, Batch},
@@ -35,9 +35,9 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", default_value = "runs")]
     pub store: String,
 
-    /// Seconds between two checkpoints of a run, at the least
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = seconds)]
-    pub checkpoint_interval: f64,
+    /// Time between two checkpoints of a run, at the least: 3s, 500ms, 2m
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = milliseconds)]
+    pub checkpoint_interval: u64,
 
     /// Tasks sent to a worker at once: a number, or "auto" for as many as take some hundredths of a second
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
@@ -61,11 +61,18 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Ends the process with status 2 and a sentence if what was typed must not be done.
+    pub(crate) fn check_usage(&self) {
+        if let Err(why) = self.settings().check() {
+            Self::command().error(clap::error::ErrorKind::ValueValidation, why).exit();
+        }
+    }
+
     /// What is meant.
     #[must_use]
     pub fn settings(&self) -> Settings {
         let core = core::Settings {
-            checkpoint_interval_ms: (self.checkpoint_interval * 1000.0) as u64,
+            checkpoint_interval_ms: self.checkpoint_interval,
             batch: self.batch,
             finished_runs_kept: self.keep_finished,
             ..core::Settings::default()
@@ -81,9 +88,16 @@ impl Arguments {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let value = text.parse().ok().filter(|value| (0.0..=86_400.0).contains(value));
-    value.ok_or_else(|| "give seconds from 0 to 86400, for example 3 or 0.5".into())
+/// A time as people write it, in milliseconds; without a unit it is seconds.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    const DAY_MS: f64 = 86_400_000.0;
+    let unit_start = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_start);
+    let unit_ms =
+        [("ms", 1.0), ("s", 1e3), ("", 1e3), ("m", 6e4), ("h", 3.6e6)].into_iter().find(|known| known.0 == unit);
+    let value_ms = unit_ms.and_then(|(_, ms)| Some(number.parse::<f64>().ok()? * ms));
+    let good = value_ms.filter(|ms| (0.0..=DAY_MS).contains(ms));
+    good.map(|ms| ms as u64).ok_or_else(|| "give a time of at most a day, for example 3s, 500ms or 2m".into())
 }
 
 fn batch(text: &str) -> Result<Batch, String> {

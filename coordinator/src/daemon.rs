@@ -11,12 +11,12 @@ use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
 };
-use tonic::transport::{Server, server::TcpIncoming};
+use tonic::transport::Server;
 use tracing::{info, warn};
 
 use crate::{
     core::{self, Coordinator, Event},
-    grpc::{run::Runs, worker::Workers},
+    grpc::{accept::accept, run::Runs, worker::Workers},
     shell::{self, Handle},
     store::Store,
 };
@@ -38,8 +38,27 @@ pub struct Settings {
     pub exit_with_stdin: bool,
 }
 
+impl Settings {
+    /// Refuses what would let strangers in.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub fn check(&self) -> Result<(), String> {
+        if self.listen.ip().is_loopback() || self.insecure {
+            return Ok(());
+        }
+        Err(format!(
+            "{} can be reached from other hosts, and nothing is encrypted or authenticated yet: listen on 127.0.0.1, or add \
+             --insecure if you trust everybody on that network",
+            self.listen
+        ))
+    }
+}
+
 /// How long a stopping coordinator waits for its store.
-const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest message of a person, in bytes: an experiment file of 1 MiB, and its name.
+const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
 /// A peer that does not answer a ping for so long is gone.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Streams of one connection.
@@ -52,14 +71,11 @@ const FLUSH: Duration = Duration::from_millis(100);
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
 pub fn daemon(settings: &Settings) -> anyhow::Result<()> {
-    if !settings.listen.ip().is_loopback() && !settings.insecure {
-        bail!(
-            "{} can be reached from other hosts, and nothing is encrypted or authenticated yet: listen on 127.0.0.1, or add \
-             --insecure if you trust everybody on that network",
-            settings.listen
-        );
-    }
+    settings.check().map_err(anyhow::Error::msg)?;
     shell::end_process_on_panic();
+    // The port comes first: a second coordinator started by mistake ends here, before it takes the runs from the first.
+    let listener = listen(settings.listen)?;
+    let address = listener.local_addr().context("the listener has no address")?;
     let mut store = Store::open(&settings.store)?;
     let (saved, notices) = store.load()?;
     notices.iter().for_each(|notice| warn!("{notice}"));
@@ -74,13 +90,7 @@ pub fn daemon(settings: &Settings) -> anyhow::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(settings.listen).await.with_context(|| {
-            format!(
-                "cannot listen on {}: is another coordinator running there? choose another port with --listen",
-                settings.listen
-            )
-        })?;
-        let address = listener.local_addr().context("the listener has no address")?;
+        let listener = TcpListener::from_std(listener).context("cannot wait for connections")?;
         info!("listening on {address}, store {}, {known} runs known", settings.store);
         if settings.announce {
             announce(address)?;
@@ -103,6 +113,14 @@ pub fn daemon(settings: &Settings) -> anyhow::Result<()> {
     })
 }
 
+fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind(address).with_context(|| {
+        format!("cannot listen on {address}: is another coordinator running there? choose another port with --listen")
+    })?;
+    listener.set_nonblocking(true).context("cannot wait for connections")?;
+    Ok(listener)
+}
+
 #[expect(clippy::print_stdout, reason = "the parent process reads the address there")]
 fn announce(address: SocketAddr) -> anyhow::Result<()> {
     use std::io::Write as _;
@@ -115,9 +133,7 @@ async fn serve(listener: TcpListener, core: Handle) -> Result<(), tonic::transpo
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let runs = RunServiceServer::new(Runs { core })
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let runs = RunServiceServer::new(Runs { core }).max_decoding_message_size(REQUEST_BYTES_MAX);
     health.set_serving::<WorkerServiceServer<Workers>>().await;
     health.set_serving::<RunServiceServer<Runs>>().await;
     Server::builder()
@@ -127,7 +143,7 @@ async fn serve(listener: TcpListener, core: Handle) -> Result<(), tonic::transpo
         .add_service(health_service)
         .add_service(workers)
         .add_service(runs)
-        .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)))
+        .serve_with_incoming(accept(listener))
         .await
 }
 

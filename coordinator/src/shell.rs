@@ -19,14 +19,16 @@ use tonic::Status;
 use tracing::{error, info, warn};
 
 use crate::{
-    core::{Answer, Ask, Coordinator, Effect, Event, Rejection, SessionId, Ticket, Write, WriteId},
+    core::{Answer, Ask, Coordinator, Effect, Event, Rejection, SessionId, StoreFault, Ticket, Write, WriteId},
     store::Store,
 };
 
-/// Events that may wait for the core before their senders must.
-const INBOX_MAX: usize = 8192;
-/// Messages that may wait for a worker before it is given up.
+/// Events that may wait for the core before their senders must: a worker's message can be large.
+const INBOX_MAX: usize = 512;
+/// Messages that may wait for a worker. One that leaves so many unread for so long does not read, and is given up.
 const OUTBOX_MAX: usize = 4096;
+/// A store that cannot be written is not asked more often than this.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// Changes that a slow watcher may miss before it is told to look again.
 const CHANGES_MAX: usize = 1024;
 
@@ -51,7 +53,9 @@ pub(crate) struct Handle {
 impl Handle {
     async fn post(&self, letter: Letter) {
         // The core outlives all who could post; after it only the end of the process comes.
-        drop(self.inbox.send((now(self.start), letter)).await);
+        if let Ok(room) = self.inbox.reserve().await {
+            room.send((now(self.start), letter));
+        }
     }
 
     /// Opens a session whose messages go into `outbox`.
@@ -121,6 +125,9 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
 fn keep(mut store: Store, orders: &std::sync::mpsc::Receiver<(WriteId, String, Write)>, handle: &Handle) {
     while let Ok((write, run, what)) = orders.recv() {
         let outcome = store.write(&run, &what);
+        if matches!(outcome, Err(StoreFault::Failed(_))) {
+            std::thread::sleep(FAILURE_PAUSE);
+        }
         let letter = Letter::Event(Event::Stored { write, outcome });
         if handle.inbox.blocking_send((now(handle.start), letter)).is_err() {
             return;
@@ -188,8 +195,11 @@ impl Shell {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { session, message } => {
-                let full = self.outboxes.get(&session).is_some_and(|outbox| outbox.try_send(Ok(message)).is_err());
-                if full {
+                let Some(outbox) = self.outboxes.get(&session) else { return };
+                if let Err(error) = outbox.try_send(Ok(message)) {
+                    if matches!(error, mpsc::error::TrySendError::Full(_)) {
+                        warn!("session {session} leaves {OUTBOX_MAX} messages unread: it is ended");
+                    }
                     self.outboxes.remove(&session);
                     self.given_up.push(session);
                 }

@@ -1,162 +1,138 @@
-//! The store: immutable objects, each created if absent and never overwritten, in a directory or a bucket.
+//! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, never
+//! overwritten; [`crate::saved`] says how they are named.
 //!
-//! A coordinator that takes a run over creates the next `epoch` object; before each write it looks whether somebody has
-//! created a higher one, and if so it never writes to that run again. Since work is pure, two leaders for a moment cost
-//! only time: both write true states.
+//! Who may write a run is an object too: a coordinator that takes a run over creates `runs/RUN/epoch/000007` if absent. Before
+//! each write the store looks whether the highest epoch is still its own, and refuses otherwise. Since states are a
+//! function of the seed, two leaders for a moment cost only time: both write true states.
+//!
+//! Everything here blocks: call it from a plain thread, not from within a runtime.
 
-use std::collections::BTreeMap;
+mod bucket;
+mod epoch;
+mod load;
+mod place;
+mod prune;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use bytes::Bytes;
-use evoxo_common::envelope::{Kind, seal};
-use futures_util::TryStreamExt as _;
-use object_store::{
-    ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, local::LocalFileSystem, path::Path,
-};
+use futures_util::StreamExt as _;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, path::Path};
 
 use crate::{
     core::{StoreFault, Write},
-    names::check_run_name,
-    saved::{SavedRun, interpret, object_name, object_number},
+    saved::object_name,
 };
 
-/// Why a store cannot be used at all.
+/// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The directory cannot be made or written.
-    #[error("the store {place} cannot be used: {why}; give a directory that can be written with --store")]
+    /// A bucket, and this build knows only directories.
+    #[error(
+        "the store {spec} needs a build with `--features {feature}`: build evoxo-coordinator with it, or name a directory"
+    )]
+    NotBuiltIn {
+        /// As given.
+        spec: String,
+        /// The feature of this crate.
+        feature: &'static str,
+    },
+    /// Neither a directory nor a bucket.
+    #[error("the store {0} is of no known kind: name a directory, or s3://BUCKET/PREFIX, gs://... or az://...")]
+    UnknownKind(String),
+    /// It cannot be reached, made or written.
+    #[error("the store {place} cannot be used: {cause}: name another with --store, or see that it can be written")]
     Unusable {
         /// As given.
         place: String,
-        /// What the system said.
-        why: String,
+        /// From the system.
+        cause: String,
     },
-    /// A bucket, but this build has no support for it.
-    #[error("the store {place} is a bucket, and this build knows only directories: build with --features {feature}")]
-    NotBuiltIn {
+    /// It could be opened, but not read.
+    #[error("{name} in the store {place} cannot be read: {cause}: see that this process may read it, or move it away")]
+    Unreadable {
         /// As given.
         place: String,
-        /// The cargo feature.
-        feature: &'static str,
+        /// A directory in it.
+        name: String,
+        /// From the system.
+        cause: String,
     },
 }
 
-/// Checkpoints kept behind the newest.
-const CHECKPOINTS_KEPT: usize = 3;
-/// Of the older ones, every so many-th stays.
-const CHECKPOINT_KEPT_EVERY: u64 = 64;
-
-/// A store, for one thread.
+/// Runs as objects in a directory or a bucket.
 pub struct Store {
-    objects: Box<dyn ObjectStore>,
-    root: Path,
-    place: String,
+    /// Drives the store's futures; a bucket's clients need one.
     runtime: tokio::runtime::Runtime,
-    /// Of the runs that this process leads.
-    epochs: BTreeMap<String, u64>,
+    objects: Arc<dyn ObjectStore>,
+    /// How the place is shown to people.
+    shown: String,
+    /// The place, if it is a directory.
+    directory: Option<PathBuf>,
+    runs: BTreeMap<String, Known>,
 }
 
+/// What is known of a run.
+#[derive(Debug, Default)]
+struct Known {
+    /// The highest epoch there was when the run was loaded; 0 if it was not there.
+    epoch_seen: u64,
+    /// It has objects but no good order: what it was cannot be known, so nothing is written over it.
+    unreadable: bool,
+    /// The epoch this store created: it may write.
+    epoch: Option<epoch::Epoch>,
+    /// Names of checkpoints by number.
+    checkpoints: BTreeMap<u64, BTreeSet<String>>,
+}
+
+/// An object's name, and what is known of it without reading it.
+type Entry = (String, ObjectMeta);
+
 impl Store {
-    /// Opens a directory (made if there is none), or a bucket by its address if the build supports it, and proves that it
-    /// can be written.
+    /// Opens a store, a directory (made if it is not there) or the URL of a bucket, and proves that it can be written.
     ///
     /// # Errors
-    /// A sentence with the place and the reason.
-    pub fn open(place: &str) -> Result<Self, StoreError> {
-        let unusable = |why: String| StoreError::Unusable { place: place.into(), why };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| unusable(error.to_string()))?;
-        let (objects, root) = open_objects(place)?;
-        let mut store = Self { objects, root, place: place.into(), runtime, epochs: BTreeMap::new() };
-        let probe = store.root.clone().join(format!("probe-{}", std::process::id()));
-        store.create(&probe, Bytes::from_static(b"evoxo")).map_err(&unusable)?;
-        store.delete(&probe).map_err(&unusable)?;
-        store.epochs.clear();
+    /// A [`StoreError`] if it cannot be used.
+    pub fn open(spec: &str) -> Result<Self, StoreError> {
+        let place = place::open(spec)?;
+        let mut store = Self::over(place.objects, spec);
+        store.directory = place.directory;
+        store.probe()?;
         Ok(store)
     }
 
-    /// All runs, those ordered last at the end, and a sentence for everything that is not used.
+    /// A store over any objects; `shown` names it to people.
     ///
-    /// # Errors
-    /// A sentence if the store cannot be listed.
-    pub fn load(&self) -> Result<(Vec<SavedRun>, Vec<String>), StoreError> {
-        let unusable = |why: String| StoreError::Unusable { place: self.place.clone(), why };
-        let root = self.root.clone().join("runs");
-        let mut runs: BTreeMap<String, Vec<ObjectMeta>> = BTreeMap::new();
-        for object in self.list(&root).map_err(unusable)? {
-            if let Some(run) = self.parts(&object.location).first() {
-                runs.entry(run.clone()).or_default().push(object);
-            }
-        }
-        let mut notices = Vec::new();
-        let mut found = Vec::new();
-        for (run, objects) in runs {
-            if check_run_name(&run).is_err() {
-                notices.push(format!("{}/runs/{run} is not a run and is left alone", self.place));
-                continue;
-            }
-            let newest = objects.iter().map(|object| object.last_modified).max();
-            let (saved, refused) = self.interpret(&run, &objects);
-            notices.extend(refused);
-            found.extend(saved.map(|saved| (newest, saved)));
-        }
-        found.sort_by(|(one, a), (two, b)| one.cmp(two).then(a.name.cmp(&b.name)));
-        Ok((found.into_iter().map(|(_, saved)| saved).collect(), notices))
+    /// # Panics
+    /// If the system cannot make a runtime: it is out of file descriptors at start.
+    #[must_use]
+    pub fn over(objects: Arc<dyn ObjectStore>, shown: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(4)
+            .build()
+            .expect("a runtime needs a few file descriptors, and this is the start of the process");
+        Self { runtime, objects, shown: shown.to_owned(), directory: None, runs: BTreeMap::new() }
     }
 
-    /// One run, if it is there.
-    ///
-    /// # Errors
-    /// A sentence if the store cannot be listed.
-    pub fn load_run(&self, run: &str) -> Result<Option<SavedRun>, StoreError> {
-        let unusable = |why: String| StoreError::Unusable { place: self.place.clone(), why };
-        let objects = self.list(&self.run_path(run)).map_err(unusable)?;
-        Ok(self.interpret(run, &objects).0)
+    /// How the place is shown to people: as it was given.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        &self.shown
     }
 
-    fn interpret(&self, run: &str, objects: &[ObjectMeta]) -> (Option<SavedRun>, Vec<String>) {
-        let names: Vec<String> = objects.iter().map(|object| self.parts(&object.location)[1..].join("/")).collect();
-        interpret(run, &names, |name| {
-            self.read(&self.object_path(run, name)).map_err(|why| format!("cannot be read ({why})"))
-        })
-    }
-
-    /// Becomes the leader of a run: whoever led it before will notice at its next write.
+    /// Carries out a write. Writing the same twice is once.
     ///
     /// # Errors
-    /// A fault if the epoch cannot be created.
-    pub fn take_over(&mut self, run: &str) -> Result<(), StoreFault> {
-        for _ in 0..16 {
-            let epoch = self.highest_epoch(run)? + 1;
-            let path = self.object_path(run, &format!("epoch/{epoch:06}"));
-            let words = format!("led by process {} since its start", std::process::id());
-            match self.runtime.block_on(put(&*self.objects, &path, seal(Kind::Epoch, words.as_bytes()))) {
-                Ok(()) => {
-                    self.epochs.insert(run.into(), epoch);
-                    return Ok(());
-                }
-                Err(object_store::Error::AlreadyExists { .. }) => {}
-                Err(error) => return Err(self.fault(&path, &error.to_string())),
-            }
-        }
-        Err(StoreFault::Failed(format!("run {run}: other coordinators take it over again and again")))
-    }
-
-    /// Carries out a write. Writing the same bytes twice is one write.
-    ///
-    /// # Errors
-    /// [`StoreFault::Fenced`] if somebody else leads the run now.
+    /// [`StoreFault::Fenced`] if another coordinator has the run, [`StoreFault::Failed`] for all else.
     pub fn write(&mut self, run: &str, write: &Write) -> Result<(), StoreFault> {
-        if !self.epochs.contains_key(run) {
-            self.take_over(run)?;
-        }
-        let highest = self.highest_epoch(run)?;
-        if self.epochs.get(run).is_some_and(|ours| highest > *ours) {
-            return Err(StoreFault::Fenced(format!(
-                "another coordinator has taken run {run} over (epoch {highest}): this one leaves it alone"
-            )));
-        }
+        self.check_leadership(run)?;
         match (object_name(write), write) {
             (
                 Some(name),
@@ -165,149 +141,99 @@ impl Store {
                 | Write::Finished { bytes, .. }
                 | Write::Poison { bytes, .. },
             ) => {
-                let path = self.object_path(run, &name);
-                self.create(&path, bytes.clone()).map_err(|why| self.fault(&path, &why))?;
-                if matches!(write, Write::Checkpoint { .. }) {
-                    self.prune(run, CHECKPOINTS_KEPT, CHECKPOINT_KEPT_EVERY);
+                self.create(&format!("runs/{run}/{name}"), bytes)?;
+                if let Write::Checkpoint { number, .. } = write {
+                    self.known(run).checkpoints.entry(*number).or_default().insert(name);
+                    self.prune_checkpoints(run);
                 }
                 Ok(())
             }
+            (_, Write::DropCheckpoints) => self.drop_checkpoints(run),
             (_, Write::Delete) => self.delete_run(run),
-            _ => {
-                self.prune(run, 0, u64::MAX);
-                Ok(())
+            (None, _) => unreachable!("a write that creates an object has a name for it"),
+        }
+    }
+
+    fn known(&mut self, run: &str) -> &mut Known {
+        self.runs.entry(run.to_owned()).or_default()
+    }
+
+    /// Creates an object. After an unclear answer it looks before it judges.
+    fn create(&self, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
+        let Err(first) = self.put(name, bytes) else { return Ok(()) };
+        match self.get(name) {
+            Ok(found) if found == *bytes => return Ok(()),
+            Ok(_) => {}
+            Err(_) => return Err(self.not_written(name, &first)),
+        }
+        // The name holds the digest of what belongs there, so what lies there is damaged. It was not used when the run was
+        // loaded, and the state was computed again: now it gives way to the true one.
+        tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
+        let path = Path::from(name);
+        self.runtime.block_on(self.objects.delete(&path)).map_err(|error| self.not_written(name, &error))?;
+        self.put(name, bytes).map_err(|error| self.not_written(name, &error))
+    }
+
+    fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<()> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let path = Path::from(name);
+        self.runtime.block_on(self.objects.put_opts(&path, bytes.clone().into(), options)).map(drop)
+    }
+
+    fn get(&self, name: &str) -> object_store::Result<Bytes> {
+        let path = Path::from(name);
+        self.runtime.block_on(async { self.objects.get(&path).await?.bytes().await })
+    }
+
+    /// The objects right in a directory, and the directories in it, by name; both are empty if there is none.
+    fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
+        let prefix = (!directory.is_empty()).then(|| Path::from(directory));
+        let list = self.runtime.block_on(self.objects.list_with_delimiter(prefix.as_ref()))?;
+        let name = |path: &Path| path.filename().map(str::to_owned).unwrap_or_default();
+        let mut objects: Vec<_> = list.objects.into_iter().map(|meta| (name(&meta.location), meta)).collect();
+        objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        let mut directories: Vec<_> = list.common_prefixes.iter().map(name).collect();
+        directories.sort_unstable();
+        Ok((objects, directories))
+    }
+
+    /// Removes objects; one that is gone already is no fault.
+    fn remove(&self, names: Vec<String>) -> object_store::Result<()> {
+        let paths = futures_util::stream::iter(names.into_iter().map(|name| Ok(Path::from(name)))).boxed();
+        self.runtime.block_on(async {
+            let mut removed = self.objects.delete_stream(paths);
+            while let Some(outcome) = removed.next().await {
+                match outcome {
+                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
-        }
+            Ok(())
+        })
     }
 
-    /// Deletes old checkpoints; one that cannot be deleted now is tried again with the next.
-    fn prune(&self, run: &str, kept: usize, kept_every: u64) {
-        let Ok(objects) = self.list(&self.run_path(run).join("checkpoint")) else { return };
-        let mut numbered: Vec<(u64, Path)> = objects
-            .into_iter()
-            .filter_map(|object| {
-                let name = self.parts(&object.location)[1..].join("/");
-                object_number(&name, "checkpoint").map(|(number, _)| (number, object.location))
-            })
-            .collect();
-        numbered.sort();
-        let old = numbered.len().saturating_sub(kept);
-        for (number, path) in &numbered[..old] {
-            if number % kept_every != 0 {
-                drop(self.delete(path));
-            }
-        }
+    /// Proves that objects can be made and removed.
+    fn probe(&self) -> Result<(), StoreError> {
+        let name = format!("probe-{}", std::process::id());
+        let unusable = |error| StoreError::Unusable { place: self.shown.clone(), cause: root_cause(&error) };
+        self.remove(vec![name.clone()]).map_err(unusable)?;
+        self.put(&name, &Bytes::from_static(b"can be written\n")).map_err(unusable)?;
+        self.remove(vec![name]).map_err(unusable)
     }
 
-    fn delete_run(&mut self, run: &str) -> Result<(), StoreFault> {
-        let path = self.run_path(run);
-        let objects = self.list(&path).map_err(|why| self.fault(&path, &why))?;
-        // The orders go last: a run that is half deleted is still a run.
-        let (orders, others): (Vec<_>, Vec<_>) = objects
-            .into_iter()
-            .partition(|object| self.parts(&object.location).get(1).is_some_and(|part| part == "order"));
-        for object in others.into_iter().chain(orders) {
-            self.delete(&object.location).map_err(|why| self.fault(&object.location, &why))?;
-        }
-        self.epochs.remove(run);
-        Ok(())
-    }
-
-    fn highest_epoch(&self, run: &str) -> Result<u64, StoreFault> {
-        let path = self.run_path(run).join("epoch");
-        let objects = self.list(&path).map_err(|why| self.fault(&path, &why))?;
-        Ok(objects.iter().filter_map(|object| object.location.filename()?.parse().ok()).max().unwrap_or(0))
-    }
-
-    /// Creates an object; if it is there already with the same bytes, it is as good as created.
-    fn create(&self, path: &Path, bytes: Bytes) -> Result<(), String> {
-        let outcome = self.runtime.block_on(put(&*self.objects, path, bytes.clone()));
-        let Err(error) = outcome else { return Ok(()) };
-        // Whatever the answer was, what is there is the truth.
-        match self.read(path) {
-            Ok(there) if there == bytes => Ok(()),
-            Ok(_) => Err("is there already with other bytes".into()),
-            Err(_) => Err(root_cause(&error)),
-        }
-    }
-
-    fn read(&self, path: &Path) -> Result<Bytes, String> {
-        let read = async { self.objects.get(path).await?.bytes().await };
-        self.runtime.block_on(read).map_err(|error| root_cause(&error))
-    }
-
-    fn delete(&self, path: &Path) -> Result<(), String> {
-        self.runtime.block_on(self.objects.delete(path)).map_err(|error| root_cause(&error))
-    }
-
-    fn list(&self, prefix: &Path) -> Result<Vec<ObjectMeta>, String> {
-        let list = self.objects.list(Some(prefix)).try_collect::<Vec<_>>();
-        match self.runtime.block_on(list) {
-            Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
-            other => other.map_err(|error| root_cause(&error)),
-        }
-    }
-
-    fn run_path(&self, run: &str) -> Path {
-        self.root.clone().join("runs").join(run)
-    }
-
-    fn object_path(&self, run: &str, name: &str) -> Path {
-        name.split('/').fold(self.run_path(run), |path, part| path.join(part))
-    }
-
-    /// The run's name and what follows, of an object's path.
-    fn parts(&self, path: &Path) -> Vec<String> {
-        let below = self.root.parts().count() + 1;
-        path.parts().skip(below).map(|part| part.as_ref().to_owned()).collect()
-    }
-
-    fn fault(&self, path: &Path, why: &str) -> StoreFault {
-        StoreFault::Failed(format!("{}: {path} cannot be written: {why}", self.place))
+    fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {
+        let (shown, cause) = (&self.shown, root_cause(error));
+        StoreFault::Failed(format!(
+            "the object {name} cannot be written in the store {shown}: {cause}: see that there is room and a right to write"
+        ))
     }
 }
 
-async fn put(objects: &dyn ObjectStore, path: &Path, bytes: Bytes) -> object_store::Result<()> {
-    let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-    objects.put_opts(path, bytes.into(), options).await.map(drop)
-}
-
-/// What the system said at the bottom of an error: "No space left on device".
+/// The innermost cause: what the system said.
 fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
     }
-    cause.to_string()
+    innermost.to_string()
 }
-
-fn open_objects(place: &str) -> Result<(Box<dyn ObjectStore>, Path), StoreError> {
-    if let Some((scheme, _)) = place.split_once("://") {
-        return open_bucket(scheme, place);
-    }
-    let unusable = |why: String| StoreError::Unusable { place: place.into(), why };
-    std::fs::create_dir_all(place).map_err(|error| unusable(error.to_string()))?;
-    let local = LocalFileSystem::new_with_prefix(place).map_err(|error| unusable(root_cause(&error)))?;
-    Ok((Box::new(local.with_fsync(true)), Path::default()))
-}
-
-#[cfg(any(feature = "aws", feature = "gcp", feature = "azure"))]
-fn open_bucket(_scheme: &str, place: &str) -> Result<(Box<dyn ObjectStore>, Path), StoreError> {
-    let unusable = |why: String| StoreError::Unusable { place: place.into(), why };
-    let url = url::Url::parse(place).map_err(|error| unusable(error.to_string()))?;
-    object_store::parse_url_opts(&url, std::env::vars().map(|(key, value)| (key.to_lowercase(), value)))
-        .map_err(|error| unusable(root_cause(&error)))
-}
-
-#[cfg(not(any(feature = "aws", feature = "gcp", feature = "azure")))]
-fn open_bucket(scheme: &str, place: &str) -> Result<(Box<dyn ObjectStore>, Path), StoreError> {
-    let feature = match scheme {
-        "gs" => "gcp",
-        "az" | "azure" | "abfs" | "abfss" => "azure",
-        _ => "aws",
-    };
-    Err(StoreError::NotBuiltIn { place: place.into(), feature })
-}
-
-#[cfg(test)]
-mod tests;

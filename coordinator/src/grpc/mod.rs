@@ -1,5 +1,6 @@
 //! The gRPC services: thin. They decode, ask the core, encode; what a stranger sends yields a `Status`.
 
+pub(crate) mod accept;
 pub(crate) mod run;
 pub(crate) mod worker;
 

@@ -1,14 +1,19 @@
 //! For workers: a stream is a session.
 
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use evoxo_proto::v1::{FromWorker, ToWorker, worker_service_server::WorkerService};
-use tokio_stream::wrappers::ReceiverStream;
+use evoxo_proto::v1::{FromWorker, ToWorker, from_worker, worker_service_server::WorkerService};
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     core::{Event, SessionId},
-    shell::{Handle, outbox},
+    shell::{Handle, Outbox, outbox},
 };
 
 /// A stranger who connects and says nothing is shown out after so long.
@@ -19,24 +24,81 @@ pub(crate) struct Workers {
     pub(crate) core: Handle,
 }
 
-#[tonic::async_trait]
-impl WorkerService for Workers {
-    type WorkStream = ReceiverStream<Result<ToWorker, Status>>;
+/// What a worker hears. When it is dropped, because the session has ended or the worker has gone, its listener knows.
+pub(crate) struct Words {
+    receiver: mpsc::Receiver<Result<ToWorker, Status>>,
+    _gone: oneshot::Sender<()>,
+}
 
-    async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<Self::WorkStream>, Status> {
-        let (sender, receiver) = outbox();
-        let session = self.core.open(sender).await;
-        tokio::spawn(listen(self.core.clone(), session, request.into_inner()));
-        Ok(Response::new(ReceiverStream::new(receiver)))
+impl Stream for Words {
+    type Item = Result<ToWorker, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.receiver.poll_recv(cx)
     }
 }
 
-/// Passes on what a worker says until its stream ends, whatever the cause.
-async fn listen(core: Handle, session: SessionId, mut words: Streaming<FromWorker>) {
-    let mut next = tokio::time::timeout(HELLO_TIMEOUT, words.message()).await.unwrap_or(Ok(None));
-    while let Ok(Some(message)) = next {
-        core.tell(Event::Message { session, message }).await;
-        next = words.message().await;
+#[tonic::async_trait]
+impl WorkerService for Workers {
+    type WorkStream = Words;
+
+    async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<Words>, Status> {
+        let (sender, receiver) = outbox();
+        let (_gone, gone) = oneshot::channel();
+        let core = self.core.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = serve(core, sender, request.into_inner()) => {}
+                _ = gone => {}
+            }
+        });
+        Ok(Response::new(Words { receiver, _gone }))
     }
-    core.tell(Event::Left { session }).await;
+}
+
+/// A session, from Hello to its end.
+async fn serve(core: Handle, outbox: Outbox, mut words: Streaming<FromWorker>) {
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, words.message()).await;
+    let hello = hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello: none came")));
+    let message = match hello {
+        Ok(Some(message)) if matches!(message.message, Some(from_worker::Message::Hello(_))) => message,
+        Ok(Some(_)) => return refuse(&outbox, Status::invalid_argument("a session begins with Hello")),
+        Ok(None) => return,
+        Err(status) => return refuse(&outbox, status),
+    };
+    // The core alone keeps the way to the worker open: when it lets go, the stream ends.
+    let weak = outbox.downgrade();
+    let session = core.open(outbox).await;
+    let _left = Left { core: core.clone(), session };
+    core.tell(Event::Message { session, message }).await;
+    loop {
+        match words.message().await {
+            Ok(Some(message)) => core.tell(Event::Message { session, message }).await,
+            Ok(None) => return,
+            Err(status) => {
+                if let Some(outbox) = weak.upgrade() {
+                    refuse(&outbox, status);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Tells a stranger why the session ends, if it listens at all.
+fn refuse(outbox: &Outbox, why: Status) {
+    drop(outbox.try_send(Err(why)));
+}
+
+/// However a session ends, the core hears of it.
+struct Left {
+    core: Handle,
+    session: SessionId,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let (core, session) = (self.core.clone(), self.session);
+        tokio::spawn(async move { core.tell(Event::Left { session }).await });
+    }
 }

@@ -1,112 +1,326 @@
-//! Tests of the store on a real directory.
+//! The store on a real directory, and on objects that fail on purpose.
 
-use evoxo_common::config::Config;
-use evoxo_proto::v1::RunState;
+mod faulty;
 
-use super::*;
-use crate::core::{seal_checkpoint, seal_order};
+use std::{fs, path::Path, sync::Arc};
+
+use bytes::Bytes;
+use evoxo_common::{
+    digest::Digest,
+    envelope::{Kind, seal},
+};
+use evoxo_proto::v1;
+use prost::Message as _;
+use tempfile::TempDir;
+
+use super::{Store, StoreError};
+use crate::{
+    core::{StoreFault, Write},
+    saved::object_name,
+};
+use faulty::{Fault, Faulty};
 
 fn order(number: u64) -> Write {
-    let config = Config::parse("t", "experiment = \"dispatch\"\nreplicas = 1", &[]).unwrap();
-    Write::Order { number, bytes: seal_order(&config, RunState::Running, number) }
+    let order = v1::Order { config: "experiment = \"dispatch\"\n".into(), wanted: 1, rounds_done: number };
+    Write::Order { number, bytes: seal(Kind::Order, &order.encode_to_vec()) }
 }
 
-fn checkpoint(number: u64, mark: u8) -> Write {
-    let config = Config::parse("t", "experiment = \"dispatch\"\nreplicas = 1", &[]).unwrap();
-    let signature = evoxo_common::digest::Digest([mark; 32]);
-    Write::Checkpoint { number, bytes: seal_checkpoint(&config, signature, []) }
+fn checkpoint(number: u64) -> Write {
+    let replica = v1::ReplicaState { arm: "main".into(), rounds: number, ..Default::default() };
+    let checkpoint = v1::Checkpoint { replicas: vec![replica], ..Default::default() };
+    Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()) }
 }
 
-fn open(directory: &tempfile::TempDir) -> Store {
+fn finished(ordinal: u64) -> Write {
+    let replica = v1::ReplicaState { arm: "main".into(), replica: ordinal as u32, ..Default::default() };
+    let finished = v1::Finished { replica: Some(replica), ..Default::default() };
+    Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
+}
+
+fn open(directory: &TempDir) -> Store {
     Store::open(directory.path().to_str().unwrap()).unwrap()
 }
 
-fn file(directory: &tempfile::TempDir, write: &Write) -> std::path::PathBuf {
-    directory.path().join("runs/r").join(object_name(write).unwrap())
+fn object(directory: &TempDir, write: &Write) -> std::path::PathBuf {
+    directory.path().join("runs/demo").join(object_name(write).unwrap())
 }
 
-fn newest(directory: &tempfile::TempDir) -> (SavedRun, u8) {
-    let (mut runs, _) = open(directory).load().unwrap();
-    let run = runs.pop().unwrap();
-    let mark = run.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.signature[0]);
-    (run, mark)
+fn names(directory: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
-#[test]
-fn what_is_written_is_loaded_and_damage_falls_back_to_the_newest_good_one() {
+/// A store with one run: an order and checkpoints up to a number.
+fn with_run(checkpoints: u64) -> (TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
     let mut store = open(&directory);
-    for write in [order(1), checkpoint(1, 1), checkpoint(2, 2), checkpoint(3, 3)] {
-        store.write("r", &write).unwrap();
-        store.write("r", &write).expect("the same bytes again are one write");
+    store.write("demo", &order(1)).unwrap();
+    for number in 1..=checkpoints {
+        store.write("demo", &checkpoint(number)).unwrap();
     }
-    let (run, mark) = newest(&directory);
-    assert_eq!((run.order_number, run.checkpoint_number, mark, run.notices.len()), (1, 3, 3, 0));
+    (directory, store)
+}
 
-    let bytes = std::fs::read(file(&directory, &checkpoint(3, 3))).unwrap();
-    std::fs::write(file(&directory, &checkpoint(3, 3)), &bytes[..bytes.len() / 2]).unwrap();
-    let (run, mark) = newest(&directory);
-    assert_eq!((run.checkpoint_number, mark), (3, 2));
-    assert!(run.notices[0].contains("checkpoint/000003-") && run.notices[0].contains("truncated"), "{:?}", run.notices);
-
-    let mut bytes = std::fs::read(file(&directory, &checkpoint(2, 2))).unwrap();
-    bytes[30] ^= 4;
-    std::fs::write(file(&directory, &checkpoint(2, 2)), &bytes).unwrap();
-    let (run, mark) = newest(&directory);
-    assert_eq!((mark, run.notices.len()), (1, 2));
-    assert!(run.notices[1].contains("has changed since it was written"), "{:?}", run.notices);
-
-    std::fs::write(file(&directory, &checkpoint(1, 1)), "something else").unwrap();
-    assert_eq!(newest(&directory).1, 0, "no checkpoint is good: the run begins anew");
+fn rounds(store: &mut Store) -> u64 {
+    let (runs, _) = store.load().unwrap();
+    runs[0].checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.replicas[0].rounds)
 }
 
 #[test]
-fn foreign_files_are_left_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    open(&directory).write("r", &order(1)).unwrap();
-    std::fs::create_dir_all(directory.path().join("runs/My Run")).unwrap();
-    std::fs::write(directory.path().join("runs/My Run/x"), "mine").unwrap();
-    std::fs::write(directory.path().join("runs/r/order/notes.txt"), "mine").unwrap();
-    let (runs, notices) = open(&directory).load().unwrap();
+fn what_is_written_is_loaded() {
+    let (directory, mut store) = with_run(5);
+    store.write("demo", &finished(3)).unwrap();
+    store.write("demo", &order(2)).unwrap();
+    let poison = Write::Poison { hash: Digest::of(b"x"), bytes: Bytes::from_static(b"x") };
+    store.write("demo", &poison).unwrap();
+    let mut reopened = open(&directory);
+    let (runs, notices) = reopened.load().unwrap();
+    assert_eq!((runs.len(), notices), (1, vec![]));
+    let run = &runs[0];
+    assert_eq!((run.name.as_str(), run.order_number, run.order.rounds_done), ("demo", 2, 2));
+    assert_eq!((run.checkpoint_number, run.finished.len(), run.notices.len()), (5, 1, 0));
+    assert_eq!(run.checkpoint.as_ref().unwrap().replicas[0].rounds, 5);
+    assert_eq!(reopened.load_run("demo").unwrap().as_ref(), Some(run));
+    assert_eq!(reopened.load_run("other").unwrap(), None);
+    assert_eq!(fs::read(object(&directory, &poison)).unwrap(), b"x");
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_one_before_it_used() {
+    type Damage = fn(&Path, Vec<u8>);
+    let truncate: Damage = |path, bytes| fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    let empty: Damage = |path, _| fs::write(path, b"").unwrap();
+    let flip: Damage = |path, mut bytes| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        fs::write(path, bytes).unwrap();
+    };
+    let another: Damage = |path, _| fs::write(path, seal(Kind::Checkpoint, b"")).unwrap();
+    let foreign: Damage =
+        |path, _| fs::write(path, b"hello, this is a letter to my aunt, and it is long enough").unwrap();
+    for (damage, word) in [
+        (truncate, "truncated"),
+        (empty, "truncated"),
+        (flip, "has changed"),
+        (another, "has changed"),
+        (foreign, "not written by evoxo"),
+    ] {
+        let (directory, _) = with_run(3);
+        let path = object(&directory, &checkpoint(3));
+        damage(&path, fs::read(&path).unwrap());
+        let mut store = open(&directory);
+        let run = store.load().unwrap().0.remove(0);
+        assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
+        assert_eq!(run.checkpoint_number, 3, "its number is not used again");
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(run.notices.len() == 1 && run.notices[0].contains(name), "{:?}", run.notices);
+        assert!(run.notices[0].contains(word), "{:?} does not say {word}", run.notices);
+    }
+}
+
+#[test]
+fn foreign_files_are_named_and_stay() {
+    let (directory, mut store) = with_run(1);
+    let foreign = [
+        "runs/README",
+        "runs/Not A Run/file",
+        "runs/src/main.rs",
+        "runs/demo/notes.txt",
+        "runs/demo/checkpoint/notes",
+        "runs/demo/old/000001",
+    ];
+    for name in foreign {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, b"mine").unwrap();
+    }
+    let (runs, notices) = store.load().unwrap();
     assert_eq!(runs.len(), 1);
-    assert!(notices[0].contains("My Run is not a run"), "{notices:?}");
-    assert!(directory.path().join("runs/r/order/notes.txt").exists());
-}
-
-#[test]
-fn a_higher_epoch_fences_the_old_leader() {
-    let directory = tempfile::tempdir().unwrap();
-    let (mut old, mut new) = (open(&directory), open(&directory));
-    old.write("r", &order(1)).unwrap();
-    new.take_over("r").unwrap();
-    assert!(matches!(old.write("r", &checkpoint(1, 1)), Err(StoreFault::Fenced(why)) if why.contains("epoch 2")));
-    new.write("r", &checkpoint(1, 2)).unwrap();
-    assert_eq!(newest(&directory).1, 2);
-}
-
-#[test]
-fn old_checkpoints_go_and_so_does_a_deleted_run() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut store = open(&directory);
-    store.write("r", &order(1)).unwrap();
-    for number in 60..70 {
-        store.write("r", &checkpoint(number, number as u8)).unwrap();
+    let told = [notices, runs[0].notices.clone()].concat().join("\n");
+    for name in ["README", "Not A Run", "src", "demo/notes.txt", "demo/checkpoint/notes", "demo/old"] {
+        assert!(told.contains(&format!("runs/{name} was not written by evoxo")), "{name} is not in {told}");
     }
-    let kept = |path: &str| std::fs::read_dir(directory.path().join(path)).map_or(0, Iterator::count);
-    assert_eq!(kept("runs/r/checkpoint"), CHECKPOINTS_KEPT + 1, "the newest, and number 64");
-    store.write("r", &Write::DropCheckpoints).unwrap();
-    assert_eq!(kept("runs/r/checkpoint"), 0);
-    store.write("r", &Write::Delete).unwrap();
-    assert!(open(&directory).load().unwrap().0.is_empty());
+    store.write("demo", &Write::Delete).unwrap();
+    for name in foreign {
+        assert!(directory.path().join(name).exists(), "{name} was removed");
+    }
+    assert!(!directory.path().join("runs/demo/order").exists());
+    assert!(store.load().unwrap().0.is_empty());
 }
 
 #[test]
-fn an_unusable_place_is_told_in_a_sentence() {
+fn a_run_without_a_good_order_is_left_alone() {
+    let (directory, _) = with_run(1);
+    fs::write(object(&directory, &order(1)), b"evoxo").unwrap();
+    let mut store = open(&directory);
+    let (runs, notices) = store.load().unwrap();
+    assert!(runs.is_empty());
+    assert!(notices.iter().any(|notice| notice.contains("run demo has no good order")), "{notices:?}");
+    let fault = store.write("demo", &order(1)).unwrap_err();
+    assert!(matches!(&fault, StoreFault::Failed(why) if why.contains("choose another name")), "{fault:?}");
+}
+
+#[test]
+fn a_higher_epoch_fences() {
+    let (directory, mut old) = with_run(1);
+    let mut new = open(&directory);
+    new.load().unwrap();
+    assert_eq!(new.take_over("demo").unwrap(), 2);
+    let fault = old.write("demo", &checkpoint(2)).unwrap_err();
+    let own = format!("process {} on ", std::process::id());
+    assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains(&own) && why.contains("epoch 2")), "{fault:?}");
+    new.write("demo", &checkpoint(2)).unwrap();
+    assert_eq!(rounds(&mut open(&directory)), 2);
+    assert_eq!(names(&directory.path().join("runs/demo/epoch")), ["000002"], "older epochs go");
+}
+
+#[test]
+fn a_run_that_another_coordinator_began_is_fenced() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("file");
-    std::fs::write(&path, "").unwrap();
-    let why = Store::open(path.to_str().unwrap()).err().unwrap().to_string();
-    assert!(why.contains("file cannot be used") && why.contains("--store"), "{why}");
-    let why = Store::open("s3://bucket/x").err().map(|error| error.to_string());
-    assert!(cfg!(feature = "aws") || why.unwrap().contains("--features aws"));
+    let (mut one, mut two) = (open(&directory), open(&directory));
+    one.load().unwrap();
+    two.load().unwrap();
+    one.write("demo", &order(1)).unwrap();
+    assert!(matches!(two.write("demo", &order(1)), Err(StoreFault::Fenced(_))));
+    // Deleted and begun anew: the epochs have the same number, and still they are not the same.
+    one.write("demo", &Write::Delete).unwrap();
+    let mut three = open(&directory);
+    three.write("demo", &order(1)).unwrap();
+    assert!(matches!(one.write("demo", &order(1)), Err(StoreFault::Fenced(_))));
+}
+
+#[test]
+fn a_run_that_was_removed_is_not_written() {
+    let (directory, mut old) = with_run(2);
+    let mut new = open(&directory);
+    new.load().unwrap();
+    new.write("demo", &Write::Delete).unwrap();
+    let fault = old.write("demo", &checkpoint(3)).unwrap_err();
+    assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains("removed")), "{fault:?}");
+    assert!(!directory.path().join("runs/demo").exists());
+}
+
+#[test]
+fn a_finished_run_is_taken_over_when_it_is_extended() {
+    let (directory, _) = with_run(1);
+    let mut store = open(&directory);
+    store.load().unwrap();
+    store.write("demo", &order(2)).unwrap();
+    assert_eq!(names(&directory.path().join("runs/demo/epoch")), ["000002"]);
+}
+
+#[test]
+fn old_checkpoints_go_and_some_stay() {
+    let (directory, mut store) = with_run(130);
+    let kept: Vec<String> = [64, 128, 129, 130].map(|n| object_name(&checkpoint(n)).unwrap()).into();
+    let found: Vec<String> =
+        names(&directory.path().join("runs/demo/checkpoint")).iter().map(|name| format!("checkpoint/{name}")).collect();
+    assert_eq!(found, kept);
+    // A new process goes on pruning what it found.
+    let mut store_two = open(&directory);
+    store_two.load().unwrap();
+    store_two.take_over("demo").unwrap();
+    store_two.write("demo", &checkpoint(131)).unwrap();
+    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 5);
+    store_two.write("demo", &checkpoint(132)).unwrap();
+    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 5);
+    store_two.write("demo", &Write::DropCheckpoints).unwrap();
+    assert_eq!(names(&directory.path().join("runs/demo/checkpoint")), [""; 0]);
+    assert_eq!(rounds(&mut store), 0);
+}
+
+#[test]
+fn deleting_leaves_nothing_not_even_what_a_killed_writer_left() {
+    let (directory, mut store) = with_run(3);
+    store.write("demo", &finished(0)).unwrap();
+    let half = format!("{}#1", object(&directory, &checkpoint(4)).display());
+    fs::write(&half, b"half").unwrap();
+    assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is no object");
+    store.write("demo", &Write::Delete).unwrap();
+    assert_eq!(names(directory.path()), [""; 0]);
+    // The name is free again.
+    store.write("demo", &order(1)).unwrap();
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1);
+}
+
+#[test]
+fn taking_over_sweeps_what_a_killed_writer_left() {
+    let (directory, _) = with_run(1);
+    let half = format!("{}#12", object(&directory, &checkpoint(2)).display());
+    let foreign = directory.path().join("runs/demo/checkpoint/draft#1");
+    fs::write(&half, b"half").unwrap();
+    fs::write(&foreign, b"mine").unwrap();
+    let mut store = open(&directory);
+    store.load().unwrap();
+    store.take_over("demo").unwrap();
+    assert!(!Path::new(&half).exists());
+    assert!(foreign.exists());
+}
+
+#[test]
+fn the_same_write_twice_is_once_and_a_damaged_object_gives_way() {
+    let (directory, mut store) = with_run(1);
+    store.write("demo", &finished(7)).unwrap();
+    store.write("demo", &finished(7)).unwrap();
+    let path = object(&directory, &finished(7));
+    let good = fs::read(&path).unwrap();
+    fs::write(&path, b"damaged").unwrap();
+    store.write("demo", &finished(7)).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), good);
+}
+
+#[test]
+fn an_unclear_answer_is_looked_into() {
+    let faulty = Arc::new(Faulty::default());
+    let mut store = Store::over(faulty.clone(), "memory");
+    store.write("demo", &order(1)).unwrap();
+    faulty.next_put(Fault::WrittenButDenied);
+    store.write("demo", &checkpoint(1)).unwrap();
+    faulty.next_put(Fault::Failed);
+    let fault = store.write("demo", &checkpoint(2)).unwrap_err();
+    let name = object_name(&checkpoint(2)).unwrap();
+    let said = |why: &str| why.contains(&name) && why.contains("the disk is on fire") && why.contains("memory");
+    assert!(matches!(&fault, StoreFault::Failed(why) if said(why)), "{fault:?}");
+    store.write("demo", &checkpoint(2)).unwrap();
+    assert_eq!(rounds(&mut store), 2);
+    // The epoch of a run that is taken over may come with an unclear answer too.
+    faulty.next_put(Fault::WrittenButDenied);
+    assert_eq!(store.take_over("demo").unwrap(), 2);
+    store.write("demo", &checkpoint(3)).unwrap();
+    faulty.next_put(Fault::Failed);
+    assert!(matches!(store.take_over("demo"), Err(StoreFault::Failed(_))));
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let below_file = file.join("runs");
+    // /proc cannot be written even by root.
+    for spec in [file.to_str().unwrap(), below_file.to_str().unwrap(), "/proc/evoxo", "/proc"] {
+        let error = Store::open(spec).err().expect(spec).to_string();
+        assert!(error.contains(spec) && error.contains("--store") && !error.contains('\n'), "{error}");
+    }
+    let unknown = Store::open("ftp://host/runs").err().unwrap();
+    assert!(matches!(unknown, StoreError::UnknownKind(_)));
+    #[cfg(not(feature = "aws"))]
+    {
+        let bucket = Store::open("s3://bucket/runs").err().unwrap().to_string();
+        assert!(bucket.contains("--features aws"), "{bucket}");
+    }
+}
+
+#[test]
+fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
+    let (directory, mut store) = with_run(1);
+    // A file where the directory of checkpoints should be: what root cannot write either.
+    fs::remove_dir_all(directory.path().join("runs/demo/checkpoint")).unwrap();
+    fs::write(directory.path().join("runs/demo/checkpoint"), b"").unwrap();
+    let fault = store.write("demo", &checkpoint(2)).unwrap_err();
+    assert!(matches!(&fault, StoreFault::Failed(why) if why.contains("runs/demo/checkpoint/000002-")), "{fault:?}");
+    fs::remove_file(directory.path().join("runs/demo/checkpoint")).unwrap();
+    store.write("demo", &checkpoint(2)).unwrap();
 }

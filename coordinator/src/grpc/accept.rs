@@ -1,0 +1,104 @@
+//! Who may connect: so many at once, and only those who speak HTTP/2. Anything else that reaches the port is dropped with
+//! its connection and touches nothing else.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::{Connected, TcpConnectInfo};
+
+/// Connections at once: as many workers as the core takes, and some room for people.
+const CONNECTIONS_MAX: usize = 4096 + 256;
+/// Who connects and says nothing is shown out after so long.
+const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait when the system has no file descriptor for another connection.
+const RETRY: Duration = Duration::from_millis(100);
+/// What HTTP/2 begins with (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A connection that counts until it is closed.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    _counted: OwnedSemaphorePermit,
+}
+
+/// Accepts connections for as long as somebody takes them.
+pub(crate) fn accept(listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
+    let (sender, receiver) = mpsc::channel(64);
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    tokio::spawn(async move {
+        // The semaphore is never closed. While there is no room, new connections wait in the system's queue.
+        while let Ok(counted) = Arc::clone(&room).acquire_owned().await {
+            tokio::select! {
+                () = sender.closed() => return,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => drop(tokio::spawn(admit(stream, counted, sender.clone()))),
+                    Err(error) => {
+                        tracing::warn!("a connection could not be accepted: {error}");
+                        tokio::time::sleep(RETRY).await;
+                    }
+                },
+            }
+        }
+    });
+    ReceiverStream::new(receiver)
+}
+
+async fn admit(stream: TcpStream, counted: OwnedSemaphorePermit, sender: mpsc::Sender<io::Result<Connection>>) {
+    let mut first = [0; PREFACE.len()];
+    let spoken = tokio::time::timeout(PREFACE_TIMEOUT, stream.peek(&mut first)).await;
+    let Ok(Ok(length @ 1..)) = spoken else { return };
+    if PREFACE.starts_with(&first[..length]) && stream.set_nodelay(true).is_ok() {
+        drop(sender.send(Ok(Connection { stream, _counted: counted })).await);
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,120 @@
+//! Who leads a run: the coordinator that created its highest epoch.
+
+use bytes::Bytes;
+use evoxo_common::envelope::{Kind, open, seal};
+
+use super::{Store, root_cause};
+use crate::core::StoreFault;
+
+/// An epoch as the store lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Epoch {
+    pub(super) number: u64,
+    /// The store's tag of the object: two coordinators may both have made number 1, if the run was deleted in between.
+    tag: Option<String>,
+}
+
+/// Coordinators that take one run over at the same moment.
+const RIVALS_MAX: usize = 64;
+
+impl Store {
+    /// Takes a run over: whoever led it before can write it no more. Returns the new epoch.
+    ///
+    /// # Errors
+    /// [`StoreFault::Failed`] if the epoch cannot be created.
+    pub fn take_over(&mut self, run: &str) -> Result<u64, StoreFault> {
+        let place = self.shown.clone();
+        let not_taken =
+            |cause: String| StoreFault::Failed(format!("run {run} in the store {place} cannot be taken over: {cause}"));
+        self.sweep_staged(run);
+        for _ in 0..RIVALS_MAX {
+            let highest = self.highest_epoch(run).map_err(|error| not_taken(root_cause(&error)))?;
+            let number = highest.map_or(0, |epoch| epoch.number) + 1;
+            let (name, ours) = (epoch_name(run, number), identity());
+            match self.put(&name, &ours) {
+                Ok(()) => {}
+                Err(object_store::Error::AlreadyExists { .. }) => continue,
+                // Unclear: look before judging.
+                Err(error) => match self.get(&name) {
+                    Ok(found) if found == ours => {}
+                    Ok(_) => continue,
+                    Err(_) => return Err(not_taken(root_cause(&error))),
+                },
+            }
+            let epochs = self.epochs(run).map_err(|error| not_taken(root_cause(&error)))?;
+            let older = epochs.iter().filter(|epoch| epoch.number < number);
+            // The record of older epochs serves nobody, and a restart every few seconds would pile them up.
+            if let Err(error) = self.remove(older.map(|epoch| epoch_name(run, epoch.number)).collect()) {
+                tracing::warn!("old epochs of run {run} cannot be removed: {}", root_cause(&error));
+            }
+            self.known(run).epoch = epochs.into_iter().find(|epoch| epoch.number == number);
+            return Ok(number);
+        }
+        Err(not_taken("other coordinators take it over at the same time: let one of them run".into()))
+    }
+
+    /// Refuses to write a run that another coordinator leads. A run nobody has taken over since it was loaded (a finished
+    /// one that is extended, or a new one) is taken over now.
+    pub(super) fn check_leadership(&mut self, run: &str) -> Result<(), StoreFault> {
+        let failed = |cause: String| StoreFault::Failed(format!("who leads run {run} cannot be found out: {cause}"));
+        let highest = self.highest_epoch(run).map_err(|error| failed(root_cause(&error)))?;
+        let known = self.known(run);
+        if known.unreadable {
+            let shown = &self.shown;
+            return Err(StoreFault::Failed(format!(
+                "run {run} in the store {shown} has no good order and is left alone: choose another name, or move it away"
+            )));
+        }
+        let free = known.epoch.is_none() && highest.as_ref().map_or(0, |epoch| epoch.number) == known.epoch_seen;
+        if free {
+            return self.take_over(run).map(drop);
+        }
+        if highest == known.epoch {
+            return Ok(());
+        }
+        Err(StoreFault::Fenced(self.fence_sentence(run, highest)))
+    }
+
+    fn fence_sentence(&self, run: &str, highest: Option<Epoch>) -> String {
+        let Some(highest) = highest else {
+            return format!("run {run} was removed from the store {}: this coordinator writes it no more", self.shown);
+        };
+        let body = self.get(&epoch_name(run, highest.number)).ok().and_then(|bytes| open(Kind::Epoch, &bytes).ok());
+        let who = body.map_or_else(|| "unknown".into(), |body| String::from_utf8_lossy(&body).into_owned());
+        format!(
+            "run {run} was taken over by another coordinator ({who}, epoch {}): this one writes it no more; \
+             let only one coordinator use the store {}",
+            highest.number, self.shown
+        )
+    }
+
+    pub(super) fn highest_epoch(&self, run: &str) -> object_store::Result<Option<Epoch>> {
+        Ok(self.epochs(run)?.into_iter().max_by_key(|epoch| epoch.number))
+    }
+
+    fn epochs(&self, run: &str) -> object_store::Result<Vec<Epoch>> {
+        let (objects, _) = self.list(&format!("runs/{run}/epoch"))?;
+        let epoch = |(name, meta): (String, object_store::ObjectMeta)| {
+            Some(Epoch { number: epoch_number(&name)?, tag: meta.e_tag })
+        };
+        Ok(objects.into_iter().filter_map(epoch).collect())
+    }
+}
+
+/// The number in the name of an epoch.
+pub(super) fn epoch_number(name: &str) -> Option<u64> {
+    let plain = name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit());
+    if plain { name.parse().ok() } else { None }
+}
+
+fn epoch_name(run: &str, number: u64) -> String {
+    format!("runs/{run}/epoch/{number:06}")
+}
+
+/// Who this is, for people; the time makes it unique.
+fn identity() -> Bytes {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "a host".into());
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let who = format!("process {} on {}, Unix time {:.9}", std::process::id(), host.trim(), since.as_secs_f64());
+    seal(Kind::Epoch, who.as_bytes())
+}

@@ -1,0 +1,131 @@
+//! Reading everything back: the newest good objects of every run, and a sentence for each object that is not used.
+
+use std::time::SystemTime;
+
+use super::{Store, StoreError, epoch::epoch_number, root_cause};
+use crate::{
+    names::check_run_name,
+    saved::{SavedRun, interpret, object_number},
+};
+
+/// The directories of a run. Orders come last but one: a run whose removal was cut short keeps its order, and can be
+/// removed again. The epoch comes last: until then nobody else may write.
+pub(super) const DIRECTORIES: [&str; 5] = ["checkpoint", "finished", "poison", "order", "epoch"];
+
+/// The objects of a run, and what lies among them.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Names below the run, in the order of [`DIRECTORIES`].
+    pub(super) ours: Vec<String>,
+    /// Names in the store.
+    foreign: Vec<String>,
+    /// When the newest of ours was written.
+    modified: Option<SystemTime>,
+}
+
+impl Store {
+    /// Reads all runs, those written last at the end, and gives a sentence for each object that belongs to none of them.
+    /// Damaged and foreign objects are named and left alone.
+    ///
+    /// # Errors
+    /// A [`StoreError`] if the store cannot be listed.
+    pub fn load(&mut self) -> Result<(Vec<SavedRun>, Vec<String>), StoreError> {
+        let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
+        let mut notices: Vec<String> =
+            files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
+        let mut runs = Vec::new();
+        for run in directories {
+            let found = match check_run_name(&run) {
+                Ok(()) => self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?,
+                Err(_) => Found::default(),
+            };
+            if found.ours.is_empty() {
+                notices.push(foreign_sentence(&format!("runs/{run}")));
+                continue;
+            }
+            let (saved, refused) = self.interpret_run(&run, &found);
+            notices.extend(refused);
+            runs.extend(saved.map(|saved| (found.modified, saved)));
+        }
+        runs.sort_by(|(one, a), (two, b)| one.cmp(two).then(a.name.cmp(&b.name)));
+        Ok((runs.into_iter().map(|(_, saved)| saved).collect(), notices))
+    }
+
+    /// Reads one run, if it is there and has a good order.
+    ///
+    /// # Errors
+    /// A [`StoreError`] if the store cannot be listed.
+    pub fn load_run(&mut self, run: &str) -> Result<Option<SavedRun>, StoreError> {
+        let found = self.find_objects(run).map_err(|error| self.unreadable(run, &error))?;
+        Ok(self.interpret_run(run, &found).0)
+    }
+
+    fn interpret_run(&mut self, run: &str, found: &Found) -> (Option<SavedRun>, Vec<String>) {
+        let read = |name: &str| {
+            self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", root_cause(&error)))
+        };
+        let (mut saved, mut notices) = interpret(run, &found.ours, read);
+        let foreign = found.foreign.iter().map(|name| foreign_sentence(name));
+        match &mut saved {
+            Some(saved) => saved.notices.extend(foreign),
+            None => {
+                notices.extend(foreign);
+                notices.push(format!("run {run} has no good order and is left alone: give a new run another name"));
+            }
+        }
+        let known = self.known(run);
+        known.unreadable = saved.is_none() && !found.ours.is_empty();
+        let epochs = found.ours.iter().filter_map(|name| epoch_number(name.strip_prefix("epoch/")?));
+        known.epoch_seen = epochs.max().unwrap_or(0);
+        for name in &found.ours {
+            if let Some((number, _)) = object_number(name, "checkpoint") {
+                known.checkpoints.entry(number).or_default().insert(name.clone());
+            }
+        }
+        (saved, notices)
+    }
+
+    /// Lists a run's objects.
+    pub(super) fn find_objects(&self, run: &str) -> object_store::Result<Found> {
+        let mut found = Found::default();
+        let (files, directories) = self.list(&format!("runs/{run}"))?;
+        let strange = directories.iter().filter(|directory| !DIRECTORIES.contains(&directory.as_str()));
+        let foreign = files.iter().map(|(name, _)| name).chain(strange);
+        found.foreign.extend(foreign.map(|name| format!("runs/{run}/{name}")));
+        for directory in DIRECTORIES.into_iter().filter(|directory| directories.iter().any(|there| there == directory))
+        {
+            let (objects, inner) = self.list(&format!("runs/{run}/{directory}"))?;
+            found.foreign.extend(inner.into_iter().map(|name| format!("runs/{run}/{directory}/{name}")));
+            for (name, meta) in objects {
+                let name = format!("{directory}/{name}");
+                if is_ours(&name, directory) {
+                    found.ours.push(name);
+                    found.modified = found.modified.max(Some(meta.last_modified.into()));
+                } else {
+                    found.foreign.push(format!("runs/{run}/{name}"));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
+        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: root_cause(error) }
+    }
+}
+
+/// Whether an object's name, below its run, is one that this program makes.
+pub(super) fn is_ours(name: &str, directory: &str) -> bool {
+    let Some((_, file)) = name.split_once('/') else { return false };
+    match directory {
+        "epoch" => epoch_number(file).is_some(),
+        "poison" => file
+            .strip_suffix(".task")
+            .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())),
+        _ => object_number(name, directory).is_some(),
+    }
+}
+
+fn foreign_sentence(name: &str) -> String {
+    format!("{name} was not written by evoxo and is left alone")
+}

@@ -1,0 +1,80 @@
+//! What goes: old checkpoints, whole runs, and what a killed process left half written. Nothing foreign is ever removed.
+
+use super::{Store, load::DIRECTORIES, root_cause};
+use crate::{core::StoreFault, saved::object_number};
+
+/// The newest checkpoints that stay: if the newest is damaged, there is one before it.
+const NEWEST_KEPT: usize = 3;
+/// One in so many checkpoints stays, to look back.
+const KEPT_EVERY: u64 = 64;
+
+impl Store {
+    /// Removes checkpoints that are neither among the newest nor one in [`KEPT_EVERY`].
+    pub(super) fn prune_checkpoints(&mut self, run: &str) {
+        let known = self.known(run);
+        let old = known.checkpoints.keys().rev().skip(NEWEST_KEPT).filter(|number| *number % KEPT_EVERY != 0);
+        let old: Vec<u64> = old.copied().collect();
+        let names = old.iter().flat_map(|number| &known.checkpoints[number]);
+        let names: Vec<String> = names.map(|name| format!("runs/{run}/{name}")).collect();
+        if names.is_empty() {
+            return;
+        }
+        // The checkpoint itself is written: that an old one stays harms nothing, and it is tried again.
+        match self.remove(names) {
+            Ok(()) => self.known(run).checkpoints.retain(|number, _| !old.contains(number)),
+            Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", root_cause(&error)),
+        }
+    }
+
+    pub(super) fn drop_checkpoints(&mut self, run: &str) -> Result<(), StoreFault> {
+        let removed = self.list(&format!("runs/{run}/checkpoint")).and_then(|(objects, _)| {
+            let names = objects.into_iter().map(|(name, _)| format!("checkpoint/{name}"));
+            let ours = names.filter(|name| object_number(name, "checkpoint").is_some());
+            self.remove(ours.map(|name| format!("runs/{run}/{name}")).collect())
+        });
+        removed.map_err(|error| self.not_removed(run, "the checkpoints", &error))?;
+        self.known(run).checkpoints.clear();
+        Ok(())
+    }
+
+    /// Removes all that is ours of a run.
+    pub(super) fn delete_run(&mut self, run: &str) -> Result<(), StoreFault> {
+        self.sweep_staged(run);
+        let removed = self.find_objects(run).and_then(|found| {
+            // One directory after the other: the order of DIRECTORIES matters, within each it does not.
+            for directory in DIRECTORIES {
+                let below = format!("{directory}/");
+                let ours = found.ours.iter().filter(|name| name.starts_with(&below));
+                self.remove(ours.map(|name| format!("runs/{run}/{name}")).collect())?;
+            }
+            Ok(())
+        });
+        removed.map_err(|error| self.not_removed(run, "the objects", &error))?;
+        self.runs.remove(run);
+        Ok(())
+    }
+
+    fn not_removed(&self, run: &str, what: &str, error: &object_store::Error) -> StoreFault {
+        let (shown, cause) = (&self.shown, root_cause(error));
+        StoreFault::Failed(format!("{what} of run {run} cannot be removed from the store {shown}: {cause}"))
+    }
+
+    /// Removes what killed writers left in a directory: files called like an object with `#1` added, which the listing
+    /// does not show. Whoever wrote them is dead or does not lead any more.
+    pub(super) fn sweep_staged(&self, run: &str) {
+        let Some(root) = &self.directory else { return };
+        for directory in DIRECTORIES {
+            let Ok(entries) = std::fs::read_dir(root.join("runs").join(run).join(directory)) else { continue };
+            for entry in entries.flatten() {
+                let name = entry.file_name();
+                let staged = name.to_str().and_then(|name| name.rsplit_once('#')).is_some_and(|(object, number)| {
+                    let ours = super::load::is_ours(&format!("{directory}/{object}"), directory);
+                    ours && number.bytes().all(|byte| byte.is_ascii_digit())
+                });
+                if staged && let Err(error) = std::fs::remove_file(entry.path()) {
+                    tracing::warn!("{} cannot be removed: {error}", entry.path().display());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Objects in memory, of which the next creation can be told to fail.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
+};
+
+/// How a creation fails.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It is made, and reported as failed: the answer was lost.
+    WrittenButDenied,
+    /// It is not made.
+    Failed,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Faulty {
+    objects: InMemory,
+    next: Mutex<Option<Fault>>,
+}
+
+impl Faulty {
+    pub(super) fn next_put(&self, fault: Fault) {
+        *self.next.lock().unwrap() = Some(fault);
+    }
+}
+
+impl std::fmt::Display for Faulty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Faulty")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let fault = self.next.lock().unwrap().take();
+        if !matches!(fault, Some(Fault::Failed)) {
+            let done = self.objects.put_opts(location, payload, options).await;
+            if fault.is_none() {
+                return done;
+            }
+        }
+        Err(Error::Generic { store: "faulty", source: "the disk is on fire".into() })
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.objects.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.objects.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.objects.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.objects.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.objects.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.objects.copy_opts(from, to, options).await
+    }
+}
