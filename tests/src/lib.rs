@@ -1,1 +1,5 @@
-//! Placeholder line replaced in the next commits.
+//! What several of these tests need: the real programs on loopback, and a person's client.
+
+pub mod live;
+pub mod person;
+pub mod programs;

@@ -248,7 +248,7 @@ impl Cluster {
                 self.plan(BEAT_MS, Happening::Beat(worker, session));
             }
             Happening::Stored(life, write, run, what, fault) if life == self.life => {
-                self.settle(write, &run, &what, fault)
+                self.settle(write, &run, &what, fault);
             }
             Happening::Wake(life) if life == self.life && self.wake_at.is_some_and(|at| at <= self.now) => {
                 self.wake_at = None;

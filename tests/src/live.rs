@@ -1,0 +1,174 @@
+//! Coordinators and workers as processes on loopback, with a store and logs in a directory of their own.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::programs::program;
+
+/// How long anything may take before a test gives up. Generous: machines are slow when all tests run at once.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A directory for a store and for logs, removed at the end; if a test fails, the logs are shown.
+pub struct Site {
+    directory: TempDir,
+}
+
+impl Site {
+    /// An empty one.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    /// Something below it.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A coordinator on any port, with more arguments.
+    #[must_use]
+    pub fn coordinator(&self, arguments: &[&str]) -> Coordinator {
+        self.coordinator_on("127.0.0.1:0", arguments)
+    }
+
+    /// A coordinator that listens there, on this site's store.
+    ///
+    /// # Panics
+    /// If it does not announce its address.
+    #[must_use]
+    pub fn coordinator_on(&self, listen: &str, arguments: &[&str]) -> Coordinator {
+        let store = self.path("store");
+        let mut command = Command::new(program("evoxo-coordinator"));
+        command.args(["--listen", listen, "--announce", "--store"]).arg(store).args(arguments).stdout(Stdio::piped());
+        if !arguments.contains(&"--checkpoint-interval") {
+            command.args(["--checkpoint-interval", "0.05"]);
+        }
+        let mut process = self.start("coordinator", &mut command);
+        let stdout = process.child.stdout.take().expect("it was asked for");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("text");
+        let address = line.trim().parse();
+        let address = address.unwrap_or_else(|_| panic!("no address was announced:\n{}", process.log()));
+        Coordinator { process, address }
+    }
+
+    /// A worker of one slot for that coordinator, with more arguments.
+    #[must_use]
+    pub fn worker(&self, coordinator: SocketAddr, arguments: &[&str]) -> Process {
+        let mut command = Command::new(program("evoxo-worker"));
+        command.args(["--coordinator", &coordinator.to_string(), "--slots", "1"]).args(arguments);
+        self.start("worker", &mut command)
+    }
+
+    /// Starts a program that logs to a file here.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start(&self, name: &str, command: &mut Command) -> Process {
+        let log = (0..).map(|number| self.path(&format!("{name}-{number}.log"))).find(|path| !path.exists());
+        let log = log.expect("numbers do not end");
+        let stderr = File::create(&log).expect("a file");
+        let child = command.stdin(Stdio::null()).stderr(stderr).spawn();
+        Process { child: child.unwrap_or_else(|error| panic!("{command:?}: {error}")), log }
+    }
+
+    /// Files of one kind (`checkpoint`, `finished`, ...) of a run in the store, by name.
+    #[must_use]
+    pub fn objects(&self, run: &str, kind: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("store").join("runs").join(run).join(kind)).into_iter().flatten();
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    }
+}
+
+impl Drop for Site {
+    #[expect(clippy::print_stdout, reason = "the test's own output, shown if it fails")]
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for entry in fs::read_dir(self.directory.path()).into_iter().flatten().flatten() {
+            if let Ok(text) = fs::read_to_string(entry.path()) {
+                println!("--- {}\n{text}", entry.path().display());
+            }
+        }
+    }
+}
+
+/// A program that runs; killed when dropped.
+pub struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// What it wrote to standard error so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// SIGKILL: no last words.
+    pub fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// SIGTERM.
+    ///
+    /// # Panics
+    /// If the process is gone.
+    pub fn terminate(&self) {
+        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "SIGTERM reaches the process");
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub async fn end(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A coordinator that listens.
+pub struct Coordinator {
+    /// The process.
+    pub process: Process,
+    /// Where.
+    pub address: SocketAddr,
+}

@@ -1,0 +1,103 @@
+//! A person's client, and what a run must come to.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use evoxo_common::{config::Config, local, replica::run_digest};
+use evoxo_proto::v1::{GetRequest, Run, RunState, SubmitRequest, SubmitResponse, run_service_client::RunServiceClient};
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
+
+use crate::live::PATIENCE;
+
+/// The gRPC client that survives the coordinator's restarts.
+pub type Client = RunServiceClient<Channel>;
+
+/// Somebody who submits and asks.
+pub struct Person {
+    /// For all other verbs.
+    pub client: Client,
+}
+
+impl Person {
+    /// Talks to the coordinator there, now or later.
+    ///
+    /// # Panics
+    /// Never: an address is a good URL.
+    #[must_use]
+    pub fn of(coordinator: SocketAddr) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{coordinator}")).expect("an address is a good URL");
+        Self { client: RunServiceClient::new(endpoint.timeout(Duration::from_secs(30)).connect_lazy()) }
+    }
+
+    /// Submits, whatever comes of it.
+    ///
+    /// # Errors
+    /// What the coordinator says.
+    pub async fn try_submit(&mut self, name: &str, config: &str) -> Result<SubmitResponse, Status> {
+        let request = SubmitRequest { name: name.into(), config: config.into() };
+        self.client.submit(request).await.map(tonic::Response::into_inner)
+    }
+
+    /// Submits; whether there was anything new in it.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn submit(&mut self, name: &str, config: &str) -> bool {
+        self.try_submit(name, config).await.unwrap_or_else(|status| panic!("{status}")).created
+    }
+
+    /// The run now.
+    ///
+    /// # Errors
+    /// What the coordinator says.
+    pub async fn get(&mut self, name: &str) -> Result<Run, Status> {
+        self.client.get(GetRequest { name: name.into() }).await.map(tonic::Response::into_inner)
+    }
+
+    /// Waits until the run is as wanted, through the coordinator's absences.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn wait(&mut self, name: &str, wanted: impl Fn(&Run) -> bool) -> Run {
+        let start = Instant::now();
+        loop {
+            let seen = self.get(name).await;
+            match &seen {
+                Ok(run) if wanted(run) => return seen.expect("it was looked at"),
+                // A call that its coordinator did not survive has no code of ours.
+                Err(status) if ![Code::Unavailable, Code::Unknown].contains(&status.code()) => panic!("{status}"),
+                _ => {}
+            }
+            assert!(start.elapsed() < PATIENCE, "it takes too long: {seen:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the run is finished.
+    ///
+    /// # Panics
+    /// If it fails, or takes too long.
+    pub async fn finished(&mut self, name: &str) -> Run {
+        self.wait(name, |run| {
+            assert!(run.state() != RunState::Failed, "{run:?}");
+            run.state() == RunState::Finished
+        })
+        .await
+    }
+}
+
+/// The digest to which one undisturbed thread comes.
+///
+/// # Panics
+/// If the configuration is not a good one.
+#[must_use]
+pub fn digest_of_one_thread(config: &str) -> String {
+    let config = Config::parse("a test", config, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let replicas = local::run(&config).unwrap_or_else(|refusal| panic!("{refusal}"));
+    run_digest(&replicas).to_string()
+}

@@ -1,0 +1,68 @@
+//! Where the real programs are; built if they are missing or older than their sources.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::SystemTime,
+};
+
+const PACKAGES: [&str; 3] = ["evoxo-coordinator", "evoxo-worker", "evoxo"];
+const SOURCES: [&str; 6] = ["Cargo.lock", "proto", "common", "coordinator", "worker", "cli"];
+
+/// The workspace's directory.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the workspace")
+}
+
+/// The program of that name, fresh, of the profile in which this test was built.
+///
+/// # Panics
+/// If it cannot be built.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(fresh).join(name)
+}
+
+fn fresh() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let directory = test.ancestors().nth(2).expect("a test lies in target/PROFILE/deps");
+    let newest = SOURCES.iter().map(|source| newest_below(&workspace().join(source))).max();
+    let built = |package: &str| fs::metadata(directory.join(package)).and_then(|found| found.modified()).ok();
+    if PACKAGES.iter().any(|package| built(package) < newest) {
+        build(directory);
+    }
+    directory.to_owned()
+}
+
+/// When a file, or the newest source below a directory, was changed.
+fn newest_below(path: &Path) -> SystemTime {
+    let Ok(entries) = fs::read_dir(path) else {
+        return fs::metadata(path).and_then(|file| file.modified()).expect("the sources are here");
+    };
+    let paths = entries.map(|entry| entry.expect("a directory that can be read").path());
+    let source = |path: &PathBuf| {
+        path.is_dir() || ["rs", "toml", "proto"].iter().any(|kind| path.extension().is_some_and(|found| found == *kind))
+    };
+    let tests = |path: &PathBuf| path.ends_with("tests") || path.ends_with("benches");
+    paths
+        .filter(|path| source(path) && !tests(path))
+        .map(|path| newest_below(&path))
+        .max()
+        .unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn build(directory: &Path) {
+    let (target, profile) = (directory.parent(), directory.file_name().and_then(|name| name.to_str()));
+    let (target, profile) = target.zip(profile).expect("a test lies in target/PROFILE/deps");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(workspace()).args(["build", "--quiet", "--locked", "--profile"]);
+    cargo.arg(if profile == "debug" { "dev" } else { profile }).arg("--target-dir").arg(target);
+    for package in PACKAGES {
+        cargo.args(["-p", package]);
+    }
+    assert!(cargo.status().is_ok_and(|status| status.success()), "the programs cannot be built: {cargo:?}");
+}

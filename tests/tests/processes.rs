@@ -1,0 +1,47 @@
+//! Real programs on loopback: however many workers, however the work is cut, whoever is killed and whenever, a run comes
+//! to the bytes of one undisturbed thread.
+
+mod processes {
+    mod crashes;
+    mod leaders;
+    mod orders;
+    mod shapes;
+    mod strangers;
+}
+
+/// Small enough for a test, with both sides, slices and both kinds of fitness.
+pub(crate) const INVINCIBLE: &str = r#"
+experiment = "invincible"
+seed = 7
+replicas = 3
+[settings]
+population = 200
+generations = 8
+games = 200
+slice = 25
+[arms.X]
+side = "X"
+[arms.O]
+side = "O"
+[arms."O exact"]
+fitness = "exact"
+"#;
+
+/// Many tasks that do nothing.
+pub(crate) const DISPATCH: &str = r#"
+experiment = "dispatch"
+replicas = 3
+[settings]
+rounds = 6
+tasks = 300
+payload_bytes = 64
+reply_bytes = 16
+"#;
+
+/// A run of invincible that lasts: so many replicas of each of two arms, so many generations.
+pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
+    format!(
+        "experiment = \"invincible\"\nseed = 11\nreplicas = {replicas}\n[settings]\npopulation = 200\n\
+         generations = {generations}\ngames = 3000\nslice = 20\n[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\n"
+    )
+}

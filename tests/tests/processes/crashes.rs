@@ -1,0 +1,105 @@
+//! kill -9 at moments nobody chose.
+
+use std::{net::SocketAddr, time::Duration};
+
+use evoxo_common::rng::{Generator, Stream, below};
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::{Process, Site},
+    person::{Person, digest_of_one_thread},
+};
+
+use crate::{DISPATCH, lasting};
+
+/// Other moments in every run of the test; a failure is one whatever they were.
+fn chance_of_the_day() -> Generator {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    Stream::root(now.as_nanos() as u64).rng()
+}
+
+async fn moment(rng: &mut Generator, ms_max: u64) {
+    tokio::time::sleep(Duration::from_millis(below(rng, ms_max))).await;
+}
+
+fn workers(site: &Site, coordinator: SocketAddr, count: usize) -> Vec<Process> {
+    (0..count).map(|_| site.worker(coordinator, &[])).collect()
+}
+
+#[tokio::test]
+async fn workers_may_be_killed() {
+    let (site, mut rng) = (Site::new(), chance_of_the_day());
+    let config = lasting(4, 25);
+    let coordinator = site.coordinator(&[]);
+    let mut workers = workers(&site, coordinator.address, 3);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    for _ in 0..8 {
+        moment(&mut rng, 250).await;
+        let victim = below(&mut rng, 3) as usize;
+        workers[victim].kill();
+        workers[victim] = site.worker(coordinator.address, &[]);
+    }
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert!(coordinator.process.log().contains("is lost with"), "somebody was missed");
+}
+
+#[tokio::test]
+async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
+    let (site, mut rng) = (Site::new(), chance_of_the_day());
+    let config = lasting(4, 60);
+    let mut coordinator = site.coordinator(&[]);
+    let address = coordinator.address;
+    let mut workers = workers(&site, address, 2);
+    let mut person = Person::of(address);
+    person.submit("run", &config).await;
+    person.submit("echo", DISPATCH).await;
+    let mut cut_short = 0;
+    for _ in 0..6 {
+        moment(&mut rng, 500).await;
+        let state = person.wait("run", |_| true).await.state();
+        cut_short += u32::from(state == RunState::Running);
+        coordinator.process.kill();
+        moment(&mut rng, 200).await;
+        coordinator = site.coordinator_on(&address.to_string(), &[]);
+    }
+    assert!(cut_short >= 2, "the run ended before anything happened to it");
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
+    assert!(workers.iter_mut().all(|worker| !worker.has_ended()), "the workers waited for it");
+}
+
+#[tokio::test]
+async fn both_may_be_killed() {
+    let (site, mut rng) = (Site::new(), chance_of_the_day());
+    let config = lasting(4, 25);
+    let mut coordinator = site.coordinator(&["--batch", "3"]);
+    let address = coordinator.address;
+    let mut workers = workers(&site, address, 2);
+    let mut person = Person::of(address);
+    person.submit("run", &config).await;
+    for _ in 0..4 {
+        moment(&mut rng, 300).await;
+        coordinator.process.kill();
+        let victim = below(&mut rng, 2) as usize;
+        workers[victim].kill();
+        coordinator = site.coordinator_on(&address.to_string(), &["--batch", "3"]);
+        workers[victim] = site.worker(address, &[]);
+    }
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+}
+
+#[tokio::test]
+async fn a_finished_run_outlives_its_coordinator() {
+    let site = Site::new();
+    let mut coordinator = site.coordinator(&[]);
+    let worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", DISPATCH).await;
+    let before = person.finished("run").await;
+    coordinator.process.kill();
+    drop(worker);
+    let coordinator = site.coordinator(&[]);
+    let after = Person::of(coordinator.address).get("run").await.expect("the run is there");
+    assert_eq!((after.state(), &after.digest, after.tasks_done), (RunState::Finished, &before.digest, 0));
+    assert_eq!((after.arms, after.rounds_done), (before.arms, before.rounds_done));
+}

@@ -1,0 +1,148 @@
+//! What people order, and what signals do.
+
+use std::time::Duration;
+
+use evoxo_proto::v1::{
+    CancelRequest, FetchChampionRequest, FetchRequest, ListRequest, ListWorkersRequest, PauseRequest, ResumeRequest,
+    RunState,
+};
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+};
+use tonic::Code;
+
+use crate::{DISPATCH, INVINCIBLE, lasting};
+
+#[tokio::test]
+async fn sigterm_saves_everything_and_exits_with_0() {
+    let site = Site::new();
+    let config = lasting(3, 40);
+    // No checkpoint is taken in time: only the last one, on SIGTERM.
+    let mut coordinator = site.coordinator(&["--checkpoint-interval", "3600"]);
+    let address = coordinator.address;
+    let mut worker = site.worker(address, &[]);
+    let mut person = Person::of(address);
+    person.submit("run", &config).await;
+    let before = person.wait("run", |run| run.rounds_done >= 20).await;
+    coordinator.process.terminate();
+    assert_eq!(coordinator.process.end().await.code(), Some(0), "{}", coordinator.process.log());
+    let coordinator = site.coordinator_on(&address.to_string(), &[]);
+    let after = person.wait("run", |_| true).await;
+    assert!(after.rounds_done >= before.rounds_done, "{before:?} {after:?}");
+    let done = person.finished("run").await;
+    assert_eq!(done.digest, digest_of_one_thread(&config));
+    assert!(done.tasks_done < 6 * 40 * 10 - 200, "nothing was computed twice: {done:?}");
+    worker.terminate();
+    assert_eq!(worker.end().await.code(), Some(0), "{}", worker.log());
+    assert!(!coordinator.process.log().contains("is lost with"), "{}", coordinator.process.log());
+}
+
+#[tokio::test]
+async fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
+    let site = Site::new();
+    let config = lasting(3, 30);
+    let coordinator = site.coordinator(&["--batch", "4"]);
+    let mut leaver = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    person.wait("run", |run| run.tasks_done > 30).await;
+    leaver.terminate();
+    assert_eq!(leaver.end().await.code(), Some(0), "{}", leaver.log());
+    let log = coordinator.process.log();
+    assert!(log.contains(" left (session") && !log.contains("is lost"), "{log}");
+    let _other = site.worker(coordinator.address, &[]);
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+}
+
+#[tokio::test]
+async fn submitting_twice_is_one_run_and_more_replicas_extend_it() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    let (two, four) = (lasting(2, 5), lasting(4, 5));
+    assert!(person.submit("run", &two).await, "it is new");
+    assert!(!person.submit("run", &two).await, "it is not new");
+    let first = person.finished("run").await;
+    assert!(!person.submit("run", &two).await, "it is finished");
+    assert_eq!(person.client.list(ListRequest {}).await.expect("a list").into_inner().runs.len(), 1);
+    assert_eq!(first.digest, digest_of_one_thread(&two));
+    let other = person.try_submit("run", INVINCIBLE).await.expect_err("another configuration");
+    assert_eq!(other.code(), Code::FailedPrecondition);
+    assert!(other.message().contains("choose another name"), "{other}");
+
+    assert!(person.submit("run", &four).await, "there is more to do");
+    let extended = person.finished("run").await;
+    assert_eq!(extended.digest, digest_of_one_thread(&four));
+    assert_eq!((first.tasks_done, extended.tasks_done), (2 * 2 * 5 * 10, 2 * 4 * 5 * 10), "only the new ones");
+    assert!(!person.submit("run", &two).await, "fewer replicas are there already");
+    assert_eq!(person.get("run").await.expect("the run is there").digest, extended.digest);
+}
+
+#[tokio::test]
+async fn paused_runs_rest_and_cancelled_ones_can_be_deleted() {
+    let site = Site::new();
+    let config = lasting(3, 40);
+    let coordinator = site.coordinator(&[]);
+    let address = coordinator.address;
+    let _worker = site.worker(address, &[]);
+    let mut person = Person::of(address);
+    let name = || "run".to_owned();
+    person.submit("run", &config).await;
+    person.wait("run", |run| run.tasks_done > 20).await;
+    let paused = person.client.pause(PauseRequest { name: name() }).await.expect("it rests").into_inner();
+    assert_eq!(paused.state(), RunState::Paused);
+    let rest = person.wait("run", |run| run.tasks_assigned == 0).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(person.get("run").await.expect("the run is there").tasks_done, rest.tasks_done);
+    // A pause outlives the coordinator.
+    drop(coordinator);
+    let _coordinator = site.coordinator_on(&address.to_string(), &[]);
+    let rest = person.wait("run", |_| true).await;
+    assert_eq!((rest.state(), rest.tasks_done), (RunState::Paused, 0));
+    assert!(rest.rounds_done > 0, "a pause saves: {rest:?}");
+    assert!(!person.submit("run", &config).await, "submitting it again does not wake it");
+    person.client.resume(ResumeRequest { name: name() }).await.expect("it goes on");
+    person.wait("run", |run| run.rounds_done > rest.rounds_done).await;
+
+    let cancel = |delete| CancelRequest { name: "run".into(), delete };
+    let cancelled = person.client.cancel(cancel(false)).await.expect("it ends").into_inner();
+    assert_eq!(cancelled.state(), RunState::Cancelled);
+    let refused = person.client.resume(ResumeRequest { name: name() }).await.expect_err("it is cancelled");
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(person.submit("run", &config).await, "submitting it again takes it up");
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+
+    person.client.cancel(cancel(true)).await.expect("it is deleted");
+    assert_eq!(person.get("run").await.expect_err("it is gone").code(), Code::NotFound);
+    assert!(["order", "finished", "checkpoint"].iter().all(|kind| site.objects("run", kind).is_empty()));
+    assert!(person.submit("run", DISPATCH).await, "its name is free");
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
+}
+
+#[tokio::test]
+async fn states_and_champions_can_be_fetched_and_workers_listed() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let _worker = site.worker(coordinator.address, &["--name", "lab7"]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", INVINCIBLE).await;
+    person.finished("run").await;
+    let mut fetched = person.client.fetch(FetchRequest { name: "run".into() }).await.expect("replicas").into_inner();
+    let mut replicas = Vec::new();
+    while let Some(replica) = fetched.message().await.expect("a whole stream") {
+        replicas.push((replica.arm, replica.replica, replica.finished));
+    }
+    let expected = ["X", "O", "O exact"].iter().flat_map(|arm| (0..3).map(|index| ((*arm).to_owned(), index, true)));
+    assert_eq!(replicas, expected.collect::<Vec<_>>());
+    let champion = |arm: &str| FetchChampionRequest { name: "run".into(), arm: arm.into(), replica: 2 };
+    let card = person.client.fetch_champion(champion("O exact")).await.expect("a champion").into_inner().card;
+    let card: serde_json::Value = serde_json::from_str(&card).expect("JSON");
+    assert_eq!((&card["kind"], &card["side"], &card["replica"]), (&"table".into(), &"O".into(), &2.into()));
+    let none = person.client.fetch_champion(champion("Z")).await.expect_err("there is no such arm");
+    assert_eq!(none.code(), Code::NotFound);
+    let workers = person.client.list_workers(ListWorkersRequest {}).await.expect("workers").into_inner().workers;
+    assert_eq!((workers.len(), workers[0].name.as_str(), workers[0].slots), (1, "lab7", 1));
+    assert!(workers[0].tasks_done > 0 && workers[0].tasks_assigned == 0);
+}

@@ -1,0 +1,59 @@
+//! The number of workers, the batches and the instruction sets: none of them shows in a result.
+
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+};
+
+use crate::{DISPATCH, INVINCIBLE};
+
+/// A worker as it is by default.
+const NO_MORE: &[&str] = &[];
+
+/// Both small runs at once, on a coordinator with these arguments and a worker for each of the others.
+async fn comes_to_the_same(coordinator: &[&str], workers: &[&[&str]]) {
+    let site = Site::new();
+    let coordinator = site.coordinator(coordinator);
+    let _workers: Vec<_> = workers.iter().map(|arguments| site.worker(coordinator.address, arguments)).collect();
+    let mut person = Person::of(coordinator.address);
+    for (name, config) in [("one", INVINCIBLE), ("two", DISPATCH)] {
+        assert!(person.submit(name, config).await);
+    }
+    for (name, config) in [("one", INVINCIBLE), ("two", DISPATCH)] {
+        let run = person.finished(name).await;
+        assert_eq!(run.digest, digest_of_one_thread(config), "{name}");
+        assert_eq!((run.replicas_finished, run.rounds_done), (run.replicas_total, run.rounds_total));
+        assert_eq!((run.tasks_assigned, run.notices), (0, Vec::<String>::new()));
+    }
+}
+
+#[tokio::test]
+async fn with_one_worker() {
+    comes_to_the_same(&[], &[&[]]).await;
+}
+
+#[tokio::test]
+async fn with_two_workers_one_of_which_has_three_slots() {
+    comes_to_the_same(&[], &[&[], &["--slots", "3"]]).await;
+}
+
+#[tokio::test]
+async fn with_seven_workers() {
+    comes_to_the_same(&[], &[NO_MORE; 7]).await;
+}
+
+#[tokio::test]
+async fn with_one_task_at_a_time() {
+    comes_to_the_same(&["--batch", "1"], &[NO_MORE; 2]).await;
+}
+
+#[tokio::test]
+async fn with_all_tasks_at_once() {
+    comes_to_the_same(&["--batch", "1000000"], &[NO_MORE; 2]).await;
+}
+
+#[tokio::test]
+async fn with_any_instructions() {
+    comes_to_the_same(&[], &[&["--simd", "baseline"], &["--simd", "auto"]]).await;
+    comes_to_the_same(&[], &[&["--simd", "baseline"]]).await;
+}
