@@ -153,7 +153,7 @@ impl Coordinator {
         self.roomy.remove(&id);
         self.slots_total -= session.slots;
         let tasks = session.tasks_assigned();
-        if session.draining && tasks == 0 {
+        if self.stopping || (session.draining && tasks == 0) {
             self.log(format!("worker {} left (session {id})", session.name));
         } else {
             self.warn(format!("worker {} is lost with {tasks} tasks: {why} (session {id})", session.name));

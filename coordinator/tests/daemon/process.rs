@@ -4,11 +4,11 @@ use std::{process::Command, time::Duration};
 
 use evoxo_proto::v1::RunState;
 
-use crate::support::{Daemon, Session, config, ends, get, place, program, submit, until};
+use crate::support::{Daemon, Session, config, ends, get, place, program, small_disk, spawn_worker, submit, until};
 
 /// A refusal is one line, `error: ` and a sentence with all of `words`, and this exit status.
 fn assert_refused(arguments: &[&str], status: i32, words: &[&str]) {
-    let (code, said) = ends(arguments);
+    let (code, said) = ends(program(), arguments);
     assert_eq!(code, Some(status), "{arguments:?}: {said}");
     let line =
         said.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("no error line in {said}"));
@@ -85,9 +85,9 @@ async fn a_second_coordinator_on_a_taken_port_leaves_the_runs_of_the_first_alone
     let daemon = Daemon::start(&store);
     let mut client = daemon.people().await;
     submit(&mut client, "demo", &config(20)).await.unwrap();
-    let (code, _) = ends(&["--listen", &daemon.address.to_string(), "--store", store.to_str().unwrap()]);
+    let (code, _) = ends(program(), &["--listen", &daemon.address.to_string(), "--store", store.to_str().unwrap()]);
     assert_eq!(code, Some(1));
-    let worker = crate::support::spawn_worker(daemon.address);
+    let worker = spawn_worker(daemon.address);
     until(&mut client, "demo", RunState::Finished).await;
     worker.abort();
 }
@@ -97,7 +97,7 @@ async fn only_so_many_finished_runs_are_kept() {
     let (_directory, store) = place();
     let daemon = Daemon::start_with(&store, &["--keep-finished", "1"]);
     let mut client = daemon.people().await;
-    let worker = crate::support::spawn_worker(daemon.address);
+    let worker = spawn_worker(daemon.address);
     for name in ["one", "two", "three"] {
         submit(&mut client, name, &config(2)).await.unwrap();
         until(&mut client, name, RunState::Finished).await;
@@ -131,6 +131,40 @@ async fn a_damaged_checkpoint_is_named_in_the_log_and_in_the_run() {
     let run = get(&mut again.people().await, "demo").await;
     assert!(run.notices.iter().any(|notice| notice.contains(name)), "{:?}", run.notices);
     assert!(again.log().contains(name), "{}", again.log());
+}
+
+#[test]
+fn a_full_disk_at_the_start_is_told_in_one_line() {
+    let (_directory, store) = place();
+    let store = store.to_str().unwrap();
+    let (code, said) = ends(small_disk(0), &["--listen", "127.0.0.1:0", "--store", store]);
+    assert_eq!(code, Some(1));
+    assert!(said.starts_with("error: ") && said.contains(store) && said.lines().count() == 1, "{said}");
+}
+
+#[tokio::test]
+async fn a_disk_that_fills_up_holds_the_run_and_nothing_saved_is_lost() {
+    let (_directory, store) = place();
+    let mut daemon = Daemon::start_on_small_disk(&store, 256);
+    let mut client = daemon.people().await;
+    submit(&mut client, "demo", &config(1_000_000)).await.unwrap();
+    let worker = spawn_worker(daemon.address);
+    let held = until(&mut client, "demo", RunState::Held).await;
+    worker.abort();
+    assert!(held.message.contains("runs/demo/checkpoint/") && held.message.contains("room"), "{}", held.message);
+    assert!(held.rounds_done > 0);
+    // It cannot save what it has, says so, and does not wait for ever.
+    daemon.close_stdin();
+    assert_eq!(daemon.wait().code(), Some(1));
+    // With room, the run goes on from what was saved.
+    let again = Daemon::start(&store);
+    let mut client = again.people().await;
+    let run = get(&mut client, "demo").await;
+    assert!(run.state() == RunState::Running && run.notices.is_empty(), "{run:?}");
+    let before = run.rounds_done;
+    assert!(before > 0, "the checkpoints that were written are good");
+    Session::open(again.address).await.work(200).await;
+    assert!(get(&mut client, "demo").await.rounds_done > before);
 }
 
 #[cfg(target_os = "linux")]

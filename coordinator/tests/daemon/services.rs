@@ -28,6 +28,20 @@ async fn a_run_is_computed_and_can_be_fetched() {
 }
 
 #[tokio::test]
+async fn the_health_service_answers() {
+    use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+    let (_directory, store) = place();
+    let daemon = Daemon::start(&store);
+    let channel =
+        tonic::transport::Endpoint::new(format!("http://{}", daemon.address)).unwrap().connect().await.unwrap();
+    let mut health = HealthClient::new(channel);
+    for service in ["", "evoxo.v1.WorkerService", "evoxo.v1.RunService"] {
+        let answer = health.check(HealthCheckRequest { service: service.into() }).await.unwrap().into_inner();
+        assert_eq!(answer.status(), ServingStatus::Serving, "{service:?}");
+    }
+}
+
+#[tokio::test]
 async fn submitting_twice_is_one_run_and_another_configuration_is_refused() {
     let (_directory, store) = place();
     let daemon = Daemon::start(&store);

@@ -40,9 +40,18 @@ impl Daemon {
     }
 
     pub(crate) fn start_with(store: &Path, more: &[&str]) -> Self {
+        Self::run(program(), store, more)
+    }
+
+    /// Starts one whose files cannot grow beyond so many blocks of the shell's `ulimit -f`: for it the disk is full then.
+    pub(crate) fn start_on_small_disk(store: &Path, blocks: u32) -> Self {
+        Self::run(small_disk(blocks), store, &["--checkpoint-interval", "50ms"])
+    }
+
+    fn run(mut command: Command, store: &Path, more: &[&str]) -> Self {
         let log = store.with_extension(format!("log{}", std::process::id()));
         let errors = std::fs::File::options().create(true).append(true).open(&log).unwrap();
-        let mut child = program()
+        let mut child = command
             .args(["--listen", "127.0.0.1:0", "--announce", "--exit-with-stdin", "--store"])
             .arg(store)
             .args(more)
@@ -104,9 +113,17 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+/// The program, with files that cannot grow beyond so many blocks.
+pub(crate) fn small_disk(blocks: u32) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_evoxo-coordinator")]);
+    command
+}
+
 /// Runs the program to its end: its exit status and what it said on standard error.
-pub(crate) fn ends(arguments: &[&str]) -> (Option<i32>, String) {
-    let mut child = program().args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+pub(crate) fn ends(mut command: Command, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut child = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     (child.wait().unwrap().code(), said)
