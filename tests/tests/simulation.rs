@@ -3,6 +3,8 @@
 //!
 //! `cargo test` runs some thousands of clusters. `SEEDS=1000000 cargo sim` runs as many as wanted; `SEED=n cargo sim` one.
 
+#![expect(clippy::print_stdout, reason = "the seeds and what became of them")]
+
 mod sim {
     pub(crate) mod cluster;
     pub(crate) mod disk;

@@ -18,6 +18,9 @@ mod sessions;
 mod tasks;
 mod ticks;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_common::{digest::Digest, task, time::Millis};

@@ -15,9 +15,11 @@ use evoxo_coordinator::core::{
 };
 use evoxo_proto::v1::{self, RunState};
 
+use evoxo_worker::core as worker_core;
+
 use super::{
     disk::Disk,
-    worker::{Action, BEAT_MS, Character, SimWorker},
+    worker::{Character, SimWorker},
 };
 
 /// How often things go wrong, in thousandths, and how many faults a cluster may have at most: then it is left in peace,
@@ -75,9 +77,10 @@ enum Happening {
     /// The coordinator ended it.
     StreamEnded(SessionId),
     ToWorker(usize, SessionId, v1::ToWorker),
-    Computed(usize, u64),
+    /// The worker, its life, and the slot.
+    Computed(usize, u64, usize),
     Connect(usize, u64),
-    Beat(usize, SessionId),
+    WakeWorker(usize, u64),
     Stored(u64, WriteId, String, Write, Option<StoreFault>),
     Wake(u64),
     Submit(usize),
@@ -98,6 +101,8 @@ struct Cluster {
     coordinator: Option<Coordinator>,
     wake_at: Option<Millis>,
     sessions: BTreeMap<SessionId, usize>,
+    /// When the last message of a stream arrives, in either direction: the next one arrives later.
+    arrivals: BTreeMap<(SessionId, bool), Millis>,
     workers: Vec<SimWorker>,
     disk: Disk,
     writing: BTreeMap<WriteId, (String, Write)>,
@@ -158,13 +163,15 @@ impl Cluster {
         let second_copy_ms_min = if faults.budget == 0 { u64::MAX } else { settings.second_copy_ms_min };
         let settings = Settings { second_copy_ms_min, ..settings };
         let mut workers: Vec<SimWorker> = (0..1 + below(&mut rng, 5))
-            .map(|_| SimWorker::new(Character::Honest, 1 + below(&mut rng, 3) as u32, 1 + below(&mut rng, 60)))
+            .map(|_| {
+                SimWorker::new(Millis(0), Character::Honest, 1 + below(&mut rng, 3) as usize, 1 + below(&mut rng, 60))
+            })
             .collect();
         if faults.budget > 0 && chance(&mut rng, 1, 3) {
-            workers.push(SimWorker::new(Character::Foreign, 1, 10));
+            workers.push(SimWorker::new(Millis(0), Character::Foreign, 1, 10));
         }
         if faults.budget > 0 && chance(&mut rng, 1, 4) {
-            workers.push(SimWorker::new(Character::Garbled, 1, 10));
+            workers.push(SimWorker::new(Millis(0), Character::Garbled, 1, 10));
         }
         let runs = (0..1 + below(&mut rng, 2)).map(|index| (format!("run-{index}"), draw_config(&mut rng))).collect();
         let mut cluster = Self {
@@ -179,6 +186,7 @@ impl Cluster {
             coordinator: Some(Coordinator::recover(settings, Vec::new())),
             wake_at: None,
             sessions: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
             workers,
             disk: Disk::default(),
             writing: BTreeMap::new(),
@@ -188,7 +196,7 @@ impl Cluster {
         };
         for worker in 0..cluster.workers.len() {
             let ms = cluster.draw_ms(500);
-            cluster.plan(ms, Happening::Connect(worker, 0));
+            cluster.plan(ms, Happening::WakeWorker(worker, 0));
         }
         for run in 0..cluster.runs.len() {
             let ms = cluster.draw_ms(300);
@@ -223,29 +231,28 @@ impl Cluster {
             }
             Happening::StreamEnded(session) => {
                 if let Some(&worker) = self.sessions.get(&session)
-                    && self.workers[worker].session == Some(session)
+                    && self.workers[worker].link == Some(session)
                 {
-                    self.end_stream(worker, 1000);
+                    let effects = self.workers[worker].link_down(self.now);
+                    self.carry_out_for(worker, effects);
                 }
             }
-            Happening::ToWorker(worker, session, message) if self.workers[worker].session == Some(session) => {
-                let mut rng = self.rng.clone();
-                let actions = self.workers[worker].hear(message, |most| below(&mut rng, most + 1));
-                self.rng = rng;
-                self.act(worker, actions);
+            Happening::ToWorker(worker, session, message) if self.workers[worker].link == Some(session) => {
+                self.tell_worker(worker, worker_core::Event::Message(message));
             }
-            Happening::Computed(worker, life) if self.workers[worker].life == life => {
-                let mut rng = self.rng.clone();
-                let actions = self.workers[worker].computed(|most| below(&mut rng, most + 1));
-                self.rng = rng;
-                self.act(worker, actions);
-            }
-            Happening::Connect(worker, life) => self.connect(worker, life),
-            Happening::Beat(worker, session) if self.workers[worker].session == Some(session) => {
-                if let Some(beat) = self.workers[worker].beat() {
-                    self.transmit(worker, beat);
+            Happening::Computed(worker, life, slot) if self.workers[worker].life == life => {
+                let (effects, more) = self.workers[worker].computed(self.now, slot);
+                if more {
+                    let ms = self.draw_ms(self.workers[worker].task_ms);
+                    self.plan(1 + ms, Happening::Computed(worker, life, slot));
                 }
-                self.plan(BEAT_MS, Happening::Beat(worker, session));
+                self.carry_out_for(worker, effects);
+                self.disturb(worker);
+            }
+            Happening::Connect(worker, life) if self.workers[worker].life == life => self.connect(worker),
+            Happening::WakeWorker(worker, life) if self.workers[worker].life == life => {
+                self.workers[worker].wake_at = None;
+                self.tell_worker(worker, worker_core::Event::Wake);
             }
             Happening::Stored(life, write, run, what, fault) if life == self.life => {
                 self.settle(write, &run, &what, fault);
@@ -284,13 +291,13 @@ impl Cluster {
             Effect::Send { session, message } => {
                 let Some(&worker) = self.sessions.get(&session) else { return };
                 if !self.fault(self.faults.lose) {
-                    let ms = self.draw_ms(self.faults.delay_ms_max);
+                    let ms = self.arrival_ms(session, false);
                     self.plan(ms, Happening::ToWorker(worker, session, message));
                 }
             }
             Effect::End { session } => {
-                // After everything that was sent before.
-                self.plan(self.faults.delay_ms_max + 1, Happening::StreamEnded(session));
+                let ms = self.arrival_ms(session, false);
+                self.plan(ms, Happening::StreamEnded(session));
             }
             Effect::Changed { .. } | Effect::Stopped => {}
             Effect::Log { sentence, .. } => {
@@ -333,71 +340,109 @@ impl Cluster {
         self.tell(Event::Ask { ticket: Ticket(run as u64), ask: Ask::Submit { name, config: config.to_toml() } });
     }
 
-    fn connect(&mut self, worker: usize, life: u64) {
-        if self.workers[worker].life != life || self.workers[worker].session.is_some() || !self.workers[worker].alive {
-            return;
+    /// How long the next message of a stream travels: it arrives behind the others, unless it is a fault that it does not.
+    fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
+        let ms = self.draw_ms(self.faults.delay_ms_max);
+        if self.fault(self.faults.repeat) {
+            return ms;
         }
+        let last = self.arrivals.entry((session, to_coordinator)).or_default();
+        *last = (*last).max(self.now + ms);
+        *last - self.now
+    }
+
+    fn tell_worker(&mut self, worker: usize, event: worker_core::Event) {
+        if self.workers[worker].alive {
+            let effects = self.workers[worker].tell(self.now, event);
+            self.carry_out_for(worker, effects);
+        }
+    }
+
+    fn carry_out_for(&mut self, worker: usize, effects: Vec<worker_core::Effect>) {
+        let life = self.workers[worker].life;
+        let link = self.workers[worker].link;
+        for effect in effects {
+            match effect {
+                worker_core::Effect::Connect => {
+                    let ms = self.draw_ms(self.faults.delay_ms_max);
+                    self.plan(ms, Happening::Connect(worker, life));
+                }
+                worker_core::Effect::Send(message) => self.transmit(worker, message),
+                worker_core::Effect::Start { slot, .. } => {
+                    let ms = self.draw_ms(self.workers[worker].task_ms);
+                    self.plan(1 + ms, Happening::Computed(worker, life, slot));
+                }
+                worker_core::Effect::Disconnect => self.end_stream(link),
+                worker_core::Effect::Exit { status, sentence } => {
+                    assert_eq!(status, worker_core::STATUS_REFUSED, "{sentence}");
+                    assert_ne!(self.workers[worker].character, Character::Honest, "{sentence}");
+                    self.end_stream(link);
+                }
+                worker_core::Effect::Log(..) => {}
+            }
+        }
+        let state = &mut self.workers[worker];
+        if let Some(at) = state.next_wake().filter(|_| state.alive)
+            && state.wake_at.is_none_or(|planned| planned > at)
+        {
+            state.wake_at = Some(at);
+            self.plan(at - self.now, Happening::WakeWorker(worker, life));
+        }
+    }
+
+    /// The worker's side of the stream is closed.
+    fn end_stream(&mut self, link: Option<SessionId>) {
+        if let Some(session) = link {
+            let ms = self.arrival_ms(session, true);
+            self.plan(ms, Happening::StreamEnds(session));
+        }
+    }
+
+    fn connect(&mut self, worker: usize) {
         if self.coordinator.is_none() {
-            return self.plan(300, Happening::Connect(worker, life));
+            return self.tell_worker(worker, worker_core::Event::LinkDown("nobody listens".into()));
         }
         self.counter += 1;
         let session = SessionId(self.counter);
         self.sessions.insert(session, worker);
-        let hello = self.workers[worker].hello(session);
-        self.transmit(worker, hello);
-        self.plan(BEAT_MS, Happening::Beat(worker, session));
+        self.workers[worker].link = Some(session);
+        self.tell_worker(worker, worker_core::Event::LinkUp);
     }
 
     fn transmit(&mut self, worker: usize, message: v1::FromWorker) {
-        let Some(session) = self.workers[worker].session else { return };
+        let Some(session) = self.workers[worker].link else { return };
         let times = if self.fault(self.faults.lose) { 0 } else { 1 + u64::from(self.fault(self.faults.repeat)) };
-        // Nothing can be repeated or overtaken before Hello, or it would not be a session.
+        // Hello opens the stream: it cannot be repeated, or the second would be another session's.
         let hello = matches!(message.message, Some(v1::from_worker::Message::Hello(_)));
-        for _ in 0..if hello { 1 } else { times } {
-            let ms = if hello { 0 } else { self.draw_ms(self.faults.delay_ms_max) };
+        for _ in 0..if hello { times.min(1) } else { times } {
+            let ms = self.arrival_ms(session, true);
             self.plan(ms, Happening::ToCoordinator(session, message.clone()));
         }
     }
 
-    fn act(&mut self, worker: usize, actions: Vec<Action>) {
-        let life = self.workers[worker].life;
-        for action in actions {
-            match action {
-                Action::Send(message) => self.transmit(worker, message),
-                Action::Compute { ms } => self.plan(1 + ms, Happening::Computed(worker, life)),
-                Action::Reconnect { ms } => self.end_stream(worker, 1 + ms),
-                Action::Leave => {
-                    self.workers[worker].alive = false;
-                    self.end_stream(worker, 1);
-                }
-            }
-        }
+    /// Now and then a connection breaks or a process dies.
+    fn disturb(&mut self, worker: usize) {
         if self.fault(self.faults.cut) {
-            self.end_stream(worker, 100);
+            let link = self.workers[worker].link;
+            self.end_stream(link);
+            if link.is_some() {
+                let effects = self.workers[worker].link_down(self.now);
+                self.carry_out_for(worker, effects);
+            }
         }
         if self.fault(self.faults.die) {
             self.kill(worker);
         }
     }
 
-    fn end_stream(&mut self, worker: usize, back_ms: u64) {
-        if let Some(session) = self.workers[worker].session {
-            let ms = self.draw_ms(self.faults.delay_ms_max);
-            self.plan(ms, Happening::StreamEnds(session));
-        }
-        self.workers[worker].disconnect();
-        self.plan(back_ms, Happening::Connect(worker, self.workers[worker].life));
-    }
-
     /// Dies and comes back as a new process; half of the time nobody tells the coordinator.
     fn kill(&mut self, worker: usize) {
         let silent = chance(&mut self.rng, 1, 2);
-        if let Some(session) = self.workers[worker].session.filter(|_| !silent) {
-            self.plan(1, Happening::StreamEnds(session));
-        }
-        self.workers[worker].die();
+        let link = self.workers[worker].link.filter(|_| !silent);
+        self.end_stream(link);
         let ms = self.draw_ms(5000);
-        self.plan(ms, Happening::Connect(worker, self.workers[worker].life));
+        self.workers[worker].die(self.now + ms);
+        self.plan(ms, Happening::WakeWorker(worker, self.workers[worker].life));
     }
 
     /// People pause and resume; now and then the coordinator is killed and its disk suffers.
@@ -433,11 +478,13 @@ impl Cluster {
             self.outcome.objects_damaged += 1;
         }
         for worker in 0..self.workers.len() {
-            self.workers[worker].disconnect();
-            let ms = self.draw_ms(2000);
-            self.plan(ms, Happening::Connect(worker, self.workers[worker].life));
+            if self.workers[worker].link.is_some() {
+                let effects = self.workers[worker].link_down(self.now);
+                self.carry_out_for(worker, effects);
+            }
         }
         self.sessions.clear();
+        self.arrivals.clear();
         let ms = self.draw_ms(1000);
         self.plan(ms, Happening::Restart);
     }
@@ -516,7 +563,7 @@ impl Cluster {
             "seed {seed}: {computed} tasks computed where {needed} were needed, {faults} faults"
         );
         for worker in &self.workers {
-            let most = 2 * worker.slots as usize;
+            let most = 2 * worker.slots;
             assert!(worker.held_max <= most, "seed {seed}: {} assignments for {} slots", worker.held_max, worker.slots);
             assert!(worker.character != Character::Foreign || worker.computed == 0, "a foreign build got work");
         }
