@@ -1,1 +1,17 @@
-fn main() {}
+//! `evoxo`: the person's tool. See `--help`.
+
+mod arguments;
+mod children;
+mod directory;
+mod inline;
+mod plot;
+mod progress;
+mod remote;
+mod results;
+mod verb;
+
+pub(crate) use arguments::usage;
+
+fn main() -> std::process::ExitCode {
+    arguments::main()
+}

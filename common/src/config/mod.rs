@@ -91,7 +91,7 @@ pub struct Arm {
 
 impl Config {
     /// Reads an experiment file. `overrides` are pairs of key and value that go before the file's: `seed`, `replicas`, the
-    /// name of a setting (for all arms that do not set it themselves), or `arms.NAME.SETTING`.
+    /// name of a setting (for all arms), or `arms.NAME.SETTING`.
     ///
     /// # Errors
     /// All problems at once.

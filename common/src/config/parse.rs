@@ -87,7 +87,9 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
         return Err(fail(errors.iter().map(problem).collect()));
     }
     found.read(text, table.get_ref());
-    overrides.iter().for_each(|(key, value)| found.override_with(key, value));
+    // The more special one goes before the more general one, in whatever order they were given.
+    let (special, general): (Vec<_>, Vec<_>) = overrides.iter().partition(|(key, _)| key.starts_with("arms."));
+    general.into_iter().chain(special).for_each(|(key, value)| found.override_with(key, value));
     let config = found.resolve();
     match config {
         Some(config) if found.problems.is_empty() => Ok(config),
@@ -144,6 +146,7 @@ impl File {
         } else if TOP.contains(&key) {
             self.top.insert(key.into(), raw);
         } else {
+            self.arms.iter_mut().for_each(|(.., table)| drop(table.remove(key)));
             self.settings.insert(key.into(), raw);
         }
     }

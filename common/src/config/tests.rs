@@ -69,6 +69,15 @@ fn an_arm_goes_before_the_common_settings_and_they_before_the_defaults() {
 }
 
 #[test]
+fn an_override_goes_before_the_file_and_one_of_an_arm_before_one_of_all() {
+    let text = "experiment = \"invincible\"\n[arms.z]\npenalty = 6.5\n[arms.a]\npenalty = 1\n";
+    let overrides = [("arms.z.penalty".to_owned(), "7".to_owned()), ("penalty".to_owned(), "3".to_owned())];
+    let config = Config::parse("x", text, &overrides).unwrap();
+    let penalties: Vec<String> = config.arms.iter().map(|arm| arm.settings.decimal("penalty").to_string()).collect();
+    assert_eq!(penalties, ["7", "3"]);
+}
+
+#[test]
 fn templates_are_good_files_and_pinned() {
     for kind in Kind::ALL {
         let config = Config::parse("template", &template(kind), &[]).unwrap_or_else(|problems| panic!("{problems}"));

@@ -6,12 +6,14 @@ use bytes::Bytes;
 use evoxo_proto::v1::{DispatchState, EchoTask, Output, Task, output, task};
 use prost::Message as _;
 use rand_core::Rng as _;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Column, Experiment, Identity};
 use crate::{
-    config::{Field, Schema, Scope, Shape},
+    config::{Config, Field, Schema, Scope, Shape},
     digest::Digest,
+    finale::{Finale, Table, replica_json, settings_json},
+    replica::Replica,
     rng::Stream,
 };
 
@@ -91,6 +93,39 @@ impl Dispatch {
             return Err(format!("the state is of round {}, and there are only {}", state.round, fresh.rounds));
         }
         Ok(Self { state, ..fresh })
+    }
+}
+
+/// What it says at the end: what was computed, since how long it took is not a result.
+#[must_use]
+pub fn finale(config: &Config, arms: &[(usize, Vec<&Replica>)]) -> Finale {
+    let row = |(index, replicas): &(usize, Vec<&Replica>)| {
+        let settings = &config.arms[*index].settings;
+        let rounds: u64 = replicas.iter().map(|replica| replica.rounds()).sum();
+        let count = |name: &str| settings.integer(name).to_string();
+        let tasks = (rounds * settings.integer("tasks")).to_string();
+        vec![
+            config.arms[*index].name.clone(),
+            replicas.len().to_string(),
+            tasks,
+            count("payload_bytes"),
+            count("reply_bytes"),
+        ]
+    };
+    let header = ["arm", "replicas", "tasks computed", "bytes in", "bytes out"];
+    let arm_json = |(index, replicas): &(usize, Vec<&Replica>)| {
+        let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, *index, replica)).collect();
+        json!({"name": config.arms[*index].name, "settings": settings_json(config, *index), "replicas": replicas})
+    };
+    Finale {
+        tables: vec![Table {
+            title: "Tasks that do nothing".into(),
+            header: header.map(String::from).to_vec(),
+            rows: arms.iter().map(row).collect(),
+        }],
+        notes: vec!["How long it took is in result.json under provenance.".into()],
+        json: json!({"arms": arms.iter().map(arm_json).collect::<Vec<_>>(), "summary": {}}),
+        figures: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod exact;
 pub mod facts;
+pub mod finale;
 pub mod graph;
 pub mod optimum;
 pub mod plain;

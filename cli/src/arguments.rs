@@ -1,0 +1,117 @@
+//! What is typed, and how it ends: status 0 good, 1 failed, 2 wrong usage.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::verb;
+
+const EXAMPLES: &str = "\
+Examples:
+  evoxo run experiments/invincible.toml            compute everything on this machine, and print the results
+  evoxo run experiments/invincible.toml --set penalty=3 --out out/three
+  evoxo new invincible > mine.toml                 a commented file to begin with
+  evoxo audit out/invincible/champions/O-0.json    exact odds, and the proof or the losing lines
+  evoxo submit mine.toml --coordinator lab7:7600   the same on a cluster
+
+Exit status: 0 good, 1 failed, 2 wrong usage.";
+
+#[derive(Parser)]
+#[command(
+    name = "evoxo",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"),
+    after_help = EXAMPLES,
+    max_term_width = 110,
+)]
+/// Evolution of game players on many machines: the same result bit for bit, for any number of workers, through any crash.
+struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Compute an experiment on this machine: coordinator, workers, results, all in one
+    Run(verb::run::Arguments),
+    /// Print a commented experiment file to begin with
+    New(verb::new::Arguments),
+    /// Exact odds of a 3x3 champion, and the proof that it never loses or the games it loses
+    Audit(verb::audit::Arguments),
+    /// The best possible table for a side and a penalty, exactly
+    Optimum(verb::optimum::Arguments),
+    /// Start a run on a coordinator, or extend it with more replicas
+    Submit(verb::submit::Arguments),
+    /// List a coordinator's runs
+    Runs(verb::runs::Arguments),
+    /// Follow a run until it ends
+    Watch(verb::watch::Arguments),
+    /// Stop handing out a run's tasks
+    Pause(verb::order::Named),
+    /// Go on after pause
+    Resume(verb::order::Named),
+    /// End a run for good
+    Cancel(verb::order::Cancel),
+    /// Get a run's results from a coordinator into a directory
+    Fetch(verb::fetch::Arguments),
+    /// List a coordinator's workers
+    Workers(verb::workers::Arguments),
+    /// Be a coordinator (as evoxo-coordinator)
+    #[command(hide = true)]
+    Coordinator(evoxo_coordinator::cli::Arguments),
+    /// Be a worker (as evoxo-worker)
+    #[command(hide = true)]
+    Worker(evoxo_worker::cli::Options),
+}
+
+/// A mistake of the person who typed: exit status 2.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// An error that ends the process with status 2.
+pub(crate) fn usage(sentence: impl std::fmt::Display) -> anyhow::Error {
+    Usage(sentence.to_string()).into()
+}
+
+#[expect(clippy::print_stderr, reason = "the one line that says why")]
+pub(crate) fn main() -> ExitCode {
+    let error = match run(Command::parse().verb) {
+        Ok(status) => return status,
+        Err(error) => error,
+    };
+    let pipe_closed = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(pipe_closed) {
+        // Whoever read our output has seen enough.
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("error: {error:#}");
+    if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+fn run(verb: Verb) -> anyhow::Result<ExitCode> {
+    match verb {
+        Verb::Run(arguments) => verb::run::run(&arguments),
+        Verb::New(arguments) => verb::new::run(&arguments),
+        Verb::Audit(arguments) => verb::audit::run(&arguments),
+        Verb::Optimum(arguments) => verb::optimum::run(&arguments),
+        Verb::Submit(arguments) => verb::submit::run(&arguments),
+        Verb::Runs(arguments) => verb::runs::run(&arguments),
+        Verb::Watch(arguments) => verb::watch::run(&arguments),
+        Verb::Pause(arguments) => verb::order::pause(&arguments),
+        Verb::Resume(arguments) => verb::order::resume(&arguments),
+        Verb::Cancel(arguments) => verb::order::cancel(&arguments),
+        Verb::Fetch(arguments) => verb::fetch::run(&arguments),
+        Verb::Workers(arguments) => verb::workers::run(&arguments),
+        Verb::Coordinator(arguments) => evoxo_coordinator::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Verb::Worker(options) => evoxo_worker::cli::work(&options),
+    }
+}

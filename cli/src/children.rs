@@ -1,0 +1,152 @@
+//! The local cluster: this program executed again as a coordinator and as workers, on loopback. The children end when
+//! their standard input does, so they cannot outlive this process, whatever ends it. One that is killed is replaced.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+
+use crate::directory::Directory;
+
+/// How the cluster is made up.
+pub(crate) struct Plan {
+    pub(crate) workers: u32,
+    /// As `evoxo-coordinator --batch`.
+    pub(crate) batch: String,
+    /// As `evoxo-worker --simd`.
+    pub(crate) simd: String,
+}
+
+/// A coordinator and its workers.
+pub(crate) struct Children {
+    coordinator: Child,
+    address: SocketAddr,
+    workers: Vec<Child>,
+    plan: Plan,
+    store: String,
+    log: PathBuf,
+    replaced: u32,
+}
+
+/// How long a child may take to start, and to stop.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// Replacements after which something must be wrong with this machine.
+const REPLACED_MAX: u32 = 1000;
+
+impl Children {
+    /// Starts them; they write what happens to the directory's log.
+    pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
+        let (store, log) = (directory.store(), directory.log());
+        let (coordinator, address) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
+        let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, replaced: 0 };
+        for _ in 0..children.plan.workers {
+            let worker = children.start_worker()?;
+            children.workers.push(worker);
+        }
+        Ok(children)
+    }
+
+    /// Where the coordinator listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Puts new processes in the place of those that were killed.
+    pub(crate) fn replace_lost(&mut self) -> anyhow::Result<()> {
+        if self.coordinator.try_wait()?.is_some() {
+            self.count_replacement()?;
+            let listen = self.address.to_string();
+            (self.coordinator, _) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
+        }
+        for index in 0..self.workers.len() {
+            if self.workers[index].try_wait()?.is_some() {
+                self.count_replacement()?;
+                self.workers[index] = self.start_worker()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_replacement(&mut self) -> anyhow::Result<()> {
+        self.replaced += 1;
+        if self.replaced > REPLACED_MAX {
+            bail!("the local processes end again and again: {} says why", self.log.display());
+        }
+        Ok(())
+    }
+
+    /// Lets everything be saved, and waits until all have ended.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        // The coordinator first: while it saves, workers still finish what they have, and it tells them to leave.
+        drop(self.coordinator.stdin.take());
+        self.workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
+        let deadline = Instant::now() + PATIENCE;
+        for child in std::iter::once(&mut self.coordinator).chain(&mut self.workers) {
+            while child.try_wait()?.is_none() {
+                if Instant::now() > deadline {
+                    child.kill().context("cannot end a local process")?;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        Ok(())
+    }
+
+    fn start_worker(&self) -> anyhow::Result<Child> {
+        let address = self.address.to_string();
+        let arguments = ["worker", "--slots", "1", "--log", "warn", "--exit-with-stdin", "--coordinator", &address];
+        command(&arguments, &self.log)?
+            .args(["--simd", &self.plan.simd])
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot start a local worker")
+    }
+}
+
+/// This program as one of its hidden verbs.
+fn command(arguments: &[&str], log: &PathBuf) -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
+    Ok(command)
+}
+
+fn append(log: &PathBuf) -> anyhow::Result<File> {
+    OpenOptions::new().create(true).append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
+}
+
+/// Starts the coordinator and reads from it where it listens.
+fn start_coordinator(store: &str, log: &PathBuf, plan: &Plan, listen: &str) -> anyhow::Result<(Child, SocketAddr)> {
+    let told = append(log)?.metadata()?.len();
+    let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
+    let mut child = command(&arguments, log)?
+        .args(["--store", store, "--batch", &plan.batch])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the local coordinator")?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line).context("cannot hear the local coordinator")?;
+    }
+    match line.trim().parse() {
+        Ok(address) => Ok((child, address)),
+        Err(_) => {
+            child.wait().context("cannot wait for the local coordinator")?;
+            bail!("the local coordinator did not start: {}", last_error(log, told)?)
+        }
+    }
+}
+
+/// What the coordinator said last before it ended.
+fn last_error(log: &PathBuf, from: u64) -> anyhow::Result<String> {
+    let text = std::fs::read(log).with_context(|| format!("cannot read {}", log.display()))?;
+    let text = String::from_utf8_lossy(&text[(from as usize).min(text.len())..]).into_owned();
+    let last = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    Ok(last.map_or_else(|| format!("see {}", log.display()), str::to_owned))
+}

@@ -1,0 +1,88 @@
+//! A run's directory: results for people, and the store with its checkpoints.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use evoxo_common::config::Config;
+
+use crate::{results::Results, usage};
+
+/// Files and directories that are ours.
+const CONFIG: &str = "config.toml";
+const STORE: &str = "store";
+const LOG: &str = "cluster.log";
+
+/// A directory that is empty or holds this run.
+pub(crate) struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Makes or takes up the directory of a run. One that holds anything else is left alone.
+    pub(crate) fn open(path: &Path, config: &Config) -> anyhow::Result<Self> {
+        let name = path.display();
+        fs::create_dir_all(path)
+            .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
+        let mut entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?.peekable();
+        if entries.peek().is_some() {
+            let Ok(text) = fs::read_to_string(path.join(CONFIG)) else {
+                bail!("{name} has other files in it and is left alone: choose an empty directory with --out");
+            };
+            match Config::parse(&path.join(CONFIG).display().to_string(), &text, &[]) {
+                Err(problems) => bail!("{name} holds something else than a run of evoxo: {problems}"),
+                Ok(there) if there.hash() != config.hash() => {
+                    return Err(usage(format_args!(
+                        "{name} holds a run with other settings: choose another directory with --out, or take the settings of {name}/{CONFIG}"
+                    )));
+                }
+                Ok(_) => {}
+            }
+        }
+        Ok(Self { path: path.to_owned() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the checkpoints are.
+    pub(crate) fn store(&self) -> String {
+        self.path.join(STORE).display().to_string()
+    }
+
+    /// Where the processes of the local cluster write what happens.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join(LOG)
+    }
+
+    /// Writes the resolved configuration: it marks the directory as this run's.
+    pub(crate) fn write_config(&self, config: &Config) -> anyhow::Result<()> {
+        self.write(CONFIG, &config.to_toml())
+    }
+
+    /// Writes everything a person keeps of a run.
+    pub(crate) fn write_results(&self, results: &Results, seconds: f64, workers: u32) -> anyhow::Result<()> {
+        self.write_config(&results.config)?;
+        self.write("history.csv", &results.history())?;
+        results.champions().try_for_each(|(name, card)| self.write(&name, &card))?;
+        for figure in &results.finale.figures {
+            self.write(&format!("plots/{}.svg", figure.name), &crate::plot::svg(figure))?;
+        }
+        self.write("result.json", &format!("{:#}\n", results.to_json(seconds, workers)))
+    }
+
+    /// Writes a file whole or not at all.
+    fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        let unwritable = || format!("cannot write {}: is the disk full, or the directory read-only?", path.display());
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(unwritable)?;
+        }
+        let staged = path.with_extension("new");
+        fs::write(&staged, text).with_context(unwritable)?;
+        fs::rename(&staged, &path).with_context(unwritable)
+    }
+}

@@ -1,0 +1,102 @@
+//! From fetched replicas to what a person keeps: `result.json`, `history.csv`, champions, plots, tables.
+
+use anyhow::Context as _;
+use evoxo_common::{
+    config::Config,
+    digest::Digest,
+    envelope::{Kind, open},
+    finale::{Finale, champion_file_name, finale},
+    replica::{Replica, run_digest},
+    task,
+};
+use evoxo_proto::v1;
+use prost::Message as _;
+use serde_json::{Value, json};
+
+/// A run's replicas and all that is made of them.
+pub(crate) struct Results {
+    pub(crate) config: Config,
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) finale: Finale,
+    /// Of all replicas, if all are finished.
+    pub(crate) digest: Option<Digest>,
+}
+
+impl Results {
+    /// Makes sense of replicas as a coordinator sends them.
+    pub(crate) fn new(config: Config, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
+        let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
+            let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
+            let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
+            let state = v1::Finished::decode(body).ok().and_then(|finished| finished.replica);
+            let state = state.with_context(|| format!("{name} as fetched cannot be read"))?;
+            Replica::restore(&config, &state).map_err(anyhow::Error::msg)
+        };
+        let replicas = fetched.iter().map(restore).collect::<anyhow::Result<Vec<Replica>>>()?;
+        let complete = replicas.len() == config.arms.len() * config.replicas as usize;
+        let finished = complete && fetched.iter().all(|replica| replica.finished);
+        let digest = finished.then(|| run_digest(&replicas));
+        let finale = finale(&config, &replicas);
+        Ok(Self { config, replicas, finale, digest })
+    }
+
+    /// The content of `result.json`. What is measured about the computation is under `provenance` and nowhere else.
+    pub(crate) fn to_json(&self, seconds: f64, workers: u32) -> Value {
+        let mut result = json!({
+            "experiment": self.config.kind.name(),
+            "config_hash": self.config.hash().to_string(),
+            "digest": self.digest.map(|digest| digest.to_string()),
+            "seed": self.config.seed,
+            "replicas": self.config.replicas,
+        });
+        if let (Some(result), Some(finale)) = (result.as_object_mut(), self.finale.json.as_object()) {
+            result.extend(finale.clone());
+            result.insert("notes".into(), self.finale.notes.clone().into());
+            result.insert("provenance".into(), provenance(seconds, workers));
+        }
+        result
+    }
+
+    /// The content of `history.csv`: a row a round, with its arm and replica.
+    pub(crate) fn history(&self) -> String {
+        let columns: Vec<&str> = self.config.kind.columns().iter().map(|column| column.name).collect();
+        let mut text = format!("arm,replica,{}\n", columns.join(","));
+        for replica in &self.replicas {
+            let arm = replica.arm();
+            let arm = if arm.contains([',', '"']) { format!("\"{}\"", arm.replace('"', "\"\"")) } else { arm.into() };
+            for row in replica.history() {
+                let values: Vec<String> = row.iter().map(f64::to_string).collect();
+                text += &format!("{arm},{},{}\n", replica.index(), values.join(","));
+            }
+        }
+        text
+    }
+
+    /// File names below the run's directory with the cards they hold.
+    pub(crate) fn champions(&self) -> impl Iterator<Item = (String, String)> {
+        self.replicas.iter().filter_map(|replica| {
+            let card = Value::Object(replica.champion()?);
+            let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
+            Some((champion_file_name(&self.config, arm, replica.index()), format!("{card:#}\n")))
+        })
+    }
+
+    /// What is printed at the end.
+    pub(crate) fn to_text(&self) -> String {
+        let tables: Vec<String> = self.finale.tables.iter().map(ToString::to_string).collect();
+        let notes: Vec<String> = self.finale.notes.iter().map(|note| format!("- {note}\n")).collect();
+        format!("{}\n{}", tables.join("\n"), notes.concat())
+    }
+}
+
+/// Who computed it, with what, and how long it took.
+fn provenance(seconds: f64, workers: u32) -> Value {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": env!("EVOXO_COMMIT"),
+        "rustc": env!("EVOXO_RUSTC"),
+        "signature": task::signature_digest(&task::signature()).to_string(),
+        "workers": workers,
+        "seconds": seconds,
+    })
+}

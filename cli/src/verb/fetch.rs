@@ -1,0 +1,46 @@
+//! `evoxo fetch NAME`.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use evoxo_common::config::Config;
+use evoxo_proto::v1;
+
+use crate::{
+    directory::Directory,
+    remote::{self, Coordinator, connect, converse, refused},
+    results::Results,
+};
+
+/// Which run, and where to.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run's name
+    name: String,
+    #[command(flatten)]
+    coordinator: Coordinator,
+    /// Directory for the results [default: out/NAME]
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (run, replicas) = converse(async {
+        let mut client = connect(&arguments.coordinator.address).await?;
+        let request = v1::GetRequest { name: arguments.name.clone() };
+        let run = client.get(request).await.map_err(refused)?.into_inner();
+        let replicas = remote::fetch(&mut client, &arguments.name).await?;
+        Ok((run, replicas))
+    })?;
+    let config = Config::parse("the coordinator's configuration", &run.config, &[])
+        .context("this build cannot read the run: use the coordinator's version")?;
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
+    let directory = Directory::open(&out, &config)?;
+    let results = Results::new(config, &replicas)?;
+    directory.write_results(&results, 0.0, 0)?;
+    super::run::print(&results, &directory, arguments.json, 0.0, 0)?;
+    Ok(ExitCode::SUCCESS)
+}

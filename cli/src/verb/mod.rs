@@ -1,0 +1,12 @@
+//! One file per verb.
+
+pub(crate) mod audit;
+pub(crate) mod fetch;
+pub(crate) mod new;
+pub(crate) mod optimum;
+pub(crate) mod order;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod submit;
+pub(crate) mod watch;
+pub(crate) mod workers;

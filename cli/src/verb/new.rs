@@ -1,0 +1,32 @@
+//! `evoxo new KIND`.
+
+use std::{io::Write as _, process::ExitCode};
+
+use evoxo_common::config::{Kind, template};
+
+/// Which experiment.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The experiment's kind
+    #[arg(value_parser = kind)]
+    kind: Kind,
+    /// Print it as JSON: {"kind", "file"}
+    #[arg(long)]
+    json: bool,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let all: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+    Kind::named(name).ok_or_else(|| format!("there are {}", all.join(", ")))
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let text = template(arguments.kind);
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::json!({"kind": arguments.kind.name(), "file": text}))?;
+    } else {
+        write!(out, "{text}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

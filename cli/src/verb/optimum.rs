@@ -1,0 +1,78 @@
+//! `evoxo optimum --side O --penalty 6.5`.
+
+use std::{io::Write as _, process::ExitCode};
+
+use evoxo_common::{
+    board::{Side, tic_tac_toe},
+    experiment::invincible::optimum::{never_losing, optimum},
+    ratio::Ratio,
+};
+use serde_json::json;
+
+/// Which side, and what a loss costs.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The side that plays by the table
+    #[arg(long, value_parser = side)]
+    side: Side,
+    /// What a loss costs in wins: an exact decimal from 0, for example 6.5
+    #[arg(long, value_parser = penalty)]
+    penalty: Ratio,
+    /// Print it as JSON: win, draw, loss as fractions, unbeatable, and more
+    #[arg(long)]
+    json: bool,
+}
+
+fn side(text: &str) -> Result<Side, String> {
+    match text {
+        "X" | "x" => Ok(Side::X),
+        "O" | "o" => Ok(Side::O),
+        _ => Err("give X or O".into()),
+    }
+}
+
+fn penalty(text: &str) -> Result<Ratio, String> {
+    text.parse::<Ratio>().map_err(|_| "give a decimal from 0 with at most six digits behind the point".into())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let best = optimum(arguments.side, arguments.penalty);
+    let audit = best.player.audit();
+    let threshold = never_losing(arguments.side).map(|(_, _, penalty)| penalty);
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let figures = json!({
+            "win": best.odds.win.to_string(),
+            "draw": best.odds.draw.to_string(),
+            "loss": best.odds.loss.to_string(),
+            "unbeatable": audit.unbeatable(),
+            "fitness": best.fitness.to_string(),
+            "several": !best.ties.is_empty(),
+            "never_losing_from": threshold.map(|penalty| penalty.to_string()),
+        });
+        writeln!(out, "{figures:#}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (side, penalty) = (arguments.side.letter(), arguments.penalty);
+    writeln!(
+        out,
+        "The best table for {side} when a loss costs {penalty} wins, against the filtered random mover, exactly:"
+    )?;
+    for (what, share) in [("wins", best.odds.win), ("draws", best.odds.draw), ("loses", best.odds.loss)] {
+        writeln!(out, "  {what:<6} {:>9.5} %   {share}", 100.0 * share.to_f64())?;
+    }
+    writeln!(out, "  points {:>9.5} a game ({})", best.fitness.to_f64(), best.fitness)?;
+    writeln!(out, "{}", if audit.unbeatable() { "It never loses." } else { "It can be beaten." })?;
+    if let Some(threshold) = threshold {
+        writeln!(out, "For {side}, never losing is optimal from a penalty of {threshold}.")?;
+    }
+    if !best.ties.is_empty() {
+        writeln!(out, "\nSeveral tables are equally good: the choice makes no difference on")?;
+        for tie in &best.ties {
+            let cells: Vec<String> = tie.cells.iter().map(|cell| tic_tac_toe().cell_name(*cell)).collect();
+            writeln!(out, "  {}  between {}", tic_tac_toe().board_text(tie.board), cells.join(", "))?;
+        }
+        writeln!(out, "Shown is one that loses least.")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

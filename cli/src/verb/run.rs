@@ -1,0 +1,320 @@
+//! `evoxo run FILE`: everything on this machine.
+
+use std::{
+    io::Write as _,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use evoxo_common::config::Config;
+use evoxo_proto::v1::{self, RunState};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    children::{Children, Plan},
+    directory::Directory,
+    inline::Inline,
+    progress::Progress,
+    remote::{self, connect, converse, refused},
+    results::Results,
+    usage,
+};
+
+/// An experiment file and what goes before it.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Experiment {
+    /// The experiment file (`evoxo new KIND` prints one to begin with)
+    file: PathBuf,
+    /// Override a setting for all arms, or for one as arms.NAME.SETTING; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
+    overrides: Vec<(String, String)>,
+    /// The seed, instead of the file's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Replicas of each arm, instead of the file's; more on a finished run computes only the new ones
+    #[arg(long, value_name = "N")]
+    replicas: Option<u32>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("give KEY=VALUE, for example penalty=6.5")?;
+    Ok((key.trim().into(), value.trim().into()))
+}
+
+impl Experiment {
+    /// The configuration that is meant.
+    pub(crate) fn read(&self) -> anyhow::Result<Config> {
+        let name = self.file.display().to_string();
+        let bytes = std::fs::read(&self.file)
+            .with_context(|| format!("cannot read {name} (`evoxo new KIND` prints a file to begin with)"))?;
+        let text = String::from_utf8(bytes).map_err(|_| usage(format_args!("{name} is not a text in UTF-8")))?;
+        let mut overrides = self.overrides.clone();
+        overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
+        overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
+        Config::parse(&name, &text, &overrides).map_err(|problems| usage(format_args!("{}", told(&problems))))
+    }
+
+    /// The file's name as a run's name.
+    pub(crate) fn run_name(&self) -> String {
+        let stem = self.file.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c) { c } else { '-' };
+        let name: String = stem.chars().map(plain).take(64).collect();
+        let name = name.trim_start_matches(['-', '_', '.']);
+        if name.is_empty() { "run".into() } else { name.into() }
+    }
+}
+
+/// One problem on the line of the error, several below it.
+fn told(problems: &evoxo_common::config::Problems) -> String {
+    match problems.list.len() {
+        1 => problems.to_string(),
+        count => format!("{count} problems in {}\n{problems}", problems.file),
+    }
+}
+
+/// How to run it.
+#[derive(clap::Args)]
+#[command(after_help = "Ctrl-C stops cleanly; the same command goes on from there, after kill -9 too.
+The directory then holds result.json, history.csv, champions/, plots/, config.toml, and the checkpoints in store/.
+
+Examples:
+  evoxo run experiments/invincible.toml
+  evoxo run experiments/invincible.toml --replicas 40     (on the finished 20: only the new ones are computed)
+  evoxo run experiments/invincible.toml --workers 0 --out out/one-thread    (the same digest)")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    experiment: Experiment,
+    /// Worker processes of one slot each; 0 computes on one thread without a cluster [default: the cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    workers: Option<u32>,
+    /// Directory for results and checkpoints [default: out/ and the file's name]
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+    /// Print the results as JSON (the content of result.json)
+    #[arg(long)]
+    json: bool,
+    /// Tasks sent to a worker at once: a number, or "auto"; results do not depend on it
+    #[arg(long, value_name = "TASKS", default_value = "auto")]
+    batch: String,
+    /// Instructions the kernels may use: auto, avx2 or baseline; results do not depend on it
+    #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = ["auto", "avx2", "baseline"])]
+    simd: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let start = Instant::now();
+    let config = arguments.experiment.read()?;
+    let name = arguments.experiment.run_name();
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));
+    let directory = Directory::open(&out, &config)?;
+    let mut inline = Inline::open(&directory.store(), &name)?;
+    let workers = match arguments.workers {
+        Some(workers) => workers,
+        None => std::thread::available_parallelism()
+            .context("cannot tell how many cores there are; give --workers")?
+            .get() as u32,
+    };
+    if let Some((view, replicas)) = inline.finished(&name, &config)? {
+        let results = Results::new(resolved(&view)?, &replicas)?;
+        let seconds = start.elapsed().as_secs_f64();
+        if !out.join("result.json").exists() {
+            directory.write_results(&results, seconds, workers)?;
+        }
+        print(&results, &directory, arguments.json, seconds, workers)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    directory.write_config(&config)?;
+    let stop = stop_on_signal()?;
+    let mut progress = Progress::new();
+    let computed = if workers == 0 {
+        set_simd(&arguments.simd);
+        compute_inline(&mut inline, &name, &config, &stop, &mut progress)
+    } else {
+        drop(inline);
+        let plan = Plan { workers, batch: arguments.batch.clone(), simd: arguments.simd.clone() };
+        compute_with_cluster(&directory, plan, &name, &config, &stop, &mut progress)
+    };
+    progress.end();
+    let (view, replicas) = computed?;
+    match view.state() {
+        RunState::Finished => {}
+        _ if stop.load(Ordering::Relaxed) => return interrupted(&view),
+        RunState::Cancelled => bail!("the run was cancelled"),
+        RunState::Held | RunState::Failed => bail!("{}", view.message),
+        _ => bail!("the run stopped in the middle: the same command goes on from its last checkpoint"),
+    }
+    let results = Results::new(resolved(&view)?, &replicas)?;
+    let seconds = start.elapsed().as_secs_f64();
+    directory.write_results(&results, seconds, workers)?;
+    print(&results, &directory, arguments.json, seconds, workers)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration as the run has it: perhaps with more replicas than asked for this time.
+fn resolved(view: &v1::Run) -> anyhow::Result<Config> {
+    Config::parse("the stored configuration", &view.config, &[]).context("the stored configuration cannot be read")
+}
+
+/// Prints results where a person looks for them.
+pub(crate) fn print(
+    results: &Results,
+    directory: &Directory,
+    json: bool,
+    seconds: f64,
+    workers: u32,
+) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, "{:#}", results.to_json(seconds, workers))?;
+        return Ok(());
+    }
+    writeln!(out, "{}", results.to_text())?;
+    match results.digest {
+        Some(digest) => writeln!(out, "digest {digest}")?,
+        None => writeln!(out, "not all replicas are finished yet")?,
+    }
+    writeln!(out, "results are in {}", directory.path().display())?;
+    Ok(())
+}
+
+/// Set by Ctrl-C or SIGTERM; the second one ends the process at once.
+fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let (Ok(mut terminate), Ok(mut interrupt)) =
+                (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+            else {
+                return;
+            };
+            loop {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                if asked.swap(true, Ordering::Relaxed) {
+                    std::process::exit(1);
+                }
+            }
+        });
+    });
+    Ok(stop)
+}
+
+#[expect(clippy::print_stderr, reason = "how to go on is not a result")]
+fn interrupted(view: &v1::Run) -> anyhow::Result<ExitCode> {
+    let command: Vec<String> = std::env::args().collect();
+    eprintln!(
+        "stopped after {} of {} rounds; everything is saved. Go on with\n  {}",
+        view.rounds_done,
+        view.rounds_total,
+        command.join(" ")
+    );
+    Ok(ExitCode::FAILURE)
+}
+
+fn set_simd(level: &str) {
+    use evoxo_common::simd::{Level, set_level};
+    set_level(match level {
+        "baseline" => Level::Baseline,
+        "avx2" => Level::Avx2,
+        _ => Level::Best,
+    });
+}
+
+type Computed = (v1::Run, Vec<v1::Replica>);
+
+fn compute_inline(
+    inline: &mut Inline,
+    name: &str,
+    config: &Config,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> anyhow::Result<Computed> {
+    let view = inline.compute(name, config, stop, |view| progress.show(view))?;
+    let replicas = inline.fetch(name)?;
+    Ok((view, replicas))
+}
+
+fn compute_with_cluster(
+    directory: &Directory,
+    plan: Plan,
+    name: &str,
+    config: &Config,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> anyhow::Result<Computed> {
+    let mut children = Children::start(directory, plan)?;
+    let followed = converse(follow(&mut children, name, config, stop, progress));
+    children.stop()?;
+    followed
+}
+
+/// How often children are looked after.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Submits the run and follows it to its end. If the coordinator is killed on the way, another takes its place.
+async fn follow(
+    children: &mut Children,
+    name: &str,
+    config: &Config,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> anyhow::Result<Computed> {
+    let address = children.address().to_string();
+    let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
+    'connected: loop {
+        children.replace_lost()?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok((last, Vec::new()));
+        }
+        let Ok(mut client) = connect(&address).await else {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            continue;
+        };
+        let request = v1::SubmitRequest { name: name.into(), config: config.to_toml() };
+        match client.submit(request).await {
+            Ok(_) => {}
+            Err(status) if lost(&status) => continue,
+            Err(status) => return Err(refused(status)),
+        }
+        let Ok(changes) = client.watch(v1::WatchRequest { name: name.into() }).await else { continue };
+        let mut changes = changes.into_inner();
+        loop {
+            let change = tokio::time::timeout(LOOK_INTERVAL, changes.message()).await;
+            children.replace_lost()?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok((last, Vec::new()));
+            }
+            match change {
+                Err(_) => continue,
+                Ok(Ok(Some(run))) => last = run,
+                Ok(_) => continue 'connected,
+            }
+            progress.show(&last);
+            match last.state() {
+                RunState::Finished => match remote::fetch(&mut client, name).await {
+                    Ok(replicas) => return Ok((last, replicas)),
+                    Err(_) => continue 'connected,
+                },
+                RunState::Failed | RunState::Cancelled | RunState::Held => return Ok((last, Vec::new())),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The coordinator did not refuse: it is gone.
+fn lost(status: &tonic::Status) -> bool {
+    matches!(status.code(), tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Cancelled)
+        && !status.message().contains("cannot be written")
+}

@@ -1,0 +1,41 @@
+//! `evoxo runs`.
+
+use std::{io::Write as _, process::ExitCode};
+
+use evoxo_proto::v1;
+
+use crate::remote::{Coordinator, connect, converse, refused, run_to_json, state};
+
+/// Whose runs.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    coordinator: Coordinator,
+    /// Print them as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let runs = converse(async {
+        let mut client = connect(&arguments.coordinator.address).await?;
+        Ok(client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs)
+    })?;
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{:#}", runs.iter().map(run_to_json).collect::<serde_json::Value>())?;
+    } else if runs.is_empty() {
+        writeln!(out, "no runs: `evoxo submit FILE` starts one")?;
+    } else {
+        writeln!(out, "{:<24} {:<12} {:<10} {:>13} {:>17}", "name", "experiment", "state", "replicas", "rounds")?;
+        for run in &runs {
+            let replicas = format!("{} of {}", run.replicas_finished, run.replicas_total);
+            let rounds = format!("{} of {}", run.rounds_done, run.rounds_total);
+            writeln!(out, "{:<24} {:<12} {:<10} {replicas:>13} {rounds:>17}", run.name, run.kind, state(run))?;
+            if !run.message.is_empty() {
+                writeln!(out, "  {}", run.message)?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,46 @@
+//! `evoxo submit FILE`.
+
+use std::{io::Write as _, process::ExitCode};
+
+use evoxo_proto::v1;
+
+use super::run::Experiment;
+use crate::remote::{Coordinator, connect, converse, refused, run_to_json};
+
+/// What, and where.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    experiment: Experiment,
+    /// The run's name on the coordinator [default: the file's]
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    coordinator: Coordinator,
+    /// Print the run as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let config = arguments.experiment.read()?;
+    let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
+    let answer = converse(async {
+        let mut client = connect(&arguments.coordinator.address).await?;
+        let request = v1::SubmitRequest { name: name.clone(), config: config.to_toml() };
+        Ok(client.submit(request).await.map_err(refused)?.into_inner())
+    })?;
+    let run = answer.run.unwrap_or_default();
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let mut json = run_to_json(&run);
+        json["created"] = answer.created.into();
+        writeln!(out, "{json:#}")?;
+    } else if answer.created {
+        let address = &arguments.coordinator.address;
+        writeln!(out, "{name} is accepted: `evoxo watch {name} --coordinator {address}` follows it")?;
+    } else {
+        writeln!(out, "{name} is there already, with {} of {} rounds done", run.rounds_done, run.rounds_total)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

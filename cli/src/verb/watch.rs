@@ -1,0 +1,57 @@
+//! `evoxo watch NAME`.
+
+use std::{io::Write as _, process::ExitCode};
+
+use anyhow::bail;
+use evoxo_proto::v1::{self, RunState};
+
+use crate::{
+    progress::Progress,
+    remote::{Coordinator, connect, converse, refused, run_to_json},
+};
+
+/// Which run.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run's name
+    name: String,
+    #[command(flatten)]
+    coordinator: Coordinator,
+    /// Print a line of JSON at each change
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut progress = Progress::new();
+    let last = converse(async {
+        let mut client = connect(&arguments.coordinator.address).await?;
+        let request = v1::WatchRequest { name: arguments.name.clone() };
+        let mut changes = client.watch(request).await.map_err(refused)?.into_inner();
+        let mut last = v1::Run::default();
+        while let Some(run) = changes.message().await.map_err(refused)? {
+            if arguments.json {
+                writeln!(std::io::stdout().lock(), "{}", run_to_json(&run))?;
+            } else {
+                progress.show(&run);
+            }
+            last = run;
+        }
+        Ok(last)
+    });
+    progress.end();
+    let last = last?;
+    match last.state() {
+        RunState::Finished if arguments.json => {}
+        RunState::Finished => {
+            let (name, address) = (&last.name, &arguments.coordinator.address);
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{name} is finished, digest {}", last.digest)?;
+            writeln!(out, "`evoxo fetch {name} --coordinator {address}` gets its results")?;
+        }
+        RunState::Cancelled => bail!("{} was cancelled", last.name),
+        RunState::Failed => bail!("{} failed: {}", last.name, last.message),
+        _ => bail!("the coordinator ended the conversation: the run goes on without it; watch again"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

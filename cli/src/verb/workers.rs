@@ -1,0 +1,57 @@
+//! `evoxo workers`.
+
+use std::{io::Write as _, process::ExitCode};
+
+use evoxo_proto::v1;
+use serde_json::json;
+
+use crate::remote::{Coordinator, connect, converse, refused};
+
+/// Whose workers.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    coordinator: Coordinator,
+    /// Print them as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workers = converse(async {
+        let mut client = connect(&arguments.coordinator.address).await?;
+        Ok(client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner().workers)
+    })?;
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let worker = |worker: &v1::Worker| {
+            json!({
+                "session": worker.session, "name": worker.name, "build": worker.build, "slots": worker.slots,
+                "tasks_assigned": worker.tasks_assigned, "tasks_done": worker.tasks_done, "silent_ms": worker.silent_ms,
+                "connected_ms": worker.connected_ms, "draining": worker.draining,
+            })
+        };
+        writeln!(out, "{:#}", workers.iter().map(worker).collect::<serde_json::Value>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if workers.is_empty() {
+        writeln!(out, "no workers: start some with `evoxo-worker --coordinator {}`", arguments.coordinator.address)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(
+        out,
+        "{:<28} {:>6} {:>8} {:>12} {:>9} {:>10}",
+        "name", "slots", "tasks", "tasks done", "heard", "connected"
+    )?;
+    for worker in &workers {
+        let heard = format!("{:.1} s", worker.silent_ms as f64 / 1000.0);
+        let connected = format!("{} s", worker.connected_ms / 1000);
+        let leaving = if worker.draining { "  leaving" } else { "" };
+        writeln!(
+            out,
+            "{:<28} {:>6} {:>8} {:>12} {heard:>9} {connected:>10}{leaving}",
+            worker.name, worker.slots, worker.tasks_assigned, worker.tasks_done
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

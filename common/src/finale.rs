@@ -1,0 +1,166 @@
+//! What is made of a run's replicas at the end: tables beside the source's figures, curves, numbers for programs.
+
+use serde_json::{Value, json};
+
+use crate::{
+    config::{Config, Kind, written},
+    experiment::{dispatch, invincible},
+    replica::Replica,
+    stats::quantile,
+};
+
+/// Everything that is made of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finale {
+    /// In the order in which they are printed.
+    pub tables: Vec<Table>,
+    /// Sentences below the tables.
+    pub notes: Vec<String>,
+    /// The run's part of `result.json`: `arms` with their `replicas`, and `summary`.
+    pub json: Value,
+    /// Curves over generations.
+    pub figures: Vec<Figure>,
+}
+
+/// A table for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// One line.
+    pub title: String,
+    /// One entry a column.
+    pub header: Vec<String>,
+    /// As many entries as the header each.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A picture with curves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Of the file, without directory and ending.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// With the unit.
+    pub x_label: String,
+    /// With the unit.
+    pub y_label: String,
+    /// At least one.
+    pub series: Vec<Series>,
+}
+
+/// A curve with a band around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// As in the legend.
+    pub name: String,
+    /// From left to right.
+    pub points: Vec<Point>,
+}
+
+/// A point of a curve: the mean over replicas, and the band in which four of five of them lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// The mean over replicas.
+    pub mean: f64,
+    /// The 10th percentile of the replicas.
+    pub low: f64,
+    /// The 90th percentile of the replicas.
+    pub high: f64,
+}
+
+/// Makes everything of a run's replicas, which come in order of arm, then number; unfinished ones are welcome.
+#[must_use]
+pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
+    let arms: Vec<(usize, Vec<&Replica>)> = (0..config.arms.len())
+        .map(|arm| (arm, replicas.iter().filter(|replica| replica.arm() == config.arms[arm].name).collect()))
+        .collect();
+    let mut finale = match config.kind {
+        Kind::Dispatch => dispatch::finale(config, &arms),
+        Kind::Invincible => invincible::finale::finale(config, &arms),
+    };
+    for replica in replicas {
+        if let Some(why) = replica.failure() {
+            finale.notes.push(format!("Replica {} of {} {why}.", replica.index(), replica.arm()));
+        }
+    }
+    finale
+}
+
+/// The file, below a run's directory, of a replica's champion. Arms whose names differ only in what no file name should
+/// hold still get different files.
+#[must_use]
+pub fn champion_file_name(config: &Config, arm: usize, replica: u32) -> String {
+    format!("champions/{}-{replica}.json", file_name(config, arm))
+}
+
+/// An arm's name as part of a file's: letters, digits, points and dashes.
+#[must_use]
+pub fn file_name(config: &Config, arm: usize) -> String {
+    let plain = |name: &str| {
+        let words: Vec<&str> =
+            name.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').filter(|w| !w.is_empty()).collect();
+        words.join("-").trim_matches('.').to_owned()
+    };
+    let name = plain(&config.arms[arm].name);
+    let taken = config.arms[..arm].iter().any(|other| plain(&other.name).eq_ignore_ascii_case(&name));
+    if taken || name.is_empty() { format!("{name}-arm{arm}") } else { name }
+}
+
+/// What every replica says of itself in `result.json`.
+#[must_use]
+pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
+    let mut json = json!({
+        "replica": replica.index(),
+        "rounds": replica.rounds(),
+        "finished": replica.plan().is_empty(),
+        "digest": replica.digest().to_string(),
+    });
+    if let Some(why) = replica.failure() {
+        json["failure"] = why.into();
+    }
+    if replica.champion().is_some() {
+        json["champion"] = champion_file_name(config, arm, replica.index()).into();
+    }
+    json
+}
+
+/// An arm's settings in `result.json`, each as in a file.
+#[must_use]
+pub fn settings_json(config: &Config, arm: usize) -> Value {
+    let settings = config.arms[arm].settings.iter();
+    settings.map(|(field, value)| (field.name.to_owned(), Value::from(written(value).trim_matches('"')))).collect()
+}
+
+/// A column of the history as a curve over rounds: the mean over the replicas that got so far, and their band.
+#[must_use]
+pub fn curve(name: &str, replicas: &[&Replica], column: usize) -> Series {
+    let rounds = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
+    let point = |round: usize| {
+        let values: Vec<f64> =
+            replicas.iter().filter_map(|replica| replica.history().get(round)).map(|row| row[column]).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Point { x: (round + 1) as f64, mean, low: quantile(&values, 0.1), high: quantile(&values, 0.9) }
+    };
+    Series { name: name.into(), points: (0..rounds).map(point).collect() }
+}
+
+impl std::fmt::Display for Table {
+    /// Columns side by side, two spaces apart; the first to the left, the others to the right.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        let whole = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
+        writeln!(f, "{}\n{}\n{}", self.title, line(&self.header), "-".repeat(whole))?;
+        self.rows.iter().try_for_each(|row| writeln!(f, "{}", line(row)))
+    }
+}

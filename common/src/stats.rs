@@ -1,0 +1,88 @@
+//! Statistics over replicas: a claim is a mean with an interval, never the best run.
+
+/// A mean with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Of the values.
+    pub mean: f64,
+    /// Half the width of the interval; 0 for a single value, of which nothing is known.
+    pub half_width: f64,
+}
+
+/// Quantiles 0.975 of Student's t distribution with 1 to 30 degrees of freedom (Fisher and Yates 1938, table III).
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/// The quantile 0.975 of the normal distribution.
+const NORMAL: f64 = 1.959_964;
+
+/// The mean of values and its 95 % interval by Student's t (Student 1908); `None` of nothing.
+#[must_use]
+pub fn estimate(values: &[f64]) -> Option<Estimate> {
+    let mean = crate::math::mean(values)?;
+    let freedom = values.len() - 1;
+    if freedom == 0 {
+        return Some(Estimate { mean, half_width: 0.0 });
+    }
+    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / freedom as f64;
+    // Beyond the table: the first term of the expansion in 1 / freedom (Fisher 1925) is good to a thousandth.
+    let far = NORMAL + (NORMAL * NORMAL * NORMAL + NORMAL) / (4.0 * freedom as f64);
+    let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(far);
+    Some(Estimate { mean, half_width: quantile * (variance / values.len() as f64).sqrt() })
+}
+
+/// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) of nothing.
+#[must_use]
+pub fn wilson(count: usize, total: usize) -> (f64, f64) {
+    if total == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, share, z2) = (total as f64, count as f64 / total as f64, NORMAL * NORMAL);
+    let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let spread = NORMAL / (1.0 + z2 / n) * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    ((centre - spread).max(0.0), (centre + spread).min(1.0))
+}
+
+/// The value below which a share `p` of the values lies, between neighbours linearly (Hyndman and Fan 1996, type 7).
+///
+/// # Panics
+/// If there are no values, or `p` is not from 0 to 1.
+#[must_use]
+pub fn quantile(values: &[f64], p: f64) -> f64 {
+    assert!(!values.is_empty() && (0.0..=1.0).contains(&p), "a quantile {p} of {} values", values.len());
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = p * (sorted.len() - 1) as f64;
+    let low = place.floor() as usize;
+    let high = (low + 1).min(sorted.len() - 1);
+    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(one: f64, two: f64) -> bool {
+        (one - two).abs() < 5e-4
+    }
+
+    #[test]
+    fn known_values() {
+        let five = estimate(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!(near(five.mean, 3.0) && near(five.half_width, 1.9633), "{five:?}");
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        let hundred = estimate(&values).unwrap();
+        assert!(near(hundred.mean, 49.5) && (hundred.half_width - 5.7567).abs() < 0.01, "{hundred:?}");
+        assert_eq!(estimate(&[7.0]), Some(Estimate { mean: 7.0, half_width: 0.0 }));
+        assert_eq!(estimate(&[]), None);
+        let (low, high) = wilson(8, 10);
+        assert!(near(low, 0.4902) && near(high, 0.9433), "{low} {high}");
+        let (low, high) = wilson(20, 20);
+        assert!(near(low, 0.8389) && near(high, 1.0), "{low} {high}");
+        assert_eq!(wilson(0, 0), (0.0, 1.0));
+        assert!(near(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5) && near(quantile(&[1.0], 0.9), 1.0));
+        assert!(near(quantile(&values, 0.1), 9.9));
+    }
+}
