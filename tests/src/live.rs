@@ -90,6 +90,8 @@ impl Site {
     pub fn objects(&self, run: &str, kind: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("store").join("runs").join(run).join(kind)).into_iter().flatten();
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        // What a writer that was killed left half written is no object.
+        paths.retain(|path| !path.to_string_lossy().contains('#'));
         paths.sort();
         paths
     }

@@ -69,8 +69,7 @@ impl Person {
             let seen = self.get(name).await;
             match &seen {
                 Ok(run) if wanted(run) => return seen.expect("it was looked at"),
-                // A call that its coordinator did not survive has no code of ours.
-                Err(status) if ![Code::Unavailable, Code::Unknown].contains(&status.code()) => panic!("{status}"),
+                Err(status) if !is_absence(status) => panic!("{status}"),
                 _ => {}
             }
             assert!(start.elapsed() < PATIENCE, "it takes too long: {seen:?}");
@@ -89,6 +88,11 @@ impl Person {
         })
         .await
     }
+}
+
+/// The coordinator was not there, or did not survive the call.
+fn is_absence(status: &Status) -> bool {
+    status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }
 
 /// The digest to which one undisturbed thread comes.

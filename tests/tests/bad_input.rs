@@ -1,0 +1,317 @@
+//! What goes wrong and what is said about it: tables of cases, each with one clear sentence, and nothing is lost.
+//!
+//! To add a case of a program, add a row to [`PROGRAMS`]; of a submitted file, to [`SUBMITTED`].
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    process::Command,
+    time::Duration,
+};
+
+use evoxo_common::rng::Stream;
+use evoxo_proto::{MESSAGE_BYTES_MAX, v1::RunState};
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+    programs::program,
+};
+use tonic::{Code, Status};
+
+const RUN: &str = "experiment = \"invincible\"\nreplicas = 4\n[settings]\npopulation = 200\ngenerations = 40\n\
+                   games = 3000\nslice = 20\n";
+
+/// What somebody types, the exit status, and what the sentence on standard error must say.
+struct Case {
+    program: &'static str,
+    /// With TAKEN, FILE, READONLY and FULL in place of what [`Trouble`] made.
+    arguments: &'static [&'static str],
+    status: i32,
+    says: &'static [&'static str],
+}
+
+const fn case(
+    program: &'static str,
+    arguments: &'static [&'static str],
+    status: i32,
+    says: &'static [&'static str],
+) -> Case {
+    Case { program, arguments, status, says }
+}
+
+const COORDINATOR: &str = "evoxo-coordinator";
+const WORKER: &str = "evoxo-worker";
+
+const PROGRAMS: &[Case] = &[
+    case(COORDINATOR, &["--listen", "TAKEN"], 1, &["cannot listen on 127.0.0.1:", "choose another port with --listen"]),
+    case(COORDINATOR, &["--store", "FILE"], 1, &["FILE", "--store"]),
+    case(COORDINATOR, &["--store", "FILE/below"], 1, &["FILE/below", "--store"]),
+    case(COORDINATOR, &["--store", "/proc/evoxo"], 1, &["/proc/evoxo", "--store"]),
+    case(COORDINATOR, &["--store", "READONLY"], 1, &["READONLY", "--store"]),
+    case(COORDINATOR, &["--store", "FULL"], 1, &["FULL", "No space left on device"]),
+    case(COORDINATOR, &["--store", "s3://bucket/prefix"], 1, &["s3://bucket/prefix", "--features aws"]),
+    case(COORDINATOR, &["--listen", "0.0.0.0:0"], 2, &["0.0.0.0:0 can be reached from other hosts", "--insecure"]),
+    case(COORDINATOR, &["--listen", "[::]:0"], 2, &["[::]:0 can be reached from other hosts", "--insecure"]),
+    case(COORDINATOR, &["--listen", "lab7"], 2, &["'lab7'", "invalid socket address"]),
+    case(COORDINATOR, &["--stor", "x"], 2, &["'--stor'", "'--store'"]),
+    case(COORDINATOR, &["--batch", "0"], 2, &["give \"auto\" or a number from 1"]),
+    case(COORDINATOR, &["--checkpoint-interval=-1s"], 2, &["at most a day"]),
+    case(COORDINATOR, &["--checkpoint-interval", "soon"], 2, &["for example 3s"]),
+    case(COORDINATOR, &["--keep-finished", "few"], 2, &["'few'"]),
+    case(COORDINATOR, &["run.toml"], 2, &["unexpected argument 'run.toml'"]),
+    case(WORKER, &["--coordinator", "TAKEN", "--idle-timeout", "300ms"], 0, &["left, no task for 0.3 s"]),
+    case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "300ms"], 0, &["cannot reach http://127.0.0.1:1"]),
+    case(
+        WORKER,
+        &["--coordinator", "no.such.host.invalid", "--idle-timeout", "1s"],
+        0,
+        &["cannot reach", "no.such.host"],
+    ),
+    case(WORKER, &["--coordinator", "https://lab7"], 2, &["only http:// is understood"]),
+    case(WORKER, &["--slots", "0"], 2, &["1..=1024"]),
+    case(WORKER, &["--idle-timeout", "soon"], 2, &["is not a time like 90s"]),
+    case(WORKER, &["--slotz", "1"], 2, &["'--slotz'", "'--slots'"]),
+    case(WORKER, &["run-task", "/no/such.task"], 1, &["cannot read the task /no/such.task"]),
+    case(WORKER, &["run-task", "FILE"], 1, &["FILE is not a saved task"]),
+];
+
+/// Places with which something is wrong.
+struct Trouble {
+    site: Site,
+    taken: TcpListener,
+    /// Whether a file system could be mounted: only who administers the machine may.
+    mounted: bool,
+}
+
+impl Trouble {
+    fn make() -> Self {
+        let site = Site::new();
+        fs::write(site.path("file"), b"\xffsomebody's letter").expect("a file");
+        let mut mounted = true;
+        for (name, options) in [("readonly", "ro,size=64k"), ("full", "size=64k")] {
+            fs::create_dir(site.path(name)).expect("a directory");
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(site.path(name));
+            mounted &= mount.output().is_ok_and(|output| output.status.success());
+        }
+        if mounted {
+            let mut file = fs::File::create(site.path("full").join("ballast")).expect("a file");
+            while file.write(&[0; 4096]).is_ok_and(|bytes| bytes > 0) {}
+        }
+        let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self { site, taken, mounted }
+    }
+
+    fn fill_in(&self, text: &str) -> String {
+        let address = self.taken.local_addr().expect("an address").to_string();
+        let mut text = text.replace("TAKEN", &address);
+        for name in ["file", "readonly", "full"] {
+            text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
+        }
+        text
+    }
+
+    fn is_possible(&self, case: &Case) -> bool {
+        self.mounted || !case.arguments.iter().any(|argument| ["READONLY", "FULL"].contains(argument))
+    }
+}
+
+impl Drop for Trouble {
+    fn drop(&mut self) {
+        for name in ["readonly", "full"] {
+            // It may not have been mounted.
+            drop(Command::new("umount").arg(self.site.path(name)).output());
+        }
+    }
+}
+
+#[tokio::test]
+async fn programs_say_what_is_wrong_in_one_sentence() {
+    let trouble = Trouble::make();
+    for case in PROGRAMS {
+        let arguments: Vec<String> = case.arguments.iter().map(|argument| trouble.fill_in(argument)).collect();
+        if !trouble.is_possible(case) {
+            println!("left out, because nothing can be mounted here: {arguments:?}");
+            continue;
+        }
+        let mut command = Command::new(program(case.program));
+        if case.program == COORDINATOR && !case.arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        command.args(&arguments).current_dir(trouble.site.path(""));
+        let mut process = trouble.site.start(case.program, &mut command);
+        let status = process.end().await;
+        let log = process.log();
+        assert_eq!(status.code(), Some(case.status), "{arguments:?}: {log}");
+        for part in case.says {
+            assert!(log.contains(&trouble.fill_in(part)), "{arguments:?}: no {part:?} in: {log}");
+        }
+        assert!(!log.contains("panicked") && !log.contains("os error 98 (os"), "{arguments:?}: {log}");
+        if case.status == 1 {
+            let last = log.lines().last().unwrap_or_default();
+            assert!(last.starts_with("error: "), "{arguments:?}: {log}");
+            assert_eq!(log.matches("error: ").count(), 1, "{arguments:?}: {log}");
+        }
+    }
+}
+
+/// A run's name, its file, and how it is refused.
+const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
+    ("run", "", Code::InvalidArgument, &["the key \"experiment\" is missing: give one of dispatch, invincible"]),
+    ("run", "experiment = ", Code::InvalidArgument, &["the submitted file:1: not TOML"]),
+    ("run", "experiment = \"invincibel\"", Code::InvalidArgument, &["did you mean \"invincible\"?"]),
+    (
+        "run",
+        "experiment = \"invincible\"\nsead = 1\nreplicas = 0\n[settings]\npopulaton = 5\npenalty = -1",
+        Code::InvalidArgument,
+        &["file:2: unknown key \"sead\"", "file:3: replicas", "did you mean \"population\"?", "file:6: penalty is -1"],
+    ),
+    ("run", "experiment = \"dispatch\"\nreplicas = 10001", Code::InvalidArgument, &["from 0 to 10000"]),
+    ("../run", RUN, Code::InvalidArgument, &["\"../run\" cannot name a run"]),
+    ("", RUN, Code::InvalidArgument, &["\"\" cannot name a run"]),
+    ("Run", RUN, Code::InvalidArgument, &["\"Run\" cannot name a run", "a-z, 0-9"]),
+    ("run\u{1b}[2J", RUN, Code::InvalidArgument, &["\"run[2J\" cannot name a run"]),
+    ("run", "MANY ARMS", Code::ResourceExhausted, &["at most 100000"]),
+    ("run", "LONG FILE", Code::InvalidArgument, &["bytes, more than 1048576"]),
+    ("run", "HUGE FILE", Code::OutOfRange, &["too large"]),
+];
+
+fn file(text: &str) -> String {
+    match text {
+        "MANY ARMS" => {
+            let arms: String = (0..11).map(|arm| format!("[arms.a{arm}]\n")).collect();
+            format!("experiment = \"dispatch\"\nreplicas = 10000\n{arms}")
+        }
+        "LONG FILE" => "#".repeat((1 << 20) + 1),
+        "HUGE FILE" => "#".repeat(MESSAGE_BYTES_MAX + 1),
+        other => other.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn submitted_files_are_refused_with_all_that_is_wrong() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    for (name, text, code, says) in SUBMITTED {
+        let status: Status = person.try_submit(name, &file(text)).await.expect_err(text);
+        assert_eq!(status.code(), *code, "{text}: {status}");
+        for part in *says {
+            assert!(status.message().contains(part), "{text}: no {part:?} in: {status}");
+        }
+        assert!(!status.message().chars().any(|c| c.is_control() && c != '\n'), "{status}");
+    }
+    let missing = person.get("nothing").await.expect_err("there is none");
+    assert_eq!((missing.code(), missing.message().contains("there is no run \"nothing\"")), (Code::NotFound, true));
+    assert!(person.submit("run", "experiment = \"dispatch\"").await, "it goes on serving");
+}
+
+/// Sends bytes to a port and reads what comes back until it is closed, or a while.
+fn shout(address: SocketAddr, bytes: &[u8]) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
+    stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a timeout");
+    // It may hang up in the middle: that is its right.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    let _ = stream.read(&mut [0; 1024]);
+}
+
+#[tokio::test]
+async fn noise_on_the_port_hurts_no_run() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", RUN).await;
+    let mut rng = Stream::root(1).text("noise").rng();
+    let mut noise =
+        |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| evoxo_common::rng::below(&mut rng, 256) as u8).collect() };
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    for bytes in [
+        Vec::new(),
+        noise(7),
+        noise(100_000),
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
+        [preface.clone(), noise(5000)].concat(),
+        // A frame that claims 16 MiB, and one of a kind nobody knows.
+        [preface.clone(), vec![0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1], noise(100)].concat(),
+        [preface, vec![0, 0, 4, 0x7f, 0, 0, 0, 0, 0], noise(4)].concat(),
+    ] {
+        shout(coordinator.address, &bytes);
+    }
+    let huge = person.try_submit("huge", &"#".repeat(2 * MESSAGE_BYTES_MAX)).await;
+    assert_eq!(huge.expect_err("it is too large").code(), Code::OutOfRange);
+    let run = person.finished("run").await;
+    assert_eq!((run.digest, run.notices), (digest_of_one_thread(RUN), Vec::new()));
+    let log = coordinator.process.log();
+    assert!(!log.contains("panicked") && !log.contains("is lost"), "{log}");
+}
+
+#[tokio::test]
+async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
+    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+        ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
+        ("flipped", |bytes| bytes[40] ^= 1),
+        ("emptied", Vec::clear),
+        ("foreign", |bytes| *bytes = b"somebody's letter".to_vec()),
+    ];
+    for (name, damage) in damages {
+        let site = Site::new();
+        let mut coordinator = site.coordinator(&[]);
+        let address = coordinator.address;
+        let worker = site.worker(address, &[]);
+        let mut person = Person::of(address);
+        person.submit("run", RUN).await;
+        person.wait("run", |run| run.rounds_done > 8 && site.objects("run", "checkpoint").len() >= 2).await;
+        coordinator.process.kill();
+        drop(worker);
+        let newest = site.objects("run", "checkpoint").pop().expect("a checkpoint");
+        let mut bytes = fs::read(&newest).expect("the checkpoint");
+        damage(&mut bytes);
+        fs::write(&newest, bytes).expect("the checkpoint");
+
+        let coordinator = site.coordinator(&[]);
+        let mut person = Person::of(coordinator.address);
+        let run = person.get("run").await.expect("the run is there");
+        let object = newest.file_name().and_then(|name| name.to_str()).expect("text");
+        assert!(run.notices.iter().any(|notice| notice.contains(object)), "{name}: {object} in {:?}", run.notices);
+        assert!(coordinator.process.log().contains(object), "{name}: the log names it too");
+        assert_eq!(run.state(), RunState::Running, "{name}");
+        assert!(run.rounds_done > 0, "{name}: the checkpoint before is used");
+        let _worker = site.worker(coordinator.address, &[]);
+        assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_fills_up_holds_the_run_until_there_is_room() {
+    let site = Site::new();
+    let store = site.path("store");
+    fs::create_dir(&store).expect("a directory");
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(&store).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        println!("left out: nothing can be mounted here");
+        return;
+    }
+    let ballast = store.join("ballast");
+    let outcome = tokio::spawn(async move {
+        let coordinator = site.coordinator(&[]);
+        let _worker = site.worker(coordinator.address, &[]);
+        let mut person = Person::of(coordinator.address);
+        person.submit("run", RUN).await;
+        person.wait("run", |run| run.rounds_done > 3).await;
+        let mut file = fs::File::create(&ballast).expect("a file");
+        while file.write(&[0; 512]).is_ok_and(|bytes| bytes > 0) {}
+        let held = person.wait("run", |run| run.state() == RunState::Held).await;
+        assert!(held.message.contains("No space left on device"), "{held:?}");
+        assert!(held.message.contains("work goes on when the store can be written again"), "{held:?}");
+        drop(file);
+        fs::remove_file(&ballast).expect("the ballast");
+        assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
+    })
+    .await;
+    drop(Command::new("umount").arg(&store).output());
+    outcome.expect("nothing was lost");
+}
