@@ -1,7 +1,7 @@
 //! The coordinator's core: a pure state machine. Time and events go in, effects come out.
 //!
 //! Invariants: no clock, no I/O, no await, no randomness; what a worker or a person says is checked here and never
-//! panics; a lost worker has one path ([`Coordinator::lose`]), whatever the cause; there is no queue of leases: a task
+//! panics; a lost worker has one path (`Coordinator::lose`), whatever the cause; there is no queue of leases: a task
 //! without a copy is open, and that is all there is to retrying.
 //!
 //! Read this file first, then `run` (rounds of replicas), `tasks` (what is open), `assign` (who gets what), `sessions`
