@@ -251,7 +251,8 @@ async fn noise_on_the_port_hurts_no_run() {
 
 #[tokio::test]
 async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
         ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
         ("flipped", |bytes| bytes[40] ^= 1),
         ("emptied", Vec::clear),

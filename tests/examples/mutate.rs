@@ -1,0 +1,89 @@
+//! `cargo mutate [PART]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and tells which
+//! the tests do not catch. With PART, only those whose file or fragment contains it. Takes a quarter of a minute each.
+
+use std::{
+    fs,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+use evoxo_tests::{
+    mutations::{Mutation, mutations},
+    programs::workspace,
+};
+
+/// A mutant that loops is caught by the clock.
+const SUITE_TIME_MAX: Duration = Duration::from_secs(300);
+
+#[expect(clippy::print_stdout, reason = "a report for whoever typed the command")]
+fn main() -> ExitCode {
+    let part = std::env::args().nth(1).unwrap_or_default();
+    let copy = tempfile::tempdir().expect("a temporary directory");
+    copy_tree(workspace(), copy.path());
+    assert_eq!(run_suites(copy.path(), "common/"), None, "the tests must pass before anything is changed");
+    let (mut applied, mut survived) = (0, 0);
+    for Mutation { file, old, new } in mutations() {
+        if !file.contains(&part) && !old.contains(&part) {
+            continue;
+        }
+        let path = copy.path().join(&file);
+        let good = fs::read_to_string(&path).expect("a source file");
+        assert_eq!(good.matches(&old).count(), 1, "{file}: {old}");
+        fs::write(&path, good.replace(&old, &new)).expect("a source file");
+        let start = Instant::now();
+        let caught = run_suites(copy.path(), &file);
+        fs::write(&path, good).expect("a source file");
+        applied += 1;
+        survived += u32::from(caught.is_none());
+        let verdict = caught.unwrap_or("SURVIVED");
+        println!("{verdict:<24} {:>4} s  {file}: {old}", start.elapsed().as_secs());
+    }
+    println!("{applied} mutations, {survived} survived");
+    if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The name of the first suite that fails, the quickest first. What is in `common` matters to all.
+fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
+    let common: (&'static str, &[&str]) = ("caught by common", &["-p", "evoxo-common", "--lib"]);
+    let coordinator = ("caught by coordinator", &["-p", "evoxo-coordinator", "--lib"][..]);
+    let simulation = ("caught by simulation", &["-p", "evoxo-tests", "--test", "simulation"][..]);
+    let suites = if file.starts_with("common/") { [common, simulation] } else { [coordinator, simulation] };
+    suites.into_iter().find(|(_, arguments)| !passes(directory, arguments)).map(|(name, _)| name)
+}
+
+fn passes(directory: &Path, arguments: &[&str]) -> bool {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(directory).args(["test", "--quiet", "--offline"]).args(arguments);
+    cargo.env("CARGO_TARGET_DIR", directory.join("target")).env("INSTA_UPDATE", "no");
+    // Its own group, so that the tests end with it.
+    let mut child = cargo.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().expect("cargo starts");
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return status.success();
+        }
+        if start.elapsed() > SUITE_TIME_MAX {
+            let group = format!("-{}", child.id());
+            drop(Command::new("kill").args(["-KILL", "--", &group]).status());
+            drop(child.wait());
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Copies the sources, not what was built from them.
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory that can be read") {
+        let path = entry.expect("a directory that can be read").path();
+        let name = path.file_name().expect("an entry has a name");
+        match path.is_dir() {
+            true if ["target", ".git", "runs", "results"].iter().any(|other| name == *other) => {}
+            true => copy_tree(&path, &to.join(name)),
+            false => drop(fs::copy(&path, to.join(name)).expect("a file that can be copied")),
+        }
+    }
+}

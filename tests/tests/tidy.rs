@@ -1,0 +1,290 @@
+//! What reviewers would otherwise have to look for: the direction of dependency, pure cores, sizes, reasons, links.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use evoxo_tests::{mutations::mutations, programs::workspace};
+
+const FILE_LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 80;
+const GENERATED: &str = "proto/src/generated";
+
+/// All files of the repository whose name ends like this, by path from the workspace, with their text.
+fn files(end: &str) -> BTreeMap<String, String> {
+    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).expect("a directory that can be read") {
+            let path = entry.expect("a directory that can be read").path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let foreign = ["target", "runs", "results"].contains(&name) || (name.starts_with('.') && name != ".cargo");
+            match path.is_dir() {
+                true if !foreign => walk(&path, found),
+                true => {}
+                false => found.push(path),
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    walk(workspace(), &mut paths);
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(workspace()).expect("it was found there").to_str().expect("text").to_owned();
+        name.ends_with(end).then(|| (name, fs::read_to_string(&path).expect("text")))
+    };
+    let found: BTreeMap<String, String> = paths.into_iter().filter_map(named).collect();
+    assert!(!found.is_empty(), "there are no files like {end}");
+    found
+}
+
+/// Our own sources.
+fn sources() -> BTreeMap<String, String> {
+    files(".rs").into_iter().filter(|(name, _)| !name.starts_with(GENERATED)).collect()
+}
+
+/// Fails with all that was found, if anything was.
+#[track_caller]
+fn assert_none(found: Vec<String>) {
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// The dependencies of a package, of every sort.
+fn dependencies(package: &str) -> Vec<String> {
+    let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
+    let sections =
+        text.split("\n[").filter(|section| section.lines().next().is_some_and(|head| head.ends_with("dependencies]")));
+    let lines = sections.flat_map(|section| section.lines().skip(1));
+    let names = lines.filter(|line| line.contains('=') && !line.starts_with('#'));
+    names.map(|line| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn crates_depend_in_one_direction() {
+    const OURS: [(&str, &[&str]); 5] = [
+        ("proto", &[]),
+        ("common", &["evoxo-proto"]),
+        ("coordinator", &["evoxo-common", "evoxo-proto"]),
+        ("worker", &["evoxo-common", "evoxo-proto"]),
+        ("cli", &["evoxo-common", "evoxo-coordinator", "evoxo-proto", "evoxo-worker"]),
+    ];
+    const OUTSIDE: [&str; 9] =
+        ["tokio", "tokio-stream", "tonic", "tonic-prost", "object_store", "futures-util", "clap", "tracing", "anyhow"];
+    let mut wrong = Vec::new();
+    for (package, allowed) in OURS {
+        let dependencies = dependencies(package);
+        assert!(dependencies.iter().any(|name| name == "bytes"), "{package} has a manifest of another form");
+        for dependency in dependencies {
+            if dependency.starts_with("evoxo") && !allowed.contains(&dependency.as_str()) {
+                wrong.push(format!("{package} must not depend on {dependency}"));
+            }
+            if package == "common" && OUTSIDE.contains(&dependency.as_str()) {
+                wrong.push(format!("common is pure and must not depend on {dependency}"));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+/// What a file's `use` declarations begin with; one step more for those within the crate.
+fn used(text: &str) -> Vec<String> {
+    let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let mut roots = Vec::new();
+    let mut rest = code;
+    while let Some(at) = ["\nuse ", "\npub use ", "\n    use "].iter().filter_map(|word| rest.find(word)).min() {
+        rest = &rest[at + 1..];
+        let declaration = rest.split(';').next().unwrap_or_default();
+        let path = declaration.split_once("use ").map_or("", |(_, path)| path);
+        let (root, below) = path.split_once("::").unwrap_or((path, ""));
+        match below.strip_prefix('{') {
+            _ if root != "crate" => roots.push(root.to_owned()),
+            // `use crate::{a::b, c}`
+            Some(several) => roots.extend(several.split(',').filter(|path| !path.trim().is_empty()).map(within_crate)),
+            None => roots.push(within_crate(below)),
+        }
+    }
+    roots
+}
+
+fn within_crate(path: &str) -> String {
+    format!("crate::{}", path.trim().trim_end_matches('}').split("::").next().unwrap_or_default())
+}
+
+#[test]
+fn cores_are_pure() {
+    const ALLOWED: [&str; 11] = [
+        "std",
+        "bytes",
+        "prost",
+        "serde_json",
+        "evoxo_common",
+        "evoxo_proto",
+        "super",
+        "self",
+        "crate::names",
+        "crate::saved",
+        "crate::core",
+    ];
+    const BANNED: [&str; 12] = [
+        "Instant",
+        "SystemTime",
+        "std::fs",
+        "std::net",
+        "std::thread",
+        "std::env",
+        "std::process",
+        "tokio",
+        "tonic",
+        ".await",
+        "HashMap",
+        "HashSet",
+    ];
+    let mut wrong = Vec::new();
+    let core = |name: &str| name.starts_with("coordinator/src/core") || name.starts_with("worker/src/core");
+    let cores: Vec<_> = sources().into_iter().filter(|(name, _)| core(name) && !name.contains("/tests")).collect();
+    assert!(cores.len() > 10, "the cores have moved: tell this test where");
+    for (name, text) in cores {
+        for root in used(&text) {
+            // A path of a log's level is data; the other roots are modules declared in the same file.
+            let own = text.contains(&format!("mod {root};")) || (root == "tracing" && name.starts_with("worker"));
+            if !ALLOWED.contains(&root.as_str()) && !own {
+                wrong.push(format!("{name} is pure and must not use {root}"));
+            }
+        }
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code.filter(|line| BANNED.iter().any(|word| line.contains(word))) {
+            wrong.push(format!("{name} is pure: {}", line.trim()));
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn workers_and_coordinators_never_name_each_other() {
+    let names = |(name, text): &(String, String)| {
+        (name.starts_with("worker/") && text.contains("evoxo_coordinator"))
+            || (name.starts_with("coordinator/") && text.contains("evoxo_worker"))
+    };
+    assert_none(sources().into_iter().filter(names).map(|(name, _)| name).collect());
+}
+
+#[test]
+fn every_file_says_what_it_is_and_is_not_too_long() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        if !text.starts_with("//!") {
+            wrong.push(format!("{name} does not begin with //!"));
+        }
+        let lines = text.lines().count();
+        if lines > FILE_LINES_MAX {
+            wrong.push(format!("{name} has {lines} lines, more than {FILE_LINES_MAX}"));
+        }
+    }
+    assert_none(wrong);
+}
+
+/// Each function's line, from 1, and how many lines it has. Rests on rustfmt: a body ends where a brace stands under `fn`.
+fn functions(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let word = line.trim_start();
+        let indent = &line[..line.len() - word.len()];
+        let head = ["pub(crate) ", "pub(super) ", "pub ", "const ", "async "].iter();
+        let word = head.fold(word, |word, prefix| word.strip_prefix(prefix).unwrap_or(word));
+        if word.starts_with("fn ") && !line.ends_with('}') && !line.ends_with(';') {
+            let end = format!("{indent}}}");
+            let length = lines[start..].iter().position(|line| *line == end || *line == format!("{indent});"));
+            found.extend(length.map(|length| (start + 1, length + 1)));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_function_fits_a_screen() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for (name, text) in sources() {
+        for (line, length) in functions(&text) {
+            seen += 1;
+            if length > FUNCTION_LINES_MAX {
+                wrong.push(format!("{name}:{line}: {length} lines, more than {FUNCTION_LINES_MAX}"));
+            }
+        }
+    }
+    assert!(seen > 500, "only {seen} functions were found: the scan is broken");
+    assert_none(wrong);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // In two pieces, or this file would be found.
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:"), concat!("dbg", "!(")];
+    let mut wrong = Vec::new();
+    for end in [".rs", ".toml", ".md", ".proto", ".service"] {
+        for (name, text) in files(end) {
+            let marked = |line: &&str| marks.iter().any(|mark| line.contains(mark));
+            wrong.extend(text.lines().filter(marked).map(|line| format!("{name}: {}", line.trim())));
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut wrong = Vec::new();
+    for (name, text) in files(".md") {
+        let below = workspace().join(&name);
+        let directory = below.parent().expect("a file lies in a directory");
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap_or_default();
+            let elsewhere = target.contains("://") || target.starts_with("mailto:") || path.is_empty();
+            if !elsewhere && !directory.join(path).exists() {
+                wrong.push(format!("{name}: {target} does not exist"));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn changes_are_told() {
+    let log = fs::read_to_string(workspace().join("CHANGELOG.md")).expect("there is a CHANGELOG.md");
+    assert!(log.lines().any(|line| line.starts_with("## ") && line.contains("Unreleased")), "it has no such section");
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let text = fs::read_to_string(workspace().join("Cargo.toml")).expect("a manifest");
+    let table = text.split("[workspace.dependencies]").nth(1).and_then(|rest| rest.split("\n[").next());
+    let foreign = table.expect("the shared dependencies").lines().filter(|line| line.contains(" = "));
+    let without = |line: &&str| !line.starts_with("evoxo-") && !line.contains("# ");
+    let mut wrong: Vec<String> = foreign.filter(without).map(|line| format!("no reason: {line}")).collect();
+    for package in ["proto", "common", "coordinator", "worker", "cli", "tests"] {
+        let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
+        let mut before = "";
+        for line in text.lines() {
+            // A version of its own needs a reason of its own.
+            if line.contains("version = \"") && !before.starts_with('#') && !line.contains("# ") {
+                wrong.push(format!("no reason: {package}: {line}"));
+            }
+            before = line;
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn mutations_still_fit() {
+    let list = mutations();
+    assert!(list.len() >= 30, "only {} mutations", list.len());
+    let mut wrong = Vec::new();
+    for mutation in list {
+        let text = fs::read_to_string(workspace().join(&mutation.file)).unwrap_or_default();
+        let times = text.matches(&mutation.old).count();
+        if times != 1 || mutation.old == mutation.new {
+            wrong.push(format!("{} has {times} of: {}", mutation.file, mutation.old));
+        }
+    }
+    assert_none(wrong);
+}
