@@ -39,6 +39,12 @@ enum Verb {
     Audit(verb::audit::Arguments),
     /// The best possible table for a side and a penalty, exactly
     Optimum(verb::optimum::Arguments),
+    /// Play against a champion in the terminal
+    Play(verb::play::Arguments),
+    /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
+    Engine(verb::engine::Arguments),
+    /// Measure the kernels beside their slow twins, and print the behaviour signature
+    Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas
     Submit(verb::submit::Arguments),
     /// List a coordinator's runs
@@ -103,6 +109,9 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::New(arguments) => verb::new::run(&arguments),
         Verb::Audit(arguments) => verb::audit::run(&arguments),
         Verb::Optimum(arguments) => verb::optimum::run(&arguments),
+        Verb::Play(arguments) => verb::play::run(&arguments),
+        Verb::Engine(arguments) => verb::engine::run(&arguments),
+        Verb::Bench(arguments) => verb::bench::run(&arguments),
         Verb::Submit(arguments) => verb::submit::run(&arguments),
         Verb::Runs(arguments) => verb::runs::run(&arguments),
         Verb::Watch(arguments) => verb::watch::run(&arguments),
@@ -113,5 +122,24 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Workers(arguments) => verb::workers::run(&arguments),
         Verb::Coordinator(arguments) => evoxo_coordinator::run(&arguments).map(|()| ExitCode::SUCCESS),
         Verb::Worker(options) => evoxo_worker::cli::work(&options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// What a newcomer reads is pinned, so that a change of it is seen and read again.
+    #[test]
+    fn every_help_text() {
+        let mut command = Command::command().term_width(100);
+        command.clone().debug_assert();
+        command.build();
+        insta::assert_snapshot!("help", command.render_long_help().to_string());
+        for verb in command.get_subcommands_mut().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
+            let name = format!("help_{}", verb.get_name());
+            insta::assert_snapshot!(name, verb.clone().term_width(100).render_long_help().to_string());
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `evoxo`: the person's tool. See `--help`.
 
+mod answer;
 mod arguments;
 mod children;
 mod directory;

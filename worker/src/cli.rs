@@ -158,7 +158,9 @@ pub fn work(options: &Options) -> anyhow::Result<ExitCode> {
 }
 
 impl Simd {
-    fn level(self) -> simd::Level {
+    /// The level of the kernels.
+    #[must_use]
+    pub fn level(self) -> simd::Level {
         match self {
             Self::Auto => simd::Level::Best,
             Self::Avx2 => simd::Level::Avx2,

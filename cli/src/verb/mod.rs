@@ -1,10 +1,13 @@
 //! One file per verb.
 
 pub(crate) mod audit;
+pub(crate) mod bench;
+pub(crate) mod engine;
 pub(crate) mod fetch;
 pub(crate) mod new;
 pub(crate) mod optimum;
 pub(crate) mod order;
+pub(crate) mod play;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod submit;

@@ -1,0 +1,160 @@
+//! `evoxo bench`: what one core does in a second, the fast path beside its slow twin, and what this build computes.
+
+use std::{
+    hint::black_box,
+    io::Write as _,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use evoxo_common::{
+    board::Side,
+    digest::Digest,
+    experiment::invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+    rng::{Generator, Stream},
+    simd,
+    task::{signature, signature_digest},
+};
+use evoxo_worker::cli::Simd;
+use serde_json::{Value, json};
+
+/// What to measure.
+#[derive(clap::Args)]
+#[command(after_help = "The figures are of one core, and only their ratios mean much on another machine.
+The behaviour signature is the hash of a fixed workload's outputs: builds with the same one may work on one run.")]
+pub(crate) struct Arguments {
+    /// Only the kernel of this name
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Instructions the kernels may use: the results are the same
+    #[arg(long, value_enum, default_value_t)]
+    simd: Simd,
+    /// Print it as JSON: {"kernels": [{"name", "unit", "fast", "slow"}], "signature", "tasks"}
+    #[arg(long)]
+    json: bool,
+}
+
+/// A kernel and its slow twin; each does some work on some players and says how much.
+struct Kernel {
+    name: &'static str,
+    unit: &'static str,
+    fast: fn(&[TableGenome], &mut Generator) -> u64,
+    slow: fn(&[TableGenome], &mut Generator) -> u64,
+}
+
+/// Games a player plays in one measurement step.
+const GAMES: u32 = 1000;
+
+const KERNELS: [Kernel; 2] = [
+    Kernel {
+        name: "sampled_games",
+        unit: "games/s",
+        fast: |players, rng| {
+            let play = |player: &TableGenome| Program::compile(player.side(), player.genes()).play(GAMES, rng);
+            black_box(players.iter().map(play).fold(0, |sum, score| sum ^ score.wins));
+            players.len() as u64 * u64::from(GAMES)
+        },
+        slow: |players, rng| {
+            black_box(players[..2].iter().fold(0, |sum, player| sum ^ plain::sampled(player, GAMES, rng).wins));
+            2 * u64::from(GAMES)
+        },
+    },
+    Kernel {
+        name: "exact_fitness",
+        unit: "players/s",
+        fast: |players, _| {
+            let score = |player: &TableGenome| Scorer::of(player.side()).score(player.genes()).wins;
+            black_box(
+                (0..100).fold(0, |sum, _| sum ^ black_box(players).iter().fold(0, |sum, player| sum ^ score(player))),
+            );
+            100 * players.len() as u64
+        },
+        slow: |players, _| {
+            players[..2].iter().for_each(|player| _ = black_box(plain::exact(player)));
+            2
+        },
+    },
+];
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    simd::set_level(arguments.simd.level());
+    let chosen = |kernel: &&Kernel| arguments.only.as_ref().is_none_or(|only| kernel.name == only);
+    let chosen: Vec<&Kernel> = KERNELS.iter().filter(chosen).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        return Err(crate::usage(format!("there is no such kernel: --only takes {}", names.join(" or "))));
+    }
+    let figures: Vec<(&Kernel, f64, f64)> = chosen.into_iter().map(measure).collect();
+    let signature = signature();
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let kernels = figures.iter().map(|(kernel, fast, slow)| {
+            json!({"name": kernel.name, "unit": kernel.unit, "fast": fast.round(), "slow": slow.round()})
+        });
+        let tasks = signature.iter().map(|kind| (kind.kind.clone(), hexadecimal(&kind.sha256).into()));
+        let all = json!({
+            "kernels": kernels.collect::<Vec<Value>>(),
+            "signature": signature_digest(&signature).to_string(),
+            "tasks": tasks.collect::<serde_json::Map<String, Value>>(),
+        });
+        writeln!(out, "{all:#}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(out, "{:<16}{:>14}{:>14}{:>8}  on one core", "kernel", "fast", "slow twin", "ratio")?;
+    for (kernel, fast, slow) in figures {
+        let (name, unit, ratio) = (kernel.name, kernel.unit, fast / slow);
+        writeln!(out, "{name:<16}{:>14}{:>14}{ratio:>8.1}  {unit}", grouped(fast), grouped(slow))?;
+    }
+    writeln!(out, "\nbehaviour signature {}", signature_digest(&signature))?;
+    for kind in &signature {
+        writeln!(out, "  {:<18}{}", kind.kind, hexadecimal(&kind.sha256))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Units of work per second: fast and slow, measured in turns so that a busy machine hurts both alike, the best of each.
+fn measure(kernel: &Kernel) -> (&Kernel, f64, f64) {
+    let mut rng = Stream::root(1).text("bench").rng();
+    let players: Vec<TableGenome> =
+        (0..64).flat_map(|_| Side::BOTH).map(|side| TableGenome::random(side, &mut rng)).collect();
+    let mut best = [0.0_f64; 2];
+    for _ in 0..5 {
+        for (best, work) in best.iter_mut().zip([kernel.fast, kernel.slow]) {
+            let (start, mut done) = (Instant::now(), 0);
+            while start.elapsed() < Duration::from_millis(150) {
+                done += work(&players, &mut rng);
+            }
+            *best = best.max(done as f64 / start.elapsed().as_secs_f64());
+        }
+    }
+    (kernel, best[0], best[1])
+}
+
+fn hexadecimal(sha256: &[u8]) -> String {
+    Digest::from_slice(sha256).map(|digest| digest.to_string()).unwrap_or_default()
+}
+
+/// A whole number with a space between groups of three digits.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group).into_owned());
+    groups.collect::<Vec<String>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_path_is_the_fast_one() {
+        for kernel in &KERNELS {
+            let (_, fast, slow) = measure(kernel);
+            assert!(fast > slow && slow > 0.0, "{}: {fast} and {slow} {}", kernel.name, kernel.unit);
+        }
+    }
+
+    #[test]
+    fn digits_in_groups() {
+        assert_eq!([1.0, 999.0, 1000.0, 12_345_678.4].map(grouped), ["1", "999", "1 000", "12 345 678"]);
+    }
+}
