@@ -9,9 +9,10 @@ use crate::verb;
 const EXAMPLES: &str = "\
 Examples:
   evoxo run experiments/invincible.toml            compute everything on this machine, and print the results
-  evoxo run experiments/invincible.toml --set penalty=3 --out out/three
+  evoxo run experiments/invincible.toml --set generations=40 --out out/longer
   evoxo new invincible > mine.toml                 a commented file to begin with
-  evoxo audit out/invincible/champions/O-0.json    exact odds, and the proof or the losing lines
+  evoxo audit CHAMPION.json                        exact odds, and the proof or the losing lines
+  evoxo play CHAMPION.json                         beat it, if you can
   evoxo submit mine.toml --coordinator lab7:7600   the same on a cluster
 
 Exit status: 0 good, 1 failed, 2 wrong usage.";

@@ -1,0 +1,46 @@
+//! The kernels beside their slow twins: `cargo bench -p evoxo-common`. (`evoxo bench` prints the same without criterion.)
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use evoxo_common::{
+    board::Side,
+    experiment::invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+    rng::Stream,
+};
+
+/// Games in one measured step.
+const GAMES: u32 = 1000;
+
+/// A random player of each side, the same in every run.
+fn players() -> [TableGenome; 2] {
+    Side::BOTH.map(|side| TableGenome::random(side, &mut Stream::root(1).text("bench").rng()))
+}
+
+fn sampled_games(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("sampled_games");
+    group.throughput(Throughput::Elements(GAMES.into()));
+    for player in players() {
+        let side = player.side().letter();
+        let mut rng = Stream::root(2).rng();
+        group.bench_function(format!("fast {side}"), |bench| {
+            bench.iter(|| Program::compile(player.side(), black_box(player.genes())).play(GAMES, &mut rng));
+        });
+        group.bench_function(format!("slow {side}"), |bench| {
+            bench.iter(|| plain::sampled(black_box(&player), GAMES, &mut rng));
+        });
+    }
+}
+
+fn exact_fitness(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("exact_fitness");
+    group.throughput(Throughput::Elements(1));
+    for player in players() {
+        let (side, scorer) = (player.side().letter(), Scorer::of(player.side()));
+        group.bench_function(format!("fast {side}"), |bench| bench.iter(|| scorer.score(black_box(player.genes()))));
+        group.bench_function(format!("slow {side}"), |bench| bench.iter(|| plain::exact(black_box(&player))));
+    }
+}
+
+criterion_group!(kernels, sampled_games, exact_fitness);
+criterion_main!(kernels);
