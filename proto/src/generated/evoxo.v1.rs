@@ -1031,7 +1031,7 @@ pub mod run_service_client {
             req.extensions_mut().insert(GrpcMethod::new("evoxo.v1.RunService", "Get"));
             self.inner.unary(req, path, codec).await
         }
-        /// The run now, and again whenever it has changed (at most a few times a second), until it has ended.
+        /// The run now, and again whenever it has changed (at most 20 times a second), until it has ended.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchRequest>,
@@ -1228,7 +1228,7 @@ pub mod run_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// The run now, and again whenever it has changed (at most a few times a second), until it has ended.
+        /// The run now, and again whenever it has changed (at most 20 times a second), until it has ended.
         async fn watch(
             &self,
             request: tonic::Request<super::WatchRequest>,
