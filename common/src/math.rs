@@ -55,6 +55,21 @@ kernel! {
     }
 }
 
+/// The slow twin of [`dot`], as its documentation says it: for tests and benchmarks.
+#[must_use]
+pub fn dot_plain(left: &[f32], right: &[f32]) -> f32 {
+    let lane = |lane: usize| {
+        let indices = (lane..left.len()).step_by(LANES);
+        indices.fold(0.0_f32, |sum, index| sum + left[index] * right[index])
+    };
+    let mut lanes: Vec<f32> = (0..LANES).map(lane).collect();
+    while lanes.len() > 1 {
+        let half = lanes.split_off(lanes.len() / 2);
+        lanes.iter_mut().zip(half).for_each(|(lane, other)| *lane += other);
+    }
+    lanes[0]
+}
+
 /// The mean, summed from the first to the last; `None` of nothing.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -65,20 +80,6 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::{rng, simd};
-
-    /// The slow twin of [`dot`], as its documentation says it.
-    fn dot_plain(left: &[f32], right: &[f32]) -> f32 {
-        let lane = |lane: usize| {
-            let indices = (lane..left.len()).step_by(LANES);
-            indices.fold(0.0_f32, |sum, index| sum + left[index] * right[index])
-        };
-        let mut lanes: Vec<f32> = (0..LANES).map(lane).collect();
-        while lanes.len() > 1 {
-            let half = lanes.split_off(lanes.len() / 2);
-            lanes.iter_mut().zip(half).for_each(|(lane, other)| *lane += other);
-        }
-        lanes[0]
-    }
 
     #[test]
     fn dot_has_the_same_bits_at_every_level() {
