@@ -1,8 +1,13 @@
 //! For people: the verbs of `run.proto`.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use evoxo_proto::v1::{self, RunState, run_service_server::RunService};
+use tokio::sync::{broadcast, mpsc};
 use tokio_stream::{Stream, StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
 
@@ -11,8 +16,10 @@ use crate::{
     shell::Handle,
 };
 
-/// A watcher is told of changes at most this often.
-const WATCH_INTERVAL: Duration = Duration::from_millis(50);
+/// A watcher is told of changes at most this often...
+const TELL_INTERVAL: Duration = Duration::from_millis(200);
+/// ... but hears of the end as soon as this: the core is asked no more often.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// See `run.proto`.
 pub(crate) struct Runs {
@@ -59,36 +66,10 @@ impl RunService for Runs {
 
     async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let name = request.into_inner().name;
-        let mut changes = self.core.changes();
-        let mut run = self.ask_run(Ask::Get { name: name.clone() }).await?.into_inner();
-        let (sender, receiver) = tokio::sync::mpsc::channel(1);
-        let core = self.core.clone();
-        tokio::spawn(async move {
-            loop {
-                let ended = matches!(run.state(), RunState::Finished | RunState::Cancelled | RunState::Failed);
-                if sender.send(Ok(run)).await.is_err() || ended {
-                    return;
-                }
-                tokio::time::sleep(WATCH_INTERVAL).await;
-                // A watcher that was too slow to hear of every change looks again; one that has gone is let go.
-                loop {
-                    tokio::select! {
-                        () = sender.closed() => return,
-                        changed = changes.recv() => match changed {
-                            Ok(changed) if *changed != *name => {}
-                            Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
-                            _ => break,
-                        },
-                    }
-                }
-                changes = changes.resubscribe();
-                run = match core.ask(Ask::Get { name: name.clone() }).await {
-                    Ok(Answer::Run(run)) => run,
-                    Ok(_) => return,
-                    Err(rejection) => return drop(sender.send(Err(rejection.into())).await),
-                };
-            }
-        });
+        let changes = self.core.changes();
+        let run = self.ask_run(Ask::Get { name: name.clone() }).await?.into_inner();
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(Watcher { core: self.core.clone(), name, changes, sender }.tell(run));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
@@ -132,4 +113,69 @@ impl RunService for Runs {
             _ => Err(mismatch()),
         }
     }
+}
+
+/// Somebody who watches a run.
+struct Watcher {
+    core: Handle,
+    name: String,
+    changes: broadcast::Receiver<Arc<str>>,
+    sender: mpsc::Sender<Result<v1::Run, Status>>,
+}
+
+impl Watcher {
+    /// Tells of the run, as it is now and whenever it has changed, until it has ended or the watcher has gone.
+    async fn tell(mut self, mut run: v1::Run) {
+        loop {
+            let ended = has_ended(&run);
+            if self.sender.send(Ok(run)).await.is_err() || ended {
+                return;
+            }
+            run = match self.next().await {
+                Some(Ok(next)) => next,
+                Some(Err(status)) => return drop(self.sender.send(Err(status)).await),
+                None => return,
+            };
+        }
+    }
+
+    /// The run when there is something to tell; `None` if there is nobody to tell it.
+    async fn next(&mut self) -> Option<Result<v1::Run, Status>> {
+        let told = Instant::now();
+        let mut changed = false;
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            if !changed {
+                self.change().await?;
+                changed = true;
+            }
+            // What changed until now is seen by looking now.
+            self.changes = self.changes.resubscribe();
+            match self.core.ask(Ask::Get { name: self.name.clone() }).await {
+                Ok(Answer::Run(run)) if !has_ended(&run) && told.elapsed() < TELL_INTERVAL => {}
+                Ok(Answer::Run(run)) => return Some(Ok(run)),
+                Ok(_) => return Some(Err(mismatch())),
+                Err(rejection) => return Some(Err(rejection.into())),
+            }
+        }
+    }
+
+    /// Waits for a change of the run. One who was too slow to hear of every change has to look; `None` if the watcher or the
+    /// core has gone.
+    async fn change(&mut self) -> Option<()> {
+        loop {
+            tokio::select! {
+                () = self.sender.closed() => return None,
+                changed = self.changes.recv() => match changed {
+                    Ok(changed) if *changed != *self.name => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                    _ => return Some(()),
+                },
+            }
+        }
+    }
+}
+
+fn has_ended(run: &v1::Run) -> bool {
+    matches!(run.state(), RunState::Finished | RunState::Cancelled | RunState::Failed)
 }
