@@ -20,20 +20,26 @@ const SUITE_TIME_MAX: Duration = Duration::from_secs(300);
 #[expect(clippy::print_stdout, reason = "a report for whoever typed the command")]
 fn main() -> ExitCode {
     let part = std::env::args().nth(1).unwrap_or_default();
-    let copy = tempfile::tempdir().expect("a temporary directory");
-    copy_tree(workspace(), copy.path());
-    assert_eq!(run_suites(copy.path(), "common/"), None, "the tests must pass before anything is changed");
+    let program = std::env::current_exe().expect("a program knows where it is");
+    let place = program.ancestors().nth(3).expect("an example lies in target/PROFILE/examples").join("mutate");
+    let copy = place.join("tree");
+    // There is none at first.
+    drop(fs::remove_dir_all(&copy));
+    copy_tree(workspace(), &copy);
+    for file in ["common/", "coordinator/"] {
+        assert_eq!(run_suites(&copy, file), None, "the tests must pass before anything is changed");
+    }
     let (mut applied, mut survived) = (0, 0);
     for Mutation { file, old, new } in mutations() {
         if !file.contains(&part) && !old.contains(&part) {
             continue;
         }
-        let path = copy.path().join(&file);
+        let path = copy.join(&file);
         let good = fs::read_to_string(&path).expect("a source file");
         assert_eq!(good.matches(&old).count(), 1, "{file}: {old}");
         fs::write(&path, good.replace(&old, &new)).expect("a source file");
         let start = Instant::now();
-        let caught = run_suites(copy.path(), &file);
+        let caught = run_suites(&copy, &file);
         fs::write(&path, good).expect("a source file");
         applied += 1;
         survived += u32::from(caught.is_none());
@@ -53,12 +59,19 @@ fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
     suites.into_iter().find(|(_, arguments)| !passes(directory, arguments)).map(|(name, _)| name)
 }
 
-fn passes(directory: &Path, arguments: &[&str]) -> bool {
+fn cargo_test(directory: &Path, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(directory).args(["test", "--quiet", "--offline"]).args(arguments);
-    cargo.env("CARGO_TARGET_DIR", directory.join("target")).env("INSTA_UPDATE", "no");
+    cargo.env("CARGO_TARGET_DIR", directory.with_file_name("target")).env("INSTA_UPDATE", "no");
+    cargo.stdout(Stdio::null()).stderr(Stdio::null());
+    cargo
+}
+
+fn passes(directory: &Path, arguments: &[&str]) -> bool {
+    let built = cargo_test(directory, arguments).arg("--no-run").status();
+    assert!(built.is_ok_and(|status| status.success()), "what is not Rust catches itself: {arguments:?} is not built");
     // Its own group, so that the tests end with it.
-    let mut child = cargo.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().expect("cargo starts");
+    let mut child = cargo_test(directory, arguments).process_group(0).spawn().expect("cargo starts");
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {

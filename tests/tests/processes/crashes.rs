@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use evoxo_common::rng::{Generator, Stream, below};
-use evoxo_proto::v1::RunState;
+use evoxo_proto::v1::{Run, RunState};
 use evoxo_tests::{
     live::{Process, Site},
     person::{Person, digest_of_one_thread},
@@ -17,8 +17,14 @@ fn chance_of_the_day() -> Generator {
     Stream::root(now.as_nanos() as u64).rng()
 }
 
-async fn moment(rng: &mut Generator, ms_max: u64) {
-    tokio::time::sleep(Duration::from_millis(below(rng, ms_max))).await;
+/// Waits until the run has moved on by some rounds, and then a moment, so that the machine's speed does not matter much.
+async fn moment(rng: &mut Generator, person: &mut Person) -> Run {
+    let before = person.wait("run", |_| true).await.rounds_done;
+    let rounds = 1 + below(rng, 25);
+    let moved = |run: &Run| run.rounds_done >= before + rounds || run.state() == RunState::Finished;
+    let run = person.wait("run", moved).await;
+    tokio::time::sleep(Duration::from_millis(below(rng, 20))).await;
+    run
 }
 
 fn workers(site: &Site, coordinator: SocketAddr, count: usize) -> Vec<Process> {
@@ -28,13 +34,13 @@ fn workers(site: &Site, coordinator: SocketAddr, count: usize) -> Vec<Process> {
 #[tokio::test]
 async fn workers_may_be_killed() {
     let (site, mut rng) = (Site::new(), chance_of_the_day());
-    let config = lasting(4, 25);
+    let config = lasting(4, 40);
     let coordinator = site.coordinator(&[]);
     let mut workers = workers(&site, coordinator.address, 3);
     let mut person = Person::of(coordinator.address);
     person.submit("run", &config).await;
     for _ in 0..8 {
-        moment(&mut rng, 250).await;
+        moment(&mut rng, &mut person).await;
         let victim = below(&mut rng, 3) as usize;
         workers[victim].kill();
         workers[victim] = site.worker(coordinator.address, &[]);
@@ -55,11 +61,10 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
     person.submit("echo", DISPATCH).await;
     let mut cut_short = 0;
     for _ in 0..6 {
-        moment(&mut rng, 500).await;
-        let state = person.wait("run", |_| true).await.state();
-        cut_short += u32::from(state == RunState::Running);
+        let run = moment(&mut rng, &mut person).await;
+        cut_short += u32::from(run.state() == RunState::Running);
         coordinator.process.kill();
-        moment(&mut rng, 200).await;
+        tokio::time::sleep(Duration::from_millis(below(&mut rng, 200))).await;
         coordinator = site.coordinator_on(&address.to_string(), &[]);
     }
     assert!(cut_short >= 2, "the run ended before anything happened to it");
@@ -71,14 +76,14 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
 #[tokio::test]
 async fn both_may_be_killed() {
     let (site, mut rng) = (Site::new(), chance_of_the_day());
-    let config = lasting(4, 25);
+    let config = lasting(4, 40);
     let mut coordinator = site.coordinator(&["--batch", "3"]);
     let address = coordinator.address;
     let mut workers = workers(&site, address, 2);
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     for _ in 0..4 {
-        moment(&mut rng, 300).await;
+        moment(&mut rng, &mut person).await;
         coordinator.process.kill();
         let victim = below(&mut rng, 2) as usize;
         workers[victim].kill();

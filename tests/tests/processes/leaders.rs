@@ -11,14 +11,12 @@ use crate::lasting;
 #[tokio::test]
 async fn the_second_takes_over_and_the_first_holds_the_run() {
     let site = Site::new();
-    let config = lasting(3, 40);
+    let config = lasting(3, 15);
     let first = site.coordinator(&[]);
-    let _workers = [0, 1].map(|_| site.worker(first.address, &[]));
     let mut person = Person::of(first.address);
     person.submit("run", &config).await;
-    person.wait("run", |run| run.rounds_done > 5).await;
-
     let second = site.coordinator(&[]);
+    let _workers = [0, 1].map(|_| site.worker(first.address, &[]));
     let held = person.wait("run", |run| run.state() == RunState::Held).await;
     assert!(held.message.contains("run run was taken over by another coordinator"), "{held:?}");
     let _worker = site.worker(second.address, &[]);

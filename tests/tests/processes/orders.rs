@@ -32,7 +32,7 @@ async fn sigterm_saves_everything_and_exits_with_0() {
     assert!(after.rounds_done >= before.rounds_done, "{before:?} {after:?}");
     let done = person.finished("run").await;
     assert_eq!(done.digest, digest_of_one_thread(&config));
-    assert!(done.tasks_done < 6 * 40 * 10 - 200, "nothing was computed twice: {done:?}");
+    assert!(done.tasks_done <= (done.rounds_total - before.rounds_done) * 10, "something was lost: {done:?}");
     worker.terminate();
     assert_eq!(worker.end().await.code(), Some(0), "{}", worker.log());
     assert!(!coordinator.process.log().contains("is lost with"), "{}", coordinator.process.log());
@@ -81,9 +81,10 @@ async fn submitting_twice_is_one_run_and_more_replicas_extend_it() {
 }
 
 #[tokio::test]
-async fn paused_runs_rest_and_cancelled_ones_can_be_deleted() {
+async fn paused_runs_rest_even_if_the_coordinator_is_killed() {
     let site = Site::new();
-    let config = lasting(3, 40);
+    // Longer than this test.
+    let config = lasting(1, 50_000);
     let coordinator = site.coordinator(&[]);
     let address = coordinator.address;
     let _worker = site.worker(address, &[]);
@@ -95,8 +96,7 @@ async fn paused_runs_rest_and_cancelled_ones_can_be_deleted() {
     assert_eq!(paused.state(), RunState::Paused);
     let rest = person.wait("run", |run| run.tasks_assigned == 0).await;
     tokio::time::sleep(Duration::from_millis(400)).await;
-    assert_eq!(person.get("run").await.expect("the run is there").tasks_done, rest.tasks_done);
-    // A pause outlives the coordinator.
+    assert_eq!(person.wait("run", |_| true).await.tasks_done, rest.tasks_done);
     drop(coordinator);
     let _coordinator = site.coordinator_on(&address.to_string(), &[]);
     let rest = person.wait("run", |_| true).await;
@@ -105,11 +105,20 @@ async fn paused_runs_rest_and_cancelled_ones_can_be_deleted() {
     assert!(!person.submit("run", &config).await, "submitting it again does not wake it");
     person.client.resume(ResumeRequest { name: name() }).await.expect("it goes on");
     person.wait("run", |run| run.rounds_done > rest.rounds_done).await;
+}
 
+#[tokio::test]
+async fn cancelled_runs_can_be_taken_up_or_deleted() {
+    let site = Site::new();
+    let config = lasting(2, 10);
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
     let cancel = |delete| CancelRequest { name: "run".into(), delete };
     let cancelled = person.client.cancel(cancel(false)).await.expect("it ends").into_inner();
     assert_eq!(cancelled.state(), RunState::Cancelled);
-    let refused = person.client.resume(ResumeRequest { name: name() }).await.expect_err("it is cancelled");
+    let _worker = site.worker(coordinator.address, &[]);
+    let refused = person.client.resume(ResumeRequest { name: "run".into() }).await.expect_err("it is cancelled");
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(person.submit("run", &config).await, "submitting it again takes it up");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
