@@ -1,0 +1,190 @@
+//! `evoxo run`, as a person runs it: one command, one directory, the same digest through anything.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use evoxo_common::{config::Config, local, replica::run_digest};
+use evoxo_tests::programs::program;
+use serde_json::Value;
+
+const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 200\ngames = 500\n\
+    generations = 12\nslice = 50\n[arms.\"O, 1\"]\npenalty = 1\n[arms.X]\nside = \"X\"\nfitness = \"exact\"\n";
+
+/// How long anything may take before it has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A directory with an experiment file.
+struct Desk {
+    directory: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fs::write(directory.path().join("table.toml"), FILE).expect("a file");
+        Self { directory }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program("evoxo"));
+        command.current_dir(self.directory.path()).args(["run", "table.toml"]).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs to the end, well.
+    fn run(&self, arguments: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.command(arguments).output().expect("evoxo starts");
+        assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+        String::from_utf8(stdout).expect("text")
+    }
+
+    /// Starts it and waits until some replicas are finished.
+    fn begin(&self, out: &str, arguments: &[&str]) -> Child {
+        let child = self.command(arguments).args(["--out", out]).spawn().expect("evoxo starts");
+        let finished = self.path(out).join("store/runs/table/finished");
+        wait_until("the first replica is finished", || fs::read_dir(&finished).is_ok_and(|files| files.count() > 0));
+        child
+    }
+
+    fn result(&self, out: &str) -> Value {
+        let text = fs::read_to_string(self.path(out).join("result.json")).expect("a result");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Command lines of living processes that work in this directory.
+    fn processes(&self, verb: &str) -> Vec<u32> {
+        let marks = [self.directory.path().display().to_string(), verb.to_owned()];
+        let entries = fs::read_dir("/proc").expect("processes").flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let ours = |pid: &u32| {
+            let cwd = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&marks[0]));
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            cwd && line.split(|byte| *byte == 0).nth(1) == Some(marks[1].as_bytes())
+        };
+        pids.filter(ours).collect()
+    }
+}
+
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(signal: &str, pid: u32) {
+    // The process may have ended by itself a moment ago.
+    drop(Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status());
+}
+
+fn expected(replicas: u32) -> String {
+    let overrides = [("replicas".to_owned(), replicas.to_string())];
+    let config = Config::parse("table.toml", FILE, &overrides).expect("a good file");
+    run_digest(&local::run(&config).expect("planned tasks are good")).to_string()
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn cluster_and_one_thread_leave_the_same_files() {
+    let desk = Desk::new();
+    let printed = desk.run(&["--workers", "2", "--out", "two"]);
+    assert!(printed.contains("Ours beside the page's") && printed.contains(&expected(3)), "{printed}");
+    for (workers, out, other) in [("0", "none", "auto"), ("3", "three", "1")] {
+        desk.run(&["--workers", workers, "--out", out, "--batch", other, "--simd", "baseline"]);
+        let (mut one, mut two) = (desk.result("two"), desk.result(out));
+        assert_eq!(one["digest"], expected(3));
+        drop((one["provenance"].take(), two["provenance"].take()));
+        assert_eq!(one, two);
+        assert_eq!(files(&desk.path("two/champions")), files(&desk.path(out).join("champions")));
+        for name in ["history.csv", "config.toml", "champions/O-1-0.json", "plots/X.svg"] {
+            let read = |out: &str| fs::read_to_string(desk.path(out).join(name)).expect(name);
+            assert_eq!(read("two"), read(out), "{name}");
+        }
+    }
+    assert_eq!(
+        files(&desk.path("two")),
+        ["champions", "cluster.log", "config.toml", "history.csv", "plots", "result.json", "store"]
+    );
+    let first = &desk.result("two")["arms"][0]["replicas"][0];
+    assert!(first["win"].as_str().is_some_and(|win| win.contains('/')) && first["unbeatable"].is_boolean(), "{first}");
+}
+
+#[test]
+fn a_finished_directory_prints_again_and_more_replicas_are_added() {
+    let desk = Desk::new();
+    let first = desk.run(&["--workers", "1"]);
+    assert_eq!(desk.run(&[]), first, "the same words again");
+    let json: Value = serde_json::from_str(&desk.run(&["--json"])).expect("JSON");
+    assert_eq!(json["digest"], expected(3));
+    let log = || fs::metadata(desk.path("out/table/cluster.log")).expect("a log").len();
+    let before = log();
+    desk.run(&["--workers", "0", "--replicas", "5"]);
+    assert_eq!(desk.result("out/table")["digest"], expected(5));
+    assert_eq!(log(), before, "no cluster was needed");
+    assert_eq!(files(&desk.path("out/table/champions")).len(), 10);
+    desk.run(&["--workers", "2", "--replicas", "6"]);
+    assert_eq!(desk.result("out/table")["digest"], expected(6));
+}
+
+#[test]
+fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
+    let desk = Desk::new();
+    for (round, workers) in ["2", "0"].into_iter().enumerate() {
+        let out = format!("out{round}");
+        let many = ["--workers", workers, "--replicas", "12"];
+        let mut child = desk.begin(&out, &many);
+        kill("-INT", child.id());
+        let mut told = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        let status = child.wait().expect("it ends");
+        if status.code() == Some(1) {
+            assert!(told.contains("everything is saved. Go on with") && told.contains("run table.toml"), "{told}");
+        } else {
+            assert!(status.success(), "it was finished just then: {told}");
+        }
+        desk.run(&["--workers", "2", "--replicas", "12", "--out", &out]);
+        assert_eq!(desk.result(&out)["digest"], expected(12));
+    }
+}
+
+#[test]
+fn children_die_with_a_killed_parent_and_the_run_goes_on() {
+    let desk = Desk::new();
+    let mut child = desk.begin("out", &["--workers", "3", "--replicas", "12"]);
+    child.kill().expect("it can be killed");
+    child.wait().expect("it has ended");
+    wait_until("no child is left", || desk.processes("worker").is_empty() && desk.processes("coordinator").is_empty());
+    desk.run(&["--replicas", "12", "--out", "out"]);
+    assert_eq!(desk.result("out")["digest"], expected(12));
+}
+
+#[test]
+fn killed_children_are_replaced() {
+    let desk = Desk::new();
+    let mut child = desk.begin("out", &["--workers", "2", "--replicas", "12"]);
+    for verb in ["worker", "coordinator", "worker"] {
+        desk.processes(verb).into_iter().for_each(|pid| kill("-9", pid));
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(desk.result("out")["digest"], expected(12));
+}
