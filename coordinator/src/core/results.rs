@@ -72,7 +72,8 @@ impl Coordinator {
             self.audit(id, hash, bytes);
             return Ok(());
         };
-        let output = task::decode_output(&first.message, bytes)
+        let output = task::decode_task(&first.bytes)
+            .and_then(|task| task::decode_output(&task, bytes))
             .map_err(|why| format!("it answered task {} with nonsense: {why}", hash.short()))?;
         let (mut copies, run) = (0, first.run);
         for task in open {

@@ -240,7 +240,6 @@ impl Coordinator {
                 hash: Digest::of(&bytes),
                 bytes,
                 kind: task::kind(&message),
-                message,
                 copies: Vec::new(),
                 suspect: false,
                 failed_on: Vec::new(),

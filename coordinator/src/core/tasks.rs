@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
-use evoxo_proto::v1;
 
 use super::{
     SessionId,
@@ -22,8 +21,8 @@ pub(super) struct OpenTask {
     pub(super) slot: SlotKey,
     pub(super) index: usize,
     pub(super) hash: Digest,
+    /// Kept encoded; whoever needs the message decodes it, which shares these bytes.
     pub(super) bytes: Bytes,
-    pub(super) message: v1::Task,
     pub(super) kind: &'static str,
     /// The assignments that carry it now.
     pub(super) copies: Vec<(SessionId, u64)>,
