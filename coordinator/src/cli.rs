@@ -100,7 +100,11 @@ fn milliseconds(text: &str) -> Result<u64, String> {
     good.map(|ms| ms as u64).ok_or_else(|| "give a time of at most a day, for example 3s, 500ms or 2m".into())
 }
 
-fn batch(text: &str) -> Result<Batch, String> {
+/// Reads the value of `--batch`.
+///
+/// # Errors
+/// What can be given.
+pub fn batch(text: &str) -> Result<Batch, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Batch::Auto),
         (_, Ok(tasks @ 1..)) => Ok(Batch::Tasks(tasks)),

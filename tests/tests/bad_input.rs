@@ -90,6 +90,7 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "GOOD", "--set", "task=3"], 2, &["unknown setting \"task\"", "did you mean \"tasks\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks=0"], 2, &["tasks is 0, but must be a whole number from 1 to 100000"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks"], 2, &["give KEY=VALUE"]),
+    case(EVOXO, &["run", "GOOD", "--batch", "zero"], 2, &["--batch", "a number from 1"]),
     case(EVOXO, &["run", "GOOD", "--workers", "many"], 2, &["'many'", "--workers"]),
     case(EVOXO, &["run", "GOOD", "--out", "FILE"], 1, &["FILE", "choose another with --out"]),
     case(EVOXO, &["run", "GOOD", "--out", "/proc/evoxo"], 1, &["/proc/evoxo", "choose another with --out"]),

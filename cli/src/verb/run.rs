@@ -42,6 +42,11 @@ pub(crate) struct Experiment {
     replicas: Option<u32>,
 }
 
+/// As the coordinator reads it, checked before one is started.
+fn batch(text: &str) -> Result<String, String> {
+    evoxo_coordinator::cli::batch(text).map(|_| text.to_owned())
+}
+
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("give KEY=VALUE, for example penalty=6.5")?;
     Ok((key.trim().into(), value.trim().into()))
@@ -100,7 +105,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Tasks sent to a worker at once: a number, or "auto"; results do not depend on it
-    #[arg(long, value_name = "TASKS", default_value = "auto")]
+    #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
     batch: String,
     /// Instructions the kernels may use: auto, avx2 or baseline; results do not depend on it
     #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = ["auto", "avx2", "baseline"])]
