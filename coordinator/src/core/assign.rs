@@ -23,7 +23,8 @@ const BATCH_BYTES_MAX: usize = 256 << 10;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
-        if self.stopping {
+        let nothing = self.tasks.ready().is_empty() && self.tasks.suspects().is_empty() && !self.second_copies_due;
+        if self.stopping || nothing {
             return;
         }
         let roomy: Vec<SessionId> = self.roomy.iter().copied().collect();
@@ -63,8 +64,10 @@ impl Coordinator {
             None => {}
         }
         let mut tasks = self.open_batch();
-        if tasks.is_empty() && idle {
+        if tasks.is_empty() && idle && self.second_copies_due {
             tasks = self.second_copies(id);
+            // What nobody needs twice for one idle worker, nobody needs for the others.
+            self.second_copies_due = !tasks.is_empty();
         }
         if tasks.is_empty() {
             return false;
@@ -83,8 +86,11 @@ impl Coordinator {
     /// workers are kept free than there are suspects.
     fn suspect_for(&self, id: SessionId, reserved: bool) -> Option<TaskId> {
         let suspects = self.tasks.suspects();
+        if suspects.is_empty() {
+            return None;
+        }
         let keeping = self.sessions.values().filter(|session| session.reserved).count();
-        if suspects.is_empty() || (!reserved && keeping >= suspects.len()) {
+        if !reserved && keeping >= suspects.len() {
             return None;
         }
         let others = |task: &OpenTask| {

@@ -55,6 +55,8 @@ pub struct Coordinator {
     run_last: RunId,
     /// When deadlines are looked at next.
     tick: Millis,
+    /// Slow tasks have not been looked at since the last tick.
+    second_copies_due: bool,
     /// Workers admitted since `admission_start`.
     admitted: u32,
     admission_start: Millis,
@@ -80,6 +82,7 @@ impl Coordinator {
             write_last: WriteId(0),
             run_last: RunId(0),
             tick: Millis::default(),
+            second_copies_due: false,
             admitted: 0,
             admission_start: Millis::default(),
             stopping: false,

@@ -56,6 +56,8 @@ pub(super) struct Run {
     pub(super) blocked: Option<String>,
     pub(super) store_failures: u32,
     pub(super) slots: BTreeMap<SlotKey, Slot>,
+    /// No slot before this one is waiting.
+    pub(super) waiting_from: SlotKey,
     pub(super) active: usize,
     pub(super) done: usize,
     /// Finished replicas that are in the store.
@@ -92,6 +94,7 @@ impl Run {
             blocked: None,
             store_failures: 0,
             slots: BTreeMap::new(),
+            waiting_from: (0, 0),
             active: 0,
             done: 0,
             kept: 0,
@@ -112,6 +115,7 @@ impl Run {
 
     /// Makes a waiting slot for every replica of the configuration that has none.
     pub(super) fn add_slots(&mut self) {
+        self.waiting_from = (0, 0);
         for arm in 0..self.config.arms.len() as u32 {
             for replica in 0..self.config.replicas {
                 self.slots.entry((arm, replica)).or_insert(Slot::Waiting(None));
@@ -204,11 +208,12 @@ impl Coordinator {
             if run.active + run.done == run.slots.len() {
                 return;
             }
-            let waiting = run.slots.iter_mut().find_map(|(key, slot)| match slot {
+            let waiting = run.slots.range_mut(run.waiting_from..).find_map(|(key, slot)| match slot {
                 Slot::Waiting(replica) => Some((*key, replica.take())),
                 _ => None,
             });
             let Some((key, replica)) = waiting else { return };
+            run.waiting_from = key;
             let replica = replica.unwrap_or_else(|| {
                 let arm = &run.config.arms[key.0 as usize];
                 Box::new(Replica::start(&run.config, arm, key.1))
@@ -282,7 +287,7 @@ impl Coordinator {
     pub(super) fn park(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.get_mut(&id) else { return };
-        run.active = 0;
+        (run.active, run.waiting_from) = (0, (0, 0));
         for slot in run.slots.values_mut() {
             *slot = match std::mem::replace(slot, Slot::Waiting(None)) {
                 Slot::Active { replica, .. } => Slot::Waiting(Some(replica)),

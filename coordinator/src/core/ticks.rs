@@ -17,6 +17,7 @@ impl Coordinator {
             return;
         }
         self.tick = self.now + TICK_MS;
+        self.second_copies_due = true;
         self.lose_silent();
         self.lose_overdue();
         let due: Vec<RunId> =
