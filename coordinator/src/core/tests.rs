@@ -11,6 +11,8 @@ use evoxo_proto::{
 
 use super::*;
 
+mod losses;
+
 const CONFIG: &str =
     "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 16\nreply_bytes = 8";
 
@@ -119,6 +121,21 @@ impl Story {
         let count = results.len();
         self.say(session, from_worker::Message::Outputs(v1::Outputs { results }));
         count
+    }
+
+    /// What the store has of a run.
+    fn saved(&self, run: &str) -> SavedRun {
+        let writes = self.writes.iter().filter(|(of, _)| of == run).map(|(_, write)| write);
+        let objects: BTreeMap<String, Bytes> = writes
+            .filter_map(|write| match write {
+                Write::Order { bytes, .. } | Write::Checkpoint { bytes, .. } | Write::Finished { bytes, .. } => {
+                    Some((crate::saved::object_name(write)?, bytes.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        let names: Vec<String> = objects.keys().cloned().collect();
+        crate::saved::interpret(run, &names, |name| Ok(objects[name].clone())).0.expect("there is an order")
     }
 
     fn work_to_the_end(&mut self, session: u64) {
@@ -373,18 +390,7 @@ fn stopping_saves_and_a_recovery_goes_on_from_there() {
     story.tell(Event::Stop);
     assert!(story.stopped);
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
-    let objects: BTreeMap<String, Bytes> = story
-        .writes
-        .iter()
-        .filter_map(|(_, write)| match write {
-            Write::Order { bytes, .. } | Write::Checkpoint { bytes, .. } | Write::Finished { bytes, .. } => {
-                Some((crate::saved::object_name(write)?, bytes.clone()))
-            }
-            _ => None,
-        })
-        .collect();
-    let names: Vec<String> = objects.keys().cloned().collect();
-    let saved = crate::saved::interpret("r", &names, |name| Ok(objects[name].clone())).0.unwrap();
+    let saved = story.saved("r");
     let mut next = Story::begin(Settings::default());
     next.core = Coordinator::recover(Settings::default(), vec![saved.clone()]);
     assert_eq!(next.run("r").rounds_done, 2, "two rounds of four tasks were absorbed");

@@ -1,0 +1,121 @@
+//! Stories of work that is lost, late or comes to nothing: what goes where next, and what is never lost.
+
+use super::*;
+
+const ONE_ROUND: &str =
+    "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\ntasks = 40\npayload_bytes = 16";
+
+/// The names of the tasks that a session has, assignment by assignment.
+fn tasks_of(story: &Story, session: u64) -> Vec<Vec<Bytes>> {
+    let assignments = story.assigned.get(&session).into_iter().flatten();
+    assignments.map(|assignment| assignment.tasks.iter().map(|task| task.hash.clone()).collect()).collect()
+}
+
+#[test]
+fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    story.submit("r", ONE_ROUND).unwrap();
+    story.join(1, 1);
+    story.join(2, 1);
+    let suspect = tasks_of(&story, 1)[0].clone();
+    story.answer(1, panicking);
+    story.answer(1, honest);
+    assert!(tasks_of(&story, 1).len() == 2 && !tasks_of(&story, 1).contains(&suspect), "it does not come back to 1");
+    story.answer(2, honest);
+    assert_eq!(tasks_of(&story, 2).len(), 1, "2 is kept free for it");
+    story.answer(2, honest);
+    assert_eq!(tasks_of(&story, 2), [suspect.clone()], "it is alone");
+    story.say(2, from_worker::Message::Beat(v1::Beat {}));
+    assert_eq!(tasks_of(&story, 2), [suspect.clone()], "it stays alone");
+    story.answer(2, panicking);
+    assert_eq!(tasks_of(&story, 2), [suspect], "it has failed everywhere: anybody may try it");
+    while story.answer(1, honest) + story.answer(2, honest) > 0 {}
+    assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND), "the third time is good");
+}
+
+#[test]
+fn a_slow_task_gets_a_second_copy_and_no_third() {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    let config = CONFIG.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
+    story.submit("r", &config).unwrap();
+    story.join(1, 1);
+    story.answer(1, honest);
+    story.join(2, 1);
+    story.join(3, 1);
+    for _ in 0..5 {
+        story.now = story.now + 1000;
+        (1..4).for_each(|session| story.say(session, from_worker::Message::Beat(v1::Beat {})));
+    }
+    assert_eq!(tasks_of(&story, 1), tasks_of(&story, 2));
+    assert!(tasks_of(&story, 3).is_empty());
+}
+
+#[test]
+fn workers_that_left_have_no_share_in_a_batch() {
+    let mut story = Story::begin(Settings::default());
+    story.join(1, 1000);
+    story.leave(1);
+    story.join(2, 1);
+    story.submit("r", ONE_ROUND).unwrap();
+    story.answer(2, honest);
+    story.answer(2, honest);
+    assert!(tasks_of(&story, 2).iter().any(|tasks| tasks.len() > 5), "{:?}", story.assigned);
+}
+
+#[test]
+fn a_cancelled_run_keeps_its_rounds() {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    for _ in 0..9 {
+        story.answer(1, honest);
+    }
+    story.ask(Ask::Cancel { name: "r".into(), delete: false }).unwrap();
+    story.tell(Event::Stop);
+    let mut next = Story::begin(Settings::default());
+    next.core = Coordinator::recover(Settings::default(), vec![story.saved("r")]);
+    let run = next.run("r");
+    assert_eq!((run.state(), run.rounds_done), (RunState::Cancelled, 2));
+    next.submit("r", CONFIG).unwrap();
+    next.join(1, 1);
+    next.work_to_the_end(1);
+    let run = next.run("r");
+    assert_eq!((run.tasks_done, run.digest), (4 * 4, expected_digest(CONFIG)));
+}
+
+#[test]
+fn a_silent_worker_is_lost() {
+    let mut story = Story::begin(Settings::default());
+    story.join(1, 1);
+    story.now = Millis(9_000);
+    story.say(1, from_worker::Message::Beat(v1::Beat {}));
+    story.now = Millis(18_000);
+    story.tell(Event::Wake);
+    assert!(story.closed.is_empty(), "it was heard nine seconds ago");
+    story.now = Millis(20_000);
+    story.tell(Event::Wake);
+    assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
+    assert!(story.closed[&1].reason.contains("not heard for 10000 ms"), "{}", story.closed[&1].reason);
+}
+
+#[test]
+fn a_checkpoint_that_was_not_taken_is_taken_later_even_if_nothing_happens() {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    for _ in 0..4 {
+        story.answer(1, honest);
+    }
+    let checkpoints =
+        |story: &Story| story.writes.iter().filter(|(_, write)| matches!(write, Write::Checkpoint { .. })).count();
+    story.store = Err(StoreFault::Failed("the disk is full".into()));
+    story.now = Millis(4_000);
+    story.tell(Event::Wake);
+    assert_eq!(checkpoints(&story), 1);
+    story.store = Ok(());
+    story.now = Millis(9_000);
+    story.tell(Event::Wake);
+    story.now = Millis(14_000);
+    story.tell(Event::Wake);
+    assert_eq!(checkpoints(&story), 2, "once more, and then there is nothing new");
+}
