@@ -312,7 +312,8 @@ async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
         let object = newest.file_name().and_then(|name| name.to_str()).expect("text");
         assert!(run.notices.iter().any(|notice| notice.contains(object)), "{name}: {object} in {:?}", run.notices);
         assert!(coordinator.process.log().contains(object), "{name}: the log names it too");
-        assert_eq!(run.state(), RunState::Running, "{name}");
+        // On a busy machine the last replica may have been stored in the moment before the kill.
+        assert!(matches!(run.state(), RunState::Running | RunState::Finished), "{name}: {:?}", run.state());
         assert!(run.rounds_done > 0, "{name}: the checkpoint before is used");
         let _worker = site.worker(coordinator.address, &[]);
         assert_eq!(person.finished("run").await.digest, expected(), "{name}");
