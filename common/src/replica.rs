@@ -148,3 +148,47 @@ pub fn run_digest<'a>(replicas: impl IntoIterator<Item = &'a Replica>) -> Digest
     let digests: Vec<Digest> = replicas.into_iter().map(Replica::digest).collect();
     Digest::of_pieces(digests.iter().map(|digest| digest.0.as_slice()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An experiment that never ends and reports this number.
+    struct Reporter(f64);
+
+    impl Experiment for Reporter {
+        fn plan(&self) -> Vec<Task> {
+            vec![Task::default()]
+        }
+
+        fn absorb(&mut self, _: &[Output]) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn save(&self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn row(&self) -> Vec<f64> {
+            vec![self.0]
+        }
+
+        fn champion(&self) -> Option<Map<String, Value>> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_ends_the_replica_before_it_is_kept() {
+        let config = Config::parse("test", "experiment = \"dispatch\"", &[]).unwrap();
+        for (number, ends) in [(1.5, false), (f64::NAN, true), (f64::INFINITY, true), (f64::NEG_INFINITY, true)] {
+            let mut replica = Replica::start(&config, &config.arms[0], 0);
+            replica.experiment = Box::new(Reporter(number));
+            replica.absorb(&[]);
+            assert_eq!((replica.plan().is_empty(), replica.rounds()), (ends, u64::from(!ends)), "{number}");
+            assert_eq!(replica.history().len(), usize::from(!ends));
+            let sentence = ends.then_some("ended in round 1: round is not a finite number");
+            assert_eq!(replica.failure(), sentence);
+        }
+    }
+}

@@ -172,6 +172,14 @@ mod tests {
     }
 
     #[test]
+    fn a_power_of_two_wastes_no_number() {
+        let (mut rng, mut words) = (Stream::root(6).rng(), Stream::root(6).rng());
+        for _ in 0..100 {
+            assert_eq!(below(&mut rng, 1 << 63), words.next_u64() >> 1);
+        }
+    }
+
+    #[test]
     fn a_travelling_name_is_the_same_name() {
         let name = Stream::root(9).text("games");
         assert_eq!(Stream::from_words(name.high(), name.low()), name);
