@@ -95,7 +95,8 @@ pub fn champion_file_name(config: &Config, arm: usize, replica: u32) -> String {
     format!("champions/{}-{replica}.json", file_name(config, arm))
 }
 
-/// An arm's name as part of a file's: letters, digits, points and dashes.
+/// An arm's name as part of a file's: letters, digits, points and dashes. If an earlier arm has that already, or nothing is
+/// left, the arm's index follows an underscore, which no other name has.
 #[must_use]
 pub fn file_name(config: &Config, arm: usize) -> String {
     let plain = |name: &str| {
@@ -105,7 +106,7 @@ pub fn file_name(config: &Config, arm: usize) -> String {
     };
     let name = plain(&config.arms[arm].name);
     let taken = config.arms[..arm].iter().any(|other| plain(&other.name).eq_ignore_ascii_case(&name));
-    if taken || name.is_empty() { format!("{name}-arm{arm}") } else { name }
+    if taken || name.is_empty() { format!("{name}_{arm}") } else { name }
 }
 
 /// What every replica says of itself in `result.json`.
@@ -162,5 +163,31 @@ impl std::fmt::Display for Table {
         let whole = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
         writeln!(f, "{}\n{}\n{}", self.title, line(&self.header), "-".repeat(whole))?;
         self.rows.iter().try_for_each(|row| writeln!(f, "{}", line(row)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_arm_has_files_of_its_own() {
+        let names = ["O, 1", "O 1", "o/1", "O-1_1", "O-1-1", "..", "*", "../../x"];
+        let arms: String = names.iter().map(|name| format!("[arms.\"{name}\"]\n")).collect();
+        let config = Config::parse("t", &format!("experiment = \"dispatch\"\n{arms}"), &[]).unwrap();
+        let files: Vec<String> = (0..names.len()).map(|arm| champion_file_name(&config, arm, 7)).collect();
+        insta::assert_snapshot!(files.join("\n"));
+        assert_eq!(files.iter().map(|file| file.to_lowercase()).collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn dispatch_says_what_was_computed() {
+        let text = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 5\n[arms.a]\n[arms.b]\ntasks = 7\n";
+        let config = Config::parse("t", text, &[]).unwrap();
+        let finale = finale(&config, &local::run(&config).unwrap());
+        insta::assert_snapshot!(finale.tables[0]);
+        assert!(finale.figures.is_empty());
     }
 }

@@ -1,12 +1,26 @@
 //! Statistics over replicas: a claim is a mean with an interval, never the best run.
 
+use crate::{
+    math::mean,
+    rng::{Stream, below},
+};
+
 /// A mean with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Of the values.
     pub mean: f64,
-    /// Half the width of the interval; 0 for a single value, of which nothing is known.
-    pub half_width: f64,
+    /// Half the width of the interval; `None` for a single value, which says nothing about others.
+    pub half_width: Option<f64>,
+}
+
+impl Estimate {
+    /// "44.63 ± 0.44", or without the interval if there is none.
+    #[must_use]
+    pub fn text(&self, decimals: usize) -> String {
+        let half_width = self.half_width.map(|half_width| format!(" ± {half_width:.decimals$}"));
+        format!("{:.decimals$}{}", self.mean, half_width.unwrap_or_default())
+    }
 }
 
 /// Quantiles 0.975 of Student's t distribution with 1 to 30 degrees of freedom (Fisher and Yates 1938, table III).
@@ -21,16 +35,16 @@ const NORMAL: f64 = 1.959_964;
 /// The mean of values and its 95 % interval by Student's t (Student 1908); `None` of nothing.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
-    let mean = crate::math::mean(values)?;
+    let mean = mean(values)?;
     let freedom = values.len() - 1;
     if freedom == 0 {
-        return Some(Estimate { mean, half_width: 0.0 });
+        return Some(Estimate { mean, half_width: None });
     }
     let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / freedom as f64;
     // Beyond the table: the first term of the expansion in 1 / freedom (Fisher 1925) is good to a thousandth.
     let far = NORMAL + (NORMAL * NORMAL * NORMAL + NORMAL) / (4.0 * freedom as f64);
     let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(far);
-    Some(Estimate { mean, half_width: quantile * (variance / values.len() as f64).sqrt() })
+    Some(Estimate { mean, half_width: Some(quantile * (variance / values.len() as f64).sqrt()) })
 }
 
 /// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) of nothing.
@@ -42,7 +56,34 @@ pub fn wilson(count: usize, total: usize) -> (f64, f64) {
     let (n, share, z2) = (total as f64, count as f64 / total as f64, NORMAL * NORMAL);
     let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let spread = NORMAL / (1.0 + z2 / n) * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    ((centre - spread).max(0.0), (centre + spread).min(1.0))
+    // None seen does not exclude 0, nor all seen 1: exactly, whatever the rounding above.
+    let low = if count == 0 { 0.0 } else { centre - spread };
+    let high = if count == total { 1.0 } else { centre + spread };
+    (low, high)
+}
+
+/// Resamples of [`odds_interval`]: its ends then move by a fiftieth of its width or so from one stream to another.
+const RESAMPLES: usize = 1000;
+
+/// The 95 % interval of "mean wins to mean losses" over pairs of wins and losses, each at least 0, by the percentile
+/// bootstrap (Efron 1979), with resamples drawn from `stream`; infinite where there are no losses. `None` of fewer than
+/// two pairs, which say nothing about others.
+///
+/// It resamples the share of wins among both, of which the ratio is a function that only grows: that one is always finite.
+#[must_use]
+pub fn odds_interval(pairs: &[(f64, f64)], stream: Stream) -> Option<(f64, f64)> {
+    if pairs.len() < 2 {
+        return None;
+    }
+    let mut rng = stream.rng();
+    let mut resample = || {
+        let draws = (0..pairs.len()).map(|_| pairs[below(&mut rng, pairs.len() as u64) as usize]);
+        let (wins, losses) = draws.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+        if wins + losses > 0.0 { wins / (wins + losses) } else { 0.5 }
+    };
+    let shares: Vec<f64> = (0..RESAMPLES).map(|_| resample()).collect();
+    let odds = |p: f64| quantile(&shares, p) / (1.0 - quantile(&shares, p));
+    Some((odds(0.025), odds(0.975)))
 }
 
 /// The value below which a share `p` of the values lies, between neighbours linearly (Hyndman and Fan 1996, type 7).
@@ -71,18 +112,36 @@ mod tests {
     #[test]
     fn known_values() {
         let five = estimate(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(near(five.mean, 3.0) && near(five.half_width, 1.9633), "{five:?}");
+        assert!(near(five.mean, 3.0) && near(five.half_width.unwrap(), 1.9633), "{five:?}");
+        assert_eq!(five.text(1), "3.0 ± 2.0");
         let values: Vec<f64> = (0..100).map(f64::from).collect();
         let hundred = estimate(&values).unwrap();
-        assert!(near(hundred.mean, 49.5) && (hundred.half_width - 5.7567).abs() < 0.01, "{hundred:?}");
-        assert_eq!(estimate(&[7.0]), Some(Estimate { mean: 7.0, half_width: 0.0 }));
+        assert!(near(hundred.mean, 49.5) && (hundred.half_width.unwrap() - 5.7567).abs() < 0.01, "{hundred:?}");
+        assert_eq!(estimate(&[7.0]), Some(Estimate { mean: 7.0, half_width: None }));
+        assert_eq!(estimate(&[7.0]).unwrap().text(2), "7.00");
         assert_eq!(estimate(&[]), None);
         let (low, high) = wilson(8, 10);
         assert!(near(low, 0.4902) && near(high, 0.9433), "{low} {high}");
         let (low, high) = wilson(20, 20);
-        assert!(near(low, 0.8389) && near(high, 1.0), "{low} {high}");
+        assert!(near(low, 0.8389), "{low}");
+        assert_eq!((high, wilson(0, 3).0), (1.0, 0.0));
         assert_eq!(wilson(0, 0), (0.0, 1.0));
         assert!(near(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5) && near(quantile(&[1.0], 0.9), 1.0));
         assert!(near(quantile(&values, 0.1), 9.9));
+    }
+
+    #[test]
+    fn odds_have_an_interval_around_them() {
+        let stream = Stream::root(1);
+        // Equal pairs leave nothing to chance.
+        let (low, high) = odds_interval(&[(0.6, 0.2); 5], stream).unwrap();
+        assert!(near(low, 3.0) && near(high, 3.0), "{low} {high}");
+        // 50 pairs of 3 to 1 and 50 of 1 to 1: 2 to 1, and by the delta method 0.1 * 1.96 to either side.
+        let pairs: Vec<(f64, f64)> = (0..100).map(|i| (if i % 2 == 0 { 3.0 } else { 1.0 }, 1.0)).collect();
+        let (low, high) = odds_interval(&pairs, stream).unwrap();
+        assert!((low - 1.804).abs() < 0.04 && (high - 2.196).abs() < 0.04, "{low} {high}");
+        assert_eq!(odds_interval(&[(0.5, 0.0); 3], stream), Some((f64::INFINITY, f64::INFINITY)));
+        assert_eq!(odds_interval(&[(0.0, 0.0); 3], stream), Some((1.0, 1.0)));
+        assert_eq!(odds_interval(&[(0.5, 0.1)], stream), None);
     }
 }

@@ -107,12 +107,13 @@ pub fn finale(config: &Config, arms: &[(usize, Vec<&Replica>)]) -> Finale {
         vec![
             config.arms[*index].name.clone(),
             replicas.len().to_string(),
+            rounds.to_string(),
             tasks,
             count("payload_bytes"),
             count("reply_bytes"),
         ]
     };
-    let header = ["arm", "replicas", "tasks computed", "bytes in", "bytes out"];
+    let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes out"];
     let arm_json = |(index, replicas): &(usize, Vec<&Replica>)| {
         let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, *index, replica)).collect();
         json!({"name": config.arms[*index].name, "settings": settings_json(config, *index), "replicas": replicas})

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    facts::{BoardCounts, board_counts, random_play},
+    facts::{BoardCounts, board_counts, games, random_play},
     optimum::{Optimum, never_losing, optimum},
 };
 use crate::{
@@ -18,7 +18,8 @@ use crate::{
     finale::{Figure, Finale, Table, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
     replica::Replica,
-    stats::{Estimate, estimate, wilson},
+    rng::Stream,
+    stats::{Estimate, estimate, odds_interval, wilson},
 };
 
 /// An arm with everything that is known of its champions.
@@ -26,9 +27,12 @@ struct Arm<'a> {
     name: &'a str,
     side: Side,
     penalty: Ratio,
-    champions: Vec<Champion>,
     replicas: &'a [&'a Replica],
+    /// One entry a replica; `None` before its first generation.
+    champions: Vec<Option<Champion>>,
     optimum: Optimum,
+    /// Of the resamples of its intervals.
+    stream: Stream,
 }
 
 struct Champion {
@@ -41,10 +45,8 @@ struct Champion {
 #[must_use]
 pub fn finale(config: &Config, arms: &[(usize, Vec<&Replica>)]) -> Finale {
     let judged: Vec<Arm<'_>> = arms.iter().map(|(index, replicas)| judge(config, *index, replicas)).collect();
-    let mut tables = vec![champions_table(&judged)];
-    tables.push(page_table(&judged));
     Finale {
-        tables,
+        tables: vec![champions_table(&judged), optimum_table(&judged), page_table(&judged)],
         notes: notes(&judged),
         json: json!({
             "arms": arms.iter().zip(&judged).map(|((index, _), arm)| arm_json(config, *index, arm)).collect::<Vec<_>>(),
@@ -62,14 +64,15 @@ fn judge<'a>(config: &'a Config, index: usize, replicas: &'a [&'a Replica]) -> A
     let arm = &config.arms[index];
     let (side, penalty) = (side_of(&arm.settings), arm.settings.decimal("penalty"));
     let optimum = optimum(side, penalty);
-    let champions = replicas.iter().filter_map(|replica| {
+    let champions = replicas.iter().map(|replica| {
         let card = Card::read(&Value::Object(replica.champion()?).to_string()).ok()?;
         let Player::Table(player) = card.player;
         let audit = player.audit();
         let optimal = worth(audit.odds, penalty) == optimum.fitness;
         Some(Champion { peak: peak(replica, penalty), optimal, audit })
     });
-    Arm { name: &arm.name, side, penalty, champions: champions.collect(), replicas, optimum }
+    let stream = Stream::root(config.seed).text("finale").text(&arm.name);
+    Arm { name: &arm.name, side, penalty, replicas, champions: champions.collect(), optimum, stream }
 }
 
 fn worth(odds: Odds, penalty: Ratio) -> Ratio {
@@ -83,21 +86,43 @@ fn peak(replica: &Replica, penalty: Ratio) -> usize {
     1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
 }
 
-fn percent(estimate: Option<Estimate>) -> String {
-    estimate.map_or_else(|| "-".into(), |e| format!("{:.2} ± {:.2}", 100.0 * e.mean, 100.0 * e.half_width))
-}
-
 impl Arm<'_> {
+    fn champions(&self) -> impl Iterator<Item = &Champion> {
+        self.champions.iter().flatten()
+    }
+
     fn estimate(&self, value: impl Fn(&Champion) -> f64) -> Option<Estimate> {
-        estimate(&self.champions.iter().map(value).collect::<Vec<f64>>())
+        estimate(&self.champions().map(value).collect::<Vec<f64>>())
+    }
+
+    /// An estimate in a table.
+    fn text(&self, decimals: usize, value: impl Fn(&Champion) -> f64) -> String {
+        self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
     }
 
     fn unbeatable(&self) -> usize {
-        self.champions.iter().filter(|champion| champion.audit.unbeatable()).count()
+        self.champions().filter(|champion| champion.audit.unbeatable()).count()
     }
 
     fn optimal(&self) -> usize {
-        self.champions.iter().filter(|champion| champion.optimal).count()
+        self.champions().filter(|champion| champion.optimal).count()
+    }
+
+    /// Mean wins to mean losses, with its interval; infinite if no champion loses.
+    fn wins_per_loss(&self) -> (f64, Option<(f64, f64)>) {
+        let odds = |champion: &Champion| (champion.audit.odds.win.to_f64(), champion.audit.odds.loss.to_f64());
+        let pairs: Vec<(f64, f64)> = self.champions().map(odds).collect();
+        let (wins, losses) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+        (wins / losses, odds_interval(&pairs, self.stream))
+    }
+
+    /// The boards that its champions can meet: mean, least and most.
+    fn boards_met(&self) -> String {
+        let boards = || self.champions().map(|champion| champion.audit.boards_asked);
+        match (self.estimate(|champion| champion.audit.boards_asked as f64), boards().min(), boards().max()) {
+            (Some(mean), Some(least), Some(most)) => format!("{:.1} ({least} to {most})", mean.mean),
+            _ => "-".into(),
+        }
     }
 }
 
@@ -107,24 +132,21 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
         ["champions (exact odds)", "win %", "draw %", "loss %", "never lose", "optimal", "peak gen.", "boards met"];
     let mut rows = Vec::new();
     for arm in arms {
-        let total = arm.champions.len();
-        let mean = |value: &dyn Fn(&Champion) -> f64| {
-            arm.estimate(value).map_or_else(|| "-".into(), |e| format!("{:.1} ± {:.1}", e.mean, e.half_width))
-        };
+        let total = arm.champions().count();
         rows.push(vec![
             arm.name.to_owned(),
-            percent(arm.estimate(|champion| champion.audit.odds.win.to_f64())),
-            percent(arm.estimate(|champion| champion.audit.odds.draw.to_f64())),
-            percent(arm.estimate(|champion| champion.audit.odds.loss.to_f64())),
+            arm.text(2, |champion| 100.0 * champion.audit.odds.win.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.audit.odds.draw.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.audit.odds.loss.to_f64()),
             format!("{} of {total}", arm.unbeatable()),
             format!("{} of {total}", arm.optimal()),
-            mean(&|champion| champion.peak as f64),
-            mean(&|champion| champion.audit.boards_asked as f64),
+            arm.text(1, |champion| champion.peak as f64),
+            arm.text(1, |champion| champion.audit.boards_asked as f64),
         ]);
         let odds = arm.optimum.odds;
         let exact = |share: Ratio| format!("{:.2}", 100.0 * share.to_f64());
         let never = if odds.loss == Ratio::ZERO { "yes" } else { "no" };
-        let best = format!("  best possible for {} at {}", arm.side.letter(), decimal(arm.penalty));
+        let best = format!("  optimum, {} at {}", arm.side.letter(), decimal(arm.penalty));
         let boards = arm.optimum.player.audit().boards_asked.to_string();
         rows.push(vec![
             best,
@@ -148,6 +170,30 @@ fn decimal(value: Ratio) -> String {
     value.to_f64().to_string()
 }
 
+/// The best table for each side and penalty of the arms, as exact fractions.
+fn optimum_table(arms: &[Arm<'_>]) -> Table {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for arm in arms {
+        let Optimum { odds, fitness, ties, .. } = &arm.optimum;
+        let row = vec![
+            format!("{} at {}", arm.side.letter(), decimal(arm.penalty)),
+            odds.win.to_string(),
+            odds.draw.to_string(),
+            odds.loss.to_string(),
+            format!("{fitness} = {:.4}", fitness.to_f64()),
+            if ties.is_empty() { "one" } else { "several" }.into(),
+        ];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    Table {
+        title: "The optimum: the best table there can be for a side and what a loss costs, exactly".into(),
+        header: ["optimum", "win", "draw", "loss", "points a game", "tables"].map(String::from).to_vec(),
+        rows,
+    }
+}
+
 /// Ours beside the page's.
 fn page_table(arms: &[Arm<'_>]) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -155,33 +201,28 @@ fn page_table(arms: &[Arm<'_>]) -> Table {
     let [x, o]: [BoardCounts; 2] = Side::BOTH.map(board_counts);
     row("boards X must know (without the empty one)".into(), format!("{} ({})", x.exact, x.source), "57");
     row("boards O must know (without those with two empty cells)".into(), format!("{} ({})", o.exact, o.source), "38");
-    let ratio = |odds: Odds| format!("{:.2} : 1", (odds.win / odds.loss).to_f64());
+    let ratio = |odds: Odds| to_one(2, odds.win.to_f64() / odds.loss.to_f64());
     row("random play, X wins : O wins, no filter".into(), ratio(random_play(false)), "about 2 : 1");
     row("random play, X wins : O wins, both with the filter".into(), ratio(random_play(true)), "about 2 : 1");
-    for arm in arms.iter().filter(|arm| !arm.champions.is_empty()) {
-        let total = arm.champions.len();
+    for arm in arms.iter().filter(|arm| arm.champions().count() > 0) {
+        let total = arm.champions().count();
         let (low, high) = wilson(arm.unbeatable(), total);
         let never = format!("{} of {total} ({:.0} to {:.0} %)", arm.unbeatable(), 100.0 * low, 100.0 * high);
-        let loss = decimal(arm.penalty);
         if arm.side == Side::O && arm.penalty == Ratio::ONE {
-            let wins = arm.estimate(|champion| champion.audit.odds.win.to_f64()).map_or(0.0, |e| e.mean);
-            let losses = arm.estimate(|champion| champion.audit.odds.loss.to_f64()).map_or(0.0, |e| e.mean);
-            row(format!("{}: O wins : X wins", arm.name), format!("{:.1} : 1", wins / losses), "12 : 1");
-            row("  the best possible".into(), ratio(arm.optimum.odds), "");
+            let (odds, interval) = arm.wins_per_loss();
+            let interval = interval.map(|(low, high)| format!(" ({low:.1} to {high:.1})")).unwrap_or_default();
+            row(format!("{}: O wins : X wins", arm.name), to_one(1, odds) + &interval, "12 : 1");
+            row("  the optimum".into(), ratio(arm.optimum.odds), "");
         }
-        let page = match loss.as_str() {
-            "1" => "",
+        let page = match decimal(arm.penalty).as_str() {
             "100" => "nobody loses any more",
-            "6" | "6.5" | "7" => "the very best",
+            "6" | "6.5" | "7" => "\"the very best\", no more",
             _ => "",
         };
         row(format!("{}: champions that never lose", arm.name), never, page);
-        let peak = arm.estimate(|champion| champion.peak as f64);
-        let peak = peak.map_or_else(|| "-".into(), |e| format!("{:.1} ± {:.1}", e.mean, e.half_width));
+        let peak = arm.text(1, |champion| champion.peak as f64);
         row(format!("{}: generations to the peak", arm.name), peak, "6 to 10");
-        let boards = arm.estimate(|champion| champion.audit.boards_asked as f64);
-        let boards = boards.map_or_else(|| "-".into(), |e| format!("{:.1}", e.mean));
-        row(format!("{}: boards a champion can meet", arm.name), boards, "as few as 17");
+        row(format!("{}: boards a champion can meet", arm.name), arm.boards_met(), "as few as 17");
     }
     Table {
         title: "Ours beside the page's".into(),
@@ -190,33 +231,45 @@ fn page_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
+/// "11.50 : 1"
+fn to_one(decimals: usize, ratio: f64) -> String {
+    if ratio.is_infinite() { "all : 0".into() } else { format!("{ratio:.decimals$} : 1") }
+}
+
 fn notes(arms: &[Arm<'_>]) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = vec![
+        "± and brackets are 95 % intervals over replicas; the brackets of boards are the least and the most.".into(),
+        "Peak: the first generation whose best player is worth, exactly, as much as any's within 0.01 point a game."
+            .into(),
+    ];
     for side in Side::BOTH {
         if let Some((_, odds, penalty)) = never_losing(side) {
             let win = 100.0 * odds.win.to_f64();
             notes.push(format!(
-                "For {}, never losing is the best policy from a penalty of {penalty}; the best that never loses wins {} ({win:.2} %).",
+                "For {}, never losing is optimal if a loss costs {penalty} or more; the best that never loses wins {} \
+                 ({win:.2} %).",
                 side.letter(),
                 odds.win
             ));
         }
     }
-    let several: Vec<&str> = arms.iter().filter(|arm| !arm.optimum.ties.is_empty()).map(|arm| arm.name).collect();
-    if !several.is_empty() {
-        notes.push(format!(
-            "Several tables are equally good for: {}. Shown as best possible is one that loses least.",
-            several.join("; ")
-        ));
+    if arms.iter().any(|arm| !arm.optimum.ties.is_empty()) {
+        notes.push("Where several tables are optimal, the one shown loses least and then wins most.".into());
     }
-    notes.push(
-        "The page's 3 x 7 x 5 x 3 x 1 = 315 games count only X's own choices, before symmetry: an upper bound of another \
-         thing than the boards a champion can meet."
-            .into(),
-    );
+    notes.push(format!(
+        "The page's upper limit of 3 x 7 x 5 x 3 x 1 = 315 games multiplies X's own choices. It leaves out O's replies, \
+         which make more games, and forced moves, mirror images and early ends, which make fewer: exactly, {} different \
+         games can be played.",
+        games()
+    ));
     let unfinished = arms.iter().flat_map(|arm| arm.replicas).filter(|replica| !replica.plan().is_empty()).count();
     if unfinished > 0 {
-        notes.push(format!("{unfinished} replicas are not finished: their champions are those so far."));
+        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+    }
+    if arms.iter().any(|arm| arm.champions().count() == 1) {
+        notes.push(
+            "An arm with one champion has no interval: one says nothing about how much others would differ.".into(),
+        );
     }
     notes
 }
@@ -226,44 +279,44 @@ fn odds_json(odds: Odds) -> Value {
 }
 
 fn arm_json(config: &Config, index: usize, arm: &Arm<'_>) -> Value {
-    let with_champion = arm.replicas.iter().filter(|replica| replica.champion().is_some());
-    let mut champions = with_champion.zip(&arm.champions);
-    let replicas: Vec<Value> = arm
-        .replicas
-        .iter()
-        .map(|replica| {
-            let mut json = replica_json(config, index, replica);
-            if replica.champion().is_some()
-                && let Some((_, champion)) = champions.next()
-                && let (Some(json), Some(odds)) = (json.as_object_mut(), odds_json(champion.audit.odds).as_object())
-            {
-                json.extend(odds.clone());
-                json.insert("unbeatable".into(), champion.audit.unbeatable().into());
-                json.insert("optimal".into(), champion.optimal.into());
-                json.insert("peak_generation".into(), champion.peak.into());
-                json.insert("boards_met".into(), champion.audit.boards_asked.into());
-            }
-            json
-        })
-        .collect();
+    let replica_json = |(replica, champion): (&&Replica, &Option<Champion>)| {
+        let mut json = replica_json(config, index, replica);
+        if let Some(champion) = champion
+            && let (Some(json), Some(odds)) = (json.as_object_mut(), odds_json(champion.audit.odds).as_object())
+        {
+            json.extend(odds.clone());
+            json.insert("unbeatable".into(), champion.audit.unbeatable().into());
+            json.insert("optimal".into(), champion.optimal.into());
+            json.insert("peak_generation".into(), champion.peak.into());
+            json.insert("boards_met".into(), champion.audit.boards_asked.into());
+        }
+        json
+    };
+    let replicas: Vec<Value> = arm.replicas.iter().zip(&arm.champions).map(replica_json).collect();
     json!({"name": arm.name, "settings": settings_json(config, index), "replicas": replicas})
 }
 
 fn summary_json(arm: &Arm<'_>) -> Value {
     let estimate = |value: &dyn Fn(&Champion) -> f64| {
-        arm.estimate(value)
-            .map(|e| json!({"mean": e.mean, "low": e.mean - e.half_width, "high": e.mean + e.half_width}))
+        arm.estimate(value).map(|estimate| {
+            let end = |sign: f64| estimate.half_width.map(|half_width| estimate.mean + sign * half_width);
+            json!({"mean": estimate.mean, "low": end(-1.0), "high": end(1.0)})
+        })
     };
-    let (low, high) = wilson(arm.unbeatable(), arm.champions.len());
+    let champions = arm.champions().count();
+    let (low, high) = wilson(arm.unbeatable(), champions);
+    let (odds, interval) = arm.wins_per_loss();
     let mut best = odds_json(arm.optimum.odds);
     best["fitness"] = arm.optimum.fitness.to_string().into();
     best["unbeatable"] = (arm.optimum.odds.loss == Ratio::ZERO).into();
     best["several"] = (!arm.optimum.ties.is_empty()).into();
     json!({
-        "champions": arm.champions.len(),
+        "champions": champions,
         "win": estimate(&|champion| champion.audit.odds.win.to_f64()),
         "draw": estimate(&|champion| champion.audit.odds.draw.to_f64()),
         "loss": estimate(&|champion| champion.audit.odds.loss.to_f64()),
+        // Null where it is infinite: JSON has no such number.
+        "wins_per_loss": {"mean": odds, "low": interval.map(|ends| ends.0), "high": interval.map(|ends| ends.1)},
         "unbeatable": {"count": arm.unbeatable(), "low": low, "high": high},
         "optimal": arm.optimal(),
         "peak_generation": estimate(&|champion| champion.peak as f64),
@@ -309,7 +362,7 @@ mod tests {
         let config = Config::parse("t", CONFIG, &[]).unwrap();
         let replicas: Vec<Replica> = local::start(&config).collect();
         let finale = finale(&config, &replicas);
-        assert!(finale.notes.iter().any(|note| note.contains("9 replicas are not finished")), "{:?}", finale.notes);
+        assert!(finale.notes.iter().any(|note| note.contains("Not finished yet: 9 of")), "{:?}", finale.notes);
     }
 
     #[test]
