@@ -203,7 +203,7 @@ impl Experiment for Invincible {
                     first_individual: first as u32,
                 }),
             };
-            let genomes: Vec<u8> = (first..last).flat_map(|index| self.individual(index)).collect();
+            let genomes = (first..last).map(|index| self.individual(index)).collect::<Vec<_>>().concat();
             let work = TableScoreTask {
                 side: v1::Side::from(self.side).into(),
                 genomes: genomes.into(),
