@@ -75,9 +75,8 @@ impl Results {
     /// File names below the run's directory with the cards they hold.
     pub(crate) fn champions(&self) -> impl Iterator<Item = (String, String)> {
         self.replicas.iter().filter_map(|replica| {
-            let card = Value::Object(replica.champion()?);
             let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
-            Some((champion_file_name(&self.config, arm, replica.index()), format!("{card:#}\n")))
+            Some((champion_file_name(&self.config, arm, replica.index()), replica.champion()?.write()))
         })
     }
 

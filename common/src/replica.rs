@@ -1,9 +1,9 @@
 //! One replica between two rounds: an experiment's state machine with its name and its history.
 
 use evoxo_proto::v1::{HistoryRow, Output, ReplicaState, Task};
-use serde_json::{Map, Value};
 
 use crate::{
+    card::Card,
     config::{Arm, Config, Kind},
     digest::Digest,
     experiment::{self, Experiment, Identity},
@@ -132,12 +132,12 @@ impl Replica {
 
     /// The champion's card: what the experiment says of it, with where it came from.
     #[must_use]
-    pub fn champion(&self) -> Option<Map<String, Value>> {
+    pub fn champion(&self) -> Option<Card> {
         let mut card = self.experiment.champion()?;
-        card.insert("experiment".into(), self.kind.name().into());
-        card.insert("arm".into(), self.arm.clone().into());
-        card.insert("replica".into(), self.index.into());
-        card.insert("digest".into(), self.digest().to_string().into());
+        card.about.insert("experiment".into(), self.kind.name().into());
+        card.about.insert("arm".into(), self.arm.clone().into());
+        card.about.insert("replica".into(), self.index.into());
+        card.about.insert("digest".into(), self.digest().to_string().into());
         Some(card)
     }
 }
@@ -173,7 +173,7 @@ mod tests {
             vec![self.0]
         }
 
-        fn champion(&self) -> Option<Map<String, Value>> {
+        fn champion(&self) -> Option<Card> {
             None
         }
     }

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use evoxo_proto::v1::{DispatchState, EchoTask, Output, Task, output, task};
 use prost::Message as _;
 use rand_core::Rng as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Column, Experiment, Identity};
 use crate::{
+    card::Card,
     config::{Config, Field, Schema, Scope, Shape},
     digest::Digest,
     finale::{Finale, Table, replica_json, settings_json},
@@ -164,7 +165,7 @@ impl Experiment for Dispatch {
         vec![self.state.round as f64]
     }
 
-    fn champion(&self) -> Option<Map<String, Value>> {
+    fn champion(&self) -> Option<Card> {
         None
     }
 }

@@ -8,9 +8,11 @@ pub mod dispatch;
 pub mod invincible;
 
 use evoxo_proto::v1::{Output, Task};
-use serde_json::{Map, Value};
 
-use crate::config::{Arm, Config, Kind, Values};
+use crate::{
+    card::Card,
+    config::{Arm, Config, Kind, Values},
+};
 
 /// One replica of one arm: pure, so that its states are equal bit for bit wherever its tasks were computed.
 pub trait Experiment: Send {
@@ -30,8 +32,8 @@ pub trait Experiment: Send {
     /// The history row of the round just absorbed: one value for each of [`Kind::columns`].
     fn row(&self) -> Vec<f64>;
 
-    /// The best player so far as the parts of its card that the experiment knows; `None` if there is none (yet).
-    fn champion(&self) -> Option<Map<String, Value>>;
+    /// The best player so far with what the experiment knows about it; `None` if there is none (yet).
+    fn champion(&self) -> Option<Card>;
 }
 
 /// A column of the history.

@@ -134,7 +134,7 @@ impl Coordinator {
         let card = replica.and_then(evoxo_common::replica::Replica::champion);
         let missing =
             || Rejection::NotFound(format!("run {name:?} has no champion of replica {number} of arm {arm:?} yet"));
-        card.map(|card| Answer::Champion(serde_json::Value::Object(card).to_string())).ok_or_else(missing)
+        card.map(|card| Answer::Champion(card.write())).ok_or_else(missing)
     }
 
     /// Answers with the run as it is now.

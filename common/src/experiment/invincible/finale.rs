@@ -13,7 +13,7 @@ use super::{
 use crate::{
     audit::{Audit, Odds},
     board::Side,
-    card::{Card, Player},
+    card::Player,
     config::{Config, Values},
     finale::{Figure, Finale, Table, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
@@ -65,8 +65,7 @@ fn judge<'a>(config: &'a Config, index: usize, replicas: &'a [&'a Replica]) -> A
     let (side, penalty) = (side_of(&arm.settings), arm.settings.decimal("penalty"));
     let optimum = optimum(side, penalty);
     let champions = replicas.iter().map(|replica| {
-        let card = Card::read(&Value::Object(replica.champion()?).to_string()).ok()?;
-        let Player::Table(player) = card.player;
+        let Player::Table(player) = replica.champion()?.player;
         let audit = player.audit();
         let optimal = worth(audit.odds, penalty) == optimum.fitness;
         Some(Champion { peak: peak(replica, penalty), optimal, audit })

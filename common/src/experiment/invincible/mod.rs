@@ -21,12 +21,11 @@ use evoxo_proto::v1::{
     table_score_task::Fitness, task,
 };
 use prost::Message as _;
-use serde_json::{Map, Value};
 
 use super::{Column, Experiment, Identity};
 use crate::{
     board::Side,
-    card,
+    card::{Card, Player},
     evolve::{mutate, select},
     ratio::Ratio,
     rng::{Generator, Stream, below, chance},
@@ -245,10 +244,10 @@ impl Experiment for Invincible {
         self.row.clone()
     }
 
-    fn champion(&self) -> Option<Map<String, Value>> {
+    fn champion(&self) -> Option<Card> {
         (self.state.generation > 0)
             .then(|| TableGenome::new(self.side, self.father(0).to_vec()).ok())
             .flatten()
-            .map(|player| card::table(&player))
+            .map(|player| Card::from(Player::Table(player)))
     }
 }

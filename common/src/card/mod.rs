@@ -9,18 +9,16 @@
 //! player cannot meet under its own moves may be left out. The card may have more keys (`game`, `experiment`, `arm`,
 //! `replica`, `digest`), which are kept.
 
-use crate::board::{Board, Side, Symmetry, quoted, tic_tac_toe};
-use crate::experiment::invincible::graph::Graph;
-use crate::experiment::invincible::table::TableGenome;
+mod table;
+
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::{board::quoted, experiment::invincible::table::TableGenome};
+
 /// The longest card, in bytes.
 pub const CARD_BYTES_MAX: usize = 1 << 20;
-
-/// The keys that belong to the player; all others are about it.
-const PLAYER_KEYS: [&str; 3] = ["kind", "side", "moves"];
 
 /// A player and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,22 +54,8 @@ impl Card {
         if kind != "table" {
             return Err(format!("the card's kind is {}, but only \"table\" is known", brief(kind)));
         }
-        let side = match entries.get("side") {
-            Some(Value::String(side)) if side == "X" => Side::X,
-            Some(Value::String(side)) if side == "O" => Side::O,
-            Some(other) => {
-                return Err(format!("the card's side is {}, not \"X\" or \"O\"", brief(other)));
-            }
-            None => return Err("the card has no \"side\": give \"X\" or \"O\"".into()),
-        };
-        #[derive(Deserialize)]
-        struct Moves {
-            moves: Entries,
-        }
-        let Moves { moves } = serde_json::from_str(text)
-            .map_err(|error| format!("the card has no \"moves\" from boards to cells: {error}"))?;
-        let player = Player::Table(table_of(side, &moves)?);
-        let about = entries.0.into_iter().filter(|(key, _)| !PLAYER_KEYS.contains(&key.as_str())).collect();
+        let (player, keys) = (Player::Table(table::read(text, &entries)?), table::KEYS);
+        let about = entries.0.into_iter().filter(|(key, _)| !keys.contains(&key.as_str())).collect();
         Ok(Self { player, about })
     }
 
@@ -79,7 +63,7 @@ impl Card {
     #[must_use]
     pub fn to_map(&self) -> Map<String, Value> {
         let mut map = match &self.player {
-            Player::Table(player) => table(player),
+            Player::Table(player) => table::to_map(player),
         };
         map.extend(self.about.clone());
         map
@@ -92,67 +76,10 @@ impl Card {
     }
 }
 
-/// A table player's part of its card: `kind`, `side` and `moves`, with a move for every decision board.
-#[must_use]
-pub fn table(player: &TableGenome) -> Map<String, Value> {
-    let boards = Graph::of(player.side()).boards().iter().map(|board| tic_tac_toe().board_text(*board));
-    let moves: Map<String, Value> = boards.zip(player.genes().iter().map(|gene| Value::from(*gene))).collect();
-    let values = ["table".into(), player.side().letter().to_string().into(), moves.into()];
-    PLAYER_KEYS.map(String::from).into_iter().zip(values).collect()
-}
-
-/// The player of these moves.
-fn table_of(side: Side, moves: &Entries) -> Result<TableGenome, String> {
-    let graph = Graph::of(side);
-    let mut genes: Vec<Option<(u8, &str)>> = vec![None; graph.len()];
-    for (key, value) in &moves.0 {
-        let board = tic_tac_toe().board_of(key)?;
-        let (class, symmetry) = graph.class(board).ok_or_else(|| {
-            format!("{} is never asked on the board {}: {}", side.letter(), quoted(key), reason(side, board))
-        })?;
-        if let Some((_, first)) = genes[class] {
-            return Err(format!("the boards {} and {} are images of each other: keep one", quoted(first), quoted(key)));
-        }
-        genes[class] = Some((gene(board, symmetry, key, value)?, key));
-    }
-    let met = graph.met(|class| genes[class].iter().map(|(cell, _)| *cell).collect());
-    let missing: Vec<String> = met
-        .into_iter()
-        .filter(|class| genes[*class].is_none())
-        .map(|class| format!("\"{}\"", tic_tac_toe().board_text(graph.boards()[class])))
-        .collect();
-    if !missing.is_empty() {
-        let (shown, rest) = missing.split_at(missing.len().min(5));
-        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        return Err(format!("moves are missing for boards that this player can meet: {}{more}", shown.join(", ")));
-    }
-    // A board that is never met may have any move.
-    let genes =
-        genes.iter().enumerate().map(|(class, gene)| gene.map_or(graph.legal_cells(class)[0], |(cell, _)| cell));
-    TableGenome::new(side, genes.collect())
-}
-
-/// The gene of a move on a board that `symmetry` takes to its canonical image.
-fn gene(board: Board, symmetry: &Symmetry, key: &str, value: &Value) -> Result<u8, String> {
-    let cell = value.as_u64().filter(|cell| *cell < 9).map(|cell| cell as u8);
-    match cell {
-        None => Err(format!("the move on the board {} is {}, not a cell 0 to 8", quoted(key), brief(value))),
-        Some(cell) if board.occupied() >> cell & 1 == 1 => {
-            Err(format!("the move on the board {} is cell {cell}, which is taken", quoted(key)))
-        }
-        Some(cell) => Ok(symmetry.cell(cell)),
-    }
-}
-
-/// Why a side is never asked on a board.
-fn reason(side: Side, board: Board) -> &'static str {
-    let (x, o) = (board.x.count_ones(), board.o.count_ones());
-    match () {
-        () if x != o && x != o + 1 => "no game has these numbers of stones",
-        () if board.to_move() != side => "it is the other side's turn",
-        () if tic_tac_toe().outcome(board).is_some() => "the game is over",
-        () if tic_tac_toe().forced(board) != 0 => "the filter moves there",
-        () => "play with the filter does not lead there",
+impl From<Player> for Card {
+    /// A player of which nothing else is known.
+    fn from(player: Player) -> Self {
+        Self { player, about: Map::new() }
     }
 }
 
@@ -207,7 +134,8 @@ impl<'de> Deserialize<'de> for Entries {
 mod tests {
     use super::*;
     use crate::audit::Audit;
-    use crate::board::cells;
+    use crate::board::{Side, cells, tic_tac_toe};
+    use crate::experiment::invincible::graph::Graph;
     use crate::rng::{Stream, below, shuffle};
     use proptest::prelude::*;
     use serde_json::json;
@@ -260,7 +188,7 @@ mod tests {
         let genes =
             Graph::of(Side::O).boards().iter().enumerate().map(|(class, _)| Graph::of(Side::O).legal_cells(class)[0]);
         let player = TableGenome::new(Side::O, genes.collect()).unwrap();
-        insta::assert_snapshot!(Card { player: Player::Table(player), about: Map::new() }.write());
+        insta::assert_snapshot!(Card::from(Player::Table(player)).write());
     }
 
     #[test]
@@ -307,7 +235,7 @@ mod tests {
             let player = random(side, 5);
             for class in cells((1 << Graph::of(side).len()) - 1).map(usize::from) {
                 let board = tic_tac_toe().board_text(Graph::of(side).boards()[class]);
-                let mut map = table(&player);
+                let mut map = table::to_map(&player);
                 map["moves"].as_object_mut().unwrap().shift_remove(&board);
                 let read = Card::read(&Value::Object(map).to_string());
                 assert_eq!(read.is_ok(), !player.met().contains(&class));
