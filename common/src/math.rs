@@ -27,6 +27,18 @@ pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
+/// The natural logarithm of the gamma function.
+#[must_use]
+pub fn ln_gamma(x: f64) -> f64 {
+    libm::lgamma(x)
+}
+
+/// The complement of the error function: twice the normal distribution's tail beyond `x` times the root of 2.
+#[must_use]
+pub fn erfc(x: f64) -> f64 {
+    libm::erfc(x)
+}
+
 kernel! {
     /// The sum of products of two slices of equal length: lane i takes the elements whose index is i modulo 16, the
     /// lanes are added pairwise (i and i + 8, then i + 4, i + 2, i + 1).

@@ -1,9 +1,12 @@
 //! Statistics over replicas: a claim is a mean with an interval, never the best run.
 
-use crate::{
-    math::mean,
-    rng::{Stream, below},
-};
+mod compare;
+mod student;
+
+pub use compare::{Difference, RankTest, Sample, holm, rank_test, t_test};
+pub use student::{student_quantile, student_tails};
+
+use crate::rng::{Stream, below};
 
 /// A mean with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,28 +26,16 @@ impl Estimate {
     }
 }
 
-/// Quantiles 0.975 of Student's t distribution with 1 to 30 degrees of freedom (Fisher and Yates 1938, table III).
-const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
-
 /// The quantile 0.975 of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
 /// The mean of values and its 95 % interval by Student's t (Student 1908); `None` of nothing.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
-    let mean = mean(values)?;
-    let freedom = values.len() - 1;
-    if freedom == 0 {
-        return Some(Estimate { mean, half_width: None });
-    }
-    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / freedom as f64;
-    // Beyond the table: the first term of the expansion in 1 / freedom (Fisher 1925) is good to a thousandth.
-    let far = NORMAL + (NORMAL * NORMAL * NORMAL + NORMAL) / (4.0 * freedom as f64);
-    let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(far);
-    Some(Estimate { mean, half_width: Some(quantile * (variance / values.len() as f64).sqrt()) })
+    let sample = Sample::of(values)?;
+    let error = sample.error_squared().sqrt();
+    let half_width = (sample.count > 1).then(|| student_quantile((sample.count - 1) as f64) * error);
+    Some(Estimate { mean: sample.mean, half_width })
 }
 
 /// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) of nothing.
@@ -116,7 +107,7 @@ mod tests {
         assert_eq!(five.text(1), "3.0 ± 2.0");
         let values: Vec<f64> = (0..100).map(f64::from).collect();
         let hundred = estimate(&values).unwrap();
-        assert!(near(hundred.mean, 49.5) && (hundred.half_width.unwrap() - 5.7567).abs() < 0.01, "{hundred:?}");
+        assert!(near(hundred.mean, 49.5) && near(hundred.half_width.unwrap(), 5.7566), "{hundred:?}");
         assert_eq!(estimate(&[7.0]), Some(Estimate { mean: 7.0, half_width: None }));
         assert_eq!(estimate(&[7.0]).unwrap().text(2), "7.00");
         assert_eq!(estimate(&[]), None);
