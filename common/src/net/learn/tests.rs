@@ -1,0 +1,253 @@
+//! Each reading changes exactly what it says: games on a board of five cells in a row, two in a row win, followed by hand.
+
+use super::*;
+use crate::board::Shape;
+
+/// Follows a script and writes down what it is told. At ply p (from 1) the scripted move has the sum p / 10, all others
+/// -1; so with [`Activation::Tanh`] the values are tanh(0.1) = 0.100, 0.197, 0.291, 0.380, 0.462.
+struct Recorder {
+    geometry: Geometry,
+    script: Vec<u8>,
+    board: Board,
+    moves: String,
+    steps: Vec<String>,
+    asked: Vec<u32>,
+    resets: u64,
+}
+
+impl Recorder {
+    fn new(script: &[u8]) -> Self {
+        let shape = Shape { width: 5, height: 1, depth: 1, k: 2, gravity: false };
+        let geometry = Geometry::new(shape).unwrap();
+        let (moves, steps, asked) = (String::new(), Vec::new(), Vec::new());
+        Self { geometry, script: script.to_vec(), board: Board::EMPTY, moves, steps, asked, resets: 0 }
+    }
+}
+
+impl Engine for Recorder {
+    fn reset(&mut self) {
+        self.board = Board::EMPTY;
+        self.resets += 1;
+    }
+
+    fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
+        assert_eq!(legal & !self.geometry.legal(self.board), 0, "only legal moves have values");
+        self.asked.push(legal.count_ones());
+        let ply = self.board.pieces() as usize;
+        for cell in 0..5_u8 {
+            let scripted = self.script.get(ply) == Some(&cell);
+            out[usize::from(cell)] = if scripted { (ply + 1) as f32 / 10.0 } else { -1.0 };
+        }
+    }
+
+    fn play(&mut self, cell: u8) {
+        self.board = self.board.play(cell);
+        self.moves += &cell.to_string();
+    }
+
+    fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
+        let factor = if derivative { " f'" } else { "" };
+        let (ply, text) = (self.board.pieces(), self.geometry.board_text(board));
+        self.steps.push(format!("{ply}: {text} {} {target:.3} x{rate}{factor}", side.letter()));
+    }
+
+    fn weights(&self) -> Vec<f32> {
+        vec![self.resets as f32, -1.0]
+    }
+}
+
+/// Neither reading of any pair that would add a step.
+const BARE: Learning = Learning {
+    opponent: Opponent::Itself,
+    rate: Rate { start: 0.5, end: 0.5, games: 1 },
+    epsilon: 0.0,
+    gamma: 1.0,
+    learner_first: true,
+    output_derivative: false,
+    learns_explorations: true,
+    bootstrapped_end: false,
+    learns_opponents_end: false,
+    exact_wins: false,
+    averaging_games: 0,
+};
+
+fn train(learning: Learning, script: &[u8], seed: u64, games: Range<u64>) -> Recorder {
+    let mut recorder = Recorder::new(script);
+    let geometry = recorder.geometry.clone();
+    let mut learner = Learner::new(&mut recorder, &geometry, Activation::Tanh, learning);
+    learner.train(Stream::root(seed), games, None);
+    recorder
+}
+
+/// The steps of one game that follows the script.
+fn steps(learning: Learning, script: &[u8]) -> Vec<String> {
+    let recorder = train(learning, script, 1, 0..1);
+    let script: String = script.iter().map(u8::to_string).collect();
+    assert_eq!(recorder.moves, script, "the game follows the script");
+    recorder.steps
+}
+
+/// X 0, O 2, X 4, and O wins with 3.
+const WON: &[u8] = &[0, 2, 4, 3];
+/// Alternating to the end.
+const DRAWN: &[u8] = &[0, 1, 2, 3, 4];
+
+#[test]
+fn the_previous_afterstate_of_the_same_side_learns_the_value_of_the_next() {
+    assert_eq!(steps(BARE, WON), ["3: X.... X 0.291 x0.5", "4: X.O.. O 1.000 x0.5"]);
+    assert_eq!(
+        steps(BARE, DRAWN),
+        ["3: X.... X 0.291 x0.5", "4: XO... O 0.380 x0.5", "5: XOX.. X 0.000 x0.5"],
+        "a draw's reward is 0"
+    );
+}
+
+#[test]
+fn gamma_discounts_values_but_no_reward() {
+    let half = Learning { gamma: 0.5, ..BARE };
+    assert_eq!(steps(half, WON), ["3: X.... X 0.146 x0.5", "4: X.O.. O 1.000 x0.5"]);
+    let both = Learning { bootstrapped_end: true, ..half };
+    assert_eq!(steps(both, WON)[1..], ["4: X.O.. O 0.190 x0.5", "4: X.OOX O 1.000 x0.5"]);
+}
+
+#[test]
+fn a_bootstrapped_end_learns_the_final_afterstate_too() {
+    let learning = Learning { bootstrapped_end: true, ..BARE };
+    assert_eq!(steps(learning, WON)[1..], ["4: X.O.. O 0.380 x0.5", "4: X.OOX O 1.000 x0.5"]);
+    assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.462 x0.5", "5: XOXOX X 0.000 x0.5"]);
+}
+
+#[test]
+fn the_opponents_end_comes_last() {
+    let learning = Learning { learns_opponents_end: true, ..BARE };
+    assert_eq!(steps(learning, WON)[1..], ["4: X.O.. O 1.000 x0.5", "4: X.O.X X -1.000 x0.5"]);
+    assert_eq!(steps(learning, DRAWN)[2..], ["5: XOX.. X 0.000 x0.5", "5: XOXO. O -0.000 x0.5"]);
+}
+
+#[test]
+fn the_output_derivative_is_passed_on() {
+    let learning = Learning { output_derivative: true, ..BARE };
+    assert!(steps(learning, WON).iter().all(|step| step.ends_with(" f'")));
+}
+
+/// The script loses for X, who could win with 1 after 0 and 3: exact, it does, and neither asks nor explores.
+#[test]
+fn an_exact_win_is_chosen_whatever_its_value_and_counts_as_the_reward() {
+    let script = &[0, 3, 4];
+    assert_eq!(train(BARE, script, 1, 0..1).moves[..3], *"034");
+    for (epsilon, bootstrapped_end) in [(0.0, false), (0.0, true), (1.0, true)] {
+        let learning = Learning { exact_wins: true, epsilon, bootstrapped_end, learns_explorations: false, ..BARE };
+        let seed = (0..).find(|seed| train(learning, script, *seed, 0..1).moves == "031").unwrap();
+        let recorder = train(learning, script, seed, 0..1);
+        assert_eq!(recorder.asked.len(), if epsilon == 0.0 { 2 } else { 0 });
+        let mut expected = vec!["3: X.... X 1.000 x0.5"];
+        expected.extend(bootstrapped_end.then_some("3: XX.O. X 1.000 x0.5"));
+        assert_eq!(recorder.steps, expected);
+    }
+}
+
+#[test]
+fn exploring_moves_can_be_left_out() {
+    let learns = Learning { epsilon: 1.0, learns_opponents_end: true, bootstrapped_end: true, ..BARE };
+    let skips = Learning { learns_explorations: false, ..learns };
+    let seed = (0..).find(|seed| train(learns, WON, *seed, 0..1).moves == "0243").unwrap();
+    let (learnt, skipped) = (train(learns, WON, seed, 0..1), train(skips, WON, seed, 0..1));
+    let ends = ["4: X.OOX O 1.000 x0.5", "4: X.O.X X -1.000 x0.5"];
+    assert_eq!(skipped.steps, ends, "the ends are learnt whoever explored");
+    assert_eq!(learnt.steps[..2], ["3: X.... X 0.291 x0.5", "4: X.O.. O 0.380 x0.5"]);
+    assert_eq!(learnt.steps[2..], ends);
+    assert_eq!((learnt.moves, learnt.asked), ("0243".into(), vec![1, 1]), "one value where something learns it");
+    assert_eq!((skipped.moves, skipped.asked), ("0243".into(), vec![]));
+}
+
+/// First moves: a greedy one asks for five values, an exploring one for none. Six standard deviations.
+#[test]
+fn epsilon_is_the_share_of_moves_that_explore() {
+    for epsilon in [0.0, 0.1, 0.75, 1.0] {
+        let games = 4000.0;
+        let recorder = train(Learning { epsilon, ..BARE }, WON, 3, 0..4000);
+        let explored = games - recorder.asked.iter().filter(|count| **count == 5).count() as f64;
+        let deviation: f64 = (epsilon * (1.0 - epsilon) * games).sqrt();
+        assert!((explored - epsilon * games).abs() <= 6.0 * deviation, "{epsilon} {explored}");
+    }
+}
+
+#[test]
+fn against_the_benchmark_player_only_the_learner_learns() {
+    let learning = Learning { opponent: Opponent::Benchmark, learns_opponents_end: true, ..BARE };
+    // The benchmark player must block at 1 and then wins with 2.
+    let recorder = train(learning, &[0, 9, 3], 1, 0..1);
+    assert_eq!(recorder.moves, "0132");
+    assert_eq!(recorder.steps, ["3: X.... X 0.291 x0.5", "4: XO.X. X -1.000 x0.5"]);
+    assert_eq!(recorder.asked.len(), 2);
+    let sides = |learner_first| {
+        let recorder = train(Learning { learner_first, ..learning }, &[0, 1, 3, 4], 1, 0..40);
+        let side = |step: &String| step.as_bytes()[9];
+        recorder.steps.iter().map(side).collect::<std::collections::BTreeSet<u8>>()
+    };
+    assert_eq!(sides(true), [b'X'].into());
+    assert_eq!(sides(false), [b'O', b'X'].into());
+}
+
+#[test]
+fn the_rate_follows_the_games_of_the_trial_and_no_cut_shows() {
+    let rate = Rate { start: 1.0, end: 0.0, games: 4 };
+    let learning = Learning { rate, epsilon: 0.5, learns_opponents_end: true, ..BARE };
+    let whole = train(learning, WON, 7, 0..6);
+    let (first, rest) = (train(learning, WON, 7, 0..1), train(learning, WON, 7, 1..6));
+    assert_eq!(whole.moves, first.moves + &rest.moves);
+    assert_eq!(whole.steps, [first.steps, rest.steps].concat());
+    let rates: Vec<f32> = (0..6).map(|game| rate.at(game)).collect();
+    assert_eq!(rates, [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]);
+    assert!(whole.steps.iter().any(|step| step.ends_with("x0.75")));
+}
+
+#[test]
+fn the_average_is_updated_every_hundred_games_of_the_trial() {
+    let averaged = |cuts: &[u64], games: u64| {
+        let (mut recorder, mut weights) = (Recorder::new(WON), [7.0_f32, 7.0]);
+        let geometry = recorder.geometry.clone();
+        for cut in cuts.windows(2) {
+            let mut learner = Learner::new(&mut recorder, &geometry, Activation::Tanh, BARE);
+            learner.train(Stream::root(1), cut[0]..cut[1], Some(Average { games, weights: &mut weights }));
+        }
+        weights
+    };
+    assert_eq!(averaged(&[0, 99], 1000), [7.0, 7.0], "not before the first hundred");
+    assert_eq!(averaged(&[0, 100], 1000), [100.0, -1.0], "the first ones as they are");
+    assert_eq!(averaged(&[0, 300], 1_000_000), [200.0, -1.0], "a plain mean of 100, 200 and 300");
+    // 1 - exp(-100 / 200) = 0.39347 is more than 1/3: (100 + 200) / 2 goes 0.39347 of the way to 300.
+    let [mean, _] = averaged(&[0, 300], 200);
+    assert!((mean - (150.0 + 0.393_47 * 150.0)).abs() < 0.01, "{mean}");
+    assert_eq!(averaged(&[0, 37, 251, 300], 200), averaged(&[0, 300], 200));
+}
+
+#[test]
+fn a_test_neither_explores_nor_learns() {
+    let test = |learning: Learning, script: &[u8], games: u32| {
+        let mut recorder = Recorder::new(script);
+        let geometry = recorder.geometry.clone();
+        let mut learner = Learner::new(&mut recorder, &geometry, Activation::Tanh, learning);
+        let tally = learner.test(Stream::root(1).text("test").word(10), games);
+        assert_eq!(tally.wins + tally.draws + tally.losses, games);
+        assert!(recorder.steps.is_empty());
+        (tally, recorder)
+    };
+    let keen = Learning { epsilon: 1.0, learns_opponents_end: true, bootstrapped_end: true, ..BARE };
+    // 0, block 1, and the learner hands over 2.
+    let (tally, recorder) = test(keen, &[0, 9, 3], 10);
+    assert_eq!(tally, Tally { wins: 0, draws: 0, losses: 10 });
+    assert!(recorder.asked.iter().all(|count| *count > 1), "whole boards, no exploring move");
+    // 0, block 1, block 2, block 3, and the last cell draws.
+    let (tally, _) = test(keen, DRAWN, 10);
+    assert_eq!(tally, Tally { wins: 0, draws: 10, losses: 0 });
+    // In the middle first: two ways to win, of which the other side can block one. The script does not see it.
+    let (tally, _) = test(keen, &[2, 9, 0], 10);
+    assert!(tally.wins < 10);
+    let (tally, _) = test(Learning { exact_wins: true, ..keen }, &[2, 9, 0], 10);
+    assert_eq!(tally, Tally { wins: 10, draws: 0, losses: 0 });
+    // Second, it loses to who takes the middle and blocks nothing.
+    let (tally, recorder) = test(Learning { learner_first: false, ..keen }, &[0, 4, 3], 10);
+    assert_eq!(recorder.resets, 10);
+    assert!(tally.losses >= 5, "{tally:?}");
+}
