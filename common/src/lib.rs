@@ -15,6 +15,7 @@ pub mod experiment;
 pub mod finale;
 pub mod local;
 pub mod math;
+pub mod net;
 pub mod ratio;
 pub mod replica;
 pub mod rng;

@@ -3,10 +3,12 @@
 use super::lines::lines;
 use super::symmetry::{Symmetry, symmetries};
 use super::{Board, Outcome, Side};
+use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// The figures that define a game of k in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Shape {
     /// Columns, 1 to 26.
     pub width: u8,

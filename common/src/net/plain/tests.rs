@@ -1,0 +1,84 @@
+//! The slow twin against the definition of a gradient, and against a network computed by hand.
+
+use super::*;
+use crate::{
+    board::Shape,
+    net::{Activation, First},
+    rng::{Generator, Stream, below},
+};
+
+/// A board of score four after some random moves.
+fn board(rng: &mut Generator, moves: u64) -> Board {
+    let geometry = crate::board::Geometry::new(Shape::SCORE_FOUR).unwrap();
+    (0..moves).fold(Board::EMPTY, |board, _| {
+        let legal: Vec<u8> = cells(geometry.legal(board)).collect();
+        board.play(legal[below(rng, legal.len() as u64) as usize])
+    })
+}
+
+/// Every kind of network there is, small.
+fn architectures() -> Vec<Architecture> {
+    let mut all = Vec::new();
+    for first in [First::Dense { units: 3 }, First::Lines { detectors: 2 }] {
+        for (second, biases, activation) in [
+            (0, false, Activation::Logistic),
+            (5, false, Activation::Tanh),
+            (0, true, Activation::Tanh),
+            (5, true, Activation::Logistic),
+        ] {
+            all.push(Architecture { shape: Shape::SCORE_FOUR, first, second, biases, activation, shared: false });
+        }
+    }
+    all
+}
+
+/// The change of weights that one step makes, divided by the rate, is the derivative of half the squared error (times -1),
+/// or of the output's weighted sum times the error when the output's slope is left out.
+#[test]
+fn a_step_goes_down_the_gradient() {
+    const RATE: f32 = 0.25;
+    const SHIFT: f64 = 1e-5;
+    let mut rng = Stream::root(3).rng();
+    for architecture in architectures() {
+        let before = Plain::new(&architecture, &architecture.initial(Stream::root(4)));
+        for (moves, side, derivative) in [(9, Side::X, true), (20, Side::O, true), (20, Side::O, false)] {
+            let (board, target) = (board(&mut rng, moves), 0.3);
+            let value = |network: &Plain| architecture.activation.apply_f64(network.sum(board, side));
+            let error = value(&before) - f64::from(target);
+            let mut after = before.clone();
+            after.learn(board, side, target, RATE, derivative);
+            for weight in (0..before.weights.len()).step_by(7) {
+                let shifted = |shift: f64| {
+                    let mut network = before.clone();
+                    network.weights[weight] += shift;
+                    if derivative { value(&network) } else { network.sum(board, side) }
+                };
+                let gradient = error * (shifted(SHIFT) - shifted(-SHIFT)) / (2.0 * SHIFT);
+                let step = (before.weights[weight] - after.weights[weight]) / f64::from(RATE);
+                assert!((step - gradient).abs() < 1e-8, "{architecture:?}, weight {weight}: {step} but {gradient}");
+            }
+        }
+    }
+}
+
+/// One detector, one board, worked out by hand.
+#[test]
+fn a_network_by_hand() {
+    let shape = Shape { width: 2, height: 1, depth: 1, k: 2, gravity: false };
+    let architecture = Architecture {
+        shape,
+        first: First::Lines { detectors: 1 },
+        second: 1,
+        biases: true,
+        activation: Activation::Logistic,
+        shared: false,
+    };
+    // The line's two cells, its bias; the second layer's weight and bias; the output's.
+    let network = Plain::new(&architecture, &[0.5, -0.25, 0.125, 2.0, -1.0, 3.0, 0.75]);
+    let board = Board { x: 1, o: 2 };
+    let first = (0.125_f64 + 0.5 + 0.25) / 2.0;
+    let second = (2.0 * first.tanh() - 1.0) / 2.0;
+    assert!((network.sum(board, Side::X) - (3.0 * second.tanh() + 0.75)).abs() < 1e-15);
+    let other = ((2.0 * ((0.125_f64 - 0.75) / 2.0).tanh() - 1.0) / 2.0).tanh();
+    assert!((network.sum(board, Side::O) - (3.0 * other + 0.75)).abs() < 1e-15);
+}
