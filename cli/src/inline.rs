@@ -2,12 +2,20 @@
 
 use std::{
     collections::VecDeque,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use anyhow::bail;
-use evoxo_common::{config::Config, task, time::Millis};
+use bytes::Bytes;
+use evoxo_common::{
+    config::Config,
+    task::{self, Encoded, Kept, Shared},
+    time::Millis,
+};
 use evoxo_coordinator::{
     core::{Answer, Ask, Coordinator, Effect, Event, Rejection, SessionId, Settings, StoreFault, Ticket},
     store::Store,
@@ -28,6 +36,8 @@ pub(crate) struct Inline {
     store: Store,
     start: Instant,
     events: VecDeque<Event>,
+    /// What tasks share, as a worker keeps it.
+    kept: Kept<Arc<Shared>>,
     answer: Option<Result<Answer, Rejection>>,
     stopped: bool,
 }
@@ -38,7 +48,8 @@ impl Inline {
         let mut store = Store::open(place)?;
         let saved = store.load_run(run)?;
         let core = Coordinator::recover(Settings::default(), saved.into_iter().collect());
-        Ok(Self { core, store, start: Instant::now(), events: VecDeque::new(), answer: None, stopped: false })
+        let (events, kept) = (VecDeque::new(), Kept::default());
+        Ok(Self { core, store, start: Instant::now(), events, kept, answer: None, stopped: false })
     }
 
     /// The replicas of the run, if it is finished already with as many as are asked for.
@@ -161,18 +172,21 @@ impl Inline {
     }
 
     fn compute_assignment(&mut self, assignment: v1::Assignment) {
-        let compute = |assigned: v1::AssignedTask| {
+        let number = assignment.id;
+        let tasks = self.kept.unpack(assignment).expect("nothing is lost on the way to this thread");
+        let compute = |task: Encoded| {
             let begun = Instant::now();
-            let outcome = std::panic::catch_unwind(|| task::run_encoded(&assigned.task));
+            let outcome = std::panic::catch_unwind(|| task.run());
             let outcome = match outcome {
                 Ok(Ok(output)) => Outcome::Output(output),
                 Ok(Err(refusal)) => Outcome::Failure(refusal.0),
                 Err(_) => Outcome::Failure("the task panicked".into()),
             };
             let elapsed_us = begun.elapsed().as_micros() as u64;
-            v1::TaskResult { hash: assigned.hash, outcome: Some(outcome), elapsed_us, assignment: assignment.id }
+            let hash = Bytes::copy_from_slice(&task.hash.0);
+            v1::TaskResult { hash, outcome: Some(outcome), elapsed_us, assignment: number }
         };
-        let results = assignment.tasks.into_iter().map(compute).collect();
+        let results = tasks.into_iter().map(compute).collect();
         self.say(from_worker::Message::Outputs(v1::Outputs { results }));
     }
 

@@ -1,6 +1,9 @@
 //! What workers compute: `run` and nothing else.
 //!
-//! A task's name is the SHA-256 of its encoded bytes, so results can be accepted from anyone who computed those bytes.
+//! A task's name is a hash of its encoded bytes, so results can be accepted from anyone who computed those bytes; how
+//! tasks are encoded and named, and how they travel, is in `encoded`.
+
+mod encoded;
 
 use bytes::Bytes;
 use evoxo_proto::{
@@ -8,6 +11,8 @@ use evoxo_proto::{
     v1::{EchoOutput, EchoTask, KindSignature, Output, Task, output, task},
 };
 use prost::Message as _;
+
+pub use encoded::{Encoded, Kept, Shared, encode};
 
 use crate::{digest::Digest, experiment::invincible::score};
 
@@ -23,7 +28,7 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The longest payload or reply of an [`EchoTask`], in bytes.
+/// The longest payload, shared part or reply of an [`EchoTask`], in bytes.
 pub const ECHO_BYTES_MAX: usize = 1 << 20;
 
 /// Computes a task: a pure function, the same bytes in and out on every machine.
@@ -32,7 +37,7 @@ pub const ECHO_BYTES_MAX: usize = 1 << 20;
 /// A [`Refusal`] if the task makes no sense; it is as deterministic as an output.
 pub fn run(task: &Task) -> Result<Output, Refusal> {
     let result = match &task.work {
-        Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo)?),
+        Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo, &task.shared)?),
         Some(task::Work::TableScore(table_score)) => output::Result::TableScore(score::score(table_score)?),
         None => {
             return Err(Refusal(
@@ -43,16 +48,15 @@ pub fn run(task: &Task) -> Result<Output, Refusal> {
     Ok(Output { result: Some(result) })
 }
 
-/// [`run`] on encoded bytes, as they travel.
+/// [`run`] on a whole encoded task.
 ///
 /// # Errors
 /// A [`Refusal`] if the bytes are not a task or the task makes no sense.
 pub fn run_encoded(bytes: &Bytes) -> Result<Bytes, Refusal> {
-    let task = decode_task(bytes)?;
-    Ok(run(&task)?.encode_to_vec().into())
+    Ok(run(&decode_task(bytes)?)?.encode_to_vec().into())
 }
 
-/// Reads a task.
+/// Reads a whole task, as [`Encoded::whole`] writes it.
 ///
 /// # Errors
 /// A [`Refusal`] if the bytes are too many or not a task.
@@ -95,12 +99,12 @@ pub fn kind(task: &Task) -> &'static str {
     }
 }
 
-fn run_echo(echo: &EchoTask) -> Result<EchoOutput, Refusal> {
+fn run_echo(echo: &EchoTask, shared: &Bytes) -> Result<EchoOutput, Refusal> {
     let reply_bytes = echo.reply_bytes as usize;
-    if echo.payload.len() > ECHO_BYTES_MAX || reply_bytes > ECHO_BYTES_MAX {
-        return Err(Refusal(format!("an echo may carry and return at most {ECHO_BYTES_MAX} bytes")));
+    if [echo.payload.len(), shared.len(), reply_bytes].into_iter().any(|bytes| bytes > ECHO_BYTES_MAX) {
+        return Err(Refusal(format!("an echo may carry, share and return at most {ECHO_BYTES_MAX} bytes")));
     }
-    let mut payload = echo.payload[..reply_bytes.min(echo.payload.len())].to_vec();
+    let mut payload: Vec<u8> = echo.payload.iter().chain(shared).copied().take(reply_bytes).collect();
     payload.resize(reply_bytes, 0);
     Ok(EchoOutput { payload: payload.into() })
 }
@@ -109,8 +113,7 @@ fn run_echo(echo: &EchoTask) -> Result<EchoOutput, Refusal> {
 /// builds with the same signature may work on the same run.
 #[must_use]
 pub fn signature() -> Vec<KindSignature> {
-    let echo =
-        vec![Task { work: Some(task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 })) }];
+    let echo = vec![task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 }).into()];
     let workloads = [echo, score::workload()];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks
@@ -136,7 +139,7 @@ mod tests {
     use super::*;
 
     fn echo(payload: &'static [u8], reply_bytes: u32) -> Task {
-        Task { work: Some(task::Work::Echo(EchoTask { payload: Bytes::from_static(payload), reply_bytes })) }
+        task::Work::Echo(EchoTask { payload: Bytes::from_static(payload), reply_bytes }).into()
     }
 
     #[test]
@@ -147,7 +150,11 @@ mod tests {
         };
         assert_eq!(reply(&echo(b"abc", 2)), b"ab".as_slice());
         assert_eq!(reply(&echo(b"abc", 5)), b"abc\0\0".as_slice());
+        let sharing = |bytes| Task { shared: bytes, ..echo(b"abc", 5) };
+        assert_eq!(reply(&sharing(Bytes::from_static(b"defg"))), b"abcde".as_slice());
+        assert_eq!(reply(&sharing(Bytes::from_static(b"d"))), b"abcd\0".as_slice());
         assert!(run(&echo(b"", u32::MAX)).is_err());
+        assert!(run(&sharing(vec![0; ECHO_BYTES_MAX + 1].into())).is_err());
     }
 
     #[test]

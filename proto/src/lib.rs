@@ -16,3 +16,16 @@ pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The largest encoded [`v1::Task`] or [`v1::Output`], in bytes.
 pub const TASK_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The most pieces of shared bytes that a worker keeps in a session.
+pub const SHARED_PIECES_MAX: usize = 64;
+
+/// The most bytes of them together; but the newest piece is always kept.
+pub const SHARED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+impl From<v1::task::Work> for v1::Task {
+    /// A task that shares nothing.
+    fn from(work: v1::task::Work) -> Self {
+        Self { work: Some(work), ..Self::default() }
+    }
+}

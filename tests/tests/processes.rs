@@ -27,7 +27,7 @@ side = "O"
 fitness = "exact"
 "#;
 
-/// Many tasks that do nothing.
+/// Many tasks that do nothing, with bytes that those of a round share.
 pub(crate) const DISPATCH: &str = r#"
 experiment = "dispatch"
 replicas = 3
@@ -35,7 +35,8 @@ replicas = 3
 rounds = 6
 tasks = 300
 payload_bytes = 64
-reply_bytes = 16
+shared_bytes = 3000
+reply_bytes = 100
 "#;
 
 /// A run of invincible that lasts: so many replicas of each of two arms, so many generations.

@@ -12,12 +12,16 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
-use evoxo_common::{digest::Digest, time::Millis};
+use evoxo_common::{
+    digest::Digest,
+    task::{Encoded, Kept, Shared},
+    time::Millis,
+};
 use evoxo_proto::{
     TASK_BYTES_MAX,
-    v1::{AssignedTask, Beat, Drain, FromWorker, KindSignature, ToWorker, from_worker, task_result::Outcome},
+    v1::{Beat, Drain, FromWorker, KindSignature, ToWorker, from_worker, task_result::Outcome},
 };
 use tracing::Level;
 
@@ -94,7 +98,7 @@ pub enum Effect {
         /// Which slot, from 0.
         slot: usize,
         /// At least one.
-        tasks: Vec<AssignedTask>,
+        tasks: Vec<Encoded>,
     },
     /// Drop the present connection: no more events of it.
     Disconnect,
@@ -135,7 +139,7 @@ struct Running {
 #[derive(Debug)]
 struct Queued {
     running: Running,
-    tasks: Vec<AssignedTask>,
+    tasks: Vec<Encoded>,
 }
 
 /// The worker leaves as soon as it has nothing left to do.
@@ -156,6 +160,8 @@ pub struct Worker {
     outage_told: bool,
     slots: Vec<Option<Running>>,
     queue: VecDeque<Queued>,
+    /// Bytes that tasks of the present session share.
+    kept: Kept<Arc<Shared>>,
     held: Held,
     /// Whether people know that results are being dropped.
     dropping_told: bool,
@@ -182,6 +188,7 @@ impl Worker {
             outage_told: false,
             slots: (0..settings.slots).map(|_| None).collect(),
             queue: VecDeque::new(),
+            kept: Kept::default(),
             held: Held::new(HELD_RESULTS_MAX, HELD_BYTES_MAX),
             dropping_told: false,
             send_due: None,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use evoxo_common::{task, time::Millis};
+use evoxo_common::{task::Encoded, time::Millis};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -107,7 +107,7 @@ impl Shell {
     fn new(settings: Settings) -> anyhow::Result<Self> {
         let (sender, computed) = mpsc::unbounded_channel();
         let slots = settings.worker.slots;
-        let pool = Pool::new(slots, task::run_encoded, &sender)
+        let pool = Pool::new(slots, Encoded::run, &sender)
             .with_context(|| format!("cannot start {slots} threads; try a smaller --slots"))?;
         // Only spreads reconnections in time: it never shows in a result.
         let seed = RandomState::new().build_hasher().finish();

@@ -14,18 +14,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_common::task::Refusal;
-use evoxo_proto::v1::{AssignedTask, task_result::Outcome};
+use evoxo_common::task::{Encoded, Refusal};
+use evoxo_proto::v1::task_result::Outcome;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
 /// What the slots compute: an encoded task in, an encoded output back.
-pub(crate) type Compute = fn(&Bytes) -> Result<Bytes, Refusal>;
+pub(crate) type Compute = fn(&Encoded) -> Result<Bytes, Refusal>;
 
 /// The threads. They end when the pool is dropped, each after the task it is at.
 pub(crate) struct Pool {
-    slots: Vec<Sender<Vec<AssignedTask>>>,
+    slots: Vec<Sender<Vec<Encoded>>>,
 }
 
 impl Pool {
@@ -47,21 +47,16 @@ impl Pool {
     }
 
     /// Gives a free slot its next tasks.
-    pub(crate) fn start(&self, slot: usize, tasks: Vec<AssignedTask>) {
+    pub(crate) fn start(&self, slot: usize, tasks: Vec<Encoded>) {
         self.slots[slot].send(tasks).expect("a slot's thread survives its tasks and ends only with the pool");
     }
 }
 
-fn serve_slot(
-    slot: usize,
-    compute: Compute,
-    assignments: &Receiver<Vec<AssignedTask>>,
-    computed: &UnboundedSender<Event>,
-) {
+fn serve_slot(slot: usize, compute: Compute, assignments: &Receiver<Vec<Encoded>>, computed: &UnboundedSender<Event>) {
     LAST_PANIC.set(Some(String::new()));
     for task in assignments.iter().flatten() {
         let start = Instant::now();
-        let outcome = compute_caught(compute, &task.task);
+        let outcome = compute_caught(compute, &task);
         let elapsed_us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         if computed.send(Event::Computed { slot, outcome, elapsed_us }).is_err() {
             return;
@@ -69,7 +64,7 @@ fn serve_slot(
     }
 }
 
-fn compute_caught(compute: Compute, task: &Bytes) -> Outcome {
+fn compute_caught(compute: Compute, task: &Encoded) -> Outcome {
     // Nothing is shared with the task but its bytes, which are immutable: it can leave nothing broken behind.
     match panic::catch_unwind(AssertUnwindSafe(|| compute(task))) {
         Ok(Ok(output)) => Outcome::Output(output),
@@ -123,13 +118,16 @@ mod tests {
         time::Duration,
     };
 
+    use evoxo_common::digest::Digest;
+
     use super::*;
 
     /// Slots that may go on.
     static GATE: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
 
     /// Does what the task's first byte says.
-    fn obey(task: &Bytes) -> Result<Bytes, Refusal> {
+    fn obey(task: &Encoded) -> Result<Bytes, Refusal> {
+        let task = &task.own;
         match task[0] {
             b'p' => panic!("cannot compute {} things", task.len()),
             b'b' => panic::panic_any(7_u8),
@@ -148,10 +146,10 @@ mod tests {
         Ok(task.slice(1..))
     }
 
-    fn tasks(texts: &[&'static str]) -> Vec<AssignedTask> {
+    fn tasks(texts: &[&'static str]) -> Vec<Encoded> {
         texts
             .iter()
-            .map(|text| AssignedTask { hash: Bytes::new(), task: Bytes::from_static(text.as_bytes()) })
+            .map(|text| Encoded { hash: Digest([0; 32]), own: Bytes::from_static(text.as_bytes()), shared: None })
             .collect()
     }
 

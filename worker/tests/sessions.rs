@@ -45,8 +45,9 @@ impl Session {
     }
 
     async fn assigns(&self, id: u64, tasks: &[Bytes]) {
-        let task = |task: &Bytes| AssignedTask { hash: hash(task), task: task.clone() };
-        self.says(to_worker::Message::Assignment(Assignment { id, tasks: tasks.iter().map(task).collect() })).await;
+        let task = |task: &Bytes| AssignedTask { hash: hash(task), task: task.clone(), shared: Bytes::new() };
+        let tasks = tasks.iter().map(task).collect();
+        self.says(to_worker::Message::Assignment(Assignment { id, tasks, shared: Vec::new() })).await;
     }
 
     async fn accepts(&self, results: &[TaskResult]) {
@@ -162,7 +163,7 @@ impl Drop for Worker {
 }
 
 fn echo(payload: impl Into<Bytes>, reply_bytes: u32) -> Bytes {
-    Task { work: Some(Work::Echo(EchoTask { payload: payload.into(), reply_bytes })) }.encode_to_vec().into()
+    Task::from(Work::Echo(EchoTask { payload: payload.into(), reply_bytes })).encode_to_vec().into()
 }
 
 fn hash(task: &Bytes) -> Bytes {

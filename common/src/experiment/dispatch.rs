@@ -47,8 +47,15 @@ pub static SCHEMA: Schema = Schema {
             scope: Scope::What,
         },
         Field {
+            name: "shared_bytes",
+            doc: "Bytes that all tasks of a round share: they travel once to each worker.",
+            shape: Shape::Integer { min: 0, max: 1_048_576 },
+            default: "0",
+            scope: Scope::What,
+        },
+        Field {
             name: "reply_bytes",
-            doc: "Bytes that its output carries.",
+            doc: "Bytes that its output carries: the task's own, then the shared ones, then zeros.",
             shape: Shape::Integer { min: 0, max: 65_536 },
             default: "100",
             scope: Scope::What,
@@ -63,6 +70,7 @@ pub struct Dispatch {
     rounds: u64,
     tasks: u64,
     payload_bytes: usize,
+    shared_bytes: usize,
     reply_bytes: u32,
     state: DispatchState,
 }
@@ -78,6 +86,7 @@ impl Dispatch {
             rounds: settings.integer("rounds"),
             tasks: settings.integer("tasks"),
             payload_bytes: settings.integer("payload_bytes") as usize,
+            shared_bytes: settings.integer("shared_bytes") as usize,
             reply_bytes: settings.integer("reply_bytes") as u32,
             state: DispatchState::default(),
         }
@@ -111,10 +120,11 @@ pub fn finale(config: &Config, arms: &[(usize, Vec<&Replica>)]) -> Finale {
             rounds.to_string(),
             tasks,
             count("payload_bytes"),
+            count("shared_bytes"),
             count("reply_bytes"),
         ]
     };
-    let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes out"];
+    let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes shared", "bytes out"];
     let arm_json = |(index, replicas): &(usize, Vec<&Replica>)| {
         let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, *index, replica)).collect();
         json!({"name": config.arms[*index].name, "settings": settings_json(config, *index), "replicas": replicas})
@@ -137,11 +147,16 @@ impl Experiment for Dispatch {
             return Vec::new();
         }
         let round = self.stream.word(self.state.round);
+        let fill = |stream: Stream, length| {
+            let mut bytes = vec![0; length];
+            stream.rng().fill_bytes(&mut bytes);
+            Bytes::from(bytes)
+        };
+        let shared = fill(round.text("shared"), self.shared_bytes);
         let task = |index| {
-            let mut payload = vec![0; self.payload_bytes];
-            round.word(index).rng().fill_bytes(&mut payload);
-            let echo = EchoTask { payload: payload.into(), reply_bytes: self.reply_bytes };
-            Task { work: Some(task::Work::Echo(echo)) }
+            let payload = fill(round.word(index), self.payload_bytes);
+            let echo = EchoTask { payload, reply_bytes: self.reply_bytes };
+            Task { work: Some(task::Work::Echo(echo)), shared: shared.clone() }
         };
         (0..self.tasks).map(task).collect()
     }

@@ -4,9 +4,9 @@
 //! tasks, lowest first, of the run that has the least expected work with workers. When nothing is open, tasks that have
 //! been out for long get a second copy. A suspect goes alone to a worker that has nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use evoxo_proto::v1::{self, to_worker};
+use evoxo_proto::v1::to_worker;
 
 use super::{
     Batch, Coordinator, SessionId,
@@ -17,7 +17,7 @@ use super::{
 
 /// Tasks of one assignment.
 const BATCH_TASKS_MAX: usize = 1024;
-/// Bytes of one assignment's tasks, unless its only task is larger. Larger messages take longer on their way than they save:
+/// Bytes of one assignment's tasks and of what it brings of the bytes they share, unless its only task is larger. Larger messages take longer on their way than they save:
 /// with 1 KB a task, 256 at once are handed out twice as fast as 4,096.
 const BATCH_BYTES_MAX: usize = 256 << 10;
 
@@ -63,7 +63,7 @@ impl Coordinator {
             None if reserved => self.reserve(id, false),
             None => {}
         }
-        let mut tasks = self.open_batch();
+        let mut tasks = self.open_batch(id);
         if tasks.is_empty() && idle && self.second_copies_due {
             tasks = self.second_copies(id);
             // What nobody needs twice for one idle worker, nobody needs for the others.
@@ -107,23 +107,24 @@ impl Coordinator {
         suspects.iter().find(fits).copied()
     }
 
-    /// Open tasks of the run that is served next.
-    fn open_batch(&self) -> Vec<TaskId> {
-        let served = self.tasks.ready().keys().filter_map(|id| {
-            let run = self.runs.get(id).filter(|run| run.is_running())?;
-            Some((run.assigned_us, *id))
+    /// Open tasks of the run that is served next, for this worker.
+    fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
+        let served = self.tasks.ready().keys().filter_map(|run_id| {
+            let run = self.runs.get(run_id).filter(|run| run.is_running())?;
+            Some((run.assigned_us, *run_id))
         });
         let Some((_, run)) = served.min() else { return Vec::new() };
         let ready = &self.tasks.ready()[&run];
         // Leave something for the others: half of an even share, so that all end together.
         let share = (ready.len() / (2 * self.slots_total.max(1) as usize)).max(1);
-        self.cut_batch(run, ready.iter().copied(), share)
+        self.cut_batch(run, ready.iter().copied(), share, id)
     }
 
-    /// As many of these tasks as make an assignment.
-    fn cut_batch(&self, run: RunId, tasks: impl Iterator<Item = TaskId>, share: usize) -> Vec<TaskId> {
-        let Some(run) = self.runs.get(&run) else { return Vec::new() };
+    /// As many of these tasks as make an assignment for this worker.
+    fn cut_batch(&self, run: RunId, tasks: impl Iterator<Item = TaskId>, share: usize, id: SessionId) -> Vec<TaskId> {
+        let (Some(run), Some(session)) = (self.runs.get(&run), self.sessions.get(&id)) else { return Vec::new() };
         let mut batch = Vec::new();
+        let mut brought = BTreeSet::new();
         let (mut bytes, mut expected_us) = (0, 0);
         for id in tasks {
             let Some(task) = self.tasks.get(id) else { continue };
@@ -133,7 +134,13 @@ impl Coordinator {
                 (Batch::Auto, None) => 1,
                 (Batch::Auto, Some(_)) => share,
             };
-            bytes += task.bytes.len();
+            bytes += task.encoded.own.len();
+            if let Some(shared) = &task.encoded.shared
+                && !session.kept.holds(shared.hash)
+                && brought.insert(shared.hash)
+            {
+                bytes += shared.bytes.len();
+            }
             expected_us += each_us.unwrap_or(0);
             let over_target = self.settings.batch == Batch::Auto && expected_us > self.settings.batch_target_us;
             let full = batch.len() >= tasks_max.min(BATCH_TASKS_MAX) || bytes > BATCH_BYTES_MAX || over_target;
@@ -158,7 +165,7 @@ impl Coordinator {
             slow.remaining.values().copied().filter(|task| self.is_single_copy(*task)).collect();
         tasks.sort_unstable();
         let half = tasks.len() / 2;
-        self.cut_batch(slow.run, tasks.split_off(half).into_iter(), usize::MAX)
+        self.cut_batch(slow.run, tasks.split_off(half).into_iter(), usize::MAX, id)
     }
 
     fn has_single_copy(&self, assignment: &Assignment) -> bool {
@@ -179,16 +186,16 @@ impl Coordinator {
         session.assignment_last += 1;
         let number = session.assignment_last;
         let mut remaining = BTreeMap::new();
-        let mut assigned = Vec::with_capacity(tasks.len());
+        let mut encoded = Vec::with_capacity(tasks.len());
         for task in tasks {
             if let Some(open) = self.tasks.get(*task) {
                 // Two open tasks with the same bytes are computed once.
-                if remaining.insert(open.hash, *task).is_none() {
-                    let hash = bytes::Bytes::copy_from_slice(&open.hash.0);
-                    assigned.push(v1::AssignedTask { hash, task: open.bytes.clone() });
+                if remaining.insert(open.encoded.hash, *task).is_none() {
+                    encoded.push(&open.encoded);
                 }
             }
         }
+        let message = to_worker::Message::Assignment(session.kept.pack(number, encoded));
         for task in remaining.values() {
             self.tasks.add_copy(*task, (id, number));
         }
@@ -202,6 +209,6 @@ impl Coordinator {
             session.assignments.insert(number, assignment);
         }
         self.update_room(id);
-        self.send(id, to_worker::Message::Assignment(v1::Assignment { id: number, tasks: assigned }));
+        self.send(id, message);
     }
 }

@@ -72,7 +72,9 @@ impl Coordinator {
             self.audit(id, hash, bytes);
             return Ok(());
         };
-        let output = task::decode_task(&first.bytes)
+        let output = first
+            .encoded
+            .decode()
             .and_then(|task| task::decode_output(&task, bytes))
             .map_err(|why| format!("it answered task {} with nonsense: {why}", hash.short()))?;
         let (mut copies, run) = (0, first.run);

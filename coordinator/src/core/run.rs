@@ -10,7 +10,6 @@ use evoxo_common::{
     time::Millis,
 };
 use evoxo_proto::v1::{self, RunState};
-use prost::Message as _;
 
 use super::{Coordinator, Effect, Write, tasks::OpenTask};
 
@@ -236,15 +235,14 @@ impl Coordinator {
         }
         let outputs = vec![None; tasks.len()];
         run.slots.insert(key, Slot::Active { replica, outputs, missing: tasks.len() });
-        for (index, message) in tasks.into_iter().enumerate() {
-            let bytes: bytes::Bytes = message.encode_to_vec().into();
+        let kinds: Vec<&'static str> = tasks.iter().map(task::kind).collect();
+        for (index, (encoded, kind)) in task::encode(tasks).zip(kinds).enumerate() {
             self.tasks.add(OpenTask {
                 run: id,
                 slot: key,
                 index,
-                hash: Digest::of(&bytes),
-                bytes,
-                kind: task::kind(&message),
+                encoded,
+                kind,
                 copies: Vec::new(),
                 suspect: false,
                 failed_on: Vec::new(),
@@ -299,7 +297,8 @@ impl Coordinator {
     /// Ends a run for good because of a task.
     pub(super) fn fail_run(&mut self, task: &OpenTask, why: &str) {
         let Some(run) = self.runs.get_mut(&task.run) else { return };
-        let file = format!("poison/{}.task", task.hash);
+        let (hash, bytes) = (task.encoded.hash, task.encoded.whole());
+        let file = format!("poison/{hash}.task");
         let sentence = format!(
             "a task of kind {} of replica {} of arm {:?} {why}; it is saved as {file}: see `evoxo-worker run-task --help`",
             task.kind, task.slot.1, run.config.arms[task.slot.0 as usize].name
@@ -307,7 +306,7 @@ impl Coordinator {
         run.failed = Some(sentence.clone());
         let name = run.name.clone();
         self.park(task.run);
-        self.store(task.run, Write::Poison { hash: task.hash, bytes: task.bytes.clone() });
+        self.store(task.run, Write::Poison { hash, bytes });
         self.warn(format!("run {name} failed: {sentence}"));
         self.effects.push(Effect::Changed { run: name });
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evoxo_common::{digest::Digest, time::Millis};
+use evoxo_common::{digest::Digest, task::Kept, time::Millis};
 use evoxo_proto::{
     PROTOCOL,
     v1::{self, CloseKind, from_worker, to_worker},
@@ -17,6 +17,8 @@ pub(super) struct Session {
     pub(super) slots: u32,
     pub(super) assignments: BTreeMap<u64, Assignment>,
     pub(super) assignment_last: u64,
+    /// What the worker has of the bytes that tasks share.
+    pub(super) kept: Kept<()>,
     pub(super) heard: Millis,
     pub(super) connected: Millis,
     pub(super) tasks_done: u64,
@@ -102,6 +104,7 @@ impl Coordinator {
             slots: hello.slots,
             assignments: BTreeMap::new(),
             assignment_last: 0,
+            kept: Kept::default(),
             heard: self.now,
             connected: self.now,
             tasks_done: 0,

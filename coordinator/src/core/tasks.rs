@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
-use evoxo_common::digest::Digest;
+use evoxo_common::{digest::Digest, task::Encoded};
 
 use super::{
     SessionId,
@@ -20,9 +19,8 @@ pub(super) struct OpenTask {
     /// Whose round it belongs to, and its place in the round.
     pub(super) slot: SlotKey,
     pub(super) index: usize,
-    pub(super) hash: Digest,
     /// Kept encoded; whoever needs the message decodes it, which shares these bytes.
-    pub(super) bytes: Bytes,
+    pub(super) encoded: Encoded,
     pub(super) kind: &'static str,
     /// The assignments that carry it now.
     pub(super) copies: Vec<(SessionId, u64)>,
@@ -49,7 +47,7 @@ impl Tasks {
     pub(super) fn add(&mut self, task: OpenTask) {
         self.last += 1;
         let id = TaskId(self.last);
-        self.by_hash.entry(task.hash).or_default().push(id);
+        self.by_hash.entry(task.encoded.hash).or_default().push(id);
         self.ready.entry(task.run).or_default().insert(id);
         self.open.insert(id, task);
     }
@@ -65,10 +63,10 @@ impl Tasks {
     /// Closes a task, for good.
     pub(super) fn close(&mut self, id: TaskId) -> Option<OpenTask> {
         let task = self.open.remove(&id)?;
-        if let Some(ids) = self.by_hash.get_mut(&task.hash) {
+        if let Some(ids) = self.by_hash.get_mut(&task.encoded.hash) {
             ids.retain(|other| *other != id);
             if ids.is_empty() {
-                self.by_hash.remove(&task.hash);
+                self.by_hash.remove(&task.encoded.hash);
             }
         }
         self.unready(id, task.run);

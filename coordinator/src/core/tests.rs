@@ -1,9 +1,14 @@
 //! Rules of the core that need a story of their own; what always holds is in the whole-cluster simulation.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use evoxo_common::{config::Config, local, replica::run_digest};
+use evoxo_common::{
+    config::Config,
+    local,
+    replica::run_digest,
+    task::{Encoded, Kept, Shared},
+};
 use evoxo_proto::{
     PROTOCOL,
     v1::{CloseKind, RunState, from_worker, task_result::Outcome, to_worker},
@@ -16,12 +21,23 @@ mod losses;
 const CONFIG: &str =
     "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 16\nreply_bytes = 8";
 
+/// An assignment as a worker understands it.
+#[derive(Clone, Debug, PartialEq)]
+struct Assigned {
+    id: u64,
+    tasks: Vec<Encoded>,
+}
+
 /// A coordinator with everything it said, on a clock that stands still unless told.
 struct Story {
     core: Coordinator,
     now: Millis,
     /// By session, the assignments it has.
-    assigned: BTreeMap<u64, Vec<v1::Assignment>>,
+    assigned: BTreeMap<u64, Vec<Assigned>>,
+    /// By session, what it has of the bytes that tasks share.
+    kept: BTreeMap<u64, Kept<Arc<Shared>>>,
+    /// Bytes that tasks share, as they were sent.
+    shared: Vec<Bytes>,
     closed: BTreeMap<u64, v1::Close>,
     writes: Vec<(String, Write)>,
     answers: Vec<Result<Answer, Rejection>>,
@@ -36,6 +52,8 @@ impl Story {
             core: Coordinator::recover(settings, Vec::new()),
             now: Millis(0),
             assigned: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            shared: Vec::new(),
             closed: BTreeMap::new(),
             writes: Vec::new(),
             answers: Vec::new(),
@@ -49,7 +67,10 @@ impl Story {
             match effect {
                 Effect::Send { session, message } => match message.message.unwrap() {
                     to_worker::Message::Assignment(assignment) => {
-                        self.assigned.entry(session.0).or_default().push(assignment);
+                        self.shared.extend(assignment.shared.iter().cloned());
+                        let id = assignment.id;
+                        let tasks = self.kept.entry(session.0).or_default().unpack(assignment).unwrap();
+                        self.assigned.entry(session.0).or_default().push(Assigned { id, tasks });
                     }
                     to_worker::Message::Close(close) => drop(self.closed.insert(session.0, close)),
                     _ => {}
@@ -105,15 +126,15 @@ impl Story {
     }
 
     /// The session reports on all tasks of its first assignment.
-    fn answer(&mut self, session: u64, outcome: impl Fn(&Bytes) -> Outcome) -> usize {
+    fn answer(&mut self, session: u64, outcome: impl Fn(&Encoded) -> Outcome) -> usize {
         let assignment = self.assigned.get_mut(&session).filter(|queue| !queue.is_empty()).map(|queue| queue.remove(0));
         let Some(assignment) = assignment else { return 0 };
         let results: Vec<v1::TaskResult> = assignment
             .tasks
             .iter()
             .map(|task| v1::TaskResult {
-                hash: task.hash.clone(),
-                outcome: Some(outcome(&task.task)),
+                hash: Bytes::copy_from_slice(&task.hash.0),
+                outcome: Some(outcome(task)),
                 elapsed_us: 1000,
                 assignment: assignment.id,
             })
@@ -143,11 +164,11 @@ impl Story {
     }
 }
 
-fn honest(task: &Bytes) -> Outcome {
-    Outcome::Output(task::run_encoded(task).unwrap())
+fn honest(task: &Encoded) -> Outcome {
+    Outcome::Output(task.run().unwrap())
 }
 
-fn panicking(_: &Bytes) -> Outcome {
+fn panicking(_: &Encoded) -> Outcome {
     Outcome::Failure("it panicked".into())
 }
 
@@ -190,8 +211,8 @@ fn a_task_that_fails_three_times_is_poison_for_its_run_alone() {
     for session in 1..4 {
         story.join(session, 1);
     }
-    let poison = story.assigned[&1][0].tasks[0].task.clone();
-    let judge = |task: &Bytes| if *task == poison { panicking(task) } else { honest(task) };
+    let poison = story.assigned[&1][0].tasks[0].clone();
+    let judge = |task: &Encoded| if *task == poison { panicking(task) } else { honest(task) };
     while (1..4).map(|session| story.answer(session, judge)).sum::<usize>() > 0 {}
     let (bad, good) = (story.run("bad"), story.run("good"));
     let (failed, whole) = if bad.state() == RunState::Failed { (bad, good) } else { (good, bad) };
@@ -201,7 +222,7 @@ fn a_task_that_fails_three_times_is_poison_for_its_run_alone() {
         Write::Poison { bytes, .. } => Some((run.clone(), bytes.clone())),
         _ => None,
     });
-    assert_eq!(saved, Some((failed.name, poison)));
+    assert_eq!(saved, Some((failed.name, poison.whole())));
 }
 
 #[test]
@@ -209,7 +230,7 @@ fn a_task_that_takes_three_workers_with_it_alone_is_poison() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 4);
-    let poison = story.assigned[&1][0].tasks[0].hash.clone();
+    let poison = story.assigned[&1][0].tasks[0].hash;
     // The first loss has witnesses; the next three are alone.
     story.leave(1);
     let mut session = 2;

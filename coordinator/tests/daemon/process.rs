@@ -118,10 +118,14 @@ async fn a_damaged_checkpoint_is_named_in_the_log_and_in_the_run() {
     submit(&mut daemon.people().await, "demo", &config(1_000_000)).await.unwrap();
     let mut session = Session::open(daemon.address).await;
     session.work(200).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let checkpoints = || std::fs::read_dir(store.join("runs/demo/checkpoint")).into_iter().flatten();
+    let start = std::time::Instant::now();
+    while checkpoints().count() == 0 {
+        assert!(start.elapsed() < crate::support::PATIENCE, "no checkpoint is taken");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     daemon.kill();
-    let mut checkpoints: Vec<_> =
-        std::fs::read_dir(store.join("runs/demo/checkpoint")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut checkpoints: Vec<_> = checkpoints().map(|entry| entry.unwrap().path()).collect();
     checkpoints.sort();
     let newest = checkpoints.pop().unwrap();
     let bytes = std::fs::read(&newest).unwrap();

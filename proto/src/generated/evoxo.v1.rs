@@ -2,6 +2,10 @@
 /// One unit of work. Exactly one field of `work` is set. At most 8 MiB encoded.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Task {
+    /// Bytes that other tasks have too, such as the weights from which all workers of a round begin; what they mean is
+    /// said at the work that reads them, and empty is the same as absent. They travel once a session: see AssignedTask.
+    #[prost(bytes = "bytes", tag = "15")]
+    pub shared: ::prost::bytes::Bytes,
     #[prost(oneof = "task::Work", tags = "1, 2")]
     pub work: ::core::option::Option<task::Work>,
 }
@@ -33,10 +37,10 @@ pub mod output {
         TableScore(super::TableScoreOutput),
     }
 }
-/// Returns the first `reply_bytes` bytes of `payload`, padded with zeros.
+/// Returns the first `reply_bytes` bytes of `payload` and, behind it, Task.shared, padded with zeros.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EchoTask {
-    /// Any bytes, at most 1 MiB.
+    /// Any bytes, at most 1 MiB; Task.shared likewise.
     #[prost(bytes = "bytes", tag = "1")]
     pub payload: ::prost::bytes::Bytes,
     /// Length of the answer in bytes, at most 1,048,576.
@@ -225,16 +229,26 @@ pub struct Assignment {
     /// At least one.
     #[prost(message, repeated, tag = "2")]
     pub tasks: ::prost::alloc::vec::Vec<AssignedTask>,
+    /// Bytes that its tasks share and that the worker does not have, each of at most 8 MiB. The worker names them by their
+    /// SHA-256. When it has found all that the tasks need, it keeps of those sent in this session the newest, at most 64
+    /// of at most 64 MiB together (but always one), in the order in which they were sent. The coordinator counts alike.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub shared: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
 /// One task of an assignment.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AssignedTask {
-    /// SHA-256 of `task`, 32 bytes: the task's name everywhere.
+    /// The task's name everywhere, 32 bytes: SHA-256 of `task`; if the task has shared bytes, SHA-256 of the length of
+    /// `task` (eight bytes, the lowest first), `task`, the length of `shared` (likewise) and `shared`.
     #[prost(bytes = "bytes", tag = "1")]
     pub hash: ::prost::bytes::Bytes,
-    /// An encoded Task.
+    /// An encoded Task, without its field `shared`.
     #[prost(bytes = "bytes", tag = "2")]
     pub task: ::prost::bytes::Bytes,
+    /// SHA-256 of the task's field `shared`, 32 bytes; empty if the task has none. The bytes are in this assignment, or in
+    /// an earlier one of this session and kept.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub shared: ::prost::bytes::Bytes,
 }
 /// Results, as they become ready; several messages may belong to one assignment.
 #[derive(Clone, PartialEq, ::prost::Message)]

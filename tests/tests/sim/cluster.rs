@@ -110,16 +110,21 @@ struct Cluster {
 }
 
 const SETTINGS_OF_DISPATCH: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nreply_bytes = 9";
+const SETTINGS_OF_SHARING: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nshared_bytes = 30\nreply_bytes = 60";
 const SETTINGS_OF_INVINCIBLE: &str =
     "population = 12\nfathers = 3\ngenerations = 4\nfitness = \"sampled\"\ngames = 20\nslice = 5";
 
 fn draw_config(rng: &mut Generator) -> Config {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = if chance(rng, 1, 2) {
-        ("dispatch", SETTINGS_OF_DISPATCH, "")
-    } else {
-        ("invincible", SETTINGS_OF_INVINCIBLE, "[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\nfitness = \"exact\"\n")
+    let (kind, settings, arms) = match below(rng, 4) {
+        0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
+        1 => ("dispatch", SETTINGS_OF_SHARING, ""),
+        _ => (
+            "invincible",
+            SETTINGS_OF_INVINCIBLE,
+            "[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\nfitness = \"exact\"\n",
+        ),
     };
     let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
     Config::parse("drawn", &text, &[]).unwrap_or_else(|problems| panic!("{problems}"))

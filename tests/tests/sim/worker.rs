@@ -1,10 +1,13 @@
 //! A worker process in the simulation: the real state machine of `evoxo-worker`, with slots that compute on the virtual
 //! clock and the faults that the seed draws.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use evoxo_common::{task, time::Millis};
+use evoxo_common::{
+    task::{self, Encoded},
+    time::Millis,
+};
 use evoxo_coordinator::core::SessionId;
 use evoxo_proto::v1::{self, from_worker, task_result::Outcome, to_worker};
 use evoxo_worker::core::{Effect, Event, Settings, Worker};
@@ -35,11 +38,13 @@ pub(crate) struct SimWorker {
     pub(crate) wake_at: Option<Millis>,
     core: Worker,
     /// What each slot has to compute.
-    slots_busy: BTreeMap<usize, VecDeque<v1::AssignedTask>>,
+    slots_busy: BTreeMap<usize, VecDeque<Encoded>>,
     /// Unfinished assignments of the present session, with the number of tasks left.
     held: BTreeMap<u64, usize>,
     /// The most of them at a time.
     pub(crate) held_max: usize,
+    /// Shared bytes that came, each with its session: fewer than a worker keeps, so that none comes twice.
+    shared: BTreeSet<(SessionId, Bytes)>,
     pub(crate) computed: u64,
 }
 
@@ -57,6 +62,7 @@ impl SimWorker {
             slots_busy: BTreeMap::new(),
             held: BTreeMap::new(),
             held_max: 0,
+            shared: BTreeSet::new(),
             computed: 0,
         }
     }
@@ -80,6 +86,10 @@ impl SimWorker {
         if let Event::Message(v1::ToWorker { message: Some(to_worker::Message::Assignment(assignment)) }) = &event {
             self.held.insert(assignment.id, assignment.tasks.len());
             self.held_max = self.held_max.max(self.held.len());
+            for piece in &assignment.shared {
+                let session = self.link.expect("an assignment came in a session");
+                assert!(self.shared.insert((session, piece.clone())), "shared bytes came twice in a session");
+            }
         }
         let effects = self.core.handle(now, event);
         for effect in &effects {
@@ -123,7 +133,7 @@ impl SimWorker {
         self.computed += 1;
         let outcome = match self.character {
             Character::Garbled => Outcome::Output(Bytes::from_static(&[0xff, 0x00, 0x12])),
-            _ => Outcome::Output(task::run_encoded(&task.task).expect("planned tasks are good")),
+            _ => Outcome::Output(task.run().expect("planned tasks are good")),
         };
         let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };
         (self.tell(now, event), more)

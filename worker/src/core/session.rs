@@ -1,8 +1,6 @@
 //! The link to the coordinator, and what it says there.
 
-use std::collections::VecDeque;
-
-use evoxo_common::{digest::Digest, time::Millis};
+use evoxo_common::{digest::Digest, task::Kept, time::Millis};
 use evoxo_proto::{
     PROTOCOL,
     v1::{Accepted, Assignment, Close, CloseKind, Drain, Hello, ToWorker, Welcome, from_worker, to_worker},
@@ -46,6 +44,7 @@ impl Worker {
         self.outage_told = true;
         self.link = Link::Resting { until: now + wait_ms };
         self.held.orphan();
+        self.kept = Kept::default();
         self.slots.iter_mut().flatten().for_each(|running| running.assignment = 0);
         self.queue.iter_mut().for_each(|queued| queued.running.assignment = 0);
         if self.leaving.is_some() {
@@ -105,17 +104,13 @@ impl Worker {
         if unfinished().filter(|running| running.assignment != 0).count() >= 2 * slots {
             return Err(format!("more than two assignments for each of {slots} slots"));
         }
-        let hashes =
-            assignment.tasks.iter().map(|task| Digest::from_slice(&task.hash)).collect::<Option<VecDeque<_>>>();
-        match hashes {
-            None => Err(format!("assignment {id} with a task whose hash has not 32 bytes")),
-            Some(hashes) if hashes.is_empty() => Err(format!("assignment {id} without tasks")),
-            Some(hashes) => {
-                let running = Running { assignment: id, hashes };
-                self.queue.push_back(Queued { running, tasks: assignment.tasks });
-                Ok(())
-            }
+        if assignment.tasks.is_empty() {
+            return Err(format!("assignment {id} without tasks"));
         }
+        let tasks = self.kept.unpack(assignment)?;
+        let running = Running { assignment: id, hashes: tasks.iter().map(|task| task.hash).collect() };
+        self.queue.push_back(Queued { running, tasks });
+        Ok(())
     }
 
     fn accepted(&mut self, accepted: &Accepted) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! The core on a virtual clock: sequences of events on the left, what the worker wants done on the right.
 
 use bytes::Bytes;
-use evoxo_proto::v1::{Accepted, Assignment, Close, CloseKind, Welcome, to_worker::Message};
+use evoxo_proto::v1::{Accepted, AssignedTask, Assignment, Close, CloseKind, Welcome, to_worker::Message};
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn hash(number: u64) -> Bytes {
     Bytes::copy_from_slice(&hash)
 }
 
-fn number(hash: &Bytes) -> u64 {
+fn number(hash: &[u8]) -> u64 {
     u64::from_le_bytes(hash[..8].try_into().unwrap())
 }
 
@@ -28,8 +28,8 @@ fn welcome() -> Event {
 }
 
 fn assignment(id: u64, numbers: impl IntoIterator<Item = u64>) -> Event {
-    let task = |number| AssignedTask { hash: hash(number), task: Bytes::new() };
-    says(Message::Assignment(Assignment { id, tasks: numbers.into_iter().map(task).collect() }))
+    let task = |number| AssignedTask { hash: hash(number), ..AssignedTask::default() };
+    says(Message::Assignment(Assignment { id, tasks: numbers.into_iter().map(task).collect(), shared: Vec::new() }))
 }
 
 fn accepted(numbers: impl IntoIterator<Item = u64>) -> Event {
@@ -58,7 +58,7 @@ fn text(effect: &Effect) -> String {
         Effect::Connect => "connect".into(),
         Effect::Disconnect => "disconnect".into(),
         Effect::Start { slot, tasks } => {
-            let numbers: Vec<_> = tasks.iter().map(|task| number(&task.hash).to_string()).collect();
+            let numbers: Vec<_> = tasks.iter().map(|task| number(&task.hash.0).to_string()).collect();
             format!("start {slot}: {}", numbers.join(" "))
         }
         Effect::Send(message) => match message.message.as_ref().unwrap() {
@@ -362,16 +362,19 @@ fn results_too_large_to_travel_become_failures() {
 #[test]
 fn nonsense_ends_the_session_and_nothing_else() {
     let no_beat = says(Message::Welcome(Welcome { session: 1, beat_interval_ms: 0 }));
-    let bad_hash =
-        Assignment { id: 1, tasks: vec![AssignedTask { hash: Bytes::from_static(b"x"), task: Bytes::new() }] };
+    let assigned =
+        |task: AssignedTask| says(Message::Assignment(Assignment { id: 1, tasks: vec![task], shared: vec![] }));
+    let bad_hash = AssignedTask { hash: Bytes::from_static(b"x"), ..AssignedTask::default() };
+    let lost_piece = AssignedTask { shared: hash(7), hash: hash(1), ..AssignedTask::default() };
     let bad_accepted = says(Message::Accepted(Accepted { hashes: vec![Bytes::new()] }));
-    let open: [(Event, &str); 7] = [
+    let open: [(Event, &str); 8] = [
         (Event::Message(ToWorker { message: None }), "of a kind this build does not know"),
         (welcome(), "answers no greeting"),
         (assignment(0, [1]), "reserved or in use"),
         (assignment(9, [1]), "reserved or in use"),
         (assignment(1, []), "without tasks"),
-        (says(Message::Assignment(bad_hash)), "not 32 bytes"),
+        (assigned(bad_hash), "not 32 bytes"),
+        (assigned(lost_piece), "assignment 1 without the shared bytes 0700000000000000 that it needs"),
         (bad_accepted, "not 32 bytes"),
     ];
     for (event, sentence) in open {

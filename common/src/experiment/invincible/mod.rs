@@ -208,7 +208,7 @@ impl Experiment for Invincible {
                 genomes: genomes.into(),
                 fitness: Some(fitness),
             };
-            Task { work: Some(task::Work::TableScore(work)) }
+            task::Work::TableScore(work).into()
         };
         (0..self.population).step_by(self.slice).map(task).collect()
     }

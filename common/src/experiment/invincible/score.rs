@@ -95,7 +95,7 @@ pub fn workload() -> Vec<Task> {
         let genomes = (0..8).flat_map(|_| TableGenome::random(side, &mut rng).genes().to_vec()).collect::<Vec<u8>>();
         let work =
             TableScoreTask { side: v1::Side::from(side).into(), genomes: genomes.into(), fitness: Some(fitness) };
-        Task { work: Some(task::Work::TableScore(work)) }
+        task::Work::TableScore(work).into()
     };
     let sampled = SampledGames { games: 100, stream_high: 1, stream_low: 2, first_individual: 3 };
     let both = |side| [task(side, Fitness::Sampled(sampled)), task(side, Fitness::Exact(ExactOdds {}))];

@@ -6,9 +6,9 @@ const ONE_ROUND: &str =
     "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\ntasks = 40\npayload_bytes = 16";
 
 /// The names of the tasks that a session has, assignment by assignment.
-fn tasks_of(story: &Story, session: u64) -> Vec<Vec<Bytes>> {
+fn tasks_of(story: &Story, session: u64) -> Vec<Vec<Digest>> {
     let assignments = story.assigned.get(&session).into_iter().flatten();
-    assignments.map(|assignment| assignment.tasks.iter().map(|task| task.hash.clone()).collect()).collect()
+    assignments.map(|assignment| assignment.tasks.iter().map(|task| task.hash).collect()).collect()
 }
 
 #[test]
@@ -118,4 +118,32 @@ fn a_checkpoint_that_was_not_taken_is_taken_later_even_if_nothing_happens() {
     story.now = Millis(14_000);
     story.tell(Event::Wake);
     assert_eq!(checkpoints(&story), 2, "once more, and then there is nothing new");
+}
+
+#[test]
+fn what_tasks_share_travels_once_a_session_and_their_poison_is_whole() {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    let config = CONFIG.replace("reply_bytes = 8", "reply_bytes = 30\nshared_bytes = 20");
+    let config = config.replace("replicas = 2", "replicas = 1");
+    story.submit("r", &config).unwrap();
+    story.join(1, 1);
+    assert_eq!((story.assigned[&1].len(), story.shared.len()), (2, 1), "two assignments, one round");
+    story.join(2, 1);
+    assert_eq!((story.shared.len(), &story.shared[0]), (2, &story.shared[1]), "another worker needs it too");
+    story.answer(1, honest);
+    story.leave(2);
+    story.work_to_the_end(1);
+    assert_eq!(story.shared.len(), 1 + 1 + 2, "each round has its own");
+    assert_eq!(story.run("r").digest, expected_digest(&config));
+
+    story.submit("bad", &config.replace("replicas = 1", "replicas = 1\nseed = 9")).unwrap();
+    let poison = story.assigned[&1][0].tasks[0].clone();
+    let judge = |task: &Encoded| if task.hash == poison.hash { panicking(task) } else { honest(task) };
+    while story.answer(1, judge) > 0 {}
+    let saved = story.writes.iter().find_map(|(_, write)| match write {
+        Write::Poison { bytes, .. } => Some(bytes.clone()),
+        _ => None,
+    });
+    let saved = saved.expect("it failed three times");
+    assert_eq!(honest(&poison), Outcome::Output(task::run_encoded(&saved).unwrap()), "the file is all that it takes");
 }

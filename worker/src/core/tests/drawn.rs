@@ -35,13 +35,19 @@ fn hashes(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Bytes> {
 fn message(good: bool) -> impl Strategy<Value = ToWorker> {
     let task = hashes(0..40)
         .prop_filter("the right length", move |hash| good || hash.len() != 32)
-        .prop_map(|hash| AssignedTask { hash, task: Bytes::new() });
-    let assignment = (0..9_u64, prop::collection::vec(task, 0..4));
+        .prop_map(|hash| AssignedTask { hash, ..AssignedTask::default() });
+    // Who names shared bytes that were never sent makes no sense either.
+    let task = (task, hashes(0..40), any::<bool>()).prop_map(move |(task, shared, shares)| AssignedTask {
+        shared: if shares && good { shared } else { Bytes::new() },
+        ..task
+    });
+    let shared = prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40).prop_map(Bytes::from), 0..3);
+    let assignment = (0..9_u64, prop::collection::vec(task, 0..4), shared);
     prop_oneof![
         Just(None),
         any::<(u64, u32)>()
             .prop_map(|(session, beat_interval_ms)| Some(Message::Welcome(Welcome { session, beat_interval_ms }))),
-        assignment.prop_map(|(id, tasks)| Some(Message::Assignment(Assignment { id, tasks }))),
+        assignment.prop_map(|(id, tasks, shared)| Some(Message::Assignment(Assignment { id, tasks, shared }))),
         prop::collection::vec(hashes(0..40), 0..4).prop_map(|hashes| Some(Message::Accepted(Accepted { hashes }))),
         (0..4, any::<String>(), any::<u32>()).prop_map(|(kind, reason, retry_after_ms)| Some(Message::Close(Close {
             kind,
@@ -120,7 +126,7 @@ impl World {
                 }
                 Effect::Disconnect => self.cut(),
                 Effect::Start { slot, tasks } => {
-                    let numbers = tasks.iter().map(|task| number(&task.hash)).collect();
+                    let numbers = tasks.iter().map(|task| number(&task.hash.0)).collect();
                     assert!(slot < self.slots && self.busy.insert(slot, numbers).is_none(), "slot {slot} was busy");
                 }
                 Effect::Send(message) => {

@@ -1,0 +1,313 @@
+//! Tasks as they are kept and as they travel. Bytes that many tasks share (the weights from which all workers of a round
+//! begin) are apart from each task's own: they are hashed once a round, kept once and sent once a session.
+//!
+//! Both sides of a session count what the worker keeps with the same type, [`Kept`], fed in the same order, so that they
+//! cannot go out of step. If a message is lost all the same, what a task needs is missing: the session ends, and the
+//! next one begins with nothing.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use evoxo_proto::{
+    SHARED_BYTES_MAX, SHARED_PIECES_MAX, TASK_BYTES_MAX,
+    v1::{AssignedTask, Assignment, Task},
+};
+use prost::Message as _;
+
+use super::{Refusal, decode_task, run};
+use crate::digest::Digest;
+
+/// Bytes that many tasks share.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// SHA-256 of the bytes.
+    pub hash: Digest,
+    /// `Task.shared`; never empty.
+    pub bytes: Bytes,
+}
+
+/// A task, encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The task's name: the hash of `own`, or of `own` and the hash of what is shared, if something is.
+    pub hash: Digest,
+    /// The encoded task without its field `shared`.
+    pub own: Bytes,
+    /// That field, if it is not empty.
+    pub shared: Option<Arc<Shared>>,
+}
+
+/// Encodes tasks in order. What neighbours share is hashed, and kept in memory, once.
+pub fn encode(tasks: impl IntoIterator<Item = Task>) -> impl Iterator<Item = Encoded> {
+    let mut last: Option<Arc<Shared>> = None;
+    tasks.into_iter().map(move |mut task| {
+        let bytes = std::mem::take(&mut task.shared);
+        let own: Bytes = task.encode_to_vec().into();
+        if bytes.is_empty() {
+            return Encoded { hash: Digest::of(&own), own, shared: None };
+        }
+        let shared = match &last {
+            Some(shared) if same(&shared.bytes, &bytes) => Arc::clone(shared),
+            _ => Arc::new(Shared { hash: Digest::of(&bytes), bytes }),
+        };
+        last = Some(Arc::clone(&shared));
+        Encoded { hash: Digest::of_pieces([&own[..], &shared.hash.0]), own, shared: Some(shared) }
+    })
+}
+
+/// Whether these are the same bytes; quick if they are the same in memory too.
+fn same(one: &Bytes, two: &Bytes) -> bool {
+    (one.as_ptr(), one.len()) == (two.as_ptr(), two.len()) || one == two
+}
+
+impl Encoded {
+    /// The task.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the bytes are too many or not a task.
+    pub fn decode(&self) -> Result<Task, Refusal> {
+        let bytes = self.own.len() + self.shared.as_ref().map_or(0, |shared| shared.bytes.len());
+        if bytes > TASK_BYTES_MAX {
+            return Err(Refusal(format!("the task has {bytes} bytes, more than {TASK_BYTES_MAX}")));
+        }
+        let task = decode_task(&self.own)?;
+        Ok(match &self.shared {
+            Some(shared) => Task { shared: shared.bytes.clone(), ..task },
+            None => task,
+        })
+    }
+
+    /// The whole task in one piece: what [`decode_task`] reads.
+    #[must_use]
+    pub fn whole(&self) -> Bytes {
+        let Some(shared) = &self.shared else { return self.own.clone() };
+        // Fields may follow each other in any order, and this one is the last anyway.
+        let rest = Task { work: None, shared: shared.bytes.clone() };
+        [self.own.as_ref(), &rest.encode_to_vec()].concat().into()
+    }
+
+    /// Computes the task: its encoded output.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the bytes are not a task or the task makes no sense.
+    pub fn run(&self) -> Result<Bytes, Refusal> {
+        Ok(run(&self.decode()?)?.encode_to_vec().into())
+    }
+}
+
+/// The shared pieces that a worker keeps in a session, oldest first: `T` is `()` for the coordinator, which only counts,
+/// and the piece itself for the worker.
+#[derive(Debug)]
+pub struct Kept<T> {
+    order: VecDeque<(Digest, usize)>,
+    pieces: BTreeMap<Digest, T>,
+    bytes: usize,
+}
+
+impl<T> Default for Kept<T> {
+    /// Nothing: how a session begins.
+    fn default() -> Self {
+        Self { order: VecDeque::new(), pieces: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl<T> Kept<T> {
+    /// Whether the worker has this piece.
+    #[must_use]
+    pub fn holds(&self, hash: Digest) -> bool {
+        self.pieces.contains_key(&hash)
+    }
+
+    fn add(&mut self, hash: Digest, bytes: usize, piece: T) {
+        if self.pieces.insert(hash, piece).is_none() {
+            self.order.push_back((hash, bytes));
+            self.bytes += bytes;
+        }
+    }
+
+    /// Forgets the oldest pieces that are too many or too large.
+    fn trim(&mut self) {
+        while self.order.len() > 1 && (self.order.len() > SHARED_PIECES_MAX || self.bytes > SHARED_BYTES_MAX) {
+            if let Some((hash, bytes)) = self.order.pop_front() {
+                self.pieces.remove(&hash);
+                self.bytes -= bytes;
+            }
+        }
+    }
+}
+
+impl Kept<()> {
+    /// The coordinator's side: an assignment with this number of these tasks, and with what the worker lacks for them.
+    pub fn pack<'a>(&mut self, id: u64, tasks: impl IntoIterator<Item = &'a Encoded>) -> Assignment {
+        let mut pieces = Vec::new();
+        let mut pack = |task: &Encoded| {
+            if let Some(shared) = &task.shared
+                && !self.holds(shared.hash)
+            {
+                self.add(shared.hash, shared.bytes.len(), ());
+                pieces.push(shared.bytes.clone());
+            }
+            let shared = task.shared.as_ref().map_or_else(Bytes::new, |shared| Bytes::copy_from_slice(&shared.hash.0));
+            AssignedTask { hash: Bytes::copy_from_slice(&task.hash.0), task: task.own.clone(), shared }
+        };
+        let tasks = tasks.into_iter().map(&mut pack).collect();
+        self.trim();
+        Assignment { id, tasks, shared: pieces }
+    }
+}
+
+impl Kept<Arc<Shared>> {
+    /// The worker's side: the tasks of an assignment.
+    ///
+    /// # Errors
+    /// What of it makes no sense, as in "it sent ...".
+    pub fn unpack(&mut self, assignment: Assignment) -> Result<Vec<Encoded>, String> {
+        let id = assignment.id;
+        for bytes in assignment.shared {
+            if bytes.len() > TASK_BYTES_MAX {
+                let length = bytes.len();
+                return Err(format!(
+                    "assignment {id} with {length} shared bytes in one piece, more than {TASK_BYTES_MAX}"
+                ));
+            }
+            let hash = Digest::of(&bytes);
+            self.add(hash, bytes.len(), Arc::new(Shared { hash, bytes }));
+        }
+        let unpack = |task: AssignedTask| {
+            let wrong = || format!("assignment {id} with a task whose hash has not 32 bytes");
+            let hash = Digest::from_slice(&task.hash).ok_or_else(wrong)?;
+            let shared = match task.shared.len() {
+                0 => None,
+                _ => {
+                    let needed = Digest::from_slice(&task.shared).ok_or_else(wrong)?;
+                    let lost = || format!("assignment {id} without the shared bytes {} that it needs", needed.short());
+                    Some(Arc::clone(self.pieces.get(&needed).ok_or_else(lost)?))
+                }
+            };
+            Ok(Encoded { hash, own: task.task, shared })
+        };
+        let tasks = assignment.tasks.into_iter().map(unpack).collect();
+        self.trim();
+        tasks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_proto::v1::{EchoTask, task::Work};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn echo(number: u32, shared: &[u8]) -> Task {
+        let work = Work::Echo(EchoTask { payload: Bytes::copy_from_slice(&number.to_le_bytes()), reply_bytes: 40 });
+        Task { shared: Bytes::copy_from_slice(shared), ..work.into() }
+    }
+
+    #[test]
+    fn a_task_that_shares_nothing_is_named_by_its_bytes() {
+        let task = echo(5, b"");
+        let encoded = encode([task.clone()]).next().unwrap();
+        assert_eq!(encoded.hash, Digest::of(&task.encode_to_vec()));
+        assert_eq!(encoded.whole(), task.encode_to_vec());
+    }
+
+    #[test]
+    fn names_tell_apart_what_differs_in_either_part() {
+        let tasks = [echo(1, b""), echo(1, b"a"), echo(1, b"b"), echo(2, b"a")];
+        let names: std::collections::BTreeSet<Digest> = encode(tasks).map(|task| task.hash).collect();
+        assert_eq!(names.len(), 4);
+        let task = encode([echo(1, b"a")]).next().unwrap();
+        let named_as_documented = Digest::of_pieces([&task.own[..], &Digest::of(b"a").0]);
+        assert_eq!(task.hash, named_as_documented);
+    }
+
+    #[test]
+    fn neighbours_keep_what_they_share_once() {
+        let tasks: Vec<Encoded> = encode([echo(1, b"same"), echo(2, b"same"), echo(3, b"other")]).collect();
+        let shared = |index: usize| tasks[index].shared.as_ref().unwrap();
+        assert!(Arc::ptr_eq(shared(0), shared(1)) && !Arc::ptr_eq(shared(1), shared(2)));
+    }
+
+    #[test]
+    fn a_task_computes_the_same_whole_and_in_parts() {
+        let task = echo(7, &[9; 100]);
+        let encoded = encode([task.clone()]).next().unwrap();
+        assert_eq!(encoded.decode(), Ok(task.clone()));
+        assert_eq!(encoded.whole(), task.encode_to_vec());
+        assert_eq!(decode_task(&encoded.whole()), Ok(task.clone()));
+        assert_eq!(encoded.run().unwrap(), run(&task).unwrap().encode_to_vec());
+    }
+
+    #[test]
+    fn a_task_is_limited_with_what_it_shares() {
+        let encoded = encode([echo(7, &vec![0; TASK_BYTES_MAX])]).next().unwrap();
+        assert!(encoded.decode().unwrap_err().0.contains("more than 8388608"));
+    }
+
+    #[test]
+    fn the_newest_pieces_are_kept_within_both_bounds() {
+        let mut kept = Kept::<()>::default();
+        for number in 0..=SHARED_PIECES_MAX as u64 {
+            let tasks: Vec<Encoded> = encode([echo(1, &number.to_le_bytes())]).collect();
+            assert_eq!(kept.pack(1, &tasks).shared.len(), 1);
+        }
+        let holds = |kept: &Kept<()>, bytes: &[u8]| kept.holds(Digest::of(bytes));
+        assert!(!holds(&kept, &0_u64.to_le_bytes()) && holds(&kept, &1_u64.to_le_bytes()));
+        let large: Vec<Encoded> = (0..9).flat_map(|number| encode([echo(1, &vec![number; 8 << 20])])).collect();
+        assert_eq!(kept.pack(1, &large).shared.len(), 9, "what one assignment needs is kept while it is packed");
+        assert!(kept.order.len() == 8 && kept.bytes == SHARED_BYTES_MAX);
+        let larger = [Encoded {
+            shared: Some(Arc::new(Shared { hash: Digest([1; 32]), bytes: vec![0; 65 << 20].into() })),
+            ..large[0].clone()
+        }];
+        kept.pack(1, &larger);
+        assert_eq!(kept.order.len(), 1, "the newest is always kept");
+    }
+
+    #[test]
+    fn nonsense_is_told_in_a_sentence() {
+        let tasks: Vec<Encoded> = encode([echo(1, b"abc")]).collect();
+        let good = Kept::<()>::default().pack(3, &tasks);
+        let with = |change: &dyn Fn(&mut Assignment)| {
+            let mut assignment = good.clone();
+            change(&mut assignment);
+            Kept::default().unpack(assignment)
+        };
+        assert_eq!(with(&|_| {}), Ok(tasks.clone()));
+        type Change<'a> = &'a dyn Fn(&mut Assignment);
+        let bad: [(Change<'_>, &str); 5] = [
+            (&|a| a.shared.clear(), "without the shared bytes ba7816bf8f01cfea that it needs"),
+            (&|a| a.shared[0] = Bytes::from_static(b"abd"), "without the shared bytes ba7816bf8f01cfea"),
+            (&|a| a.shared[0] = vec![0; TASK_BYTES_MAX + 1].into(), "8388609 shared bytes in one piece"),
+            (&|a| a.tasks[0].shared = Bytes::from_static(b"x"), "hash has not 32 bytes"),
+            (&|a| a.tasks[0].hash = Bytes::new(), "hash has not 32 bytes"),
+        ];
+        for (change, part) in bad {
+            let sentence = with(change).unwrap_err();
+            assert!(sentence.starts_with("assignment 3 with") && sentence.contains(part), "{sentence}");
+        }
+    }
+
+    proptest! {
+        /// However tasks are cut into assignments, the worker has the tasks of the coordinator, and a piece that it keeps
+        /// does not travel again.
+        #[test]
+        fn both_sides_keep_alike(assignments in prop::collection::vec(prop::collection::vec((0..4_u32, 0..90_u8), 1..5), 1..60)) {
+            let (mut sent, mut received) = (Kept::<()>::default(), Kept::default());
+            for (id, numbers) in assignments.into_iter().enumerate() {
+                let piece = |number: u8| vec![number; usize::from(number > 0) * (1 << (number % 22))];
+                let tasks: Vec<Encoded> = encode(numbers.iter().map(|(task, number)| echo(*task, &piece(*number)))).collect();
+                let had: Vec<Digest> = sent.pieces.keys().copied().collect();
+                let assignment = sent.pack(id as u64, &tasks);
+                prop_assert!(assignment.shared.iter().all(|bytes| !had.contains(&Digest::of(bytes))));
+                prop_assert_eq!(received.unpack(assignment), Ok(tasks));
+                prop_assert_eq!(&sent.order, &received.order);
+                prop_assert!(sent.pieces.keys().eq(received.pieces.keys()) && sent.bytes == received.bytes);
+            }
+        }
+    }
+}
