@@ -2,7 +2,7 @@
 
 use evoxo_common::{
     board::{Board, cells, tic_tac_toe},
-    card::Player,
+    experiment::invincible::table::TableGenome,
 };
 
 /// The cell that a player takes on a board on which it is to move and the game is not over.
@@ -11,8 +11,7 @@ use evoxo_common::{
 /// of several). Then the player is asked. A table has no gene for a board that only an opponent without the filter can
 /// bring about; there it takes the first empty cell. A player that never loses is never that far: see
 /// [`evoxo_common::audit`].
-pub(crate) fn answer(player: &Player, board: Board) -> u8 {
-    let Player::Table(table) = player;
+pub(crate) fn answer(table: &TableGenome, board: Board) -> u8 {
     let game = tic_tac_toe();
     let forced = cells(game.forced(board)).next();
     let chosen = forced.or_else(|| table.choose(board)).or_else(|| cells(game.legal(board)).next());
@@ -24,13 +23,13 @@ mod tests {
     use super::*;
     use evoxo_common::{
         board::{Outcome, Side},
-        experiment::invincible::{optimum::optimum, table::TableGenome},
+        experiment::invincible::optimum::optimum,
         ratio::Ratio,
         rng::Stream,
     };
 
     /// Plays every game against anyone, and counts those that the player loses.
-    fn lost(player: &Player, side: Side, board: Board) -> u64 {
+    fn lost(player: &TableGenome, side: Side, board: Board) -> u64 {
         let game = tic_tac_toe();
         match game.outcome(board) {
             Some(outcome) => u64::from(outcome == Outcome::Win(side.other())),
@@ -44,7 +43,7 @@ mod tests {
         for side in Side::BOTH {
             let best = optimum(side, Ratio::from(100)).player;
             assert!(best.audit().unbeatable());
-            assert_eq!(lost(&Player::Table(best), side, Board::EMPTY), 0);
+            assert_eq!(lost(&best, side, Board::EMPTY), 0);
         }
     }
 
@@ -53,7 +52,7 @@ mod tests {
         for (side, seed) in Side::BOTH.into_iter().flat_map(|side| (0..20).map(move |seed| (side, seed))) {
             let table = TableGenome::random(side, &mut Stream::root(seed).rng());
             let beatable = !table.audit().unbeatable();
-            assert_eq!(lost(&Player::Table(table), side, Board::EMPTY) > 0, beatable);
+            assert_eq!(lost(&table, side, Board::EMPTY) > 0, beatable);
         }
     }
 }

@@ -60,29 +60,29 @@ impl Directory {
 
     /// Writes the resolved configuration: it marks the directory as this run's.
     pub(crate) fn write_config(&self, config: &Config) -> anyhow::Result<()> {
-        self.write(CONFIG, &config.to_toml())
+        self.write(CONFIG, config.to_toml())
     }
 
     /// Writes everything a person keeps of a run.
     pub(crate) fn write_results(&self, results: &Results, seconds: f64, workers: u32) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
-        self.write("history.csv", &results.history())?;
-        results.champions().try_for_each(|(name, card)| self.write(&name, &card))?;
+        self.write("history.csv", results.history())?;
+        results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))?;
         for figure in &results.finale.figures {
-            self.write(&format!("plots/{}.svg", figure.name), &crate::plot::svg(figure))?;
+            self.write(&format!("plots/{}.svg", figure.name), crate::plot::svg(figure))?;
         }
-        self.write("result.json", &format!("{:#}\n", results.to_json(seconds, workers)))
+        self.write("result.json", format!("{:#}\n", results.to_json(seconds, workers)))
     }
 
     /// Writes a file whole or not at all.
-    fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         let path = self.path.join(name);
         let unwritable = || format!("cannot write {}: is the disk full, or the directory read-only?", path.display());
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
         let staged = path.with_extension("new");
-        fs::write(&staged, text).with_context(unwritable)?;
+        fs::write(&staged, content).with_context(unwritable)?;
         fs::rename(&staged, &path).with_context(unwritable)
     }
 }

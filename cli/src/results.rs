@@ -5,7 +5,7 @@ use evoxo_common::{
     config::Config,
     digest::Digest,
     envelope::{Kind, open},
-    finale::{Finale, champion_file_name, finale},
+    finale::{Finale, champion_stem, finale},
     replica::{Replica, run_digest},
     task,
 };
@@ -72,12 +72,16 @@ impl Results {
         text
     }
 
-    /// File names below the run's directory with the cards they hold.
-    pub(crate) fn champions(&self) -> impl Iterator<Item = (String, String)> {
-        self.replicas.iter().filter_map(|replica| {
+    /// The files of a run's directory `champions`, each with what it holds: cards, and what lies beside them.
+    pub(crate) fn champions(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        let files = |replica: &Replica| {
             let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
-            Some((champion_file_name(&self.config, arm, replica.index()), replica.champion()?.write()))
-        })
+            let stem = champion_stem(&self.config, arm, replica.index());
+            let (card, file) = replica.champion()?.write(&stem);
+            // The card last: what it names is there when it is.
+            Some(file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())]))
+        };
+        self.replicas.iter().filter_map(files).flatten()
     }
 
     /// What is printed at the end.

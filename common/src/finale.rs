@@ -88,11 +88,11 @@ pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
     finale
 }
 
-/// The file, below a run's directory, of a replica's champion. Arms whose names differ only in what no file name should
-/// hold still get different files.
+/// The name of a replica's champion's card in a run's directory `champions`, without its ending. Arms whose names differ
+/// only in what no file name should hold still get different files.
 #[must_use]
-pub fn champion_file_name(config: &Config, arm: usize, replica: u32) -> String {
-    format!("champions/{}-{replica}.json", file_name(config, arm))
+pub fn champion_stem(config: &Config, arm: usize, replica: u32) -> String {
+    format!("{}-{replica}", file_name(config, arm))
 }
 
 /// An arm's name as part of a file's: letters, digits, points and dashes. If an earlier arm has that already, or nothing is
@@ -122,7 +122,7 @@ pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
         json["failure"] = why.into();
     }
     if replica.champion().is_some() {
-        json["champion"] = champion_file_name(config, arm, replica.index()).into();
+        json["champion"] = format!("champions/{}.json", champion_stem(config, arm, replica.index())).into();
     }
     json
 }
@@ -177,7 +177,7 @@ mod tests {
         let names = ["O, 1", "O 1", "o/1", "O-1_1", "O-1-1", "..", "*", "../../x"];
         let arms: String = names.iter().map(|name| format!("[arms.\"{name}\"]\n")).collect();
         let config = Config::parse("t", &format!("experiment = \"dispatch\"\n{arms}"), &[]).unwrap();
-        let files: Vec<String> = (0..names.len()).map(|arm| champion_file_name(&config, arm, 7)).collect();
+        let files: Vec<String> = (0..names.len()).map(|arm| champion_stem(&config, arm, 7)).collect();
         insta::assert_snapshot!(files.join("\n"));
         assert_eq!(files.iter().map(|file| file.to_lowercase()).collect::<BTreeSet<_>>().len(), names.len());
     }

@@ -100,7 +100,7 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["submit", "WRONG", "--coordinator", "127.0.0.1:1"], 2, &["WRONG:1: unknown experiment"]),
     case(EVOXO, &["runs", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
     case(EVOXO, &["new", "chess"], 2, &["there are dispatch, invincible"]),
-    case(EVOXO, &["audit", "none.json"], 1, &["cannot read the card none.json"]),
+    case(EVOXO, &["audit", "none.json"], 1, &["cannot read none.json"]),
     case(EVOXO, &["audit", "GOOD"], 1, &["GOOD: the card is not JSON"]),
     case(EVOXO, &["optimum", "--side", "Z", "--penalty", "1"], 2, &["give X or O"]),
     case(EVOXO, &["optimum", "--side", "O", "--penalty", "-1"], 2, &["-1"]),

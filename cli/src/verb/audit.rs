@@ -1,12 +1,18 @@
 //! `evoxo audit FILE`.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 use evoxo_common::{
     audit::{Audit, boards},
-    board::tic_tac_toe,
-    card::{CARD_BYTES_MAX, Card, Player},
+    board::{Shape, tic_tac_toe},
+    card::{CARD_BYTES_MAX, Card, FILE_BYTES_MAX, FILE_ENDING, Network, Player},
+    experiment::invincible::table::TableGenome,
 };
 use serde_json::json;
 
@@ -24,19 +30,43 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Reads a card from a file, with the file's name in whatever is wrong with it.
-pub(crate) fn read_card(file: &std::path::Path) -> anyhow::Result<Card> {
+/// Reads a champion from a file: a card, with what lies beside it, or a network's file alone. The file's name is in
+/// whatever is wrong with it.
+pub(crate) fn read_card(file: &Path) -> anyhow::Result<Card> {
     let name = file.display();
-    let size = std::fs::metadata(file).with_context(|| format!("cannot read the card {name}"))?.len();
-    if size > CARD_BYTES_MAX as u64 {
-        anyhow::bail!("{name} has {size} bytes: a card has at most {CARD_BYTES_MAX}");
+    if file.extension().is_some_and(|ending| ending == FILE_ENDING) {
+        let network = Network::of_file(&read(file, FILE_BYTES_MAX)?).map_err(|why| anyhow!("{name}: {why}"))?;
+        return Ok(Player::Network(network).into());
     }
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read the card {name}"))?;
-    Card::read(&text).map_err(|why| anyhow::anyhow!("{name}: {why}"))
+    let text = String::from_utf8(read(file, CARD_BYTES_MAX)?).with_context(|| format!("{name} is not a text"))?;
+    let beside = |other: &str| read(&file.with_file_name(other), FILE_BYTES_MAX).map_err(|why| format!("{why:#}"));
+    Card::read(&text, beside).map_err(|why| anyhow!("{name}: {why}"))
+}
+
+/// The table player of a card.
+pub(crate) fn read_table(file: &Path) -> anyhow::Result<TableGenome> {
+    match read_card(file)?.player {
+        Player::Table(table) => Ok(table),
+        Player::Network(network) => {
+            let Shape { width, height, depth, .. } = network.architecture.shape;
+            bail!("{} is a network for {width}x{height}x{depth} cells: here a table for 3x3 is needed", file.display())
+        }
+    }
+}
+
+/// The bytes of a file that is not larger than it should be.
+fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
+    let name = file.display();
+    let unreadable = || format!("cannot read {name}");
+    let size = fs::metadata(file).with_context(unreadable)?.len();
+    if size > bytes_max as u64 {
+        bail!("{name} has {size} bytes: at most {bytes_max} are read");
+    }
+    fs::read(file).with_context(unreadable)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let Player::Table(player) = read_card(&arguments.file)?.player;
+    let player = read_table(&arguments.file)?;
     let audit = player.audit();
     let mut out = std::io::stdout().lock();
     if arguments.json {

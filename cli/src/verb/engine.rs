@@ -13,10 +13,10 @@ use std::{
 
 use evoxo_common::{
     board::{Board, Outcome, Side, tic_tac_toe},
-    card::Player,
+    experiment::invincible::table::TableGenome,
 };
 
-use super::audit::read_card;
+use super::audit::read_table;
 use crate::answer::answer;
 
 /// The longest line that is read, in bytes; a longer one is read in pieces.
@@ -34,12 +34,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let card = read_card(&arguments.file)?;
-    talk(&card.player, std::io::stdin().lock(), std::io::stdout().lock())?;
+    talk(&read_table(&arguments.file)?, std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn talk(player: &Player, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
+fn talk(table: &TableGenome, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
     let mut board = Board::EMPTY;
     loop {
         let mut line = Vec::new();
@@ -50,7 +49,6 @@ fn talk(player: &Player, mut input: impl BufRead, mut out: impl Write) -> std::i
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["ugi", ..] => {
-                let Player::Table(table) = player;
                 writeln!(out, "id name evoxo table {}", table.side().letter())?;
                 writeln!(out, "id author evoxo\nugiok")?;
             }
@@ -60,7 +58,7 @@ fn talk(player: &Player, mut input: impl BufRead, mut out: impl Write) -> std::i
                 Ok(next) => board = next,
                 Err(sentence) => writeln!(out, "info string {sentence}")?,
             },
-            ["go", ..] => writeln!(out, "{}", go(player, board))?,
+            ["go", ..] => writeln!(out, "{}", go(table, board))?,
             ["query", what, ..] => {
                 if let Some(response) = query(board, what) {
                     writeln!(out, "response {response}")?;
@@ -105,13 +103,12 @@ fn position(words: &[&str]) -> Result<Board, String> {
 }
 
 /// The champion moves for its own side only: a table knows nothing of the other's boards.
-fn go(player: &Player, board: Board) -> String {
-    let Player::Table(table) = player;
+fn go(table: &TableGenome, board: Board) -> String {
     let game = tic_tac_toe();
     if game.outcome(board).is_some() {
         return "info string the game is over\nbestmove none".into();
     }
-    let best = game.cell_name(answer(player, board));
+    let best = game.cell_name(answer(table, board));
     match board.to_move() == table.side() {
         true => format!("bestmove {best}"),
         false => format!(
@@ -144,7 +141,7 @@ mod tests {
     use evoxo_common::{experiment::invincible::optimum::optimum, ratio::Ratio};
 
     fn said(input: &[u8]) -> String {
-        let player = Player::Table(optimum(Side::O, Ratio::from(100)).player);
+        let player = optimum(Side::O, Ratio::from(100)).player;
         let mut out = Vec::new();
         talk(&player, input, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -8,11 +8,11 @@ use std::{
 
 use evoxo_common::{
     board::{Board, Outcome, Side, cells, tic_tac_toe},
-    card::Player,
+    experiment::invincible::table::TableGenome,
 };
 use serde_json::json;
 
-use super::audit::read_card;
+use super::audit::read_table;
 use crate::answer::answer;
 
 /// Against whom.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let player = read_card(&arguments.file)?.player;
+    let player = read_table(&arguments.file)?;
     let (input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
     match arguments.json {
         true => play(&player, input, &mut Lines(&mut out))?,
@@ -49,8 +49,7 @@ trait Table {
     fn ask(&mut self, side: Side) -> std::io::Result<()>;
 }
 
-fn play(player: &Player, mut input: impl BufRead, table: &mut impl Table) -> std::io::Result<()> {
-    let Player::Table(genome) = player;
+fn play(genome: &TableGenome, mut input: impl BufRead, table: &mut impl Table) -> std::io::Result<()> {
     let (champion, game) = (genome.side(), tic_tac_toe());
     let (mut board, mut moved) = (Board::EMPTY, None);
     loop {
@@ -59,7 +58,7 @@ fn play(player: &Player, mut input: impl BufRead, table: &mut impl Table) -> std
             return Ok(());
         }
         let cell = match board.to_move() == champion {
-            true => answer(player, board),
+            true => answer(genome, board),
             false => match typed(board, &mut input, table)? {
                 Some(cell) => cell,
                 None => return Ok(()),
@@ -178,8 +177,8 @@ mod tests {
     use super::*;
     use evoxo_common::{experiment::invincible::optimum::optimum, ratio::Ratio};
 
-    fn champion(side: Side) -> Player {
-        Player::Table(optimum(side, Ratio::from(100)).player)
+    fn champion(side: Side) -> TableGenome {
+        optimum(side, Ratio::from(100)).player
     }
 
     #[test]

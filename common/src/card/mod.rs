@@ -8,8 +8,19 @@
 //! there, 0 to 8 in the same order. Any of a board's eight images will do: the move turns with it. Boards that the
 //! player cannot meet under its own moves may be left out. The card may have more keys (`game`, `experiment`, `arm`,
 //! `replica`, `digest`), which are kept.
+//!
+//! ```json
+//! {"kind": "network", "architecture": {...}, "file": "deep-structured-3.safetensors", "sha256": "..."}
+//! ```
+//!
+//! A network's weights are in a binary file beside the card, which is enough to play: it has the architecture in its
+//! metadata. See [`Network`]. A card made by hand may leave out `architecture` and `sha256`.
 
+mod network;
+mod safetensors;
 mod table;
+
+pub use network::{FILE_BYTES_MAX, FILE_ENDING, Network};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -30,19 +41,21 @@ pub struct Card {
 }
 
 /// A player of any kind that a card can hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Player {
     /// `"kind": "table"`: see [`TableGenome`].
     Table(TableGenome),
+    /// `"kind": "network"`.
+    Network(Network),
 }
 
 impl Card {
-    /// Reads a card.
+    /// Reads a card; `load` gives the bytes of a file that lies beside it, by its name, or a sentence why it cannot.
     ///
     /// # Errors
     /// If the text is too long, is not JSON or is not a card, as one sentence that says what is wrong and, of a board,
-    /// which.
-    pub fn read(text: &str) -> Result<Self, String> {
+    /// which; the same of its file.
+    pub fn read(text: &str, load: impl FnOnce(&str) -> Result<Vec<u8>, String>) -> Result<Self, String> {
         if text.len() > CARD_BYTES_MAX {
             return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
         }
@@ -50,29 +63,32 @@ impl Card {
         if let Some(twice) = entries.twice() {
             return Err(format!("the card has the key {} twice", quoted(twice)));
         }
-        let kind = entries.get("kind").ok_or("the card has no \"kind\": give \"table\"")?;
-        if kind != "table" {
-            return Err(format!("the card's kind is {}, but only \"table\" is known", brief(kind)));
-        }
-        let (player, keys) = (Player::Table(table::read(text, &entries)?), table::KEYS);
+        let kind = entries.get("kind").ok_or("the card has no \"kind\": give \"table\" or \"network\"")?;
+        let (player, keys) = match kind.as_str() {
+            Some("table") => (Player::Table(table::read(text, &entries)?), table::KEYS.as_slice()),
+            Some("network") => (Player::Network(network::read_card(&entries, load)?), network::KEYS.as_slice()),
+            _ => {
+                let kind = brief(kind);
+                return Err(format!("the card's kind is {kind}, but only \"table\" and \"network\" are known"));
+            }
+        };
         let about = entries.0.into_iter().filter(|(key, _)| !keys.contains(&key.as_str())).collect();
         Ok(Self { player, about })
     }
 
-    /// The card as keys and values: the player's, then all others.
+    /// The card's text, ended by a line break, and the name and bytes of the file beside it, if its kind has one; `stem` is
+    /// the card's own file name without ending. [`Card::read`] is the inverse.
     #[must_use]
-    pub fn to_map(&self) -> Map<String, Value> {
-        let mut map = match &self.player {
-            Player::Table(player) => table::to_map(player),
+    pub fn write(&self, stem: &str) -> (String, Option<(String, Vec<u8>)>) {
+        let (mut map, file) = match &self.player {
+            Player::Table(player) => (table::to_map(player), None),
+            Player::Network(network) => {
+                let (name, bytes) = (format!("{stem}.{FILE_ENDING}"), network.to_file());
+                (network::to_map(network, &name, &bytes), Some((name, bytes)))
+            }
         };
         map.extend(self.about.clone());
-        map
-    }
-
-    /// The card's text, ended by a line break. [`Card::read`] is its inverse.
-    #[must_use]
-    pub fn write(&self) -> String {
-        format!("{:#}\n", Value::Object(self.to_map()))
+        (format!("{:#}\n", Value::Object(map)), file)
     }
 }
 
@@ -144,8 +160,13 @@ mod tests {
         TableGenome::random(side, &mut Stream::root(seed).rng())
     }
 
+    /// A card with nothing beside it.
+    fn read(text: &str) -> Result<Card, String> {
+        Card::read(text, |name| Err(format!("{name} is not there")))
+    }
+
     fn sentence(text: &str) -> String {
-        let sentence = Card::read(text).unwrap_err();
+        let sentence = read(text).unwrap_err();
         assert!(!sentence.contains('\n') && sentence.len() < 500, "{sentence}");
         sentence
     }
@@ -155,7 +176,7 @@ mod tests {
         fn what_is_written_is_read(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
             let about = Map::from_iter([("arm".to_owned(), json!("O-6.5")), ("replica".to_owned(), json!(7))]);
             let card = Card { player: Player::Table(random(side, seed)), about };
-            prop_assert_eq!(Card::read(&card.write()), Ok(card));
+            prop_assert_eq!(read(&card.write("t").0), Ok(card));
         }
 
         /// A card made by hand: only the boards that are met, each as any of its images, in any order.
@@ -171,7 +192,7 @@ mod tests {
             }
             shuffle(rng, &mut entries);
             let text = json!({"moves": Map::from_iter(entries), "side": side.letter(), "kind": "table"}).to_string();
-            let Player::Table(read) = Card::read(&text).unwrap().player;
+            let Player::Table(read) = read(&text).unwrap().player else { panic!("a table") };
             // The losing lines may be given as their images.
             prop_assert_eq!(Audit { examples: vec![], ..read.audit() }, Audit { examples: vec![], ..player.audit() });
             prop_assert_eq!(read.met(), player.met());
@@ -179,7 +200,7 @@ mod tests {
 
         #[test]
         fn any_text_is_a_card_or_a_sentence(text in "[{}\\[\\]\",:XO.a-z0-9\u{1}]{0,60}") {
-            prop_assert!(Card::read(&text).is_err_and(|sentence| !sentence.contains('\n')));
+            prop_assert!(read(&text).is_err_and(|sentence| !sentence.contains('\n')));
         }
     }
 
@@ -188,7 +209,7 @@ mod tests {
         let genes =
             Graph::of(Side::O).boards().iter().enumerate().map(|(class, _)| Graph::of(Side::O).legal_cells(class)[0]);
         let player = TableGenome::new(Side::O, genes.collect()).unwrap();
-        insta::assert_snapshot!(Card::from(Player::Table(player)).write());
+        insta::assert_snapshot!(Card::from(Player::Table(player)).write("t").0);
     }
 
     #[test]
@@ -198,8 +219,8 @@ mod tests {
             ("[1]", "not JSON"),
             ("{\"kind\":\"table\"", "not JSON"),
             ("{}", "no \"kind\""),
-            (r#"{"kind":"rules","side":"X","moves":{}}"#, "only \"table\" is known"),
-            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\" is known"),
+            (r#"{"kind":"rules","side":"X","moves":{}}"#, "only \"table\" and \"network\" are known"),
+            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\" and \"network\" are known"),
             (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
             (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
             (r#"{"kind":"table","side":"X","side":"O","moves":{}}"#, "\"side\" twice"),
@@ -237,7 +258,7 @@ mod tests {
                 let board = tic_tac_toe().board_text(Graph::of(side).boards()[class]);
                 let mut map = table::to_map(&player);
                 map["moves"].as_object_mut().unwrap().shift_remove(&board);
-                let read = Card::read(&Value::Object(map).to_string());
+                let read = read(&Value::Object(map).to_string());
                 assert_eq!(read.is_ok(), !player.met().contains(&class));
                 assert!(read.is_ok() || read.is_err_and(|sentence| sentence.contains(&format!("\"{board}\""))));
             }

@@ -1,6 +1,6 @@
 //! What people ask, and what they get.
 
-use evoxo_common::config::Config;
+use evoxo_common::{config::Config, finale::champion_stem};
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
@@ -131,10 +131,14 @@ impl Coordinator {
     fn fetch_champion(&self, name: &str, arm: &str, number: u32) -> Reply {
         let run = &self.runs[&self.find(name)?];
         let replica = run.begun().map(|(replica, _)| replica).find(|r| r.arm() == arm && r.index() == number);
-        let card = replica.and_then(evoxo_common::replica::Replica::champion);
+        let place = run.config.arms.iter().position(|other| other.name == arm);
+        let champion = place.zip(replica.and_then(evoxo_common::replica::Replica::champion));
         let missing =
             || Rejection::NotFound(format!("run {name:?} has no champion of replica {number} of arm {arm:?} yet"));
-        card.map(|card| Answer::Champion(card.write())).ok_or_else(missing)
+        let (place, champion) = champion.ok_or_else(missing)?;
+        let (card, file) = champion.write(&champion_stem(&run.config, place, number));
+        let file = file.map(|(_, bytes)| bytes.into()).unwrap_or_default();
+        Ok(Answer::Champion(v1::Champion { card, file }))
     }
 
     /// Answers with the run as it is now.

@@ -146,7 +146,7 @@ pub enum Answer {
     Runs(Vec<v1::Run>),
     Run(v1::Run),
     Replicas(Vec<v1::Replica>),
-    Champion(String),
+    Champion(v1::Champion),
     Workers(Vec<v1::Worker>),
 }
 

@@ -99,7 +99,7 @@ impl RunService for Runs {
     ) -> Result<Response<v1::Champion>, Status> {
         let v1::FetchChampionRequest { name, arm, replica } = request.into_inner();
         match self.core.ask(Ask::FetchChampion { name, arm, replica }).await? {
-            Answer::Champion(card) => Ok(Response::new(v1::Champion { card })),
+            Answer::Champion(champion) => Ok(Response::new(champion)),
             _ => Err(mismatch()),
         }
     }

@@ -734,6 +734,9 @@ pub struct Champion {
     /// JSON, as `evoxo audit` and `evoxo play` take it.
     #[prost(string, tag = "1")]
     pub card: ::prost::alloc::string::String,
+    /// The file that the card names as lying beside it (a network's weights as safetensors); empty if it names none.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub file: ::prost::bytes::Bytes,
 }
 /// One run.
 #[derive(Clone, PartialEq, ::prost::Message)]

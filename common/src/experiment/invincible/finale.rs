@@ -65,7 +65,7 @@ fn judge<'a>(config: &'a Config, index: usize, replicas: &'a [&'a Replica]) -> A
     let (side, penalty) = (side_of(&arm.settings), arm.settings.decimal("penalty"));
     let optimum = optimum(side, penalty);
     let champions = replicas.iter().map(|replica| {
-        let Player::Table(player) = replica.champion()?.player;
+        let Player::Table(player) = replica.champion()?.player else { return None };
         let audit = player.audit();
         let optimal = worth(audit.odds, penalty) == optimum.fitness;
         Some(Champion { peak: peak(replica, penalty), optimal, audit })
