@@ -37,16 +37,18 @@ pub fn level() -> Level {
 }
 
 /// Defines a function that is compiled once per instruction set: `kernel! { /// docs  pub fn name(args) -> T { body } }`.
+/// It may have type parameters, each with one bound.
 macro_rules! kernel {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($generic:ident: $bound:path),+>)? ($($arg:ident: $type:ty),* $(,)?)
+     $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
-        $vis fn $name($($arg: $type),*) $(-> $ret)? {
+        $vis fn $name $(<$($generic: $bound),+>)? ($($arg: $type),*) $(-> $ret)? {
             #[inline(always)]
-            fn body($($arg: $type),*) $(-> $ret)? $body
+            fn body $(<$($generic: $bound),+>)? ($($arg: $type),*) $(-> $ret)? $body
             #[multiversion::multiversion(targets("x86_64+avx2+bmi2"))]
-            fn avx2($($arg: $type),*) $(-> $ret)? { body($($arg),*) }
+            fn avx2 $(<$($generic: $bound),+>)? ($($arg: $type),*) $(-> $ret)? { body($($arg),*) }
             #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi2", "x86_64+avx2+bmi2"))]
-            fn best($($arg: $type),*) $(-> $ret)? { body($($arg),*) }
+            fn best $(<$($generic: $bound),+>)? ($($arg: $type),*) $(-> $ret)? { body($($arg),*) }
             match $crate::simd::level() {
                 $crate::simd::Level::Baseline => body($($arg),*),
                 $crate::simd::Level::Avx2 => avx2($($arg),*),

@@ -7,12 +7,17 @@
 mod activation;
 mod architecture;
 mod lanes;
+mod perceptron;
 pub mod plain;
 
 pub use activation::Activation;
 pub use architecture::{Architecture, First, Tensor};
 
-use crate::board::{Board, Side};
+use crate::{
+    board::{Board, Side},
+    simd::kernel,
+};
+use perceptron::{Deep, Dense, Flat, Lines};
 
 /// A network in play and in learning, on one board that begins empty.
 pub trait Engine {
@@ -50,5 +55,22 @@ pub trait Job {
 /// # Panics
 /// If [`Architecture::check`] refuses the architecture, or it has another number of weights.
 pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J) -> J::Output {
-    job.run(&mut plain::Plain::new(architecture, weights))
+    assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
+    match (architecture.first, architecture.second) {
+        (First::Lines { .. }, 0) => run(&mut Lines::<Flat>::new(architecture, weights), job),
+        (First::Lines { .. }, 1..=16) => run(&mut Lines::<Deep<1>>::new(architecture, weights), job),
+        (First::Lines { .. }, 17..=32) => run(&mut Lines::<Deep<2>>::new(architecture, weights), job),
+        (First::Lines { .. }, 33..=64) => run(&mut Lines::<Deep<4>>::new(architecture, weights), job),
+        (First::Lines { .. }, _) => run(&mut Lines::<Deep<8>>::new(architecture, weights), job),
+        (First::Dense { .. }, 0) => run(&mut Dense::<Flat>::new(architecture, weights), job),
+        (First::Dense { .. }, 1..=16) => run(&mut Dense::<Deep<1>>::new(architecture, weights), job),
+        (First::Dense { .. }, 17..=32) => run(&mut Dense::<Deep<2>>::new(architecture, weights), job),
+        (First::Dense { .. }, 33..=64) => run(&mut Dense::<Deep<4>>::new(architecture, weights), job),
+        (First::Dense { .. }, _) => run(&mut Dense::<Deep<8>>::new(architecture, weights), job),
+        (First::Tuples { .. }, _) => run(&mut plain::Plain::new(architecture, weights), job),
+    }
+}
+
+kernel! {
+    fn run<E: Engine, J: Job>(engine: &mut E, job: J) -> J::Output { job.run(engine) }
 }

@@ -1,0 +1,296 @@
+//! What comes above the first hidden layer: the output unit alone, or a second hidden layer and the output unit.
+
+use super::{Layout, Lesson, QUADS, Quads, gather, scatter};
+use crate::net::{
+    Activation,
+    activation::Curve,
+    lanes::{LANES, Lanes, Quad},
+};
+
+/// Above the first layer. Its sums are linear in the values of the first layer's units, so they can be kept.
+pub(in crate::net) trait Head: Clone {
+    /// Its sums, as they are kept.
+    type Sums: Copy + std::fmt::Debug;
+    /// A step of learning under way.
+    type Errors: Copy;
+
+    /// From canonical weights.
+    fn new(layout: &Layout, weights: &[f32]) -> Self;
+
+    /// Writes its weights to their canonical places.
+    fn write(&self, layout: &Layout, weights: &mut [f32]);
+
+    /// The sums of the biases alone.
+    fn start(&self) -> Self::Sums;
+
+    /// Adds what the units of these quads contribute when their values change by so much.
+    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Lanes);
+
+    /// The output unit's weighted sum.
+    fn output(&self, sums: &Self::Sums) -> f32;
+
+    /// Begins a step of learning: learns what is above the connections to the first layer.
+    fn begin(&mut self, sums: &Self::Sums, lesson: Lesson) -> Self::Errors;
+
+    /// Minus the rate times the error that comes back to the units of these quads.
+    fn back(&self, errors: &Self::Errors, quads: [u16; 4]) -> Lanes;
+
+    /// Learns the connections to the units of these quads, which had these values.
+    fn learn(&mut self, errors: &Self::Errors, quads: [u16; 4], values: Lanes);
+}
+
+/// The output unit, and how it learns.
+#[derive(Clone, Copy, Debug)]
+struct Output {
+    activation: Activation,
+    biased: bool,
+    bias: f32,
+}
+
+impl Output {
+    fn new(layout: &Layout, weights: &[f32]) -> Self {
+        let bias = &weights[layout.range("output.bias")];
+        Self {
+            activation: layout.architecture.activation,
+            biased: layout.architecture.biases,
+            bias: bias.first().copied().unwrap_or(0.0),
+        }
+    }
+
+    /// Minus the rate times the error of the unit's weighted sum; learns the bias.
+    #[inline(always)]
+    fn begin(&mut self, sum: f32, lesson: Lesson) -> f32 {
+        let value = self.activation.apply(sum);
+        let mut error = value - lesson.target;
+        if lesson.derivative {
+            error *= self.activation.slope() * (1.0 - value * value);
+        }
+        let step = -lesson.rate * error;
+        if self.biased {
+            self.bias += step;
+        }
+        step
+    }
+}
+
+/// The first layer joined to the output unit.
+#[derive(Clone, Debug)]
+pub(in crate::net) struct Flat {
+    output: Output,
+    weights: Box<Quads>,
+}
+
+impl Head for Flat {
+    /// Sixteen parts of the output unit's weighted sum.
+    type Sums = Lanes;
+    type Errors = f32;
+
+    fn new(layout: &Layout, weights: &[f32]) -> Self {
+        let mut quads = Box::new([Quad::default(); QUADS]);
+        for ((quad, lane), weight) in layout.places().zip(&weights[layout.range("output.weight")]) {
+            quads[quad].0[lane] = *weight;
+        }
+        Self { output: Output::new(layout, weights), weights: quads }
+    }
+
+    fn write(&self, layout: &Layout, weights: &mut [f32]) {
+        for ((quad, lane), weight) in layout.places().zip(&mut weights[layout.range("output.weight")]) {
+            *weight = self.weights[quad].0[lane];
+        }
+        weights[layout.range("output.bias")].fill(self.output.bias);
+    }
+
+    #[inline(always)]
+    fn start(&self) -> Lanes {
+        Lanes::ZERO
+    }
+
+    #[inline(always)]
+    fn add(&self, sums: &mut Lanes, quads: [u16; 4], change: Lanes) {
+        *sums = sums.plus(gather(&self.weights, quads), change);
+    }
+
+    #[inline(always)]
+    fn output(&self, sums: &Lanes) -> f32 {
+        sums.sum() + self.output.bias
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, sums: &Lanes, lesson: Lesson) -> f32 {
+        self.output.begin(self.output(sums), lesson)
+    }
+
+    #[inline(always)]
+    fn back(&self, step: &f32, quads: [u16; 4]) -> Lanes {
+        gather(&self.weights, quads).map(|weight| weight * step)
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, step: &f32, quads: [u16; 4], values: Lanes) {
+        let learnt = gather(&self.weights, quads).plus(values, Lanes::splat(*step));
+        scatter(&mut self.weights, quads, learnt);
+    }
+}
+
+/// Four blocks. Of the connections of one quad of the first layer to 16 units of the second: block b has units 4 b to 4 b + 3
+/// of the second, four lanes for each, one for each unit of the first. Then nothing needs to be broadcast one by one, and
+/// sums over the first layer are completed only when they are read.
+type Tiles = [Lanes; 4];
+
+/// A second layer of up to 16 N units, and the output unit.
+#[derive(Clone, Debug)]
+pub(in crate::net) struct Deep<const N: usize> {
+    output: Output,
+    curve: Curve,
+    /// Of the output unit.
+    weights: [Lanes; N],
+    /// In the first lane of each unit's four.
+    biases: [Tiles; N],
+    /// By quad of the first layer.
+    second: Box<[[Tiles; N]]>,
+}
+
+/// Where the connection between a lane of a quad and a unit of the second layer is in that quad's tiles: which tiles, block
+/// and lane.
+fn place(lane: usize, unit: usize) -> (usize, usize, usize) {
+    (unit / LANES, unit % LANES / 4, unit % 4 * 4 + lane)
+}
+
+impl<const N: usize> Deep<N> {
+    /// Calls `f` with each weight and its canonical place.
+    fn each(&mut self, layout: &Layout, mut f: impl FnMut(&mut f32, usize)) {
+        let units = layout.architecture.second;
+        let second = layout.range("second.weight");
+        for ((quad, lane), row) in layout.places().zip(second.step_by(units)) {
+            for unit in 0..units {
+                let (tiles, block, lane) = place(lane, unit);
+                f(&mut self.second[quad][tiles][block].0[lane], row + unit);
+            }
+        }
+        for (unit, index) in layout.range("second.bias").enumerate() {
+            let (tiles, block, lane) = place(0, unit);
+            f(&mut self.biases[tiles][block].0[lane], index);
+        }
+        for (unit, index) in layout.range("output.weight").enumerate() {
+            f(&mut self.weights[unit / LANES].0[unit % LANES], index);
+        }
+        layout.range("output.bias").for_each(|index| f(&mut self.output.bias, index));
+    }
+
+    /// The values of the second layer's units.
+    #[inline(always)]
+    fn values(&self, sums: &[Tiles; N], tiles: usize) -> Lanes {
+        self.curve.lanes(Lanes::sums_of_quads(&sums[tiles]))
+    }
+}
+
+impl<const N: usize> Head for Deep<N> {
+    type Sums = [Tiles; N];
+    /// Minus the rate times the errors of the second layer's weighted sums, each in the four lanes of its unit.
+    type Errors = [Tiles; N];
+
+    fn new(layout: &Layout, weights: &[f32]) -> Self {
+        let mut deep = Self {
+            output: Output::new(layout, weights),
+            curve: layout.architecture.activation.curve(),
+            weights: [Lanes::ZERO; N],
+            biases: [[Lanes::ZERO; 4]; N],
+            second: vec![[[Lanes::ZERO; 4]; N]; QUADS].into_boxed_slice(),
+        };
+        deep.each(layout, |weight, index| *weight = weights[index]);
+        deep
+    }
+
+    fn write(&self, layout: &Layout, weights: &mut [f32]) {
+        self.clone().each(layout, |weight, index| weights[index] = *weight);
+    }
+
+    #[inline(always)]
+    fn start(&self) -> [Tiles; N] {
+        self.biases
+    }
+
+    #[inline(always)]
+    fn add(&self, sums: &mut [Tiles; N], quads: [u16; 4], change: Lanes) {
+        for tiles in 0..N {
+            let sum = &mut sums[tiles];
+            for index in 0..4 {
+                let weights = &self.second[usize::from(quads[index]) % QUADS][tiles];
+                let change = change.tiled(index);
+                sum[0] = sum[0].plus(weights[0], change);
+                sum[1] = sum[1].plus(weights[1], change);
+                sum[2] = sum[2].plus(weights[2], change);
+                sum[3] = sum[3].plus(weights[3], change);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn output(&self, sums: &[Tiles; N]) -> f32 {
+        let mut sum = Lanes::ZERO;
+        for tiles in 0..N {
+            sum = sum.plus(self.values(sums, tiles), self.weights[tiles]);
+        }
+        sum.sum() + self.output.bias
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, sums: &[Tiles; N], lesson: Lesson) -> [Tiles; N] {
+        let mut values = [Lanes::ZERO; N];
+        let mut sum = Lanes::ZERO;
+        for tiles in 0..N {
+            values[tiles] = self.values(sums, tiles);
+            sum = sum.plus(values[tiles], self.weights[tiles]);
+        }
+        let step = self.output.begin(sum.sum() + self.output.bias, lesson);
+        let slope = self.output.activation.slope();
+        let mut errors = [[Lanes::ZERO; 4]; N];
+        for tiles in 0..N {
+            let back =
+                self.weights[tiles].zip(values[tiles], |weight, value| weight * step * (slope * (1.0 - value * value)));
+            self.weights[tiles] = self.weights[tiles].plus(values[tiles], Lanes::splat(step));
+            for block in 0..4 {
+                errors[tiles][block] = back.spread(block);
+                if self.output.biased {
+                    for lane in (0..LANES).step_by(4) {
+                        self.biases[tiles][block].0[lane] += errors[tiles][block].0[lane];
+                    }
+                }
+            }
+        }
+        errors
+    }
+
+    #[inline(always)]
+    fn back(&self, errors: &[Tiles; N], quads: [u16; 4]) -> Lanes {
+        let mut sums = [Lanes::ZERO; 4];
+        for index in 0..4 {
+            let second = &self.second[usize::from(quads[index]) % QUADS];
+            let mut sum = Lanes::ZERO;
+            for tiles in 0..N {
+                let (weights, errors) = (&second[tiles], &errors[tiles]);
+                sum = sum.plus(weights[0], errors[0]);
+                sum = sum.plus(weights[1], errors[1]);
+                sum = sum.plus(weights[2], errors[2]);
+                sum = sum.plus(weights[3], errors[3]);
+            }
+            sums[index] = sum;
+        }
+        Lanes::sums_over_quads(&sums)
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, errors: &[Tiles; N], quads: [u16; 4], values: Lanes) {
+        for tiles in 0..N {
+            let errors = &errors[tiles];
+            for index in 0..4 {
+                let weights = &mut self.second[usize::from(quads[index]) % QUADS][tiles];
+                let values = values.tiled(index);
+                weights[0] = weights[0].plus(errors[0], values);
+                weights[1] = weights[1].plus(errors[1], values);
+                weights[2] = weights[2].plus(errors[2], values);
+                weights[3] = weights[3].plus(errors[3], values);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The fast path against the slow twin, move by move while both learn, and against itself at the other levels of simd.
+
+use super::*;
+use crate::{
+    board::{Board, Geometry, Shape, cells},
+    net::{Activation, Architecture, Engine, First, Job, plain::Plain, with_engine},
+    rng::{Generator, Stream, below, chance, unit},
+    simd::{Level, set_level},
+};
+
+/// Games in which a slow engine follows a fast one: both learn, and everything is compared.
+struct Duel<'a> {
+    geometry: &'a Geometry,
+    slow: Option<&'a mut Plain>,
+    games: u64,
+    rate: f32,
+    /// How far values, and weights, may differ.
+    bound: f32,
+}
+
+impl Job for Duel<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<E: Engine>(mut self, engine: &mut E) -> Vec<f32> {
+        for game in 0..self.games {
+            engine.reset();
+            if let Some(slow) = &mut self.slow {
+                slow.reset();
+            }
+            self.game(engine, &mut Stream::root(9).word(game).rng());
+            if let Some(slow) = &self.slow
+                && (game % 64 == 0 || game + 1 == self.games)
+            {
+                for (index, (fast, slow)) in engine.weights().into_iter().zip(Engine::weights(*slow)).enumerate() {
+                    assert!((fast - slow).abs() <= self.bound, "game {game}, weight {index}: {fast} but {slow}");
+                }
+            }
+        }
+        engine.weights()
+    }
+}
+
+impl Duel<'_> {
+    /// The best move or any; then a step for one of the last boards, now and then for several or none.
+    #[inline(always)]
+    fn game<E: Engine>(&mut self, engine: &mut E, rng: &mut Generator) {
+        let mut boards = vec![Board::EMPTY];
+        let (mut fast, mut slow) = ([0.0; 64], [0.0; 64]);
+        while self.geometry.outcome(boards[boards.len() - 1]).is_none() {
+            let board = boards[boards.len() - 1];
+            let legal = self.geometry.legal(board);
+            engine.values(legal, &mut fast);
+            if let Some(twin) = &mut self.slow {
+                twin.values(legal, &mut slow);
+                for cell in cells(legal).map(usize::from) {
+                    let (fast, slow) = (fast[cell], slow[cell]);
+                    assert!((fast - slow).abs() <= self.bound, "{board:?}, cell {cell}: {fast} but {slow}");
+                }
+            }
+            let moves: Vec<u8> = cells(legal).collect();
+            let best = moves.iter().copied().max_by(|a, b| fast[usize::from(*a)].total_cmp(&fast[usize::from(*b)]));
+            let any = moves[below(rng, moves.len() as u64) as usize];
+            let cell = if chance(rng, 1, 5) { any } else { best.unwrap() };
+            engine.play(cell);
+            if let Some(slow) = &mut self.slow {
+                slow.play(cell);
+            }
+            boards.push(board.play(cell));
+            for _ in 0..[0, 1, 1, 1, 2][below(rng, 5) as usize] {
+                let back = below(rng, 3).min(boards.len() as u64 - 1) as usize;
+                let (board, target) = (boards[boards.len() - 1 - back], 2.0 * unit(rng) as f32 - 1.0);
+                let side = Side::BOTH[below(rng, 2) as usize];
+                let derivative = chance(rng, 1, 2);
+                engine.learn(board, side, target, self.rate, derivative);
+                if let Some(slow) = &mut self.slow {
+                    slow.learn(board, side, target, self.rate, derivative);
+                }
+            }
+        }
+    }
+}
+
+/// Games to compare, where optimised tests can afford more.
+const fn games(debug: u64, release: u64) -> u64 {
+    if cfg!(debug_assertions) { debug } else { release }
+}
+
+/// The networks of the paper: with and without biases, in turns with both activations.
+fn paper() -> Vec<Architecture> {
+    let lines = First::Lines { detectors: 4 };
+    let dense = |units| First::Dense { units };
+    let networks = [(lines, 0), (lines, 32), (dense(50), 0), (dense(95), 51), (dense(169), 0)];
+    let architecture = |(index, (first, second)): (usize, (First, usize))| {
+        let shape = Shape::SCORE_FOUR;
+        [Activation::Logistic, Activation::Tanh].map(|activation| {
+            let biases = (index % 2 == 0) == (activation == Activation::Tanh);
+            Architecture { shape, first, second, biases, activation, shared: false }
+        })
+    };
+    networks.into_iter().enumerate().flat_map(architecture).collect()
+}
+
+/// Odd sizes on other boards.
+fn odd() -> Vec<Architecture> {
+    let slab = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let networks = [
+        (Shape::TIC_TAC_TOE, First::Lines { detectors: 1 }, 7, true),
+        (Shape::TIC_TAC_TOE, First::Dense { units: 17 }, 33, false),
+        (Shape::CONNECT_FOUR, First::Lines { detectors: 6 }, 100, false),
+        (Shape::QUBIC, First::Lines { detectors: 16 }, 0, true),
+        (Shape::QUBIC, First::Dense { units: 1 }, 1, true),
+        (slab, First::Lines { detectors: 9 }, 20, false),
+        (slab, First::Dense { units: 30 }, 128, true),
+    ];
+    let architecture = |(shape, first, second, biases)| {
+        let activation = Activation::Logistic;
+        Architecture { shape, first, second, biases, activation, shared: false }
+    };
+    networks.into_iter().map(architecture).collect()
+}
+
+fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
+    let geometry = Geometry::new(architecture.shape).unwrap();
+    let weights = architecture.initial(Stream::root(1));
+    let mut slow = Plain::new(architecture, &weights);
+    with_engine(architecture, &weights, Duel { geometry: &geometry, slow: Some(&mut slow), games, rate, bound });
+}
+
+#[test]
+fn the_papers_networks_are_their_slow_twins() {
+    paper().iter().for_each(|architecture| duel(architecture, games(10, 3000), 0.005, 1e-3));
+}
+
+#[test]
+fn networks_of_odd_sizes_on_other_boards_are_their_slow_twins() {
+    odd().iter().for_each(|architecture| duel(architecture, games(10, 300), 0.05, 1e-3));
+}
+
+#[test]
+fn every_instruction_set_gives_the_same_bits() {
+    for architecture in paper().iter().chain(&odd()) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        let weights = architecture.initial(Stream::root(2));
+        let learnt = [Level::Baseline, Level::Avx2, Level::Best].map(|level| {
+            set_level(level);
+            let duel = Duel { geometry: &geometry, slow: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
+            with_engine(architecture, &weights, duel).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+        });
+        assert!(learnt[0] == learnt[1] && learnt[1] == learnt[2], "{architecture:?}");
+        assert!(learnt[0].iter().zip(&weights).any(|(learnt, weight)| *learnt != weight.to_bits()));
+    }
+}
+
+#[test]
+fn weights_go_in_and_come_out_in_their_canonical_places() {
+    struct Weights;
+    impl Job for Weights {
+        type Output = Vec<f32>;
+        fn run<E: Engine>(self, engine: &mut E) -> Vec<f32> {
+            engine.weights()
+        }
+    }
+    for architecture in paper().iter().chain(&odd()) {
+        let weights = architecture.initial(Stream::root(3));
+        assert_eq!(with_engine(architecture, &weights, Weights), weights);
+    }
+}
