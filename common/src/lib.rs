@@ -16,6 +16,7 @@ pub mod finale;
 pub mod local;
 pub mod math;
 pub mod net;
+pub mod player;
 pub mod ratio;
 pub mod replica;
 pub mod rng;

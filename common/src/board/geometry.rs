@@ -64,6 +64,11 @@ pub struct Geometry {
     shape: Shape,
     cells: u64,
     lines: Vec<u64>,
+    /// The lines through each cell, one cell after another, and their indices; cell c has those from `starts[c]` to
+    /// `starts[c + 1]`.
+    through: Vec<u64>,
+    through_indices: Vec<u16>,
+    starts: [u16; 65],
     symmetries: Vec<Symmetry>,
     /// How far the cell below lies in cell numbers, and the cells that have none below; None without gravity.
     fall: Option<(u32, u64)>,
@@ -91,7 +96,17 @@ impl Geometry {
             let stride = if axis == 1 { u32::from(width) } else { u32::from(width) * u32::from(height) };
             (stride, cells & !(cells >> stride))
         });
-        Ok(Self { shape, cells, lines: lines(shape), symmetries: symmetries(shape), fall })
+        let lines = lines(shape);
+        let (mut through, mut through_indices, mut starts) = (Vec::new(), Vec::new(), [0; 65]);
+        for cell in 0..64 {
+            for (index, line) in lines.iter().enumerate().filter(|(_, line)| *line >> cell & 1 == 1) {
+                through.push(*line);
+                through_indices.push(index as u16);
+            }
+            starts[cell + 1] = through.len() as u16;
+        }
+        let symmetries = symmetries(shape);
+        Ok(Self { shape, cells, lines, through, through_indices, starts, symmetries, fall })
     }
 
     /// The figures this was derived from.
@@ -112,6 +127,25 @@ impl Geometry {
         &self.lines
     }
 
+    /// The lines through a cell, in the order of [`Geometry::lines`].
+    #[must_use]
+    #[inline(always)]
+    pub fn through(&self, cell: u8) -> &[u64] {
+        &self.through[self.range(cell)]
+    }
+
+    /// The indices, in [`Geometry::lines`], of the lines through a cell, ascending.
+    #[must_use]
+    #[inline(always)]
+    pub fn line_indices_through(&self, cell: u8) -> &[u16] {
+        &self.through_indices[self.range(cell)]
+    }
+
+    #[inline(always)]
+    fn range(&self, cell: u8) -> std::ops::Range<usize> {
+        usize::from(self.starts[usize::from(cell)])..usize::from(self.starts[usize::from(cell) + 1])
+    }
+
     /// The images under which the game is the same: all ways to turn and mirror the grid onto itself that keep the
     /// direction of fall. The identity comes first.
     #[must_use]
@@ -121,11 +155,22 @@ impl Geometry {
 
     /// The cells a stone can be put on, finished game or not.
     #[must_use]
+    #[inline(always)]
     pub const fn legal(&self, board: Board) -> u64 {
         let empty = self.cells & !board.occupied();
         match self.fall {
             None => empty,
             Some((stride, lowest)) => empty & (board.occupied() >> stride | lowest),
+        }
+    }
+
+    /// The cells on which these rest: those right below them along the fall of stones. None without gravity.
+    #[must_use]
+    #[inline(always)]
+    pub const fn below(&self, mask: u64) -> u64 {
+        match self.fall {
+            None => 0,
+            Some((stride, _)) => mask << stride & self.cells,
         }
     }
 
@@ -174,9 +219,31 @@ impl Geometry {
     }
 }
 
-/// The 3x3 board.
-pub fn tic_tac_toe() -> &'static Geometry {
-    static GEOMETRY: LazyLock<Geometry> =
-        LazyLock::new(|| Geometry::new(Shape::TIC_TAC_TOE).expect("the figures of 3x3 are in range"));
-    &GEOMETRY
+/// Defines a function that derives a geometry once.
+macro_rules! geometry {
+    ($(#[$meta:meta])* $name:ident, $shape:expr) => {
+        $(#[$meta])*
+        pub fn $name() -> &'static Geometry {
+            static GEOMETRY: LazyLock<Geometry> =
+                LazyLock::new(|| Geometry::new($shape).expect("the figures of a known game are in range"));
+            &GEOMETRY
+        }
+    };
+}
+
+geometry! {
+    /// The 3x3 board.
+    tic_tac_toe, Shape::TIC_TAC_TOE
+}
+geometry! {
+    /// Connect Four: 7 columns of 6, four in a row.
+    connect_four, Shape::CONNECT_FOUR
+}
+geometry! {
+    /// Qubic: 4x4x4, four in a row, a stone anywhere.
+    qubic, Shape::QUBIC
+}
+geometry! {
+    /// Score Four, the paper's Tic-Tac-Toe 3D: 4x4x4, four in a row; stones fall.
+    score_four, Shape::SCORE_FOUR
 }

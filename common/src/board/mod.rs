@@ -12,12 +12,14 @@
 mod geometry;
 mod lines;
 mod notation;
+mod position;
 mod symmetry;
 #[cfg(test)]
 mod tests;
 
-pub use geometry::{Geometry, Shape, tic_tac_toe};
+pub use geometry::{Geometry, Shape, connect_four, qubic, score_four, tic_tac_toe};
 pub(crate) use notation::quoted;
+pub use position::Position;
 pub use symmetry::Symmetry;
 
 use std::cmp::Ordering;
@@ -37,6 +39,7 @@ impl Side {
 
     /// The opponent.
     #[must_use]
+    #[inline(always)]
     pub const fn other(self) -> Self {
         match self {
             Self::X => Self::O,
@@ -79,6 +82,7 @@ impl Board {
 
     /// The cells this side has taken.
     #[must_use]
+    #[inline(always)]
     pub const fn stones(self, side: Side) -> u64 {
         match side {
             Side::X => self.x,
@@ -88,18 +92,21 @@ impl Board {
 
     /// The cells either side has taken.
     #[must_use]
+    #[inline(always)]
     pub const fn occupied(self) -> u64 {
         self.x | self.o
     }
 
     /// The number of stones, which is the number of moves made.
     #[must_use]
+    #[inline(always)]
     pub const fn pieces(self) -> u32 {
         self.occupied().count_ones()
     }
 
     /// Whose turn it is: X with an even number of stones on the board, else O.
     #[must_use]
+    #[inline(always)]
     pub const fn to_move(self) -> Side {
         if self.pieces().is_multiple_of(2) { Side::X } else { Side::O }
     }
@@ -109,6 +116,7 @@ impl Board {
     /// # Panics
     /// If the cell is taken.
     #[must_use]
+    #[inline(always)]
     pub fn play(self, cell: u8) -> Self {
         let bit = 1 << cell;
         assert!(self.occupied() & bit == 0, "cell {cell} was played though it is taken");
