@@ -7,6 +7,7 @@
 mod activation;
 mod architecture;
 mod lanes;
+pub mod learn;
 mod perceptron;
 pub mod plain;
 
