@@ -44,6 +44,7 @@ enum Verb {
     Play(verb::play::Arguments),
     /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
     Engine(verb::engine::Arguments),
+    /// Print the tables of a run again, from its result.json alone, and draw its plots
     /// Measure the kernels beside their slow twins, and print the behaviour signature
     Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas

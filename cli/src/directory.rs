@@ -71,7 +71,7 @@ impl Directory {
         for figure in &results.finale.figures {
             self.write(&format!("plots/{}.svg", figure.name), crate::plot::svg(figure))?;
         }
-        self.write("result.json", format!("{:#}\n", results.to_json(seconds, workers)))
+        self.write("result.json", crate::json::text(&results.to_json(seconds, workers)))
     }
 
     /// Writes a file whole or not at all.

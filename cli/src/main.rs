@@ -5,6 +5,7 @@ mod arguments;
 mod children;
 mod directory;
 mod inline;
+mod json;
 mod plot;
 mod progress;
 mod remote;

@@ -3,18 +3,38 @@
 
 use std::fmt::Write as _;
 
-use evoxo_common::finale::{Figure, Series};
+use evoxo_common::finale::{Figure, Series, thousands};
 
-/// Pixels of the picture, and of the space around the axes.
+/// Pixels of the picture without its legend, and of the space around the axes.
 const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 440.0;
+const HEIGHT: f64 = 418.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 24.0;
-const TOP: f64 = 72.0;
+const TOP: f64 = 50.0;
 const BOTTOM: f64 = 58.0;
 
-/// Colours that people who see colours differently can tell apart (Okabe and Ito 2008).
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+/// Pixels from one row of the legend to the next.
+const ROW: f64 = 22.0;
+
+/// Colours that people who see colours differently can tell apart (Okabe and Ito 2008, their yellow and black left out for
+/// two darker ones), and how the lines of more curves than colours are broken.
+const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444", "#882255"];
+const DASHES: [&str; 3] = ["", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\""];
+
+/// What a curve and its band are, and how many pixels that takes.
+const NOTE: &str = "line: mean; band: 10th to 90th percentile";
+const NOTE_WIDTH: f64 = 250.0;
+
+/// The look of a curve's line.
+fn stroke(index: usize) -> String {
+    let (colour, dashes) = (COLOURS[index % COLOURS.len()], DASHES[index / COLOURS.len() % DASHES.len()]);
+    format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"{dashes}")
+}
+
+/// The look of a curve's band.
+fn fill(index: usize) -> String {
+    format!("fill=\"{}\" fill-opacity=\"0.15\"", COLOURS[index % COLOURS.len()])
+}
 
 /// A range of values with ticks at round numbers.
 struct Axis {
@@ -46,7 +66,11 @@ impl Axis {
     fn label(&self, value: f64) -> String {
         let decimals = (-self.step.log10().floor()).clamp(0.0, 6.0) as usize;
         let text = format!("{value:.decimals$}");
-        if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') { "0".into() } else { text }
+        match text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+            true => "0".into(),
+            false if decimals == 0 && value >= 1000.0 => thousands(value as u64),
+            false => text,
+        }
     }
 }
 
@@ -57,16 +81,19 @@ pub(crate) fn svg(figure: &Figure) -> String {
     let most = |value: fn(&evoxo_common::finale::Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
     let x = Axis { low: 0.0, ..Axis::new(0.0, most(|point| point.x), 10.0, 1.0) };
     let x = Axis { high: most(|point| point.x).max(1.0), ..x };
-    let y = Axis::new(least(|point| point.low), most(|point| point.high), 6.0, 1e-9);
+    let (bottom, top) = figure.y_range.unwrap_or_else(|| (least(|point| point.low), most(|point| point.high)));
+    let y = Axis::new(bottom, top, 6.0, 1e-9);
+    let (legend, rows) = legend(&figure.series);
+    let (top, height) = (TOP + ROW * rows, HEIGHT + ROW * rows);
     let place = |px: f64, py: f64| {
         let right = LEFT + x.share(px) * (WIDTH - LEFT - RIGHT);
-        let down = HEIGHT - BOTTOM - y.share(py) * (HEIGHT - TOP - BOTTOM);
+        let down = height - BOTTOM - y.share(py) * (height - top - BOTTOM);
         (right, down)
     };
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n"
     );
     let mut add = |line: String| text.push_str(&(line + "\n"));
     add(format!("<text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{}</text>", escape(&figure.title)));
@@ -84,28 +111,21 @@ pub(crate) fn svg(figure: &Figure) -> String {
     }
     let (left, base) = place(x.low, y.low);
     add(format!("<path d=\"M{left:.1} {base:.1}H{:.1}\" stroke=\"#999\"/>", WIDTH - RIGHT));
-    for (series, colour) in figure.series.iter().zip(COLOURS.iter().cycle()) {
-        let band = path(
-            series
-                .points
-                .iter()
-                .map(|p| place(p.x, p.high))
-                .chain(series.points.iter().rev().map(|p| place(p.x, p.low))),
-        );
-        add(format!("<path d=\"{band}Z\" fill=\"{colour}\" fill-opacity=\"0.18\"/>"));
+    for (index, Series { points, .. }) in figure.series.iter().enumerate() {
+        let high = points.iter().map(|p| place(p.x, p.high));
+        let band = path(high.chain(points.iter().rev().map(|p| place(p.x, p.low))));
+        add(format!("<path d=\"{band}Z\" {}/>", fill(index)));
     }
-    for (series, colour) in figure.series.iter().zip(COLOURS.iter().cycle()) {
+    for (index, series) in figure.series.iter().enumerate() {
         let line = path(series.points.iter().map(|p| place(p.x, p.mean)));
-        add(format!(
-            "<path d=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"/>"
-        ));
+        add(format!("<path d=\"{line}\" {}/>", stroke(index)));
     }
-    add(legend(&figure.series));
-    let middle = (TOP + HEIGHT - BOTTOM) / 2.0;
+    add(legend);
+    let middle = (top + height - BOTTOM) / 2.0;
     let x_middle = (LEFT + WIDTH - RIGHT) / 2.0;
     add(format!(
         "<text x=\"{x_middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-        HEIGHT - 14.0,
+        height - 14.0,
         escape(&figure.x_label)
     ));
     add(format!(
@@ -125,25 +145,39 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     path
 }
 
-/// The names of the curves, in a row above the axes where they hide nothing.
-fn legend(series: &[Series]) -> String {
-    let mut right = LEFT;
-    let mut text = String::new();
-    for (series, colour) in series.iter().zip(COLOURS.iter().cycle()) {
-        let _ = write!(
+/// The names of the curves, in rows above the axes where they hide nothing, and how many rows these are.
+fn legend(series: &[Series]) -> (String, f64) {
+    let (mut right, mut row, mut text) = (LEFT, 0.0, String::new());
+    for (index, series) in series.iter().enumerate() {
+        let width = 52.0 + 6.8 * series.name.chars().count() as f64;
+        if right > LEFT && right + width > WIDTH {
+            (right, row) = (LEFT, row + 1.0);
+        }
+        let down = TOP + ROW * row;
+        let _ = writeln!(
             text,
-            "<path d=\"M{right:.1} 50h22\" stroke=\"{colour}\" stroke-width=\"2.2\"/>\
-             <path d=\"M{right:.1} 45h22v10h-22z\" fill=\"{colour}\" fill-opacity=\"0.18\"/>\
-             <text x=\"{:.1}\" y=\"54.5\">{}</text>",
+            "<path d=\"M{right:.1} {:.1}h22v10h-22z\" {}/><path d=\"M{right:.1} {down:.1}h22\" {}/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            down - 5.0,
+            fill(index),
+            stroke(index),
             right + 28.0,
+            down + 4.5,
             escape(&series.name)
         );
-        right += 52.0 + 7.0 * series.name.chars().count() as f64;
+        right += width;
     }
+    // Right of the last name if there is room.
     let end = WIDTH - RIGHT;
-    text + &format!(
-        "<text x=\"{end}\" y=\"54.5\" text-anchor=\"end\" fill=\"#777\">line: mean; band: 10th to 90th percentile</text>"
-    )
+    if right + NOTE_WIDTH > end {
+        row += 1.0;
+    }
+    let down = TOP + ROW * row + 4.5;
+    let _ = write!(
+        text,
+        "<text x=\"{end}\" y=\"{down:.1}\" text-anchor=\"end\" font-size=\"11\" fill=\"#777\">{NOTE}</text>"
+    );
+    (text, row + 1.0)
 }
 
 fn escape(text: &str) -> String {
@@ -166,6 +200,7 @@ mod tests {
             title: "a <title>".into(),
             x_label: "generation".into(),
             y_label: "points".into(),
+            y_range: None,
             series: vec![Series { name: "best".into(), points: (1..=20).map(point).collect() }],
         }
     }
@@ -173,6 +208,17 @@ mod tests {
     #[test]
     fn the_picture_is_pinned() {
         insta::assert_snapshot!(svg(&figure()));
+    }
+
+    /// Many long names: rows that stay within the picture, and looks that differ.
+    #[test]
+    fn a_long_legend_has_rows() {
+        let series = |index: i32| Series { name: format!("a rather long name, {index}"), points: Vec::new() };
+        let (text, rows) = legend(&(0..10).map(series).collect::<Vec<Series>>());
+        insta::assert_snapshot!("legend", text);
+        assert_eq!(rows, 4.0);
+        let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();
+        assert_eq!(looks.len(), 24);
     }
 
     #[test]

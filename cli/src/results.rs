@@ -83,13 +83,13 @@ impl Results {
         };
         self.replicas.iter().filter_map(files).flatten()
     }
+}
 
-    /// What is printed at the end.
-    pub(crate) fn to_text(&self) -> String {
-        let tables: Vec<String> = self.finale.tables.iter().map(ToString::to_string).collect();
-        let notes: Vec<String> = self.finale.notes.iter().map(|note| format!("- {note}\n")).collect();
-        format!("{}\n{}", tables.join("\n"), notes.concat())
-    }
+/// What is printed at the end.
+pub(crate) fn written(finale: &Finale) -> String {
+    let tables: Vec<String> = finale.tables.iter().map(ToString::to_string).collect();
+    let notes: Vec<String> = finale.notes.iter().map(|note| format!("- {note}\n")).collect();
+    format!("{}\n{}", tables.join("\n"), notes.concat())
 }
 
 /// Who computed it, with what, and how long it took.

@@ -44,6 +44,8 @@ pub struct Figure {
     pub x_label: String,
     /// With the unit.
     pub y_label: String,
+    /// From the bottom to the top; else as the values are.
+    pub y_range: Option<(f64, f64)>,
     /// At least one.
     pub series: Vec<Series>,
 }
@@ -132,6 +134,14 @@ pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
 pub fn settings_json(config: &Config, arm: usize) -> Value {
     let settings = config.arms[arm].settings.iter();
     settings.map(|(field, value)| (field.name.to_owned(), Value::from(written(value).trim_matches('"')))).collect()
+}
+
+/// A number as people write it: "1,000,000".
+#[must_use]
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
 /// A column of the history as a curve over rounds: the mean over the replicas that got so far, and their band.

@@ -55,7 +55,7 @@ pub(crate) fn read_table(file: &Path) -> anyhow::Result<TableGenome> {
 }
 
 /// The bytes of a file that is not larger than it should be.
-fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
     let name = file.display();
     let unreadable = || format!("cannot read {name}");
     let size = fs::metadata(file).with_context(unreadable)?.len();

@@ -20,9 +20,10 @@ use crate::{
     children::{Children, Plan},
     directory::Directory,
     inline::Inline,
+    json,
     progress::Progress,
     remote::{self, connect, converse, refused},
-    results::Results,
+    results::{Results, written},
     usage,
 };
 
@@ -176,10 +177,10 @@ pub(crate) fn print(
 ) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
-        writeln!(out, "{:#}", results.to_json(seconds, workers))?;
+        write!(out, "{}", json::text(&results.to_json(seconds, workers)))?;
         return Ok(());
     }
-    writeln!(out, "{}", results.to_text())?;
+    writeln!(out, "{}", written(&results.finale))?;
     match results.digest {
         Some(digest) => writeln!(out, "digest {digest}")?,
         None => writeln!(out, "not all replicas are finished yet")?,

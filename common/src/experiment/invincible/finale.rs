@@ -331,6 +331,7 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
         title: format!("{} ({} replicas)", arm.name, arm.replicas.len()),
         x_label: "generation".into(),
         y_label: "fitness (points a game)".into(),
+        y_range: None,
         series,
     })
 }

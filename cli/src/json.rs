@@ -1,0 +1,57 @@
+//! JSON for people: indented, but a list of numbers is one line, however long.
+
+use serde_json::Value;
+
+/// The text of a value, ended by a line break.
+pub(crate) fn text(value: &Value) -> String {
+    let mut text = String::new();
+    write(value, "\n", &mut text);
+    text + "\n"
+}
+
+/// `line` is a line break with the indentation of the line on which the value begins.
+fn write(value: &Value, line: &str, text: &mut String) {
+    let inner = format!("{line}  ");
+    match value {
+        Value::Object(entries) if !entries.is_empty() => {
+            for (index, (key, value)) in entries.iter().enumerate() {
+                text.push_str(if index == 0 { "{" } else { "," });
+                text.push_str(&format!("{inner}{}: ", Value::from(key.as_str())));
+                write(value, &inner, text);
+            }
+            text.push_str(&format!("{line}}}"));
+        }
+        Value::Array(values) if values.iter().any(|value| !value.is_number()) => {
+            for (index, value) in values.iter().enumerate() {
+                text.push_str(if index == 0 { "[" } else { "," });
+                text.push_str(&inner);
+                write(value, &inner, text);
+            }
+            text.push_str(&format!("{line}]"));
+        }
+        other => text.push_str(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_stay_on_a_line() {
+        let value = json!({
+            "a": [1, 2.5, -3],
+            "b": {"c": [], "d": {}, "e": ["x\"", null], "f": [[1, 2], [3]], "g\n": true},
+        });
+        insta::assert_snapshot!(text(&value));
+        assert_eq!(serde_json::from_str::<Value>(&text(&value)).unwrap(), value);
+    }
+
+    /// Without lists of numbers it is what everybody's is.
+    #[test]
+    fn else_it_is_the_usual_form() {
+        let value = json!({"a": {"b": "c", "d": [{"e": 1}, {"f": []}]}, "g": 7, "h": [], "i": {}});
+        assert_eq!(text(&value), format!("{value:#}\n"));
+    }
+}
