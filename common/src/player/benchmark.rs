@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn known_match_figures() {
         let near = |value: f64, expected: f64, tolerance: f64| {
-            assert!((value - expected).abs() < tolerance, "{value} {expected}")
+            assert!((value - expected).abs() < tolerance, "{value} {expected}");
         };
         let games = 10_000;
         let [wins, _, plies] = matches(random, random, games);

@@ -1,0 +1,147 @@
+//! Two players against each other: from given openings, each played twice with the sides exchanged.
+
+use crate::{
+    board::{Board, Geometry, Outcome, Position, Side, cells},
+    rng::{Generator, Stream},
+};
+
+/// A player: the cell it takes, with whatever chance it needs.
+pub type Mover<'a> = dyn FnMut(Position, &mut Generator) -> u8 + 'a;
+
+/// Results of the first of two players.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Duel {
+    /// Games it won.
+    pub wins: u32,
+    /// Games that nobody won.
+    pub draws: u32,
+    /// Games it lost.
+    pub losses: u32,
+}
+
+impl Duel {
+    /// Games played.
+    #[must_use]
+    pub const fn games(self) -> u32 {
+        self.wins + self.draws + self.losses
+    }
+
+    /// The share of points, 0 to 1: a draw is half a win. 0.5 of no games.
+    #[must_use]
+    pub fn score(self) -> f64 {
+        match self.games() {
+            0 => 0.5,
+            games => (f64::from(self.wins) + 0.5 * f64::from(self.draws)) / f64::from(games),
+        }
+    }
+}
+
+/// All positions after so many plies in which nobody has won, each of those that are images of each other once, in the
+/// order of boards.
+#[must_use]
+pub fn openings(geometry: &Geometry, plies: u32) -> Vec<Position> {
+    let mut boards = vec![Board::EMPTY];
+    for _ in 0..plies {
+        let next = boards.iter().flat_map(|board| cells(geometry.legal(*board)).map(|cell| board.play(cell)));
+        boards =
+            next.filter(|board| geometry.outcome(*board).is_none()).map(|board| geometry.canonical(board).0).collect();
+        boards.sort_unstable();
+        boards.dedup();
+    }
+    boards.into_iter().map(|board| Position::of(geometry, board)).collect()
+}
+
+/// Plays each opening twice, the first player moving with X and then with O. The game from opening i with the first player's
+/// side s draws from `stream`, i, s.
+///
+/// # Panics
+/// If a player makes a move that is not legal.
+pub fn duel(
+    geometry: &Geometry,
+    openings: &[Position],
+    stream: Stream,
+    first: &mut Mover<'_>,
+    second: &mut Mover<'_>,
+) -> Duel {
+    let mut duel = Duel::default();
+    for (index, opening) in openings.iter().enumerate() {
+        for side in Side::BOTH {
+            let rng = &mut stream.word(index as u64).word(side as u64).rng();
+            match game(geometry, *opening, side, rng, first, second) {
+                Outcome::Draw => duel.draws += 1,
+                Outcome::Win(winner) if winner == side => duel.wins += 1,
+                Outcome::Win(_) => duel.losses += 1,
+            }
+        }
+    }
+    duel
+}
+
+fn game(
+    geometry: &Geometry,
+    opening: Position,
+    side: Side,
+    rng: &mut Generator,
+    first: &mut Mover<'_>,
+    second: &mut Mover<'_>,
+) -> Outcome {
+    let mut position = opening;
+    loop {
+        if let Some(outcome) = geometry.outcome(position.board()) {
+            return outcome;
+        }
+        let cell = if position.to_move() == side { first(position, rng) } else { second(position, rng) };
+        assert!(position.legal(geometry) >> cell & 1 == 1, "a player took cell {cell}, which is not legal");
+        position = position.play(geometry, cell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        board::{connect_four, score_four, tic_tac_toe},
+        player::{alpha_beta::built_in, benchmark::benchmark, random::random},
+    };
+
+    #[test]
+    fn openings_are_counted_up_to_images() {
+        // 3x3: 1, 3, 12, 38 boards after 0 to 3 plies; 4x4x4: three kinds of pile.
+        assert_eq!([0, 1, 2, 3].map(|plies| openings(tic_tac_toe(), plies).len()), [1, 3, 12, 38]);
+        assert_eq!([0, 1].map(|plies| openings(score_four(), plies).len()), [1, 3]);
+        assert_eq!([1, 2].map(|plies| openings(connect_four(), plies).len()), [4, 25]);
+    }
+
+    #[test]
+    fn sides_are_exchanged_and_games_repeat() {
+        let geometry = tic_tac_toe();
+        let play = |seed: u64| {
+            let mut first = |position: Position, rng: &mut Generator| random(position, geometry, rng);
+            let mut second = |position: Position, rng: &mut Generator| benchmark(position, geometry, rng);
+            duel(geometry, &openings(geometry, 2), Stream::root(seed), &mut first, &mut second)
+        };
+        assert_eq!((play(1), play(1).games()), (play(1), 24));
+        assert!(play(1) != play(2) && play(1).score() < 0.35, "{:?}", play(1));
+        // A player against itself, with chance of its own in each game, wins about as often with each side.
+        let mut lowest = |position: Position, _: &mut Generator| position.legal(geometry).trailing_zeros() as u8;
+        let mut same = lowest;
+        let even = duel(geometry, &openings(geometry, 1), Stream::root(1), &mut lowest, &mut same);
+        assert_eq!((even.wins, even.score()), (even.losses, 0.5));
+    }
+
+    /// Looking ahead is worth something: two plies against the benchmark player, four against two.
+    #[test]
+    fn depth_beats_the_benchmark_player() {
+        let geometry = score_four();
+        let openings = openings(geometry, 2);
+        let mut two = built_in(geometry, 2);
+        let mut four = built_in(geometry, 4);
+        let mut shallow = |position: Position, _: &mut Generator| two.choose(position).cell;
+        let mut simple = |position: Position, rng: &mut Generator| benchmark(position, geometry, rng);
+        let score = duel(geometry, &openings, Stream::root(1), &mut shallow, &mut simple).score();
+        assert!(score > 0.8, "two plies against the benchmark player: {score}");
+        let mut deep = |position: Position, _: &mut Generator| four.choose(position).cell;
+        let score = duel(geometry, &openings, Stream::root(1), &mut deep, &mut shallow).score();
+        assert!(score > 0.5, "four plies against two: {score}");
+    }
+}
