@@ -52,16 +52,40 @@ impl Lanes {
         out
     }
 
-    /// The sum of all lanes: 8 and 8, 4 and 4, 2 and 2, 1 and 1.
+    /// Lane by lane one of two blocks: the second where the lane's number has this bit.
+    #[inline(always)]
+    fn blend(self, other: Self, bit: usize) -> Self {
+        let mut out = Self::ZERO;
+        for lane in 0..LANES {
+            out.0[lane] = if lane & bit == 0 { self.0[lane] } else { other.0[lane] };
+        }
+        out
+    }
+
+    /// Every lane changes places with that whose number differs in this bit.
+    #[inline(always)]
+    fn swap(self, bit: usize) -> Self {
+        let mut out = Self::ZERO;
+        for lane in 0..LANES {
+            out.0[lane] = self.0[lane ^ bit];
+        }
+        out
+    }
+
+    /// Adds lanes whose numbers differ in this bit: those of `self` where the bit is 0, those of `other` where it is 1.
+    #[inline(always)]
+    fn fold(self, other: Self, bit: usize) -> Self {
+        self.blend(other, bit).zip(other.blend(self, bit).swap(bit), |left, right| left + right)
+    }
+
+    /// The sum of all lanes: neighbours, then pairs of neighbours, and so on.
     #[inline(always)]
     pub(crate) fn sum(self) -> f32 {
-        let mut lanes = self.0;
-        for width in [8, 4, 2, 1] {
-            for lane in 0..width {
-                lanes[lane] += lanes[lane + width];
-            }
+        let mut lanes = self;
+        for bit in [1, 2, 4, 8] {
+            lanes = lanes.zip(lanes.swap(bit), |left, right| left + right);
         }
-        lanes[0]
+        lanes.0[0]
     }
 
     /// Four quads side by side.
@@ -92,35 +116,49 @@ impl Lanes {
         out
     }
 
-    /// The four numbers of one of its four quads, each four times.
+    /// In each of its quads that number of the four, four times.
     #[inline(always)]
     pub(crate) fn spread(&self, index: usize) -> Self {
         let mut out = Self::ZERO;
         for lane in 0..LANES {
-            out.0[lane] = self.0[4 * index + lane / 4];
+            out.0[lane] = self.0[lane / 4 * 4 + index];
         }
         out
     }
 
-    /// For each quad of four blocks the sum of its numbers (first and second, third and fourth, both): 16 sums.
+    /// For each quad of four blocks the sum of its numbers (first and second, third and fourth, both): those of quad q of
+    /// block b in lane 4 q + b.
     #[inline(always)]
     pub(crate) fn sums_of_quads(blocks: &[Self; 4]) -> Self {
-        let mut out = Self::ZERO;
-        for lane in 0..LANES {
-            let (block, at) = (&blocks[lane / 4].0, lane % 4 * 4);
-            out.0[lane] = (block[at] + block[at + 1]) + (block[at + 2] + block[at + 3]);
-        }
-        out
+        blocks[0].fold(blocks[1], 1).fold(blocks[2].fold(blocks[3], 1), 2)
     }
 
     /// For each of four blocks the sum of its quads (first and second, third and fourth, both), side by side.
     #[inline(always)]
     pub(crate) fn sums_over_quads(blocks: &[Self; 4]) -> Self {
-        let mut out = Self::ZERO;
+        blocks[0].fold(blocks[1], 4).fold(blocks[2].fold(blocks[3], 4), 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_of_the_right_lanes() {
+        let blocks: [Lanes; 4] = std::array::from_fn(|block| {
+            Lanes(std::array::from_fn(|lane| (1 << block << (lane % 5)) as f32 + lane as f32))
+        });
+        let of = Lanes::sums_of_quads(&blocks);
+        let over = Lanes::sums_over_quads(&blocks);
         for lane in 0..LANES {
-            let (block, at) = (&blocks[lane / 4].0, lane % 4);
-            out.0[lane] = (block[at] + block[at + 4]) + (block[at + 8] + block[at + 12]);
+            let block = &blocks[lane % 4].0;
+            assert_eq!(of.0[lane], block[lane / 4 * 4..][..4].iter().sum::<f32>());
+            let block = &blocks[lane / 4].0;
+            assert_eq!(over.0[lane], (0..4).map(|quad| block[4 * quad + lane % 4]).sum::<f32>());
         }
-        out
+        assert_eq!(blocks[3].sum(), blocks[3].0.iter().sum::<f32>());
+        assert_eq!(blocks[2].tiled(1).0[10], blocks[2].0[6]);
+        assert_eq!(blocks[2].spread(1).0[10], blocks[2].0[9]);
     }
 }

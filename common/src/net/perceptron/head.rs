@@ -132,9 +132,9 @@ impl Head for Flat {
     }
 }
 
-/// Four blocks. Of the connections of one quad of the first layer to 16 units of the second: block b has units 4 b to 4 b + 3
-/// of the second, four lanes for each, one for each unit of the first. Then nothing needs to be broadcast one by one, and
-/// sums over the first layer are completed only when they are read.
+/// Four blocks. Of the connections of one quad of the first layer to 16 units of the second: each unit of the second has a
+/// quad of lanes, one for each unit of the first. Then nothing needs to be broadcast one by one, and sums over the first
+/// layer are completed only when they are read.
 type Tiles = [Lanes; 4];
 
 /// A second layer of up to 16 N units, and the output unit.
@@ -150,10 +150,12 @@ pub(in crate::net) struct Deep<const N: usize> {
     second: Box<[[Tiles; N]]>,
 }
 
-/// Where the connection between a lane of a quad and a unit of the second layer is in that quad's tiles: which tiles, block
-/// and lane.
-fn place(lane: usize, unit: usize) -> (usize, usize, usize) {
-    (unit / LANES, unit % LANES / 4, unit % 4 * 4 + lane)
+/// Where a unit of the second layer of so many is: which tiles, and in them its block and quad. Sixteen units fill four
+/// blocks; fewer than that fill only as many as they need.
+fn place(unit: usize, units: usize) -> (usize, usize, usize) {
+    let (tiles, unit) = (unit / LANES, unit % LANES);
+    let blocks = (units - tiles * LANES).min(LANES).div_ceil(4);
+    (tiles, unit % blocks, unit / blocks)
 }
 
 impl<const N: usize> Deep<N> {
@@ -163,16 +165,17 @@ impl<const N: usize> Deep<N> {
         let second = layout.range("second.weight");
         for ((quad, lane), row) in layout.places().zip(second.step_by(units)) {
             for unit in 0..units {
-                let (tiles, block, lane) = place(lane, unit);
-                f(&mut self.second[quad][tiles][block].0[lane], row + unit);
+                let (tiles, block, at) = place(unit, units);
+                f(&mut self.second[quad][tiles][block].0[4 * at + lane], row + unit);
             }
         }
         for (unit, index) in layout.range("second.bias").enumerate() {
-            let (tiles, block, lane) = place(0, unit);
-            f(&mut self.biases[tiles][block].0[lane], index);
+            let (tiles, block, at) = place(unit, units);
+            f(&mut self.biases[tiles][block].0[4 * at], index);
         }
         for (unit, index) in layout.range("output.weight").enumerate() {
-            f(&mut self.weights[unit / LANES].0[unit % LANES], index);
+            let (tiles, block, at) = place(unit, units);
+            f(&mut self.weights[tiles].0[4 * at + block], index);
         }
         layout.range("output.bias").for_each(|index| f(&mut self.output.bias, index));
     }
