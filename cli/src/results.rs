@@ -57,7 +57,7 @@ impl Results {
         result
     }
 
-    /// The content of `history.csv`: a row a round, with its arm and replica.
+    /// The content of `history.csv`: every replica's rows, with its arm and number.
     pub(crate) fn history(&self) -> String {
         let columns: Vec<&str> = self.config.kind.columns().iter().map(|column| column.name).collect();
         let mut text = format!("arm,replica,{}\n", columns.join(","));

@@ -116,7 +116,7 @@ pub fn file_name(config: &Config, arm: usize) -> String {
 pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
     let mut json = json!({
         "replica": replica.index(),
-        "rounds": replica.rounds(),
+        "rows": replica.history().len(),
         "finished": replica.plan().is_empty(),
         "digest": replica.digest().to_string(),
     });

@@ -40,8 +40,8 @@ impl Replica {
         let experiment = experiment::restore(config.kind, Identity::new(config, arm, saved.replica), &saved.state)
             .map_err(|why| format!("{name}: {why}"))?;
         let columns = config.kind.columns().len();
-        if saved.history.len() as u64 != saved.rounds || saved.history.iter().any(|row| row.values.len() != columns) {
-            return Err(format!("{name} has a history that does not fit its rounds"));
+        if saved.history.iter().any(|row| row.values.len() != columns) {
+            return Err(format!("{name} has a history whose rows do not have {columns} values each"));
         }
         Ok(Self {
             kind: config.kind,
@@ -74,21 +74,20 @@ impl Replica {
     }
 
     /// Moves on by one round. A sentence from the experiment, or a number in its report that is not finite, ends the
-    /// replica here.
+    /// replica here; what it reported before that is kept.
     pub fn absorb(&mut self, outputs: &[Output]) {
-        let outcome = self.experiment.absorb(outputs).and_then(|()| {
-            let row = self.experiment.row();
-            match row.iter().position(|value| !value.is_finite()) {
-                None => Ok(row),
-                Some(column) => Err(format!("{} is not a finite number", self.kind.columns()[column].name)),
-            }
+        let outcome = self.experiment.absorb(outputs).map_err(|why| format!("ended: {why}"));
+        let mut rows = self.experiment.rows();
+        let odd = rows.iter().enumerate().find_map(|(row, values)| {
+            values.iter().position(|value| !value.is_finite()).map(|column| (row, self.kind.columns()[column].name))
         });
-        match outcome {
-            Ok(row) => {
-                self.rounds += 1;
-                self.history.push(row);
-            }
-            Err(why) => self.failure = format!("ended in round {}: {why}", self.rounds + 1),
+        rows.truncate(odd.map_or(rows.len(), |(row, _)| row));
+        self.history.extend(rows);
+        let odd =
+            odd.map(|(_, name)| format!("ended: {name} is not a finite number in row {}", self.history.len() + 1));
+        match odd.map_or(outcome, Err) {
+            Ok(()) => self.rounds += 1,
+            Err(why) => self.failure = why,
         }
     }
 
@@ -110,7 +109,7 @@ impl Replica {
         self.rounds
     }
 
-    /// One row a round, one value per column.
+    /// One value per column and row.
     #[must_use]
     pub fn history(&self) -> &[Vec<f64>] {
         &self.history
@@ -169,8 +168,8 @@ mod tests {
             Vec::new()
         }
 
-        fn row(&self) -> Vec<f64> {
-            vec![self.0]
+        fn rows(&self) -> Vec<Vec<f64>> {
+            vec![vec![0.5], vec![self.0], vec![0.5]]
         }
 
         fn champion(&self) -> Option<Card> {
@@ -186,8 +185,8 @@ mod tests {
             replica.experiment = Box::new(Reporter(number));
             replica.absorb(&[]);
             assert_eq!((replica.plan().is_empty(), replica.rounds()), (ends, u64::from(!ends)), "{number}");
-            assert_eq!(replica.history().len(), usize::from(!ends));
-            let sentence = ends.then_some("ended in round 1: round is not a finite number");
+            assert_eq!(replica.history().len(), if ends { 1 } else { 3 });
+            let sentence = ends.then_some("ended: round is not a finite number in row 2");
             assert_eq!(replica.failure(), sentence);
         }
     }

@@ -176,8 +176,8 @@ impl Experiment for Dispatch {
         self.state.encode_to_vec()
     }
 
-    fn row(&self) -> Vec<f64> {
-        vec![self.state.round as f64]
+    fn rows(&self) -> Vec<Vec<f64>> {
+        vec![vec![self.state.round as f64]]
     }
 
     fn champion(&self) -> Option<Card> {

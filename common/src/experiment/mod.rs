@@ -23,14 +23,16 @@ pub trait Experiment: Send {
     /// ([`crate::task::decode_output`] has seen to it).
     ///
     /// # Errors
-    /// A sentence that ends the replica, for example because a number is no longer finite.
+    /// A sentence that ends the replica, for example because a number is no longer finite. It is part of the replica's
+    /// digest, as is the state in which it leaves the replica.
     fn absorb(&mut self, outputs: &[Output]) -> Result<(), String>;
 
     /// The whole state, canonically encoded: [`restore`] is the inverse, and the run's digest is taken over these bytes.
     fn save(&self) -> Vec<u8>;
 
-    /// The history row of the round just absorbed: one value for each of [`Kind::columns`].
-    fn row(&self) -> Vec<f64>;
+    /// The history's rows that the round just absorbed has added, also if it ended the replica: one value for each of
+    /// [`Kind::columns`]. All rows together do not show how the work was cut up into rounds.
+    fn rows(&self) -> Vec<Vec<f64>>;
 
     /// The best player so far with what the experiment knows about it; `None` if there is none (yet).
     fn champion(&self) -> Option<Card>;

@@ -1899,7 +1899,7 @@ pub struct ReplicaState {
     /// The experiment's own state: one of the \*State messages below, encoded.
     #[prost(bytes = "bytes", tag = "4")]
     pub state: ::prost::bytes::Bytes,
-    /// One row a round, each with one value per column of the experiment, in their order.
+    /// The rows of its curves so far, each with one value per column of the experiment, in their order.
     #[prost(message, repeated, tag = "5")]
     pub history: ::prost::alloc::vec::Vec<HistoryRow>,
     /// The replica ended early because a number was not finite or an output made no sense; the sentence says when and why.

@@ -240,8 +240,8 @@ impl Experiment for Invincible {
         self.state.encode_to_vec()
     }
 
-    fn row(&self) -> Vec<f64> {
-        self.row.clone()
+    fn rows(&self) -> Vec<Vec<f64>> {
+        vec![self.row.clone()]
     }
 
     fn champion(&self) -> Option<Card> {
