@@ -14,7 +14,7 @@ use prost::Message as _;
 
 pub use encoded::{Encoded, Kept, Shared, encode};
 
-use crate::{digest::Digest, experiment::invincible::score};
+use crate::{digest::Digest, experiment::{invincible::score, td3d::segment}};
 
 /// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub fn run(task: &Task) -> Result<Output, Refusal> {
     let result = match &task.work {
         Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo, &task.shared)?),
         Some(task::Work::TableScore(table_score)) => output::Result::TableScore(score::score(table_score)?),
+        Some(task::Work::Learn(learn)) => output::Result::Learn(segment::run(learn)?),
         None => {
             return Err(Refusal(
                 "the task has no work this build knows: use a worker of the coordinator's version".into(),
@@ -84,6 +85,7 @@ pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
             }
         }
         (Some(task::Work::TableScore(task)), Some(output::Result::TableScore(output))) => score::check(task, output)?,
+        (Some(task::Work::Learn(task)), Some(output::Result::Learn(output))) => segment::check(task, output)?,
         _ => return Err(Refusal(format!("the output is not of the task's kind, {}", kind(task)))),
     }
     Ok(output)
@@ -95,6 +97,7 @@ pub fn kind(task: &Task) -> &'static str {
     match &task.work {
         Some(task::Work::Echo(_)) => "echo",
         Some(task::Work::TableScore(_)) => "table_score",
+        Some(task::Work::Learn(_)) => "learn",
         None => "unknown",
     }
 }
@@ -114,7 +117,7 @@ fn run_echo(echo: &EchoTask, shared: &Bytes) -> Result<EchoOutput, Refusal> {
 #[must_use]
 pub fn signature() -> Vec<KindSignature> {
     let echo = vec![task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 }).into()];
-    let workloads = [echo, score::workload()];
+    let workloads = [echo, segment::workload(), score::workload()];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks
             .iter()

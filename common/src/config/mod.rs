@@ -36,11 +36,13 @@ pub enum Kind {
     Dispatch,
     /// Table players of 3x3 tic-tac-toe that stop losing.
     Invincible,
+    /// Networks that learn by temporal differences.
+    Td3d,
 }
 
 impl Kind {
     /// All of them, by name.
-    pub const ALL: [Self; 2] = [Self::Dispatch, Self::Invincible];
+    pub const ALL: [Self; 3] = [Self::Dispatch, Self::Invincible, Self::Td3d];
 
     /// As in the file.
     #[must_use]
@@ -48,6 +50,7 @@ impl Kind {
         match self {
             Self::Dispatch => "dispatch",
             Self::Invincible => "invincible",
+            Self::Td3d => "td3d",
         }
     }
 
@@ -63,6 +66,7 @@ impl Kind {
         match self {
             Self::Dispatch => &experiment::dispatch::SCHEMA,
             Self::Invincible => &experiment::invincible::settings::SCHEMA,
+            Self::Td3d => &experiment::td3d::settings::SCHEMA,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod dispatch;
 pub mod invincible;
+pub mod td3d;
 
 use evoxo_proto::v1::{Output, Task};
 
@@ -74,6 +75,7 @@ pub fn start(kind: Kind, identity: Identity<'_>) -> Box<dyn Experiment> {
     match kind {
         Kind::Dispatch => Box::new(dispatch::Dispatch::start(identity)),
         Kind::Invincible => Box::new(invincible::Invincible::start(identity)),
+        Kind::Td3d => Box::new(td3d::Td3d::start(identity)),
     }
 }
 
@@ -85,6 +87,7 @@ pub fn restore(kind: Kind, identity: Identity<'_>, state: &[u8]) -> Result<Box<d
     Ok(match kind {
         Kind::Dispatch => Box::new(dispatch::Dispatch::restore(identity, state)?),
         Kind::Invincible => Box::new(invincible::Invincible::restore(identity, state)?),
+        Kind::Td3d => Box::new(td3d::Td3d::restore(identity, state)?),
     })
 }
 
@@ -95,6 +98,7 @@ impl Kind {
         match self {
             Self::Dispatch => dispatch::COLUMNS,
             Self::Invincible => invincible::COLUMNS,
+            Self::Td3d => td3d::COLUMNS,
         }
     }
 
@@ -103,7 +107,7 @@ impl Kind {
     pub fn headline(self) -> usize {
         match self {
             Self::Dispatch => 0,
-            Self::Invincible => 1,
+            Self::Invincible | Self::Td3d => 1,
         }
     }
 
@@ -113,6 +117,7 @@ impl Kind {
         match self {
             Self::Dispatch => settings.integer("rounds"),
             Self::Invincible => settings.integer("generations"),
+            Self::Td3d => td3d::rounds(settings),
         }
     }
 }

@@ -101,11 +101,10 @@ pub struct Average<'a> {
 }
 
 impl Average<'_> {
-    /// Takes in the weights after so many games of the trial, which are a multiple of [`AVERAGING_STEP_GAMES`].
-    pub fn update(&mut self, weights: &[f32], games: u64) {
-        let count = games / AVERAGING_STEP_GAMES;
-        let share = 1.0 - math::exp(-(AVERAGING_STEP_GAMES as f64) / self.games as f64);
-        let share = share.max(1.0 / count as f64) as f32;
+    /// Takes in the weights after `games` games of the trial, `since` games after the last update.
+    pub fn update(&mut self, weights: &[f32], games: u64, since: u64) {
+        let share = 1.0 - math::exp(-(since as f64) / self.games as f64);
+        let share = share.max(since as f64 / games as f64) as f32;
         for (average, weight) in self.weights.iter_mut().zip(weights) {
             *average += (weight - *average) * share;
         }
@@ -167,16 +166,16 @@ impl<'a, E: Engine> Learner<'a, E> {
             if let Some(average) = &mut average
                 && played.is_multiple_of(AVERAGING_STEP_GAMES)
             {
-                average.update(&self.engine.weights(), played);
+                average.update(&self.engine.weights(), played, AVERAGING_STEP_GAMES);
             }
         }
     }
 
-    /// Plays games against the benchmark player without exploring or learning. Game i draws from `stream`, i.
+    /// Plays these games of a test against the benchmark player, without exploring or learning. Game i draws from `stream`, i.
     #[inline(always)]
-    pub fn test(&mut self, stream: Stream, games: u32) -> Tally {
+    pub fn test(&mut self, stream: Stream, games: Range<u32>) -> Tally {
         let mut tally = Tally::default();
-        for game in 0..u64::from(games) {
+        for game in games.map(u64::from) {
             let mut rng = stream.word(game).rng();
             let side = self.learner_side(game);
             match self.match_game(side, &mut rng) {

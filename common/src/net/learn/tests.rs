@@ -228,7 +228,7 @@ fn a_test_neither_explores_nor_learns() {
         let mut recorder = Recorder::new(script);
         let geometry = recorder.geometry.clone();
         let mut learner = Learner::new(&mut recorder, &geometry, Activation::Tanh, learning);
-        let tally = learner.test(Stream::root(1).text("test").word(10), games);
+        let tally = learner.test(Stream::root(1).text("test").word(10), 0..games);
         assert_eq!(tally.wins + tally.draws + tally.losses, games);
         assert!(recorder.steps.is_empty());
         (tally, recorder)
