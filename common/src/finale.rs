@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{Config, Kind, written},
-    experiment::{dispatch, invincible},
+    experiment::{dispatch, invincible, td3d},
     replica::Replica,
     stats::quantile,
 };
@@ -81,6 +81,7 @@ pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
     let mut finale = match config.kind {
         Kind::Dispatch => dispatch::finale(config, &arms),
         Kind::Invincible => invincible::finale::finale(config, &arms),
+        Kind::Td3d => td3d::finale::finale(config, &arms),
     };
     for replica in replicas {
         if let Some(why) = replica.failure() {

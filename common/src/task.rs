@@ -14,7 +14,10 @@ use prost::Message as _;
 
 pub use encoded::{Encoded, Kept, Shared, encode};
 
-use crate::{digest::Digest, experiment::{invincible::score, td3d::segment}};
+use crate::{
+    digest::Digest,
+    experiment::{invincible::score, td3d::segment},
+};
 
 /// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,13 @@
 //! tasks, each of which takes the weights and plays the next segment of the games; trials run side by side. What is kept is
 //! the weights, their running average if there is one, and the result of each test.
 
+pub mod finale;
 pub mod segment;
 pub mod settings;
 pub mod wire;
 
 use bytes::Bytes;
-use evoxo_proto::v1::{LearnTask, Output, Tally, Td3dState, Task, output, task};
+use evoxo_proto::v1::{LearnTask, Output, Tally, Task, Td3dState, output, task};
 use prost::Message as _;
 use serde_json::{Map, json};
 

@@ -194,7 +194,8 @@ pub fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
     if output.tests.len() as u64 != expected {
         return Err(Refusal(format!("{} tests, not {expected}", output.tests.len())));
     }
-    let impossible = output.tests.iter().find(|tally| tally.wins.checked_add(tally.draws).is_none_or(|n| n > task.test_games));
+    let impossible =
+        output.tests.iter().find(|tally| tally.wins.checked_add(tally.draws).is_none_or(|n| n > task.test_games));
     impossible.map_or(Ok(()), |tally| {
         let (wins, draws, games) = (tally.wins, tally.draws, task.test_games);
         Err(Refusal(format!("a test of {games} games with {wins} wins and {draws} draws")))
@@ -214,28 +215,29 @@ pub fn workload() -> Vec<Task> {
         (Shape::TIC_TAC_TOE, Lines { detectors: 3 }, 5, tanh, false),
         (Shape::CONNECT_FOUR, Dense { units: 17 }, 0, logistic, false),
     ];
-    let task = |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
-        let architecture = Architecture { shape, first, second, biases: nearest, activation, shared: false };
-        let learning = Learning {
-            opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },
-            rate: Rate { start: 0.01, end: 0.001, games: 100 },
-            epsilon: 0.1,
-            gamma: 0.99,
-            learner_first: nearest,
-            output_derivative: !nearest,
-            learns_explorations: !nearest,
-            bootstrapped_end: nearest,
-            learns_opponents_end: index % 3 != 0,
-            exact_wins: index % 3 == 1,
-            averaging_games: if index % 2 == 0 { 1000 } else { 0 },
+    let task =
+        |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
+            let architecture = Architecture { shape, first, second, biases: nearest, activation, shared: false };
+            let learning = Learning {
+                opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },
+                rate: Rate { start: 0.01, end: 0.001, games: 100 },
+                epsilon: 0.1,
+                gamma: 0.99,
+                learner_first: nearest,
+                output_derivative: !nearest,
+                learns_explorations: !nearest,
+                bootstrapped_end: nearest,
+                learns_opponents_end: index % 3 != 0,
+                exact_wins: index % 3 == 1,
+                averaging_games: if index % 2 == 0 { 1000 } else { 0 },
+            };
+            let trial = Trial { architecture, learning, stream: Stream::root(0).text("signature").word(index as u64) };
+            let weights = write_weights(&architecture.initial(trial.stream.text("weights")));
+            let average = if learning.averaging_games > 0 { weights.clone() } else { Bytes::new() };
+            let (first_game, games, test_every, test_games) = (98, 4, 51, 4);
+            let trial = Some(trial.write());
+            task::Work::Learn(LearnTask { trial, weights, average, first_game, games, test_every, test_games }).into()
         };
-        let trial = Trial { architecture, learning, stream: Stream::root(0).text("signature").word(index as u64) };
-        let weights = write_weights(&architecture.initial(trial.stream.text("weights")));
-        let average = if learning.averaging_games > 0 { weights.clone() } else { Bytes::new() };
-        let (first_game, games, test_every, test_games) = (98, 4, 51, 4);
-        let trial = Some(trial.write());
-        task::Work::Learn(LearnTask { trial, weights, average, first_game, games, test_every, test_games }).into()
-    };
     cases.into_iter().enumerate().map(task).collect()
 }
 

@@ -31,7 +31,10 @@ pub static SCHEMA: Schema = Schema {
                 ("small", "50 units, joined to all cells"),
                 ("deep", "95 units, joined to all cells, and a second layer of 51"),
                 ("wide", "169 units, joined to all cells"),
-                ("tuples", "a table for each line with an entry for each state of its cells, and a second layer of 32 units"),
+                (
+                    "tuples",
+                    "a table for each line with an entry for each state of its cells, and a second layer of 32 units",
+                ),
                 ("linear-tuples", "the tables alone: their sum is the value"),
             ]),
             default: "deep-structured",
@@ -128,7 +131,10 @@ pub static SCHEMA: Schema = Schema {
         Field {
             name: "shared",
             doc: "Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future work.",
-            shape: Shape::Choice(&[("no", "they are not"), ("yes", "units of the second layer are seen in all orientations")]),
+            shape: Shape::Choice(&[
+                ("no", "they are not"),
+                ("yes", "units of the second layer are seen in all orientations"),
+            ]),
             default: "no",
             scope: Scope::What,
         },
@@ -183,7 +189,10 @@ pub static SCHEMA: Schema = Schema {
         Field {
             name: "schedule",
             doc: "How the learning rate changes over a trial.",
-            shape: Shape::Choice(&[("constant", "not at all"), ("linear", "in a straight line to alpha_end after the last game")]),
+            shape: Shape::Choice(&[
+                ("constant", "not at all"),
+                ("linear", "in a straight line to alpha_end after the last game"),
+            ]),
             default: "constant",
             scope: Scope::What,
         },
@@ -268,9 +277,13 @@ fn check(values: &Values) -> Vec<(&'static str, String)> {
     }
     let [games, every] = ["games", "test_every"].map(|name| values.integer(name));
     if !games.is_multiple_of(every) {
-        problems.push(("test_every", format!("test_every is {every}, which does not divide the {games} games of a trial")));
+        problems
+            .push(("test_every", format!("test_every is {every}, which does not divide the {games} games of a trial")));
     } else if games / every > TESTS_MAX {
-        problems.push(("test_every", format!("test_every is {every}: {games} games would have more than {TESTS_MAX} tests")));
+        problems.push((
+            "test_every",
+            format!("test_every is {every}: {games} games would have more than {TESTS_MAX} tests"),
+        ));
     }
     problems
 }
@@ -341,7 +354,11 @@ fn chosen(values: &Values, name: &str) -> &'static str {
     let preset = PRESETS.iter().find(|(setting, _)| *setting == name);
     match (values.choice(name), preset) {
         ("by-reading", Some((_, [nearest, literal]))) => {
-            if values.choice("reading") == "nearest" { nearest } else { literal }
+            if values.choice("reading") == "nearest" {
+                nearest
+            } else {
+                literal
+            }
         }
         (own, _) => own,
     }

@@ -130,7 +130,10 @@ fn read_learning(learning: &v1::Learning) -> Result<Learning, Refusal> {
     };
     let rates = [learning.rate_start, learning.rate_end];
     if rates.iter().any(|rate| !rate.is_finite() || *rate < 0.0) || learning.games == 0 {
-        return Err(Refusal(format!("no learning rate goes from {} to {} in {} games", rates[0], rates[1], learning.games)));
+        return Err(Refusal(format!(
+            "no learning rate goes from {} to {} in {} games",
+            rates[0], rates[1], learning.games
+        )));
     }
     if !(0.0..=1.0).contains(&learning.epsilon) || !(0.0..=1.0).contains(&learning.gamma) {
         return Err(Refusal(format!("epsilon {} and gamma {} must be from 0 to 1", learning.epsilon, learning.gamma)));
