@@ -42,6 +42,7 @@ pub fn finale(config: &Config, arms: &[(usize, Vec<&Replica>)]) -> Finale {
             title: "Against the benchmark player".into(),
             x_label: "test".into(),
             y_label: "percent".into(),
+            y_range: Some((0.0, 100.0)),
             series: curves,
         }],
     }
