@@ -1,11 +1,11 @@
 //! `evoxo`: the person's tool. See `--help`.
 
-mod answer;
 mod arguments;
 mod children;
 mod directory;
 mod inline;
 mod json;
+mod opponent;
 mod plot;
 mod progress;
 mod remote;

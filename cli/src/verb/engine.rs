@@ -1,23 +1,18 @@
-//! `evoxo engine FILE`: the Universal Game Interface on stdin and stdout, so that other programs can play a champion.
+//! `evoxo engine WHO`: the Universal Game Interface on stdin and stdout, so that other programs can play a champion.
 //!
 //! The protocol is that of chess engines (UCI) with other names: `ugi`, `isready`, `uginewgame`, `position startpos
 //! [moves ...]` or `position fen BOARD SIDE [moves ...]`, `go`, `query p1turn|gameover|result`, `quit`. The board of a
-//! position is its rows from the top (`X../.O./...`), the side `x` or `o`, the moves are cells from `a1` to `c3`. Unknown
-//! words are ignored, as the protocol asks.
+//! position is its rows from the top (`X2/1O1/3` or `X../.O./...`), the side `x` or `o`. Unknown words are ignored, as the
+//! protocol asks. See `docs/engine.md`.
 
 use std::{
     io::{BufRead, Write},
-    path::PathBuf,
     process::ExitCode,
 };
 
-use evoxo_common::{
-    board::{Board, Outcome, Side, tic_tac_toe},
-    experiment::invincible::table::TableGenome,
-};
+use evoxo_common::board::{Board, Geometry, Outcome, Position, Side};
 
-use super::audit::read_table;
-use crate::answer::answer;
+use crate::opponent::{Opponent, Who};
 
 /// The longest line that is read, in bytes; a longer one is read in pieces.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -26,19 +21,20 @@ const LINE_BYTES_MAX: u64 = 4096;
 #[derive(clap::Args)]
 #[command(
     after_help = "Try it by hand: type ugi, isready, position startpos moves b2, go, query result, quit, one a line.
-Moves are cells: a letter for the column, from the left, and a digit for the row, from the bottom."
+Moves are named as in evoxo play."
 )]
 pub(crate) struct Arguments {
-    /// The champion's card: JSON, as in a run's champions/ or made by hand
-    file: PathBuf,
+    #[command(flatten)]
+    who: Who,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    talk(&read_table(&arguments.file)?, std::io::stdin().lock(), std::io::stdout().lock())?;
+    talk(&mut arguments.who.find()?, std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn talk(table: &TableGenome, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
+fn talk(player: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
+    let geometry = player.geometry;
     let mut board = Board::EMPTY;
     loop {
         let mut line = Vec::new();
@@ -49,18 +45,18 @@ fn talk(table: &TableGenome, mut input: impl BufRead, mut out: impl Write) -> st
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["ugi", ..] => {
-                writeln!(out, "id name evoxo table {}", table.side().letter())?;
+                writeln!(out, "id name evoxo {}", player.name)?;
                 writeln!(out, "id author evoxo\nugiok")?;
             }
             ["isready", ..] => writeln!(out, "readyok")?,
             ["uginewgame", ..] => board = Board::EMPTY,
-            ["position", rest @ ..] => match position(rest) {
+            ["position", rest @ ..] => match position(geometry, rest) {
                 Ok(next) => board = next,
                 Err(sentence) => writeln!(out, "info string {sentence}")?,
             },
-            ["go", ..] => writeln!(out, "{}", go(table, board))?,
+            ["go", ..] => writeln!(out, "{}", go(player, board))?,
             ["query", what, ..] => {
-                if let Some(response) = query(board, what) {
+                if let Some(response) = query(geometry, board, what) {
                     writeln!(out, "response {response}")?;
                 }
             }
@@ -72,21 +68,10 @@ fn talk(table: &TableGenome, mut input: impl BufRead, mut out: impl Write) -> st
 }
 
 /// The board of a `position` command; if it makes no sense the board stays as it was.
-fn position(words: &[&str]) -> Result<Board, String> {
-    let game = tic_tac_toe();
+fn position(game: &Geometry, words: &[&str]) -> Result<Board, String> {
     let (mut board, moves) = match words {
         ["startpos", moves @ ..] => (Board::EMPTY, moves),
-        ["fen", rows, side, moves @ ..] => {
-            let board = game.board_of(rows)?;
-            let (x, o) = (board.x.count_ones(), board.o.count_ones());
-            if x != o && x != o + 1 {
-                return Err(format!("no game has {x} stones for X and {o} for O"));
-            }
-            if !side.eq_ignore_ascii_case(&board.to_move().letter().to_string()) {
-                return Err(format!("it is {}'s turn on that board", board.to_move().letter()));
-            }
-            (board, moves)
-        }
+        ["fen", rows, side, moves @ ..] => (set_up(game, rows, side)?, moves),
         _ => return Err("a position is \"startpos\" or \"fen BOARD SIDE\", then perhaps \"moves\"".into()),
     };
     let moves = match moves {
@@ -95,32 +80,60 @@ fn position(words: &[&str]) -> Result<Board, String> {
         [other, ..] => return Err(format!("{other:?} stands where \"moves\" should")),
     };
     for name in moves {
-        let cell = game.cell_named(name).filter(|cell| game.legal(board) >> cell & 1 == 1);
-        let cell = cell.filter(|_| game.outcome(board).is_none());
+        let cell = game.move_named(board, name).filter(|_| game.outcome(board).is_none());
         board = board.play(cell.ok_or_else(|| format!("{name:?} is not a move on {}", game.board_rows(board)))?);
     }
     Ok(board)
 }
 
-/// The champion moves for its own side only: a table knows nothing of the other's boards.
-fn go(table: &TableGenome, board: Board) -> String {
-    let game = tic_tac_toe();
-    if game.outcome(board).is_some() {
-        return "info string the game is over\nbestmove none".into();
+/// The board of rows and the side to move.
+fn set_up(game: &Geometry, rows: &str, side: &str) -> Result<Board, String> {
+    let board = game.board_of(&spread(rows))?;
+    let (x, o) = (board.x.count_ones(), board.o.count_ones());
+    if x != o && x != o + 1 {
+        return Err(format!("no game has {x} stones for X and {o} for O"));
     }
-    let best = game.cell_name(answer(table, board));
-    match board.to_move() == table.side() {
-        true => format!("bestmove {best}"),
-        false => format!(
-            "info string this table plays {}: for {} it has only the filter\nbestmove {best}",
-            table.side().letter(),
-            board.to_move().letter()
-        ),
+    let to_move = board.to_move();
+    if !side.eq_ignore_ascii_case(&to_move.letter().to_string()) {
+        return Err(format!("it is {}'s turn on that board", to_move.letter()));
+    }
+    if game.has_line(board.stones(to_move)) {
+        return Err(format!("{} has a line on that board, so it is not its turn", to_move.letter()));
+    }
+    if game.below(board.occupied()) & !board.occupied() != 0 {
+        return Err("a stone on that board has nothing below it".into());
+    }
+    Ok(board)
+}
+
+/// A board's text with each digit as so many empty cells.
+fn spread(rows: &str) -> String {
+    let cells = |letter: char| match letter.to_digit(10) {
+        Some(count) => ".".repeat(count as usize),
+        None => letter.to_string(),
+    };
+    rows.chars().map(cells).collect()
+}
+
+/// A champion moves for its own side only.
+fn go(player: &mut Opponent, board: Board) -> String {
+    let game = player.geometry;
+    if game.outcome(board).is_some() {
+        return "info string the game is over\nbestmove 0000".into();
+    }
+    match player.side {
+        Some(side) if side != board.to_move() => {
+            format!("info string this champion plays {}\nbestmove 0000", side.letter())
+        }
+        _ => {
+            let answer = player.answer(Position::of(game, board));
+            format!("info string {}\nbestmove {}", answer.why, game.move_name(answer.cell))
+        }
     }
 }
 
-fn query(board: Board, what: &str) -> Option<&'static str> {
-    let outcome = tic_tac_toe().outcome(board);
+fn query(game: &Geometry, board: Board, what: &str) -> Option<&'static str> {
+    let outcome = game.outcome(board);
     let truth = |truth| if truth { "true" } else { "false" };
     match what {
         "p1turn" => Some(truth(board.to_move() == Side::X)),
@@ -138,13 +151,16 @@ fn query(board: Board, what: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evoxo_common::{experiment::invincible::optimum::optimum, ratio::Ratio};
+    use crate::opponent::testing;
+
+    fn said_by(mut player: Opponent, input: &[u8]) -> String {
+        let mut out = Vec::new();
+        talk(&mut player, input, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
 
     fn said(input: &[u8]) -> String {
-        let player = optimum(Side::O, Ratio::from(100)).player;
-        let mut out = Vec::new();
-        talk(&player, input, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        said_by(testing::table(Side::O), input)
     }
 
     #[test]
@@ -159,7 +175,7 @@ mod tests {
             "go movetime 100",
             "position fen X../.O./..X o",
             "go",
-            "position fen XX./OO./... x moves c3",
+            "position fen XX1/OO1/3 x moves c3",
             "query gameover",
             "query result",
             "go",
@@ -173,6 +189,8 @@ mod tests {
             "position startpos moves a3 a3",
             "position startpos a3",
             "position fen XXX/.../... o",
+            "position fen XXX/OO1/O2 x",
+            "position fen XX1/OO1/9 x",
             "position here",
             "dance",
             "",
@@ -200,5 +218,15 @@ mod tests {
     fn nothing_typed_makes_it_fail() {
         assert_eq!(said(&[0xff; 10_000]), "");
         assert_eq!(said(b"position\nquery\ngo"), said(b"position\ngo"));
+        assert_eq!(said(b"stop\nsetoption name x value 1\n\n"), "");
+    }
+
+    #[test]
+    fn stones_fall() {
+        let four = |input: &str| said_by(testing::named("alpha-beta", "score-four"), input.as_bytes());
+        assert!(four("position startpos moves a1 b1 a1 b1 a1 b1\ngo").contains("it sees a win\nbestmove a1"));
+        assert!(four("position startpos moves a1 a1 a1 a1 a1").contains("\"a1\" is not a move on"));
+        let hanging = format!("position fen X{}/O{} x", ".".repeat(31), ".".repeat(31));
+        assert!(four(&hanging).contains("nothing below it"));
     }
 }

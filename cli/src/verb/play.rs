@@ -1,129 +1,202 @@
-//! `evoxo play FILE`: a game against a champion, in the terminal.
+//! `evoxo play WHO`: a game against a champion or a built-in player, in the terminal.
 
 use std::{
     io::{BufRead, Write},
-    path::PathBuf,
     process::ExitCode,
 };
 
-use evoxo_common::{
-    board::{Board, Outcome, Side, cells, tic_tac_toe},
-    experiment::invincible::table::TableGenome,
-};
+use clap::ValueEnum;
+use evoxo_common::board::{Board, Geometry, Outcome, Position, Side, cells};
 use serde_json::json;
 
-use super::audit::read_table;
-use crate::answer::answer;
+use crate::{
+    opponent::{Opponent, Who},
+    usage,
+};
 
 /// Against whom.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Type a cell: a letter for its column, from the left, and a digit for its row, from the bottom, as in
-chess. \"q\" ends the game. X moves first, so against an O champion you begin."
+    after_help = "Type a move: a letter for its column, from the left, and a digit for its row, from the bottom, as in
+chess; in qubic a second digit for its layer. Where stones fall a pile is enough: a1 to d4 on 4x4x4, a to g in
+Connect Four. \"q\" ends the game. X moves first. After a game you are asked for another."
 )]
 pub(crate) struct Arguments {
-    /// The champion's card: JSON, as in a run's champions/ or made by hand
-    file: PathBuf,
+    #[command(flatten)]
+    who: Who,
+    /// Your side [default: the one that a champion leaves you, else x]
+    #[arg(long, value_enum, value_name = "SIDE")]
+    side: Option<PersonSide>,
     /// Print one JSON object a position instead of boards: {"board", "to_move", "moved", "legal", "result"}
     #[arg(long)]
     json: bool,
 }
 
+/// X or O, however it is typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PersonSide {
+    /// Moves first
+    X,
+    /// Moves second
+    O,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let player = read_table(&arguments.file)?;
-    let (input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let mut opponent = arguments.who.find()?;
+    let wanted = arguments.side.map(|side| if matches!(side, PersonSide::X) { Side::X } else { Side::O });
+    let person = match (wanted, opponent.side) {
+        (Some(wanted), Some(side)) if wanted == side => {
+            return Err(usage(format!("this champion plays {} itself: leave out --side", side.letter())));
+        }
+        (Some(wanted), _) => wanted,
+        (None, side) => side.map_or(Side::X, Side::other),
+    };
+    let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
     match arguments.json {
-        true => play(&player, input, &mut Lines(&mut out))?,
-        false => play(&player, input, &mut Boards(&mut out))?,
-    }
+        true => play(&mut opponent, person, &mut input, &mut Lines(&mut out))?,
+        false => play(&mut opponent, person, &mut input, &mut Boards(&mut out))?,
+    };
     Ok(ExitCode::SUCCESS)
+}
+
+/// What has just happened.
+struct Scene<'a> {
+    geometry: &'a Geometry,
+    board: Board,
+    moved: Option<u8>,
+    /// The opponent's reason, if it was its move.
+    why: Option<&'a str>,
+    person: Side,
 }
 
 /// Where a game is shown.
 trait Table {
     /// The board, with the move that led to it, before the next move or at the end.
-    fn show(&mut self, board: Board, moved: Option<u8>, champion: Side) -> std::io::Result<()>;
+    fn show(&mut self, scene: &Scene<'_>) -> std::io::Result<()>;
     /// What is wrong with what was typed.
     fn refuse(&mut self, sentence: &str) -> std::io::Result<()>;
     /// Asks for a move.
     fn ask(&mut self, side: Side) -> std::io::Result<()>;
+    /// Asks for another game; false where one game is all.
+    fn ask_again(&mut self) -> std::io::Result<bool>;
+    /// Nothing more will be typed, perhaps in the middle of a question.
+    fn end(&mut self) -> std::io::Result<()>;
 }
 
-fn play(genome: &TableGenome, mut input: impl BufRead, table: &mut impl Table) -> std::io::Result<()> {
-    let (champion, game) = (genome.side(), tic_tac_toe());
-    let (mut board, mut moved) = (Board::EMPTY, None);
+/// Plays until the person has had enough.
+fn play(
+    opponent: &mut Opponent,
+    person: Side,
+    input: &mut impl BufRead,
+    table: &mut impl Table,
+) -> std::io::Result<()> {
+    while game(opponent, person, input, table)? && again(input, table)? {}
+    Ok(())
+}
+
+/// One game; false if the person left it.
+fn game(
+    opponent: &mut Opponent,
+    person: Side,
+    input: &mut impl BufRead,
+    table: &mut impl Table,
+) -> std::io::Result<bool> {
+    let geometry = opponent.geometry;
+    let (mut position, mut moved, mut why) = (Position::START, None, None);
     loop {
-        table.show(board, moved, champion)?;
-        if game.outcome(board).is_some() {
-            return Ok(());
+        let board = position.board();
+        table.show(&Scene { geometry, board, moved, why: why.as_deref(), person })?;
+        if geometry.outcome(board).is_some() {
+            return Ok(true);
         }
-        let cell = match board.to_move() == champion {
-            true => answer(genome, board),
-            false => match typed(board, &mut input, table)? {
-                Some(cell) => cell,
-                None => return Ok(()),
-            },
+        let cell = if position.to_move() == person {
+            let Some(cell) = typed(geometry, board, input, table)? else { return Ok(false) };
+            why = None;
+            cell
+        } else {
+            let answer = opponent.answer(position);
+            why = Some(answer.why);
+            answer.cell
         };
-        (board, moved) = (board.play(cell), Some(cell));
+        (position, moved) = (position.play(geometry, cell), Some(cell));
     }
 }
 
 /// The person's move; None when they have had enough.
-fn typed(board: Board, input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<Option<u8>> {
-    let game = tic_tac_toe();
+fn typed(
+    geometry: &Geometry,
+    board: Board,
+    input: &mut impl BufRead,
+    table: &mut impl Table,
+) -> std::io::Result<Option<u8>> {
     loop {
         table.ask(board.to_move())?;
-        let mut line = Vec::new();
-        // A line that never ends is cut: nobody types so much.
-        if std::io::Read::take(&mut *input, 1024).read_until(b'\n', &mut line)? == 0 {
-            return Ok(None);
+        let Some(word) = word(input, table)? else { return Ok(None) };
+        if let Some(cell) = geometry.move_named(board, &word) {
+            return Ok(Some(cell));
         }
-        let word = String::from_utf8_lossy(&line).trim().to_lowercase();
-        match game.cell_named(&word) {
-            _ if ["q", "quit", "exit"].contains(&word.as_str()) => return Ok(None),
-            Some(cell) if game.legal(board) >> cell & 1 == 1 => return Ok(Some(cell)),
-            Some(_) => table.refuse(&format!("{word} is taken."))?,
-            None => table.refuse("Type a cell from a1 (bottom left) to c3 (top right), or q to end.")?,
+        let names: Vec<String> = cells(geometry.cells()).map(|cell| geometry.move_name(cell)).collect();
+        if names.contains(&word) {
+            let taken = if geometry.shape().gravity { "full" } else { "taken" };
+            table.refuse(&format!("{word} is {taken}."))?;
+        } else {
+            let (least, most) = (names.iter().min(), names.iter().max());
+            let range = least.zip(most).map(|(least, most)| format!("from {least} to {most}")).unwrap_or_default();
+            table.refuse(&format!("Type a move {range}, or q to end."))?;
         }
     }
+}
+
+/// Whether the person wants another game.
+fn again(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<bool> {
+    while table.ask_again()? {
+        match word(input, table)?.as_deref() {
+            Some("y" | "yes") => return Ok(true),
+            None | Some("n" | "no") => return Ok(false),
+            Some(_) => table.refuse("Type y for another game, or n to end.")?,
+        }
+    }
+    Ok(false)
+}
+
+/// What is typed in a line, in small letters; None when the person leaves.
+fn word(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<Option<String>> {
+    let mut line = Vec::new();
+    // A line that never ends is cut: nobody types so much.
+    if std::io::Read::take(&mut *input, 1024).read_until(b'\n', &mut line)? == 0 {
+        table.end()?;
+        return Ok(None);
+    }
+    let word = String::from_utf8_lossy(&line).trim().to_lowercase();
+    Ok((!["q", "quit", "exit"].contains(&word.as_str())).then_some(word))
 }
 
 /// Boards and sentences.
 struct Boards<'a, W>(&'a mut W);
 
 impl<W: Write> Table for Boards<'_, W> {
-    fn show(&mut self, board: Board, moved: Option<u8>, champion: Side) -> std::io::Result<()> {
-        let (game, out) = (tic_tac_toe(), &mut self.0);
-        let person = champion.other();
-        match moved {
-            None => {
+    fn show(&mut self, scene: &Scene<'_>) -> std::io::Result<()> {
+        let Scene { geometry, board, moved, why, person } = *scene;
+        let (out, opponent) = (&mut self.0, person.other());
+        match (moved, why) {
+            (None, _) => {
                 let first = if person == Side::X { "You move first" } else { "It moves first" };
-                writeln!(
-                    out,
-                    "You are {}, the champion is {}. {first}; q ends the game.",
-                    person.letter(),
-                    champion.letter()
-                )?;
+                let (you, it) = (person.letter(), opponent.letter());
+                writeln!(out, "You are {you}, your opponent is {it}. {first}; q ends the game.")?;
             }
-            Some(cell) if board.to_move() == person => writeln!(out, "The champion plays {}.", game.cell_name(cell))?,
-            Some(_) => {}
+            (Some(cell), Some(why)) => writeln!(out, "It plays {}: {why}.", geometry.move_name(cell))?,
+            (Some(_), None) => {}
         }
-        let outcome = game.outcome(board);
-        if outcome.is_none() && board.to_move() == champion {
+        let outcome = geometry.outcome(board);
+        if outcome.is_none() && board.to_move() == opponent {
             return Ok(());
         }
-        let text = game.board_text(board);
-        writeln!(out)?;
-        for (row, letters) in text.as_bytes().chunks(3).enumerate() {
-            let letters: Vec<String> = letters.iter().map(|letter| char::from(*letter).to_string()).collect();
-            writeln!(out, "  {}  {}", 3 - row, letters.join(" "))?;
-        }
-        writeln!(out, "     a b c\n")?;
+        writeln!(out, "\n{}", picture(geometry, board))?;
         match outcome {
             None => Ok(()),
             Some(Outcome::Draw) => writeln!(out, "A draw."),
-            Some(Outcome::Win(side)) if side == champion => writeln!(out, "The champion wins."),
-            Some(Outcome::Win(_)) => writeln!(out, "You win!"),
+            Some(Outcome::Win(side)) if side == person => writeln!(out, "You win!"),
+            Some(Outcome::Win(_)) => writeln!(out, "You lose."),
         }
     }
 
@@ -135,27 +208,69 @@ impl<W: Write> Table for Boards<'_, W> {
         write!(self.0, "Your move, {}: ", side.letter())?;
         self.0.flush()
     }
+
+    fn ask_again(&mut self) -> std::io::Result<bool> {
+        write!(self.0, "Another game (y or n)? ")?;
+        self.0.flush().map(|()| true)
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        writeln!(self.0)
+    }
+}
+
+/// A board as lines of text: layers side by side, the lowest to the left.
+fn picture(geometry: &Geometry, board: Board) -> String {
+    let [width, height, depth] =
+        [geometry.shape().width, geometry.shape().height, geometry.shape().depth].map(usize::from);
+    let text = geometry.board_text(board);
+    let rows: Vec<&[u8]> = text.as_bytes().chunks(width).collect();
+    let spaced = |row: &[u8]| row.iter().map(|letter| char::from(*letter).to_string()).collect::<Vec<_>>().join(" ");
+    let gap = "     ";
+    let side_by_side = |part: &dyn Fn(usize) -> String| (0..depth).rev().map(part).collect::<Vec<_>>().join(gap);
+    let mut lines = Vec::new();
+    if depth > 1 {
+        let title = |layer: usize| {
+            let name = match depth - layer {
+                1 => "1: lowest".to_owned(),
+                number if number == depth => format!("{number}: top"),
+                number => number.to_string(),
+            };
+            format!("{name:<pad$}", pad = 2 * width - 1 + gap.len())
+        };
+        let titles: Vec<String> = (0..depth).rev().map(title).collect();
+        lines.push(format!("     {}", titles.concat().trim_end()));
+    }
+    // Where stones fall along columns rows have no names of their own.
+    let flat_gravity = geometry.shape().gravity && depth == 1;
+    for row in 0..height {
+        let name = if flat_gravity { " ".to_owned() } else { (height - row).to_string() };
+        lines.push(format!("  {name}  {}", side_by_side(&|layer| spaced(rows[layer * height + row]))));
+    }
+    let letters: Vec<u8> = (b'a'..).take(width).collect();
+    lines.push(format!("     {}", side_by_side(&|_| spaced(&letters))));
+    lines.join("\n") + "\n"
 }
 
 /// One JSON object a line.
 struct Lines<'a, W>(&'a mut W);
 
 impl<W: Write> Table for Lines<'_, W> {
-    fn show(&mut self, board: Board, moved: Option<u8>, _: Side) -> std::io::Result<()> {
-        let game = tic_tac_toe();
-        let outcome = game.outcome(board);
+    fn show(&mut self, scene: &Scene<'_>) -> std::io::Result<()> {
+        let Scene { geometry, board, moved, .. } = *scene;
+        let outcome = geometry.outcome(board);
         let result = outcome.map(|outcome| match outcome {
             Outcome::Draw => "draw".to_owned(),
             Outcome::Win(side) => side.letter().to_string(),
         });
         let legal: Vec<String> = match outcome {
             Some(_) => Vec::new(),
-            None => cells(game.legal(board)).map(|cell| game.cell_name(cell)).collect(),
+            None => cells(geometry.legal(board)).map(|cell| geometry.move_name(cell)).collect(),
         };
         let position = json!({
-            "board": game.board_text(board),
+            "board": geometry.board_text(board),
             "to_move": outcome.is_none().then(|| board.to_move().letter().to_string()),
-            "moved": moved.map(|cell| game.cell_name(cell)),
+            "moved": moved.map(|cell| geometry.move_name(cell)),
             "legal": legal,
             "result": result,
         });
@@ -170,36 +285,55 @@ impl<W: Write> Table for Lines<'_, W> {
     fn ask(&mut self, _: Side) -> std::io::Result<()> {
         self.0.flush()
     }
+
+    fn ask_again(&mut self) -> std::io::Result<bool> {
+        Ok(false)
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evoxo_common::{experiment::invincible::optimum::optimum, ratio::Ratio};
+    use crate::opponent::testing;
 
-    fn champion(side: Side) -> TableGenome {
-        optimum(side, Ratio::from(100)).player
+    /// What is seen when this is typed.
+    fn seen(mut opponent: Opponent, person: Side, typed: &[u8]) -> String {
+        let mut seen = Vec::new();
+        play(&mut opponent, person, &mut &*typed, &mut Boards(&mut seen)).unwrap();
+        String::from_utf8(seen).unwrap()
     }
 
     #[test]
     fn a_game_as_it_is_seen() {
-        let mut seen = Vec::new();
-        play(&champion(Side::O), "B2\nb2\nd4\n\na1\nc1\nb1\na2\nc3\nb3\nc2\na3\n".as_bytes(), &mut Boards(&mut seen))
-            .unwrap();
-        insta::assert_snapshot!(String::from_utf8(seen).unwrap());
+        let input = "B2\nb2\nd4\n\na1\nc1\nperhaps\ny\na3\nc1\nb2\n";
+        insta::assert_snapshot!(seen(testing::table(Side::O), Side::X, input.as_bytes()));
+    }
+
+    #[test]
+    fn a_game_in_layers_as_it_is_seen() {
+        let input = "a1\na1\na1\na1\na1\na5\nb1\n";
+        insta::assert_snapshot!(seen(testing::named("alpha-beta", "score-four"), Side::O, input.as_bytes()));
+    }
+
+    #[test]
+    fn a_game_of_connect_four_as_it_is_seen() {
+        insta::assert_snapshot!(seen(testing::named("alpha-beta", "connect-four"), Side::X, b"d\nd\n9\n"));
     }
 
     #[test]
     fn a_game_as_json_and_ended_early() {
         let mut seen = Vec::new();
-        play(&champion(Side::X), "zz\nq\n".as_bytes(), &mut Lines(&mut seen)).unwrap();
+        play(&mut testing::table(Side::X), Side::O, &mut "zz\nq\n".as_bytes(), &mut Lines(&mut seen)).unwrap();
         insta::assert_snapshot!(String::from_utf8(seen).unwrap());
     }
 
     #[test]
     fn endless_lines_and_odd_bytes_are_answered() {
-        let mut seen = Vec::new();
-        play(&champion(Side::O), [b'\xff'; 5000].as_slice(), &mut Boards(&mut seen)).unwrap();
-        assert_eq!(String::from_utf8(seen).unwrap().matches("Type a cell").count(), 5);
+        let seen = seen(testing::table(Side::O), Side::X, &[b'\xff'; 5000]);
+        assert_eq!(seen.matches("Type a move").count(), 5);
     }
 }

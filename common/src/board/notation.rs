@@ -31,6 +31,29 @@ impl Geometry {
         super::cells(self.cells()).find(|cell| self.cell_name(*cell) == name)
     }
 
+    /// A move's name: the cell's, without what gravity decides. On 4x4x4 with gravity it is the pile, `a1` to `d4`; in
+    /// Connect Four the column, `a` to `g`.
+    ///
+    /// ```
+    /// use evoxo_common::board::{Board, connect_four, score_four};
+    /// assert_eq!(score_four().move_name(48), "a4");
+    /// assert_eq!(connect_four().move_named(Board::EMPTY, "g"), Some(41));
+    /// ```
+    #[must_use]
+    pub fn move_name(&self, cell: u8) -> String {
+        let mut name = self.cell_name(cell);
+        if self.shape().gravity {
+            name.truncate(if self.shape().depth == 1 { 1 } else { 2 });
+        }
+        name
+    }
+
+    /// The legal move of this name, if there is one.
+    #[must_use]
+    pub fn move_named(&self, board: Board, name: &str) -> Option<u8> {
+        super::cells(self.legal(board)).find(|cell| self.move_name(*cell) == name)
+    }
+
     /// A board as one word, as in champion cards.
     ///
     /// ```

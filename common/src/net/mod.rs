@@ -41,6 +41,11 @@ pub trait Engine {
     fn weights(&self) -> Vec<f32>;
 }
 
+/// An engine that can be kept for later.
+pub trait Kept: Engine + Clone + 'static {}
+
+impl<E: Engine + Clone + 'static> Kept for E {}
+
 /// What to do with an engine, whichever it is.
 pub trait Job {
     /// What comes of it.
@@ -48,7 +53,7 @@ pub trait Job {
 
     /// Does it. Should be `#[inline(always)]`, as everything that is called from it in loops: then it is compiled once for
     /// each engine and each instruction set, with nothing between the loop of games and the arithmetic.
-    fn run<E: Engine>(self, engine: &mut E) -> Self::Output;
+    fn run<E: Kept>(self, engine: &mut E) -> Self::Output;
 }
 
 /// Makes the fastest engine there is for a network, and does the job in it with the best instructions allowed.
@@ -72,6 +77,23 @@ pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J)
     }
 }
 
+/// The engine of a network, to be asked now and then: whoever plays many games has them played by a [`Job`].
+///
+/// # Panics
+/// As [`with_engine`].
+#[must_use]
+pub fn engine(architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
+    struct Keep;
+    impl Job for Keep {
+        type Output = Box<dyn Engine>;
+
+        fn run<E: Kept>(self, engine: &mut E) -> Box<dyn Engine> {
+            Box::new(engine.clone())
+        }
+    }
+    with_engine(architecture, weights, Keep)
+}
+
 kernel! {
-    fn run<E: Engine, J: Job>(engine: &mut E, job: J) -> J::Output { job.run(engine) }
+    fn run<E: Kept, J: Job>(engine: &mut E, job: J) -> J::Output { job.run(engine) }
 }
