@@ -16,6 +16,13 @@ pub(crate) struct Lanes(pub [f32; LANES]);
 #[repr(C, align(16))]
 pub(crate) struct Quad(pub [f32; 4]);
 
+/// The value, by way of memory. Between a loop that works lane by lane and one that moves lanes about: otherwise the
+/// compiler, which sees single numbers only, looks for an order that suits both, and finds one that suits neither.
+#[inline(always)]
+pub(crate) fn apart<T: Copy>(value: &T) -> T {
+    *std::hint::black_box(value)
+}
+
 impl Lanes {
     pub(crate) const ZERO: Self = Self([0.0; LANES]);
 
@@ -88,6 +95,16 @@ impl Lanes {
         lanes.0[0]
     }
 
+    /// The sums of all lanes of four blocks, each with the bits of [`Lanes::sum`].
+    #[inline(always)]
+    pub(crate) fn sums(blocks: &[Self; 4]) -> [f32; 4] {
+        let mut lanes = Self::sums_of_quads(blocks);
+        for bit in [4, 8] {
+            lanes = lanes.zip(lanes.swap(bit), |left, right| left + right);
+        }
+        lanes.quad(0).0
+    }
+
     /// Four quads side by side.
     #[inline(always)]
     pub(crate) fn of_quads(quads: [&Quad; 4]) -> Self {
@@ -157,7 +174,8 @@ mod tests {
             let block = &blocks[lane / 4].0;
             assert_eq!(over.0[lane], (0..4).map(|quad| block[4 * quad + lane % 4]).sum::<f32>());
         }
-        assert_eq!(blocks[3].sum(), blocks[3].0.iter().sum::<f32>());
+        assert_eq!(blocks.map(Lanes::sum), blocks.map(|block| block.0.iter().sum::<f32>()));
+        assert_eq!(Lanes::sums(&blocks), blocks.map(Lanes::sum));
         assert_eq!(blocks[2].tiled(1).0[10], blocks[2].0[6]);
         assert_eq!(blocks[2].spread(1).0[10], blocks[2].0[9]);
     }

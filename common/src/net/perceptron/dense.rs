@@ -1,6 +1,6 @@
 //! Networks whose first layer is joined to all cells: a stone changes all of its sums by one row of weights.
 
-use super::{Head, Layout, Lesson, QUADS, Seat};
+use super::{Group, Head, Layout, Lesson, QUADS, Seat};
 use crate::{
     board::{Board, Side, cells},
     net::{
@@ -26,9 +26,10 @@ pub(in crate::net) struct Dense<H: Head> {
     board: Board,
     /// Weighted sums of the first layer, by block: as X sees the board, and with biases as O does.
     views: Box<[Box<[Lanes]>]>,
-    /// Scratch: sums and values of the board that is learnt from.
+    /// Scratch: sums of the board that is learnt from, then steps; its values.
     past: Box<[Lanes]>,
     values: Box<[Lanes]>,
+    groups: Box<[Group<H::Values>]>,
 }
 
 /// The quads of a block.
@@ -54,6 +55,7 @@ impl<H: Head> Dense<H> {
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(blocks)).collect(),
             past: zeros(blocks),
             values: zeros(blocks),
+            groups: (0..blocks).map(|block| Group { quads: quads(block), ..Group::default() }).collect(),
             layout,
         };
         dense.each(|weight, index| *weight = weights[index]);
@@ -106,9 +108,10 @@ impl<H: Head> Engine for Dense<H> {
             let mut above = self.head.start();
             for (block, (sums, weights)) in view.iter().zip(self.row(cell)).enumerate() {
                 let values = self.curve.lanes(sums.plus(*weights, Lanes::splat(seat.sign)));
-                self.head.add(&mut above, quads(block), values);
+                self.head.add(&mut above, quads(block), &H::values(values));
             }
-            out[usize::from(cell) % 64] = seat.sign * self.head.output(&above);
+            let settled = self.head.settle(&above, &[], &[]);
+            out[usize::from(cell) % 64] = seat.sign * (self.head.part(&settled).sum() + self.head.bias());
         }
     }
 
@@ -138,18 +141,21 @@ impl<H: Head> Engine for Dense<H> {
             self.past.iter_mut().zip(row).for_each(|(sum, weights)| *sum = sum.plus(*weights, back));
         }
         let mut above = self.head.start();
-        for (block, (sums, values)) in self.past.iter().zip(&mut self.values).enumerate() {
-            *values = self.curve.lanes(*sums);
-            self.head.add(&mut above, quads(block), *values);
+        for (block, (sums, group)) in self.past.iter().zip(&mut self.groups).enumerate() {
+            self.values[block] = self.curve.lanes(*sums);
+            group.past = H::values(self.values[block]);
+            self.head.add(&mut above, quads(block), &group.past);
         }
         let errors = self.head.begin(&above, Lesson { target: seat.sign * target, rate, derivative });
         // Every stone of that board is on the present one, so each step reaches its sums once per stone.
         let (slope, stones) = (self.slope, board.pieces() as f32);
         for (block, (values, steps)) in self.values.iter().zip(&mut self.past).enumerate() {
-            let back = self.head.back(&errors, quads(block));
-            self.head.learn(&errors, quads(block), *values);
-            *steps = back.zip(*values, |back, value| back * (slope * (1.0 - value * value)));
+            *steps = self
+                .head
+                .back(&errors, quads(block))
+                .zip(*values, |back, value| back * (slope * (1.0 - value * value)));
         }
+        self.head.learn::<0>(&errors, &self.groups);
         for (view, sums) in self.views.iter_mut().enumerate() {
             let weight = self.biased + if view == seat.view { stones } else { -stones };
             sums.iter_mut().zip(&self.past).for_each(|(sum, step)| *sum = sum.plus(*step, Lanes::splat(weight)));

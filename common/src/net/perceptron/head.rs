@@ -1,16 +1,20 @@
 //! What comes above the first hidden layer: the output unit alone, or a second hidden layer and the output unit.
 
-use super::{Layout, Lesson, QUADS, Quads, gather, scatter};
+use super::{Group, Layout, Lesson, QUADS, Quads, gather, scatter};
 use crate::net::{
     Activation,
     activation::Curve,
-    lanes::{LANES, Lanes, Quad},
+    lanes::{LANES, Lanes, Quad, apart},
 };
 
 /// Above the first layer. Its sums are linear in the values of the first layer's units, so they can be kept.
 pub(in crate::net) trait Head: Clone {
+    /// Values of sixteen units of the first layer, or changes of them, in the form that is multiplied.
+    type Values: Copy + Default + std::fmt::Debug;
     /// Its sums, as they are kept.
     type Sums: Copy + std::fmt::Debug;
+    /// All that is needed to read the output from them.
+    type Settled: Copy + Default + std::fmt::Debug;
     /// A step of learning under way.
     type Errors: Copy;
 
@@ -23,11 +27,20 @@ pub(in crate::net) trait Head: Clone {
     /// The sums of the biases alone.
     fn start(&self) -> Self::Sums;
 
-    /// Adds what the units of these quads contribute when their values change by so much.
-    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Lanes);
+    /// Puts values into that form.
+    fn values(values: Lanes) -> Self::Values;
 
-    /// The output unit's weighted sum.
-    fn output(&self, sums: &Self::Sums) -> f32;
+    /// Adds what the units of these quads contribute when their values change by so much.
+    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: &Self::Values);
+
+    /// The sums as they would be if the values of these blocks' units changed by so much.
+    fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Self::Values]) -> Self::Settled;
+
+    /// The output unit's weighted sum, but for its bias, in sixteen parts.
+    fn part(&self, settled: &Self::Settled) -> Lanes;
+
+    /// The output unit's bias.
+    fn bias(&self) -> f32;
 
     /// Begins a step of learning: learns what is above the connections to the first layer.
     fn begin(&mut self, sums: &Self::Sums, lesson: Lesson) -> Self::Errors;
@@ -35,8 +48,9 @@ pub(in crate::net) trait Head: Clone {
     /// Minus the rate times the error that comes back to the units of these quads.
     fn back(&self, errors: &Self::Errors, quads: [u16; 4]) -> Lanes;
 
-    /// Learns the connections to the units of these quads, which had these values.
-    fn learn(&mut self, errors: &Self::Errors, quads: [u16; 4], values: Lanes);
+    /// Learns the connections to these groups' units, which are all that have a value, and computes its sums anew in V
+    /// views.
+    fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group<Self::Values>]) -> [Self::Sums; V];
 }
 
 /// The output unit, and how it learns.
@@ -81,8 +95,10 @@ pub(in crate::net) struct Flat {
 }
 
 impl Head for Flat {
+    type Values = Lanes;
     /// Sixteen parts of the output unit's weighted sum.
     type Sums = Lanes;
+    type Settled = Lanes;
     type Errors = f32;
 
     fn new(layout: &Layout, weights: &[f32]) -> Self {
@@ -106,18 +122,37 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn add(&self, sums: &mut Lanes, quads: [u16; 4], change: Lanes) {
-        *sums = sums.plus(gather(&self.weights, quads), change);
+    fn values(values: Lanes) -> Lanes {
+        values
     }
 
     #[inline(always)]
-    fn output(&self, sums: &Lanes) -> f32 {
-        sums.sum() + self.output.bias
+    fn add(&self, sums: &mut Lanes, quads: [u16; 4], change: &Lanes) {
+        *sums = sums.plus(gather(&self.weights, quads), *change);
+    }
+
+    #[inline(always)]
+    fn settle(&self, sums: &Lanes, blocks: &[[u16; 4]], changes: &[Lanes]) -> Lanes {
+        let mut settled = *sums;
+        for (quads, change) in blocks.iter().zip(changes) {
+            self.add(&mut settled, *quads, change);
+        }
+        settled
+    }
+
+    #[inline(always)]
+    fn part(&self, settled: &Lanes) -> Lanes {
+        *settled
+    }
+
+    #[inline(always)]
+    fn bias(&self) -> f32 {
+        self.output.bias
     }
 
     #[inline(always)]
     fn begin(&mut self, sums: &Lanes, lesson: Lesson) -> f32 {
-        self.output.begin(self.output(sums), lesson)
+        self.output.begin(sums.sum() + self.output.bias, lesson)
     }
 
     #[inline(always)]
@@ -126,9 +161,16 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn learn(&mut self, step: &f32, quads: [u16; 4], values: Lanes) {
-        let learnt = gather(&self.weights, quads).plus(values, Lanes::splat(*step));
-        scatter(&mut self.weights, quads, learnt);
+    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group<Lanes>]) -> [Lanes; V] {
+        let mut sums = [Lanes::ZERO; V];
+        for group in groups {
+            let learnt = gather(&self.weights, group.quads).plus(group.past, Lanes::splat(*step));
+            scatter(&mut self.weights, group.quads, learnt);
+            for view in 0..V {
+                sums[view] = sums[view].plus(learnt, group.values[view]);
+            }
+        }
+        sums
     }
 }
 
@@ -147,7 +189,17 @@ pub(in crate::net) struct Deep<const N: usize> {
     /// In the first lane of each unit's four.
     biases: [Tiles; N],
     /// By quad of the first layer.
-    second: Box<[[Tiles; N]]>,
+    second: Box<[[Tiles; N]; QUADS]>,
+}
+
+/// A block of weighted sums for each 16 units of the second layer.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::net) struct Settled<const N: usize>([Lanes; N]);
+
+impl<const N: usize> Default for Settled<N> {
+    fn default() -> Self {
+        Self([Lanes::ZERO; N])
+    }
 }
 
 /// Where a unit of the second layer of so many is: which tiles, and in them its block and quad. Sixteen units fill four
@@ -179,16 +231,27 @@ impl<const N: usize> Deep<N> {
         }
         layout.range("output.bias").for_each(|index| f(&mut self.output.bias, index));
     }
+}
 
-    /// The values of the second layer's units.
+impl<const N: usize> Deep<N> {
     #[inline(always)]
-    fn values(&self, sums: &[Tiles; N], tiles: usize) -> Lanes {
-        self.curve.lanes(Lanes::sums_of_quads(&sums[tiles]))
+    fn add_tiles(&self, sum: &mut Tiles, tiles: usize, quads: [u16; 4], change: &Tiles) {
+        for (quad, change) in quads.into_iter().zip(change) {
+            let weights = &self.second[usize::from(quad) % QUADS][tiles];
+            sum[0] = sum[0].plus(weights[0], *change);
+            sum[1] = sum[1].plus(weights[1], *change);
+            sum[2] = sum[2].plus(weights[2], *change);
+            sum[3] = sum[3].plus(weights[3], *change);
+        }
     }
 }
 
 impl<const N: usize> Head for Deep<N> {
+    /// Each quad four times, to stand beside four units of the second layer.
+    type Values = Tiles;
     type Sums = [Tiles; N];
+    /// The weighted sums of the second layer's units.
+    type Settled = Settled<N>;
     /// Minus the rate times the errors of the second layer's weighted sums, each in the four lanes of its unit.
     type Errors = [Tiles; N];
 
@@ -198,7 +261,7 @@ impl<const N: usize> Head for Deep<N> {
             curve: layout.architecture.activation.curve(),
             weights: [Lanes::ZERO; N],
             biases: [[Lanes::ZERO; 4]; N],
-            second: vec![[[Lanes::ZERO; 4]; N]; QUADS].into_boxed_slice(),
+            second: Box::new([[[Lanes::ZERO; 4]; N]; QUADS]),
         };
         deep.each(layout, |weight, index| *weight = weights[index]);
         deep
@@ -214,35 +277,51 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn add(&self, sums: &mut [Tiles; N], quads: [u16; 4], change: Lanes) {
+    fn values(values: Lanes) -> Tiles {
+        [values.tiled(0), values.tiled(1), values.tiled(2), values.tiled(3)]
+    }
+
+    #[inline(always)]
+    fn add(&self, sums: &mut [Tiles; N], quads: [u16; 4], change: &Tiles) {
         for tiles in 0..N {
-            let sum = &mut sums[tiles];
-            for index in 0..4 {
-                let weights = &self.second[usize::from(quads[index]) % QUADS][tiles];
-                let change = change.tiled(index);
-                sum[0] = sum[0].plus(weights[0], change);
-                sum[1] = sum[1].plus(weights[1], change);
-                sum[2] = sum[2].plus(weights[2], change);
-                sum[3] = sum[3].plus(weights[3], change);
-            }
+            self.add_tiles(&mut sums[tiles], tiles, quads, change);
         }
     }
 
     #[inline(always)]
-    fn output(&self, sums: &[Tiles; N]) -> f32 {
-        let mut sum = Lanes::ZERO;
+    fn settle(&self, sums: &[Tiles; N], blocks: &[[u16; 4]], changes: &[Tiles]) -> Settled<N> {
+        let mut settled = Settled::default();
         for tiles in 0..N {
-            sum = sum.plus(self.values(sums, tiles), self.weights[tiles]);
+            let mut sum = sums[tiles];
+            for (quads, change) in blocks.iter().zip(changes) {
+                self.add_tiles(&mut sum, tiles, *quads, change);
+            }
+            settled.0[tiles] = Lanes::sums_of_quads(&apart(&sum));
         }
-        sum.sum() + self.output.bias
+        settled
+    }
+
+    #[inline(always)]
+    fn part(&self, settled: &Settled<N>) -> Lanes {
+        let mut part = Lanes::ZERO;
+        for tiles in 0..N {
+            part = part.plus(self.curve.lanes(settled.0[tiles]), self.weights[tiles]);
+        }
+        part
+    }
+
+    #[inline(always)]
+    fn bias(&self) -> f32 {
+        self.output.bias
     }
 
     #[inline(always)]
     fn begin(&mut self, sums: &[Tiles; N], lesson: Lesson) -> [Tiles; N] {
+        let settled = self.settle(sums, &[], &[]);
         let mut values = [Lanes::ZERO; N];
         let mut sum = Lanes::ZERO;
         for tiles in 0..N {
-            values[tiles] = self.values(sums, tiles);
+            values[tiles] = self.curve.lanes(settled.0[tiles]);
             sum = sum.plus(values[tiles], self.weights[tiles]);
         }
         let step = self.output.begin(sum.sum() + self.output.bias, lesson);
@@ -255,8 +334,9 @@ impl<const N: usize> Head for Deep<N> {
             for block in 0..4 {
                 errors[tiles][block] = back.spread(block);
                 if self.output.biased {
-                    for lane in (0..LANES).step_by(4) {
-                        self.biases[tiles][block].0[lane] += errors[tiles][block].0[lane];
+                    let bias = &mut self.biases[tiles][block];
+                    for lane in 0..LANES {
+                        bias.0[lane] += if lane % 4 == 0 { errors[tiles][block].0[lane] } else { 0.0 };
                     }
                 }
             }
@@ -279,21 +359,35 @@ impl<const N: usize> Head for Deep<N> {
             }
             sums[index] = sum;
         }
-        Lanes::sums_over_quads(&sums)
+        Lanes::sums_over_quads(&apart(&sums))
     }
 
     #[inline(always)]
-    fn learn(&mut self, errors: &[Tiles; N], quads: [u16; 4], values: Lanes) {
+    fn learn<const V: usize>(&mut self, errors: &[Tiles; N], groups: &[Group<Tiles>]) -> [[Tiles; N]; V] {
+        let (errors, mut sums) = (apart(errors), [apart(&self.biases); V]);
         for tiles in 0..N {
-            let errors = &errors[tiles];
-            for index in 0..4 {
-                let weights = &mut self.second[usize::from(quads[index]) % QUADS][tiles];
-                let values = values.tiled(index);
-                weights[0] = weights[0].plus(errors[0], values);
-                weights[1] = weights[1].plus(errors[1], values);
-                weights[2] = weights[2].plus(errors[2], values);
-                weights[3] = weights[3].plus(errors[3], values);
+            let (errors, mut sum) = (errors[tiles], sums.map(|sums| sums[tiles]));
+            for group in groups {
+                for index in 0..4 {
+                    let weights = &mut self.second[usize::from(group.quads[index]) % QUADS][tiles];
+                    let past = group.past[index];
+                    weights[0] = weights[0].plus(errors[0], past);
+                    weights[1] = weights[1].plus(errors[1], past);
+                    weights[2] = weights[2].plus(errors[2], past);
+                    weights[3] = weights[3].plus(errors[3], past);
+                    for view in 0..V {
+                        let (sum, value) = (&mut sum[view], group.values[view][index]);
+                        sum[0] = sum[0].plus(weights[0], value);
+                        sum[1] = sum[1].plus(weights[1], value);
+                        sum[2] = sum[2].plus(weights[2], value);
+                        sum[3] = sum[3].plus(weights[3], value);
+                    }
+                }
+            }
+            for view in 0..V {
+                sums[view][tiles] = sum[view];
             }
         }
+        sums
     }
 }

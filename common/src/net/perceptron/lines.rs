@@ -1,6 +1,6 @@
 //! Networks whose first layer looks at lines: a stone changes only the detectors of the lines through it.
 
-use super::{Head, Layout, Lesson, NONE, QUADS, Quads, Seat, gather, scatter};
+use super::{Group, Head, Layout, Lesson, NONE, QUADS, Quads, Seat, gather, scatter};
 use crate::{
     board::{Board, Geometry, Side, cells},
     net::{
@@ -26,10 +26,12 @@ pub(in crate::net) struct Lines<H: Head> {
     layout: Layout,
     curve: Curve,
     slope: f32,
-    biased: f32,
+    biased: bool,
     head: H,
     /// Of each cell: where its blocks begin.
     blocks: [u16; 65],
+    /// Cells with so many blocks, as masks.
+    widths: Vec<(usize, u64)>,
     /// Of each block: the quads of detectors that look at its cell; [`NONE`] fills it up.
     quads: Box<[[u16; 4]]>,
     /// Of each block: the weights of those detectors for that cell.
@@ -45,9 +47,22 @@ pub(in crate::net) struct Lines<H: Head> {
     awake: [u16; QUADS],
     awake_count: usize,
     quad_count: usize,
-    /// Scratch: sums of the board that is learnt from, where they differ; steps of the first layer's sums.
+    scratch: Scratch<H>,
+}
+
+/// What a computation needs for a moment.
+#[derive(Clone, Debug)]
+struct Scratch<H: Head> {
+    /// By block: how the values of its detectors would change by a stone on its cell.
+    changes: Box<[H::Values]>,
+    /// Of each move: what it makes of the sums above, and of the output unit's.
+    settled: Box<[H::Settled; 64]>,
+    parts: Box<[Lanes; 64]>,
+    /// Sums of the board that is learnt from, where they differ from the present ones.
     past: Box<Quads>,
+    /// Steps of the first layer's sums.
     steps: Box<Quads>,
+    groups: Box<[Group<H::Values>; QUADS / 4]>,
 }
 
 impl<H: Head> Lines<H> {
@@ -56,35 +71,48 @@ impl<H: Head> Lines<H> {
         let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
         let parts = layout.parts();
         let (mut blocks, mut quads) = ([0; 65], Vec::new());
+        let mut widths: Vec<(usize, u64)> = Vec::new();
         for cell in 0..64 {
-            let through = geometry.lines().iter().enumerate().filter(|(_, line)| *line >> cell & 1 != 0);
-            let cell_quads: Vec<u16> =
-                through.flat_map(|(line, _)| (line * parts..(line + 1) * parts).map(|quad| quad as u16)).collect();
-            for chunk in cell_quads.chunks(4) {
+            let through = geometry.line_indices_through(cell as u8).iter().map(|line| usize::from(*line));
+            let all: Vec<u16> =
+                through.flat_map(|line| line * parts..(line + 1) * parts).map(|quad| quad as u16).collect();
+            for chunk in all.chunks(4) {
                 quads.push(std::array::from_fn(|index| chunk.get(index).copied().unwrap_or(NONE)));
             }
             blocks[cell + 1] = quads.len() as u16;
+            let width = all.len().div_ceil(4);
+            match widths.iter_mut().find(|(known, _)| *known == width) {
+                Some((_, cells)) => *cells |= 1 << cell,
+                None => widths.push((width, 1 << cell)),
+            }
         }
         let none = || Box::new([Quad::default(); QUADS]);
         let head = H::new(&layout, weights);
-        let views = if architecture.biases { 2 } else { 1 };
         let view = || View { sums: none(), values: none(), above: head.start() };
+        let scratch = Scratch {
+            changes: vec![H::Values::default(); quads.len()].into_boxed_slice(),
+            settled: Box::new([H::Settled::default(); 64]),
+            parts: Box::new([Lanes::ZERO; 64]),
+            past: none(),
+            steps: none(),
+            groups: Box::new([Group::default(); QUADS / 4]),
+        };
         let mut lines = Self {
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
-            biased: if architecture.biases { 1.0 } else { 0.0 },
+            biased: architecture.biases,
             blocks,
+            widths,
             weights: vec![Lanes::ZERO; quads.len()].into_boxed_slice(),
             quads: quads.into_boxed_slice(),
             biases: none(),
             board: Board::EMPTY,
-            views: (0..views).map(|_| view()).collect(),
+            views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
             stones: none(),
             awake: [NONE; QUADS],
             awake_count: 0,
             quad_count: geometry.lines().len() * parts,
-            past: none(),
-            steps: none(),
+            scratch,
             head,
             layout,
         };
@@ -130,60 +158,116 @@ impl<H: Head> Lines<H> {
         Seat::of(side, self.views.len())
     }
 
-    /// Takes back a stone of the board in the view that is learnt in: in the values and in `above`, not in the sums.
+    /// The sums of a cell's detectors with a stone more, or less, on it.
     #[inline(always)]
-    fn take_back(&mut self, view: usize, cell: u8, stone: f32, above: &mut H::Sums) {
+    fn moved(&self, sums: &Quads, block: usize, stone: f32) -> Lanes {
+        gather(sums, self.quads[block]).plus(self.weights[block], Lanes::splat(stone))
+    }
+
+    /// A stone more, or less, on the lines of a cell.
+    #[inline(always)]
+    fn count(&mut self, cell: u8, stones: f32) {
         for block in self.blocks_of(cell) {
+            // NONE has no line, but its detectors' steps are 0, so that what is counted there does no harm.
             let quads = self.quads[block];
-            let sums = gather(&self.past, quads).plus(self.weights[block], Lanes::splat(-stone));
-            let values = self.curve.lanes(sums);
-            let before = gather(&self.views[view].values, quads);
-            self.head.add(above, quads, values.zip(before, |value, before| value - before));
-            scatter(&mut self.past, quads, sums);
-            scatter(&mut self.views[view].values, quads, values);
-            self.count(quads, -1.0);
+            let counted = gather(&self.stones, quads).map(|count| count + stones);
+            scatter(&mut self.stones, quads, counted);
         }
     }
 
-    /// A stone more, or less, on the lines of these quads.
+    /// The lines of a cell are about to have a stone.
     #[inline(always)]
-    fn count(&mut self, quads: [u16; 4], stones: f32) {
-        // NONE has no line, but its detectors' steps are 0, so that what is counted there does no harm.
-        let counted = gather(&self.stones, quads).map(|count| count + stones);
-        scatter(&mut self.stones, quads, counted);
-    }
-
-    /// The pass over all units that can have a value: learns the head's connections and the biases, keeps the steps of the
-    /// sums for the first layer's weights, and computes the views of the present board anew.
-    #[inline(always)]
-    fn pass(&mut self, seat: Seat, errors: &H::Errors) {
-        for view in 0..self.views.len() {
-            self.views[view].above = self.head.start();
+    fn wake(&mut self, cell: u8) {
+        if self.biased {
+            return;
         }
-        let (slope, biased) = (self.slope, self.biased);
-        for at in (0..self.awake_count).step_by(4) {
-            let quads = std::array::from_fn(|index| self.awake[(at + index) % QUADS]);
-            let past = gather(&self.views[seat.view].values, quads);
-            let back = self.head.back(errors, quads);
-            let steps = back.zip(past, |back, value| back * (slope * (1.0 - value * value)));
-            scatter(&mut self.steps, quads, steps);
-            self.head.learn(errors, quads, past);
-            if biased != 0.0 {
-                let biases = gather(&self.biases, quads).zip(steps, |bias, step| bias + step);
-                scatter(&mut self.biases, quads, biases);
+        for block in self.blocks_of(cell) {
+            for quad in self.quads[block] {
+                let new = quad != NONE && self.stones[usize::from(quad) % QUADS].0[0] == 0.0;
+                self.awake[self.awake_count % QUADS] = quad;
+                self.awake_count += usize::from(new);
             }
-            let stones = gather(&self.stones, quads);
-            for view in 0..self.views.len() {
-                let sign = if view == seat.view { 1.0 } else { -1.0 };
-                let weight = stones.map(|stones| biased + sign * stones);
-                let sums = gather(&self.views[view].sums, quads).plus(steps, weight);
+        }
+        for index in 0..3 {
+            self.awake[(self.awake_count + index) % QUADS] = NONE;
+        }
+    }
+
+    /// Takes stones back, in one view: in its values, in the count of stones, and in the sums above,
+    /// which are returned, but not in the sums of the first layer.
+    #[inline(always)]
+    fn take_back(&mut self, view: usize, later: u64) -> H::Sums {
+        let mut above = self.views[view].above;
+        for cell in cells(later) {
+            for block in self.blocks_of(cell) {
+                let quads = self.quads[block];
+                let sums = gather(&self.views[view].sums, quads);
+                scatter(&mut self.scratch.past, quads, sums);
+            }
+        }
+        for cell in cells(later) {
+            self.count(cell, -1.0);
+            let stone = self.stone(cell, view);
+            for block in self.blocks_of(cell) {
+                let quads = self.quads[block];
+                let sums = self.moved(&self.scratch.past, block, -stone);
                 let values = self.curve.lanes(sums);
-                scatter(&mut self.views[view].sums, quads, sums);
+                let change = values.zip(gather(&self.views[view].values, quads), |new, old| new - old);
+                self.head.add(&mut above, quads, &H::values(change));
+                scatter(&mut self.scratch.past, quads, sums);
                 scatter(&mut self.views[view].values, quads, values);
-                let mut above = self.views[view].above;
-                self.head.add(&mut above, quads, values);
-                self.views[view].above = above;
             }
+        }
+        above
+    }
+
+    /// What a stone of the board counts in a view.
+    #[inline(always)]
+    fn stone(&self, cell: u8, view: usize) -> f32 {
+        Seat::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
+    }
+
+    /// The steps of all sums of the first layer, from the errors above it; keeps the values of the board that is learnt from.
+    #[inline(always)]
+    fn step(&mut self, view: usize, errors: &H::Errors) {
+        let slope = self.slope;
+        for (index, group) in self.scratch.groups[..self.awake_count.div_ceil(4)].iter_mut().enumerate() {
+            group.quads = std::array::from_fn(|at| self.awake[(4 * index + at) % QUADS]);
+            let past = gather(&self.views[view].values, group.quads);
+            group.past = H::values(past);
+            let back = self.head.back(errors, group.quads);
+            let steps = back.zip(past, |back, value| back * (slope * (1.0 - value * value)));
+            scatter(&mut self.scratch.steps, group.quads, steps);
+        }
+    }
+
+    /// Corrects the sums of the first layer, computes its values anew, and with them all that is above.
+    #[inline(always)]
+    fn renew(&mut self, seat: Seat, errors: &H::Errors) {
+        let bias = if self.biased { 1.0 } else { 0.0 };
+        let groups = &mut self.scratch.groups[..self.awake_count.div_ceil(4)];
+        for group in &mut *groups {
+            let steps = gather(&self.scratch.steps, group.quads);
+            let stones = gather(&self.stones, group.quads);
+            for (view, kept) in self.views.iter_mut().enumerate() {
+                // A step reaches a sum once for the bias and once for each stone of its line that was learnt from.
+                let sign = if view == seat.view { 1.0 } else { -1.0 };
+                let times = stones.map(|stones| bias + sign * stones);
+                let sums = gather(&kept.sums, group.quads).plus(steps, times);
+                let values = self.curve.lanes(sums);
+                scatter(&mut kept.sums, group.quads, sums);
+                scatter(&mut kept.values, group.quads, values);
+                group.values[view] = H::values(values);
+            }
+            if self.biased {
+                let biases = gather(&self.biases, group.quads).zip(steps, |bias, step| bias + step);
+                scatter(&mut self.biases, group.quads, biases);
+            }
+        }
+        if let [x, o] = &mut *self.views {
+            [x.above, o.above] = self.head.learn::<2>(errors, groups);
+        } else {
+            [self.views[0].above] = self.head.learn::<1>(errors, groups);
         }
     }
 }
@@ -194,47 +278,70 @@ impl<H: Head> Engine for Lines<H> {
         self.board = Board::EMPTY;
         self.awake_count = 0;
         self.stones.fill(Quad::default());
-        for view in 0..self.views.len() {
-            self.views[view].sums.copy_from_slice(&*self.biases);
-            self.views[view].values.fill(Quad::default());
-            self.views[view].above = self.head.start();
+        for view in &mut self.views {
+            view.sums.copy_from_slice(&*self.biases);
+            view.values.fill(Quad::default());
+            view.above = self.head.start();
         }
-        if self.biased == 0.0 {
-            return;
-        }
-        self.awake_count = self.quad_count;
-        for at in (0..self.quad_count).step_by(4) {
-            let quads: [u16; 4] = std::array::from_fn(|index| {
-                let quad = at + index;
-                if quad < self.quad_count { quad as u16 } else { NONE }
-            });
-            self.awake[at..at + 4].copy_from_slice(&quads);
-            let values = self.curve.lanes(gather(&self.biases, quads));
-            for view in 0..self.views.len() {
-                scatter(&mut self.views[view].values, quads, values);
-                let mut above = self.views[view].above;
-                self.head.add(&mut above, quads, values);
-                self.views[view].above = above;
+        if self.biased {
+            self.awake_count = self.quad_count;
+            for (index, quad) in self.awake.iter_mut().enumerate() {
+                *quad = if index < self.quad_count { index as u16 } else { NONE };
+            }
+            for quads in self.awake[..self.quad_count.next_multiple_of(4)].as_chunks().0 {
+                let values = self.curve.lanes(gather(&self.biases, *quads));
+                for view in &mut self.views {
+                    scatter(&mut view.values, *quads, values);
+                    self.head.add(&mut view.above, *quads, &H::values(values));
+                }
             }
         }
     }
 
+    /// Each step is taken for all moves before the next, so that the processor has something to do while it waits for a
+    /// result: each of them alone is one long chain.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let seat = self.seat(self.board.to_move());
         let view = &self.views[seat.view % self.views.len()];
-        let mut rest = legal;
-        while rest != 0 {
-            let cell = rest.trailing_zeros() as u8;
-            rest &= rest - 1;
-            let mut above = view.above;
-            for block in self.blocks_of(cell) {
-                let quads = self.quads[block];
-                let sums = gather(&view.sums, quads).plus(self.weights[block], Lanes::splat(seat.sign));
-                let change = self.curve.lanes(sums).zip(gather(&view.values, quads), |new, old| new - old);
-                self.head.add(&mut above, quads, change);
+        for (width, cells) in &self.widths {
+            let mut rest = legal & cells;
+            while rest != 0 {
+                let start = self.blocks_of(rest.trailing_zeros() as u8).start;
+                rest &= rest - 1;
+                for block in start..start + width {
+                    let values = self.curve.lanes(self.moved(&view.sums, block, seat.sign));
+                    let before = gather(&view.values, self.quads[block]);
+                    self.scratch.changes[block] = H::values(values.zip(before, |new, old| new - old));
+                }
             }
-            out[usize::from(cell) % 64] = seat.sign * self.head.output(&above);
+        }
+        let mut order = [0; 64];
+        let mut count = 0;
+        for (width, cells) in &self.widths {
+            let mut rest = legal & cells;
+            while rest != 0 {
+                let cell = rest.trailing_zeros() as u8;
+                rest &= rest - 1;
+                let start = self.blocks_of(cell).start;
+                let blocks = start..start + width;
+                self.scratch.settled[count % 64] =
+                    self.head.settle(&view.above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
+                order[count % 64] = cell;
+                count += 1;
+            }
+        }
+        for index in 0..count.min(64) {
+            self.scratch.parts[index] = self.head.part(&self.scratch.settled[index]);
+        }
+        let mut sums = [0.0; 64];
+        for (sums, parts) in
+            sums.as_chunks_mut().0.iter_mut().zip(self.scratch.parts.as_chunks().0).take(count.div_ceil(4))
+        {
+            *sums = Lanes::sums(parts);
+        }
+        for index in 0..count.min(64) {
+            out[usize::from(order[index]) % 64] = seat.sign * (sums[index] + self.head.bias());
         }
     }
 
@@ -242,30 +349,19 @@ impl<H: Head> Engine for Lines<H> {
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);
-        for block in self.blocks_of(cell) {
-            let quads = self.quads[block];
-            for view in 0..self.views.len() {
-                let kept = &mut self.views[view];
-                let stone = Lanes::splat(Seat::stone(side, view));
-                let sums = gather(&kept.sums, quads).plus(self.weights[block], stone);
+        self.wake(cell);
+        self.count(cell, 1.0);
+        for view in 0..self.views.len() {
+            for block in self.blocks_of(cell) {
+                let (quads, kept) = (self.quads[block], &self.views[view]);
+                let sums = self.moved(&kept.sums, block, Seat::stone(side, view));
                 let values = self.curve.lanes(sums);
                 let change = values.zip(gather(&kept.values, quads), |new, old| new - old);
-                self.head.add(&mut kept.above, quads, change);
+                let kept = &mut self.views[view];
+                self.head.add(&mut kept.above, quads, &H::values(change));
                 scatter(&mut kept.sums, quads, sums);
                 scatter(&mut kept.values, quads, values);
             }
-            if self.biased == 0.0 {
-                for quad in quads {
-                    if quad != NONE && self.stones[usize::from(quad) % QUADS].0[0] == 0.0 {
-                        self.awake[self.awake_count % QUADS] = quad;
-                        self.awake_count += 1;
-                    }
-                }
-            }
-            self.count(quads, 1.0);
-        }
-        for index in self.awake_count..self.awake_count.next_multiple_of(4) {
-            self.awake[index % QUADS] = NONE;
         }
     }
 
@@ -273,31 +369,18 @@ impl<H: Head> Engine for Lines<H> {
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
         let seat = self.seat(side);
         let later = self.board.occupied() & !board.occupied();
-        let stone =
-            |stones: Board, cell: u8| Seat::stone(if stones.x >> cell & 1 != 0 { Side::X } else { Side::O }, seat.view);
-        let mut above = self.views[seat.view].above;
-        for cell in cells(later) {
-            for block in self.blocks_of(cell) {
-                let quads = self.quads[block];
-                let sums = gather(&self.views[seat.view].sums, quads);
-                scatter(&mut self.past, quads, sums);
-            }
-        }
-        for cell in cells(later) {
-            self.take_back(seat.view, cell, stone(self.board, cell), &mut above);
-        }
+        let above = self.take_back(seat.view, later);
         let errors = self.head.begin(&above, Lesson { target: seat.sign * target, rate, derivative });
-        self.pass(seat, &errors);
-        for cell in cells(later) {
+        self.step(seat.view, &errors);
+        self.renew(seat, &errors);
+        for cell in cells(board.occupied()) {
+            let stone = Lanes::splat(self.stone(cell, seat.view));
             for block in self.blocks_of(cell) {
-                self.count(self.quads[block], 1.0);
+                self.weights[block] = self.weights[block].plus(gather(&self.scratch.steps, self.quads[block]), stone);
             }
         }
-        for cell in cells(board.occupied()) {
-            let stone = Lanes::splat(stone(board, cell));
-            for block in self.blocks_of(cell) {
-                self.weights[block] = self.weights[block].plus(gather(&self.steps, self.quads[block]), stone);
-            }
+        for cell in cells(later) {
+            self.count(cell, 1.0);
         }
     }
 

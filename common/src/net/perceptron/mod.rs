@@ -10,6 +10,7 @@
 //! weights of 0 everywhere; all that is ever added to those is a product with 0.
 
 mod dense;
+#[allow(clippy::needless_range_loop, reason = "tiles and views are numbered alike in several arrays at once")]
 mod head;
 mod layout;
 mod lines;
@@ -69,6 +70,16 @@ impl Seat {
     fn stone(side: Side, view: usize) -> f32 {
         if side as usize == view { 1.0 } else { -1.0 }
     }
+}
+
+/// Sixteen units of the first layer in a step of learning.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::net) struct Group<T> {
+    quads: [u16; 4],
+    /// Their values on the board that is learnt from.
+    past: T,
+    /// Their values on the present board after the step, in each view.
+    values: [T; 2],
 }
 
 /// A step of learning, as the output unit begins it.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     board::Shape,
+    math::tanh,
     net::{Activation, First},
     rng::{Generator, Stream, below},
 };
@@ -76,9 +77,7 @@ fn a_network_by_hand() {
     // The line's two cells, its bias; the second layer's weight and bias; the output's.
     let network = Plain::new(&architecture, &[0.5, -0.25, 0.125, 2.0, -1.0, 3.0, 0.75]);
     let board = Board { x: 1, o: 2 };
-    let first = (0.125_f64 + 0.5 + 0.25) / 2.0;
-    let second = (2.0 * first.tanh() - 1.0) / 2.0;
-    assert!((network.sum(board, Side::X) - (3.0 * second.tanh() + 0.75)).abs() < 1e-15);
-    let other = ((2.0 * ((0.125_f64 - 0.75) / 2.0).tanh() - 1.0) / 2.0).tanh();
-    assert!((network.sum(board, Side::O) - (3.0 * other + 0.75)).abs() < 1e-15);
+    let sum = |line: f64| 3.0 * tanh((2.0 * tanh(line / 2.0) - 1.0) / 2.0) + 0.75;
+    assert!((network.sum(board, Side::X) - sum(0.125 + 0.5 + 0.25)).abs() < 1e-15);
+    assert!((network.sum(board, Side::O) - sum(0.125 - 0.5 - 0.25)).abs() < 1e-15);
 }
