@@ -126,7 +126,7 @@ mod tests {
     fn lines_through_cells() {
         for geometry in [tic_tac_toe(), connect_four(), qubic(), score_four()] {
             for cell in cells(geometry.cells()) {
-                let through = geometry.through(cell).iter().copied().collect::<Vec<u64>>();
+                let through = geometry.through(cell).to_vec();
                 let expected: Vec<u64> =
                     geometry.lines().iter().filter(|line| *line >> cell & 1 == 1).copied().collect();
                 assert_eq!(through, expected);
