@@ -22,8 +22,8 @@ use super::{Activation, Engine};
 use crate::{
     board::{Board, Geometry, Position, Side},
     math,
-    player::benchmark::benchmark,
-    rng::{Generator, Stream, below},
+    player::{benchmark::benchmark, random::any_of},
+    rng::{Generator, Stream},
 };
 
 /// Whom a learner plays.
@@ -213,33 +213,38 @@ impl<'a, E: Engine> Learner<'a, E> {
             let board = position.board();
             let over = won || board.occupied() == self.geometry.cells();
             let reward = if won { 1.0 } else { 0.0 };
+            // At most three steps, gathered so that there is one place that learns: it is the bulk of what is compiled.
+            let mut steps = [(board, side, 0.0); 3];
+            let mut count = 0;
+            let mut learn = |board, side, target| {
+                steps[count] = (board, side, target);
+                count += 1;
+            };
             if learns {
                 let bootstraps = !over || self.learning.bootstrapped_end;
                 if let Some(before) = before
                     && (self.learning.learns_explorations || !choice.explored)
                 {
-                    let target = if bootstraps { self.learning.gamma * choice.value } else { reward };
-                    self.step(before, side, target, rate);
+                    learn(before, side, if bootstraps { self.learning.gamma * choice.value } else { reward });
                 }
                 if over && bootstraps {
-                    self.step(board, side, reward, rate);
+                    learn(board, side, reward);
                 }
                 previous[side as usize] = Some(board);
             }
+            if over
+                && let Some(last) = previous[side.other() as usize]
+                && self.learning.learns_opponents_end
+            {
+                learn(last, side.other(), -reward);
+            }
+            for (board, side, target) in &steps[..count] {
+                self.engine.learn(*board, *side, *target, rate, self.learning.output_derivative);
+            }
             if over {
-                if let Some(last) = previous[side.other() as usize]
-                    && self.learning.learns_opponents_end
-                {
-                    self.step(last, side.other(), -reward, rate);
-                }
                 return;
             }
         }
-    }
-
-    #[inline(always)]
-    fn step(&mut self, board: Board, side: Side, target: f32, rate: f32) {
-        self.engine.learn(board, side, target, rate, self.learning.output_derivative);
     }
 
     /// One game without learning: who won.
@@ -250,7 +255,7 @@ impl<'a, E: Engine> Learner<'a, E> {
         loop {
             let side = position.to_move();
             let cell = if side == learner {
-                self.exact_win(position).unwrap_or_else(|| self.best(position).cell)
+                self.exact_win(position).unwrap_or_else(|| self.best(position.legal(self.geometry)).cell)
             } else {
                 benchmark(position, self.geometry, rng)
             };
@@ -271,21 +276,16 @@ impl<'a, E: Engine> Learner<'a, E> {
         if let Some(cell) = self.exact_win(position) {
             return Choice { cell, value: 1.0, explored: false };
         }
-        if rng.next_u64() >> 1 >= self.exploring_below {
-            return self.best(position);
-        }
+        let explored = rng.next_u64() >> 1 < self.exploring_below;
         let mut legal = position.legal(self.geometry);
-        for _ in 0..below(rng, u64::from(legal.count_ones())) {
-            legal &= legal - 1;
+        if explored {
+            let cell = any_of(legal, rng);
+            if !valued {
+                return Choice { cell, value: 0.0, explored };
+            }
+            legal = 1 << cell;
         }
-        let cell = legal.trailing_zeros() as u8;
-        let value = if valued {
-            self.engine.values(1 << cell, &mut self.values);
-            self.activation.apply(self.values[usize::from(cell % 64)])
-        } else {
-            0.0
-        };
-        Choice { cell, value, explored: true }
+        Choice { explored, ..self.best(legal) }
     }
 
     #[inline(always)]
@@ -297,10 +297,9 @@ impl<'a, E: Engine> Learner<'a, E> {
         (wins != 0).then(|| wins.trailing_zeros() as u8)
     }
 
-    /// The legal move with the highest value. The activation is monotonic, so sums are compared.
+    /// The one of these legal moves with the highest value. The activation is monotonic, so sums are compared.
     #[inline(always)]
-    fn best(&mut self, position: Position) -> Choice {
-        let mut legal = position.legal(self.geometry);
+    fn best(&mut self, mut legal: u64) -> Choice {
         self.engine.values(legal, &mut self.values);
         let mut cell = legal.trailing_zeros();
         let mut best = self.values[cell as usize % 64];
