@@ -45,6 +45,8 @@ enum Verb {
     /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
     Engine(verb::engine::Arguments),
     /// Print the tables of a run again, from its result.json alone, and draw its plots
+    /// Print the tables of a run again, from its result.json alone, and draw its plots
+    Report(verb::report::Arguments),
     /// Measure the kernels beside their slow twins, and print the behaviour signature
     Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas
@@ -113,6 +115,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Optimum(arguments) => verb::optimum::run(&arguments),
         Verb::Play(arguments) => verb::play::run(&arguments),
         Verb::Engine(arguments) => verb::engine::run(&arguments),
+        Verb::Report(arguments) => verb::report::run(&arguments),
         Verb::Bench(arguments) => verb::bench::run(&arguments),
         Verb::Submit(arguments) => verb::submit::run(&arguments),
         Verb::Runs(arguments) => verb::runs::run(&arguments),

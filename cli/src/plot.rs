@@ -111,6 +111,13 @@ pub(crate) fn svg(figure: &Figure) -> String {
     }
     let (left, base) = place(x.low, y.low);
     add(format!("<path d=\"M{left:.1} {base:.1}H{:.1}\" stroke=\"#999\"/>", WIDTH - RIGHT));
+    let ((left, down), (right, up)) = (place(x.low, y.low), place(x.high, y.high));
+    // Of values beyond a given range nothing is shown.
+    let (inside, width) = (down - up, right - left);
+    add(format!(
+        "<clipPath id=\"axes\"><rect x=\"{left}\" y=\"{up}\" width=\"{width}\" height=\"{inside}\"/></clipPath>\n\
+         <g clip-path=\"url(#axes)\">"
+    ));
     for (index, Series { points, .. }) in figure.series.iter().enumerate() {
         let high = points.iter().map(|p| place(p.x, p.high));
         let band = path(high.chain(points.iter().rev().map(|p| place(p.x, p.low))));
@@ -120,6 +127,7 @@ pub(crate) fn svg(figure: &Figure) -> String {
         let line = path(series.points.iter().map(|p| place(p.x, p.mean)));
         add(format!("<path d=\"{line}\" {}/>", stroke(index)));
     }
+    add("</g>".into());
     add(legend);
     let middle = (top + height - BOTTOM) / 2.0;
     let x_middle = (LEFT + WIDTH - RIGHT) / 2.0;

@@ -49,11 +49,8 @@ impl Results {
             "seed": self.config.seed,
             "replicas": self.config.replicas,
         });
-        if let (Some(result), Some(finale)) = (result.as_object_mut(), self.finale.json.as_object()) {
-            result.extend(finale.clone());
-            result.insert("notes".into(), self.finale.notes.clone().into());
-            result.insert("provenance".into(), provenance(seconds, workers));
-        }
+        retell(&mut result, &self.finale);
+        result["provenance"] = provenance(seconds, workers);
         result
     }
 
@@ -82,6 +79,14 @@ impl Results {
             Some(file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())]))
         };
         self.replicas.iter().filter_map(files).flatten()
+    }
+}
+
+/// Puts what is told of a run into its result.
+pub(crate) fn retell(result: &mut serde_json::Value, finale: &Finale) {
+    if let (Some(result), Some(told)) = (result.as_object_mut(), finale.json.as_object()) {
+        result.extend(told.clone());
+        result.insert("notes".into(), finale.notes.clone().into());
     }
 }
 

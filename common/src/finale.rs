@@ -22,6 +22,20 @@ pub struct Finale {
     pub figures: Vec<Figure>,
 }
 
+impl Finale {
+    /// A note for each replica that ended early.
+    fn add_failures(&mut self) {
+        let arms = self.json["arms"].as_array().into_iter().flatten();
+        let replicas =
+            arms.flat_map(|arm| arm["replicas"].as_array().into_iter().flatten().map(move |replica| (arm, replica)));
+        let note = |(arm, replica): (&Value, &Value)| {
+            let (name, why) = (arm["name"].as_str()?, replica["failure"].as_str()?);
+            Some(format!("Replica {} of {name} {why}.", replica["replica"]))
+        };
+        self.notes.extend(replicas.filter_map(note).collect::<Vec<String>>());
+    }
+}
+
 /// A table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -83,12 +97,41 @@ pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
         Kind::Invincible => invincible::finale::finale(config, &arms),
         Kind::Td3d => td3d::finale::finale(config, &arms),
     };
-    for replica in replicas {
-        if let Some(why) = replica.failure() {
-            finale.notes.push(format!("Replica {} of {} {why}.", replica.index(), replica.arm()));
-        }
-    }
+    finale.add_failures();
     finale
+}
+
+/// Makes everything again from the content of a `result.json`, if it has all that it takes.
+///
+/// # Errors
+/// If it has not, or is no result, as a sentence.
+pub fn of_result(result: &Value) -> Result<Finale, String> {
+    let config = config_of(result)?;
+    let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut finale = match config.kind {
+        Kind::Td3d => td3d::finale::of_result(&config, arms)?,
+        kind => {
+            return Err(format!("the result of {:?} cannot be told again: it has not all of its numbers", kind.name()));
+        }
+    };
+    finale.add_failures();
+    Ok(finale)
+}
+
+/// The configuration whose result this is.
+fn config_of(result: &Value) -> Result<Config, String> {
+    let no_result =
+        || "it is not the result of a run: it has no experiment, seed, replicas and arms with settings".to_owned();
+    let top = |name: &str| result.get(name).ok_or_else(no_result);
+    let mut text =
+        format!("experiment = {}\nseed = {}\nreplicas = {}\n", top("experiment")?, top("seed")?, top("replicas")?);
+    for arm in top("arms")?.as_array().ok_or_else(no_result)? {
+        let (name, settings) = (arm["name"].as_str(), arm["settings"].as_object());
+        let (name, settings) = name.zip(settings).ok_or_else(no_result)?;
+        text += &format!("[arms.{name:?}]\n");
+        settings.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
+    }
+    Config::parse("the result", &text, &[]).map_err(|problems| format!("its settings are not known here: {problems}"))
 }
 
 /// The name of a replica's champion's card in a run's directory `champions`, without its ending. Arms whose names differ

@@ -102,6 +102,15 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["new", "chess"], 2, &["there are dispatch, invincible"]),
     case(EVOXO, &["audit", "none.json"], 1, &["cannot read none.json"]),
     case(EVOXO, &["audit", "GOOD"], 1, &["GOOD: the card is not JSON"]),
+    case(EVOXO, &["audit", "none.safetensors"], 1, &["cannot read none.safetensors"]),
+    case(EVOXO, &["audit", "CUT"], 1, &["CUT: it ends within its header: it has 100 bytes"]),
+    case(EVOXO, &["play", "CUT"], 1, &["CUT: it ends within its header"]),
+    case(EVOXO, &["engine", "ALIEN"], 1, &["ALIEN: it is not a network of this version of evoxo"]),
+    case(EVOXO, &["play", "LONELY"], 1, &["LONELY: cannot read", "gone.safetensors"]),
+    case(EVOXO, &["play", "ASTRAY"], 1, &["ASTRAY: the card's file is \"../FAR\", not the name of a file beside it"]),
+    case(EVOXO, &["report", "none.json"], 1, &["cannot read none.json"]),
+    case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
+    case(EVOXO, &["report", "LONELY"], 1, &["LONELY: it is not the result of a run"]),
     case(EVOXO, &["optimum", "--side", "Z", "--penalty", "1"], 2, &["give X or O"]),
     case(EVOXO, &["optimum", "--side", "O", "--penalty", "-1"], 2, &["-1"]),
 ];
@@ -120,6 +129,14 @@ impl Trouble {
         fs::write(site.path("file"), b"\xffsomebody's letter").expect("a file");
         fs::write(site.path("wrong"), "experiment = \"invincibel\"\n").expect("a file");
         fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
+        let card = |file: &str| format!("{{\"kind\": \"network\", \"file\": {file:?}}}");
+        fs::write(site.path("lonely"), card("gone.safetensors")).expect("a file");
+        fs::write(site.path("astray"), card("../FAR")).expect("a file");
+        // Somebody's weights, whole and cut.
+        let header = format!("{:<200}", r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#);
+        let foreign = [&200_u64.to_le_bytes(), header.as_bytes(), &[0; 4]].concat();
+        fs::write(site.path("alien.safetensors"), &foreign).expect("a file");
+        fs::write(site.path("cut.safetensors"), &foreign[..100]).expect("a file");
         let mut mounted = true;
         for (name, options) in [("readonly", "ro,size=64k"), ("full", "size=64k")] {
             fs::create_dir(site.path(name)).expect("a directory");
@@ -138,8 +155,12 @@ impl Trouble {
     fn fill_in(&self, text: &str) -> String {
         let address = self.taken.local_addr().expect("an address").to_string();
         let mut text = text.replace("TAKEN", &address);
-        for name in ["file", "readonly", "full", "wrong", "good"] {
+        for name in ["file", "readonly", "full", "wrong", "good", "lonely", "astray"] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
+        }
+        for name in ["cut", "alien"] {
+            let path = self.site.path(&format!("{name}.safetensors"));
+            text = text.replace(&name.to_uppercase(), &path.to_string_lossy());
         }
         text
     }

@@ -9,21 +9,21 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use evoxo_common::{
-    audit::{Audit, boards},
-    board::{Shape, tic_tac_toe},
+    audit::{Audit, Subject, boards},
+    board::{Board, Shape, Side, cells, tic_tac_toe},
     card::{CARD_BYTES_MAX, Card, FILE_BYTES_MAX, FILE_ENDING, Network, Player},
-    experiment::invincible::table::TableGenome,
+    net::plain::Plain,
 };
 use serde_json::json;
 
 /// Which card.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A card needs three keys: {\"kind\": \"table\", \"side\": \"O\", \"moves\": {\"X........\": 4, ...}}.
+    after_help = "A table's card needs three keys: {\"kind\": \"table\", \"side\": \"O\", \"moves\": {\"X........\": 4, ...}}.
 Boards are read from the top left, cells are 0 to 8 in the same order; any rotation or reflection of a board will do."
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand
+    /// A champion's card: JSON, as in a run's champions/ or made by hand; of a network, its .safetensors will do
     file: PathBuf,
     /// Print it as JSON: win, draw, loss as fractions, unbeatable, and more
     #[arg(long)]
@@ -43,17 +43,6 @@ pub(crate) fn read_card(file: &Path) -> anyhow::Result<Card> {
     Card::read(&text, beside).map_err(|why| anyhow!("{name}: {why}"))
 }
 
-/// The table player of a card.
-pub(crate) fn read_table(file: &Path) -> anyhow::Result<TableGenome> {
-    match read_card(file)?.player {
-        Player::Table(table) => Ok(table),
-        Player::Network(network) => {
-            let Shape { width, height, depth, .. } = network.architecture.shape;
-            bail!("{} is a network for {width}x{height}x{depth} cells: here a table for 3x3 is needed", file.display())
-        }
-    }
-}
-
 /// The bytes of a file that is not larger than it should be.
 pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
     let name = file.display();
@@ -66,15 +55,59 @@ pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let player = read_table(&arguments.file)?;
-    let audit = player.audit();
+    let audits = match read_card(&arguments.file)?.player {
+        Player::Table(table) => vec![(table.side(), table.audit())],
+        Player::Network(network) => {
+            audit_network(&network).map_err(|why| anyhow!("{}: {why}", arguments.file.display()))?
+        }
+    };
+    let table = audits.len() == 1;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{:#}", to_json(&audit))?;
+        let both = audits.iter().map(|(side, audit)| (side.letter().to_string(), to_json(audit)));
+        let json = if table { to_json(&audits[0].1) } else { both.collect::<serde_json::Map<_, _>>().into() };
+        writeln!(out, "{json:#}")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let side = player.side().letter();
-    writeln!(out, "A table that plays {side}; both sides complete a line or block one before they choose.\n")?;
+    for (side, audit) in &audits {
+        let side = side.letter();
+        match table {
+            true => writeln!(
+                out,
+                "A table that plays {side}; both sides complete a line or block one before they choose.\n"
+            )?,
+            false => writeln!(
+                out,
+                "The network as {side}: it takes the move it values most. The filter completes a line or blocks one first.\n"
+            )?,
+        }
+        show(&mut out, audit)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As both sides: it takes the legal move that it values most, of equal ones the lowest cell.
+fn audit_network(network: &Network) -> Result<Vec<(Side, Audit)>, String> {
+    let (game, architecture) = (tic_tac_toe(), &network.architecture);
+    if architecture.shape != game.shape() {
+        let Shape { width, height, depth, .. } = architecture.shape;
+        return Err(format!(
+            "a network for {width}x{height}x{depth} cells has too many games to walk them all: only 3x3 can be audited"
+        ));
+    }
+    let plain = Plain::new(architecture, &network.weights);
+    let audit = |side: Side| {
+        let best = |board: Board| {
+            let values = cells(game.legal(board)).map(|cell| (plain.sum(board.play(cell), side), cell));
+            let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
+            best.map_or(0, |(_, cell)| 1 << cell)
+        };
+        Ok((side, Subject { side, filtered: false, choose: Box::new(best) }.audit()?))
+    };
+    Side::BOTH.into_iter().map(audit).collect()
+}
+
+fn show(out: &mut impl std::io::Write, audit: &Audit) -> std::io::Result<()> {
     writeln!(out, "Against a random mover with that filter, exactly:")?;
     for (what, share) in [("wins", audit.odds.win), ("draws", audit.odds.draw), ("loses", audit.odds.loss)] {
         writeln!(out, "  {what:<6} {:>9.5} %   {share}", 100.0 * share.to_f64())?;
@@ -84,13 +117,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     writeln!(out, "It can be asked on {} boards.\n", audit.boards_asked)?;
     if audit.unbeatable() {
-        writeln!(out, "Never loses: proven over {} positions.", audit.positions)?;
-    } else {
-        let lines = if audit.losing_lines == 1 { "game" } else { "different games" };
-        writeln!(out, "Can be beaten: it loses {} {lines}. The first of them:", audit.losing_lines)?;
-        audit.examples.iter().take(3).try_for_each(|line| draw_line(&mut out, line))?;
+        return writeln!(out, "Never loses: proven over {} positions.", audit.positions);
     }
-    Ok(ExitCode::SUCCESS)
+    let lines = if audit.losing_lines == 1 { "game" } else { "different games" };
+    writeln!(out, "Can be beaten: it loses {} {lines}. The first of them:", audit.losing_lines)?;
+    audit.examples.iter().take(3).try_for_each(|line| draw_line(out, line))
 }
 
 fn to_json(audit: &Audit) -> serde_json::Value {
@@ -119,4 +150,30 @@ fn draw_line(out: &mut impl std::io::Write, line: &[u8]) -> std::io::Result<()> 
         writeln!(out, "  {}", rows.join("  "))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_common::{
+        net::{Activation, Architecture, First},
+        rng::Stream,
+    };
+
+    /// A network that has learnt nothing loses somewhere, and no audit calls it safe: its losing lines are games.
+    #[test]
+    fn networks_on_3x3_are_audited_as_both_sides() {
+        let shape = Shape::TIC_TAC_TOE;
+        let (first, activation) = (First::Dense { units: 5 }, Activation::Logistic);
+        let architecture = Architecture { shape, first, second: 0, biases: true, activation, shared: false };
+        let network = Network { architecture, weights: architecture.initial(Stream::root(2)) };
+        let audits = audit_network(&network).unwrap();
+        for (side, audit) in &audits {
+            assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some(), "{side:?}: {audit:?}");
+            let last = boards(&audit.examples[0]).last().unwrap();
+            assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
+        }
+        let large = Network { architecture: Architecture { shape: Shape::QUBIC, ..architecture }, ..network };
+        assert!(audit_network(&large).unwrap_err().contains("4x4x4 cells has too many games"));
+    }
 }

@@ -8,6 +8,7 @@ pub(crate) mod new;
 pub(crate) mod optimum;
 pub(crate) mod order;
 pub(crate) mod play;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod submit;

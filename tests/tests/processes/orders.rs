@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use evoxo_common::card::{Card, Player};
 use evoxo_proto::v1::{
-    CancelRequest, FetchChampionRequest, FetchRequest, ListRequest, ListWorkersRequest, PauseRequest, ResumeRequest,
-    RunState,
+    CancelRequest, Champion, FetchChampionRequest, FetchRequest, ListRequest, ListWorkersRequest, PauseRequest,
+    ResumeRequest, RunState,
 };
 use evoxo_tests::{
     live::Site,
@@ -149,6 +150,15 @@ async fn states_and_champions_can_be_fetched_and_workers_listed() {
     let card = person.client.fetch_champion(champion("O exact")).await.expect("a champion").into_inner().card;
     let card: serde_json::Value = serde_json::from_str(&card).expect("JSON");
     assert_eq!((&card["kind"], &card["side"], &card["replica"]), (&"table".into(), &"O".into(), &2.into()));
+    // A network's card travels with its weights.
+    person.submit("net", "experiment = \"td3d\"\nreplicas = 3\n[settings]\ngames = 20\ntest_every = 10\ntest_games = 2\n[arms.small]\nnetwork = \"small\"\n").await;
+    person.finished("net").await;
+    let request = FetchChampionRequest { name: "net".into(), ..champion("small") };
+    let Champion { card, file } = person.client.fetch_champion(request).await.expect("a champion").into_inner();
+    let card =
+        Card::read(&card, |name| (name == "small-2.safetensors").then(|| file.to_vec()).ok_or_else(|| name.into()));
+    let Player::Network(network) = card.expect("a whole card").player else { panic!("a network was asked for") };
+    assert_eq!(network.weights.len(), network.architecture.parameters());
     let none = person.client.fetch_champion(champion("Z")).await.expect_err("there is no such arm");
     assert_eq!(none.code(), Code::NotFound);
     let workers = person.client.list_workers(ListWorkersRequest {}).await.expect("workers").into_inner().workers;

@@ -4,9 +4,13 @@
 //! tasks, each of which takes the weights and plays the next segment of the games; trials run side by side. What is kept is
 //! the weights, their running average if there is one, and the result of each test.
 
+mod arm;
+mod claims;
+pub mod facts;
 pub mod finale;
 pub mod segment;
 pub mod settings;
+mod trial;
 pub mod wire;
 
 use bytes::Bytes;

@@ -1,0 +1,59 @@
+//! `evoxo report FILE`: tables and plots of a run again, from its `result.json` alone.
+
+use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context as _, anyhow};
+use evoxo_common::finale::of_result;
+use serde_json::Value;
+
+use crate::{
+    json,
+    plot::svg,
+    results::{retell, written},
+};
+
+/// Which result.
+#[derive(clap::Args)]
+#[command(after_help = "A result.json has every trial's tests in it, so it is enough to keep and to share.
+
+Examples:
+  evoxo report out/td3d-paper/result.json
+  evoxo report docs/reproduction/td3d/result-nearest.json --plots plots")]
+pub(crate) struct Arguments {
+    /// A run's result.json
+    file: PathBuf,
+    /// Print it as JSON: the result, with what is told of it made anew
+    #[arg(long)]
+    json: bool,
+    /// Also write the plots, as SVG, into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    plots: Option<PathBuf>,
+}
+
+/// The longest result that is read, in bytes.
+const FILE_BYTES_MAX: usize = 1 << 28;
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let name = arguments.file.display();
+    let bytes = super::audit::read(&arguments.file, FILE_BYTES_MAX)?;
+    let mut result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
+    let finale = of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        retell(&mut result, &finale);
+        write!(out, "{}", json::text(&result))?;
+    } else {
+        writeln!(out, "{}", written(&finale))?;
+        if let Some(digest) = result["digest"].as_str() {
+            writeln!(out, "digest {digest}")?;
+        }
+    }
+    if let Some(directory) = &arguments.plots {
+        let unwritable = || format!("cannot write the plots into {}", directory.display());
+        fs::create_dir_all(directory).with_context(unwritable)?;
+        for figure in &finale.figures {
+            fs::write(directory.join(format!("{}.svg", figure.name)), svg(figure)).with_context(unwritable)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
