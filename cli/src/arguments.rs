@@ -45,7 +45,6 @@ enum Verb {
     /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
     Engine(verb::engine::Arguments),
     /// Print the tables of a run again, from its result.json alone, and draw its plots
-    /// Print the tables of a run again, from its result.json alone, and draw its plots
     Report(verb::report::Arguments),
     /// Measure the kernels beside their slow twins, and print the behaviour signature
     Bench(verb::bench::Arguments),

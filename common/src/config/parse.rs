@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Field, Kind, ONLY_ARM, REPLICAS_MAX, Schema, Value, Values};
+use super::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Field, Kind, ONLY_ARM, REPLICAS_MAX, Schema, Shape, Value, Values};
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -275,7 +275,13 @@ fn raw(value: &DeValue<'_>, line: usize) -> Raw {
 
 fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
     let text = raw.text.as_ref().map_err(|what| format!("{} must not be of type {what}", field.name))?;
-    field.shape.read(text).map_err(|allowed| format!("{} is {text}, but must be {allowed}", field.name))
+    field.shape.read(text).map_err(|allowed| {
+        let hint = match field.shape {
+            Shape::Choice(choices) if text.len() > 1 => hint(text, choices.iter().map(|(name, _)| *name)),
+            _ => String::new(),
+        };
+        format!("{} is {text}, but must be {allowed}{hint}", field.name)
+    })
 }
 
 /// "; did you mean ...?" if some name is near.

@@ -81,15 +81,15 @@ impl Architecture {
         if self.second > SECOND_MAX {
             return Err(format!("a second layer of {} units is too large: ask for at most {SECOND_MAX}", self.second));
         }
+        if self.shared {
+            return Err("weights shared over the board's symmetries are not known to this build".to_owned());
+        }
         match self.first {
             First::Dense { units } if !(1..=UNITS_MAX).contains(&units) => {
                 Err(format!("a first layer of {units} units is not possible: ask for 1 to {UNITS_MAX}"))
             }
-            First::Dense { .. } if self.shared => {
-                Err("a dense first layer cannot share weights over the board's symmetries: ask for lines".to_owned())
-            }
             First::Dense { .. } => Ok(()),
-            First::Lines { .. } | First::Tuples { .. } if lines == 0 => {
+            First::Lines { .. } if lines == 0 => {
                 Err("this board has no lines for the first layer to look at: ask for a dense one".to_owned())
             }
             First::Lines { detectors } if !(1..=DETECTORS_MAX).contains(&detectors) => {
@@ -99,10 +99,7 @@ impl Architecture {
                 "{detectors} detectors for each of {lines} lines are too many: together at most {LINE_UNITS_MAX}"
             )),
             First::Lines { .. } => Ok(()),
-            First::Tuples { states } if !(3..=4).contains(&states) => {
-                Err(format!("{states} states of a cell are not possible: ask for 3 or 4"))
-            }
-            First::Tuples { .. } => Ok(()),
+            First::Tuples { .. } => Err("n-tuple networks are not known to this build".to_owned()),
         }
     }
 

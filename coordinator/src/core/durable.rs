@@ -36,6 +36,9 @@ enum Pending {
 
 /// Faults in a row after which a run waits for the store.
 const STORE_FAILURES_MAX: u32 = 3;
+/// After a checkpoint the next one waits for so many times as long as that one took, so that large states, or a slow store,
+/// cost no more than a twentieth of the time.
+const CHECKPOINT_REST_FACTOR: u64 = 20;
 /// How long to wait before the store is tried again, in milliseconds.
 const STORE_RETRY_MS: u64 = 1000;
 
@@ -99,6 +102,7 @@ impl Coordinator {
             run.dirty = false;
             run.writing_checkpoint = true;
             run.checkpoint_number += 1;
+            run.checkpoint_begun = self.now;
             run.checkpoint_due = self.now + self.settings.checkpoint_interval_ms;
             let bytes = seal_checkpoint(&run.config, signature, run.unkept());
             Write::Checkpoint { number: run.checkpoint_number, bytes }
@@ -121,6 +125,8 @@ impl Coordinator {
         let Some(run) = self.runs.get_mut(&id) else { return };
         if matches!(what, Pending::Checkpoint) {
             run.writing_checkpoint = false;
+            let rest_ms = CHECKPOINT_REST_FACTOR * (self.now - run.checkpoint_begun);
+            run.checkpoint_due = run.checkpoint_due.max(self.now + rest_ms);
         }
         if let Pending::Finished(key) = what
             && let Some(Slot::Done { stored, .. }) = run.slots.get_mut(&key)

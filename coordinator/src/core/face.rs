@@ -35,7 +35,7 @@ pub enum Batch {
 /// Times, sizes and limits. None of them shows in a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The least time between two checkpoints of a run, in milliseconds.
+    /// The least time between two checkpoints of a run, in milliseconds; more if they take long.
     pub checkpoint_interval_ms: u64,
     /// See [`Batch`].
     pub batch: Batch,

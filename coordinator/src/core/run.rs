@@ -69,6 +69,8 @@ pub(super) struct Run {
     pub(super) writing_checkpoint: bool,
     pub(super) checkpoint_number: u64,
     pub(super) checkpoint_due: Millis,
+    /// When the last checkpoint was begun.
+    pub(super) checkpoint_begun: Millis,
     /// Expected work now with workers, in microseconds: the run with the least is served first.
     pub(super) assigned_us: u64,
     /// Per kind of task: mean duration so far, in microseconds, newer ones weighing more.
@@ -104,6 +106,7 @@ impl Run {
             writing_checkpoint: false,
             checkpoint_number: 0,
             checkpoint_due: Millis::default(),
+            checkpoint_begun: Millis::default(),
             assigned_us: 0,
             durations_us: BTreeMap::new(),
             digest: None,

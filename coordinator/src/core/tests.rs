@@ -43,6 +43,8 @@ struct Story {
     answers: Vec<Result<Answer, Rejection>>,
     /// The store answers with this.
     store: Result<(), StoreFault>,
+    /// It takes so long, in milliseconds.
+    store_ms: u64,
     stopped: bool,
 }
 
@@ -58,6 +60,7 @@ impl Story {
             writes: Vec::new(),
             answers: Vec::new(),
             store: Ok(()),
+            store_ms: 0,
             stopped: false,
         }
     }
@@ -78,6 +81,7 @@ impl Story {
                 Effect::Store { write, run, what } => {
                     self.writes.push((run, what));
                     let outcome = self.store.clone();
+                    self.now = self.now + self.store_ms;
                     self.tell(Event::Stored { write, outcome });
                 }
                 Effect::Answer { answer, .. } => self.answers.push(answer),
@@ -329,9 +333,9 @@ fn strangers_are_refused_with_the_reason() {
         (&|hello| hello.slots = 5000, "5000 slots"),
         (
             &|hello| hello.signature[1].sha256 = Bytes::from_static(&[0; 32]),
-            "computes other results for tasks of kind table_score",
+            "computes other results for tasks of kind learn",
         ),
-        (&|hello| hello.signature.truncate(1), "does not know tasks of kind table_score"),
+        (&|hello| hello.signature.truncate(1), "does not know tasks of kind learn"),
     ];
     for (session, (change, reason)) in refused.iter().enumerate() {
         story.say(session as u64, hello(change));

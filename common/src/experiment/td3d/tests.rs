@@ -1,1 +1,252 @@
+//! Trials: the same however they are cut up, pinned, saved and restored; settings and their mistakes.
 
+use super::*;
+use crate::{
+    board::Geometry,
+    config::{Config, Kind},
+    local,
+    net::{
+        First,
+        learn::{Learning, Opponent, Rate},
+    },
+    replica::{Replica, run_digest},
+    task as tasks,
+};
+use evoxo_proto::v1::ReplicaState;
+
+/// A small trial of each network, between them with most settings.
+const SMALL: &str = r#"
+experiment = "td3d"
+replicas = 1
+[settings]
+games = 120
+test_every = 40
+test_games = 6
+alpha = 0.05
+[arms."small structured"]
+network = "small-structured"
+[arms."deep structured"]
+network = "deep-structured"
+detectors = 2
+second = 8
+averaging_games = 200
+[arms.small]
+network = "small"
+reading = "literal"
+opponent = "benchmark"
+[arms.deep]
+network = "deep"
+units = 20
+second = 10
+schedule = "linear"
+opponent = "benchmark"
+[arms.wide]
+network = "wide"
+activation = "tanh"
+wins = "exact"
+gamma = 0.9
+[arms."three in a row"]
+network = "deep-structured"
+game = "tic-tac-toe"
+"#;
+
+fn config(text: &str, overrides: &[(&str, &str)]) -> Config {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Config::parse("t", text, &overrides).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn run(overrides: &[(&str, &str)]) -> Vec<Replica> {
+    local::run(&config(SMALL, overrides)).unwrap()
+}
+
+#[test]
+fn a_trial_is_the_same_however_it_is_cut_up() {
+    let whole = run(&[]);
+    let lines: Vec<String> = whole
+        .iter()
+        .map(|replica| format!("{} {} {:?}", replica.arm(), replica.digest(), replica.history().last().unwrap()))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
+    for segment in ["7", "40", "119"] {
+        let cut = run(&[("segment_games", segment)]);
+        assert_eq!(run_digest(&cut), run_digest(&whole), "segments of {segment} games");
+        assert!(
+            cut.iter()
+                .zip(&whole)
+                .all(|(cut, whole)| cut.history() == whole.history() && cut.rounds() > whole.rounds())
+        );
+    }
+}
+
+#[test]
+fn what_is_saved_goes_on_where_it_was() {
+    let config = config(SMALL, &[("segment_games", "50")]);
+    for replica in local::start(&config) {
+        let (mut whole, mut parts) = (Replica::restore(&config, &replica.save()).unwrap(), replica);
+        while local::step(&mut whole).unwrap() {
+            assert!(local::step(&mut parts).unwrap());
+            parts = Replica::restore(&config, &parts.save()).unwrap();
+        }
+        assert_eq!((parts.save(), parts.digest()), (whole.save(), whole.digest()));
+    }
+}
+
+/// Weights this large are finite still; the first step of learning is not.
+#[test]
+fn a_learner_that_blows_up_ends_alone_and_says_when() {
+    let config = config(SMALL, &[("segment_games", "40")]);
+    let mut replica = Replica::start(&config, &config.arms[1], 0);
+    assert!(local::step(&mut replica).unwrap());
+    let saved = replica.save();
+    let mut state = Td3dState::decode(&saved.state[..]).unwrap();
+    state.weights = f32::MAX.to_le_bytes().repeat(state.weights.len() / 4).into();
+    let saved = ReplicaState { state: state.encode_to_vec().into(), ..saved };
+    let mut replica = Replica::restore(&config, &saved).unwrap();
+    assert!(local::step(&mut replica).unwrap());
+    let failure = replica.failure().unwrap();
+    assert!(failure.contains("no longer finite after game") && failure.contains("lower alpha"), "{failure}");
+    assert!(replica.plan().is_empty());
+}
+
+#[test]
+fn a_state_that_the_settings_cannot_lead_to_is_refused() {
+    let config = config(SMALL, &[("segment_games", "60")]);
+    let mut replica = local::start(&config).nth(1).unwrap();
+    local::step(&mut replica).unwrap();
+    let good = replica.save();
+    let state = Td3dState::decode(good.state.clone()).unwrap();
+    assert_eq!((state.games, state.tests.len()), (60, 1));
+    let with = |change: &dyn Fn(&mut Td3dState)| {
+        let mut state = state.clone();
+        change(&mut state);
+        Replica::restore(&config, &ReplicaState { state: state.encode_to_vec().into(), ..good.clone() }).map(drop)
+    };
+    assert_eq!(with(&|_| {}), Ok(()));
+    let nan = [&f32::NAN.to_le_bytes(), &state.weights[4..]].concat();
+    let changes: [&dyn Fn(&mut Td3dState); 8] = [
+        &|state| state.games = 121,
+        &|state| state.games = 80,
+        &|state| state.tests.truncate(0),
+        &|state| state.tests[0].wins = 7,
+        &|state| state.weights.truncate(8),
+        &|state| state.average = Bytes::new(),
+        &|state| state.weights = nan.clone().into(),
+        &|state| *state = Td3dState { tests: state.tests.clone(), ..Td3dState::default() },
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        assert!(with(change).unwrap_err().contains("the state does not fit the settings"), "change {index}");
+    }
+    let garbage = ReplicaState { state: vec![0xff; 9].into(), ..good };
+    assert!(Replica::restore(&config, &garbage).is_err());
+}
+
+#[test]
+fn presets_are_what_the_documentation_says_and_single_readings_go_before_them() {
+    let arm = |overrides: &[(&str, &str)]| {
+        let values = config("experiment = \"td3d\"", overrides).arms[0].settings.clone();
+        (settings::learning(&values), settings::architecture(&values), settings::reading(&values))
+    };
+    let nearest = Learning {
+        opponent: Opponent::Itself,
+        rate: Rate { start: 0.005, end: 0.005, games: 1_000_000 },
+        epsilon: 0.1,
+        gamma: 1.0,
+        learner_first: true,
+        output_derivative: false,
+        learns_explorations: false,
+        bootstrapped_end: true,
+        learns_opponents_end: true,
+        exact_wins: false,
+        averaging_games: 0,
+    };
+    let (learning, network, reading) = arm(&[]);
+    assert_eq!((learning, network.biases, reading), (nearest, true, "nearest"));
+    let literal = Learning {
+        learner_first: false,
+        output_derivative: true,
+        learns_explorations: true,
+        bootstrapped_end: false,
+        ..nearest
+    };
+    let (learning, network, reading) = arm(&[("reading", "literal")]);
+    assert_eq!((learning, network.biases, reading), (literal, false, "literal"));
+    for (setting, value) in [("biases", "no"), ("exploring", "learn"), ("loser", "skip"), ("wins", "exact")] {
+        assert_eq!(arm(&[(setting, value)]).2, "own", "{setting}");
+    }
+    let spelled = [("reading", "literal"), ("biases", "yes"), ("output_derivative", "out"), ("exploring", "skip")];
+    let spelled = [&spelled[..], &[("first_move", "learner"), ("last_step", "bootstrapped")]].concat();
+    assert_eq!(arm(&spelled).2, "nearest", "what counts is what is done");
+    let (learning, ..) = arm(&[("schedule", "linear"), ("opponent", "benchmark"), ("averaging_games", "300")]);
+    let rate = Rate { end: 0.001, ..nearest.rate };
+    assert_eq!(learning, Learning { rate, opponent: Opponent::Benchmark, averaging_games: 300, ..nearest });
+}
+
+/// Table I of the paper: connections, biases not counted.
+#[test]
+fn the_papers_networks_have_the_papers_numbers_of_weights() {
+    let expected =
+        [("small-structured", 1520), ("deep-structured", 10_976), ("small", 3250), ("deep", 10_976), ("wide", 10_985)];
+    for (network, connections) in expected {
+        let config = config("experiment = \"td3d\"", &[("network", network)]);
+        assert_eq!(settings::architecture(&config.arms[0].settings).connections(), connections, "{network}");
+    }
+    let sized = [("network", "wide"), ("units", "3"), ("second", "2")];
+    let architecture = settings::architecture(&config("experiment = \"td3d\"", &sized).arms[0].settings);
+    assert_eq!((architecture.first, architecture.second), (First::Dense { units: 3 }, 2));
+}
+
+#[test]
+fn each_mistake_has_its_sentence() {
+    let cases: &[&[(&str, &str)]] = &[
+        &[("network", "deep-structred")],
+        &[("reading", "litteral")],
+        &[("units", "10")],
+        &[("network", "wide"), ("detectors", "2")],
+        &[("detectors", "16"), ("game", "score-four"), ("second", "128"), ("units", "1025")],
+        &[("games", "1000"), ("test_every", "300")],
+        &[("games", "1000000"), ("test_every", "10")],
+        &[("epsilon", "1.5"), ("alpha", "-1"), ("test_games", "0"), ("segment_games", "1000001")],
+    ];
+    let told = cases.iter().map(|overrides| {
+        let overrides: Vec<(String, String)> =
+            overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        match Config::parse("x.toml", "experiment = \"td3d\"", &overrides) {
+            Ok(_) => format!("no problem with {overrides:?}"),
+            Err(problems) => problems.to_string(),
+        }
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n\n"));
+}
+
+#[test]
+fn a_champion_is_the_network_that_was_tested() {
+    let replicas = run(&[]);
+    let config = config(SMALL, &[]);
+    for (arm, replica) in config.arms.iter().zip(&replicas) {
+        let Some(Card { player: Player::Network(network), about }) = replica.champion() else { panic!("no network") };
+        let trial = Td3d::start(Identity::new(&config, arm, 0)).trial;
+        let geometry = Geometry::new(trial.architecture.shape).unwrap();
+        let tally = segment::test(&trial, &geometry, &network.weights, 120, 0..6);
+        assert_eq!(about["strength"]["wins"], tally.wins, "{}", arm.name);
+        assert_eq!(about["strength"]["losses"], tally.losses, "{}", arm.name);
+        assert_eq!((&about["games"], &about["seed"]), (&120.into(), &1.into()));
+    }
+    assert!(local::start(&config).all(|replica| replica.champion().is_none()), "before the first game there is none");
+}
+
+#[test]
+fn rounds_and_columns_fit() {
+    let config = config(SMALL, &[("segment_games", "50")]);
+    for mut replica in local::start(&config) {
+        while local::step(&mut replica).unwrap() {}
+        assert_eq!(replica.rounds(), Kind::Td3d.rounds(&config.arms[0].settings));
+        let games: Vec<f64> = replica.history().iter().map(|row| row[0]).collect();
+        assert_eq!(games, [40.0, 80.0, 120.0]);
+        for row in replica.history() {
+            assert_eq!(row[2] + row[3] + row[4], 6.0);
+            assert_eq!(row[1], (row[2] + row[3] / 2.0) / 0.06, "percent");
+        }
+    }
+    assert!(tasks::signature().iter().any(|kind| kind.kind == "learn"));
+}

@@ -120,6 +120,25 @@ fn a_checkpoint_that_was_not_taken_is_taken_later_even_if_nothing_happens() {
     assert_eq!(checkpoints(&story), 2, "once more, and then there is nothing new");
 }
 
+/// 400 ms to write: the next one not before eight seconds more.
+#[test]
+fn a_checkpoint_that_took_long_is_followed_by_a_long_rest() {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    story.store_ms = 400;
+    let checkpoints =
+        |story: &Story| story.writes.iter().filter(|(_, write)| matches!(write, Write::Checkpoint { .. })).count();
+    for (at, expected) in [(3_100, 1), (7_000, 1), (11_400, 1), (11_600, 2)] {
+        for _ in 0..4 {
+            _ = story.answer(1, honest);
+        }
+        story.now = Millis(at);
+        story.tell(Event::Wake);
+        assert_eq!(checkpoints(&story), expected, "at {at} ms");
+    }
+}
+
 #[test]
 fn what_tasks_share_travels_once_a_session_and_their_poison_is_whole() {
     let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
