@@ -5,7 +5,10 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evoxo_common::{
     board::Side,
-    experiment::invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+    experiment::{
+        invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+        td3d::speed,
+    },
     rng::Stream,
 };
 
@@ -42,5 +45,24 @@ fn exact_fitness(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(kernels, sampled_games, exact_fitness);
+fn learning(criterion: &mut Criterion) {
+    let networks = [
+        ("deep structured", &speed::DEEP_STRUCTURED),
+        ("small structured", &speed::SMALL_STRUCTURED),
+        ("small", &speed::SMALL),
+        ("wide", &speed::WIDE),
+        ("deep", &speed::DEEP),
+    ];
+    for (name, speed) in networks {
+        let mut group = criterion.benchmark_group(format!("learning {name}"));
+        for (path, games) in [("fast", 100), ("slow", 2)] {
+            group.throughput(Throughput::Elements(games));
+            group.bench_function(path, |bench| {
+                bench.iter(|| if path == "fast" { speed.fast(black_box(games)) } else { speed.slow(black_box(games)) });
+            });
+        }
+    }
+}
+
+criterion_group!(kernels, sampled_games, exact_fitness, learning);
 criterion_main!(kernels);

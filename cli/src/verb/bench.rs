@@ -10,7 +10,10 @@ use std::{
 use evoxo_common::{
     board::Side,
     digest::Digest,
-    experiment::invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+    experiment::{
+        invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+        td3d::speed,
+    },
     math,
     rng::{Generator, Stream},
     simd,
@@ -46,7 +49,25 @@ struct Kernel {
 /// Games a player plays in one measurement step.
 const GAMES: u32 = 1000;
 
-const KERNELS: [Kernel; 3] = [
+/// Self-play of one of the networks of `td3d`, warmed by 20,000 games, with learning.
+macro_rules! learning {
+    ($name:literal, $speed:ident) => {
+        Kernel {
+            name: $name,
+            unit: "games/s",
+            fast: |_, _| learn(200, |games| speed::$speed.fast(games)),
+            slow: |_, _| learn(4, |games| speed::$speed.slow(games)),
+        }
+    };
+}
+
+/// Plays games and learns from them; says how many.
+fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
+    black_box(learn(games));
+    games
+}
+
+const KERNELS: [Kernel; 8] = [
     Kernel {
         name: "sampled_games",
         unit: "games/s",
@@ -81,6 +102,11 @@ const KERNELS: [Kernel; 3] = [
         fast: |_, _| dots(100, math::dot),
         slow: |_, _| dots(10, math::dot_plain),
     },
+    learning!("deep_structured", DEEP_STRUCTURED),
+    learning!("small_structured", SMALL_STRUCTURED),
+    learning!("small", SMALL),
+    learning!("wide", WIDE),
+    learning!("deep", DEEP),
 ];
 
 /// Computes a dot product of 1,024 floats so many times; says how many products that took.
@@ -132,6 +158,8 @@ fn measure(kernel: &Kernel) -> (&Kernel, f64, f64) {
     let players: Vec<TableGenome> =
         (0..64).flat_map(|_| Side::BOTH).map(|side| TableGenome::random(side, &mut rng)).collect();
     let mut best = [0.0_f64; 2];
+    // What they prepare the first time is not measured.
+    (kernel.fast)(&players, &mut rng);
     for _ in 0..5 {
         for (best, work) in best.iter_mut().zip([kernel.fast, kernel.slow]) {
             let (start, mut done) = (Instant::now(), 0);

@@ -19,7 +19,7 @@ pub struct Architecture {
     pub shape: Shape,
     /// The first hidden layer.
     pub first: First,
-    /// Units of the second hidden layer, each joined to all of the first, 0 to 128; with 0 there is none, and the first is
+    /// Units of the second hidden layer, each joined to all of the first, 0 to 64; with 0 there is none, and the first is
     /// joined to the output. With `shared` these are filters, each of which is applied in all orientations of the board.
     pub second: usize,
     /// Whether the units have biases.
@@ -69,7 +69,7 @@ const DETECTORS_MAX: usize = 16;
 /// Units of the first layer on all lines together, at most.
 const LINE_UNITS_MAX: usize = 2032;
 /// Units of the second layer, at most.
-const SECOND_MAX: usize = 128;
+const SECOND_MAX: usize = 64;
 
 impl Architecture {
     /// Whether such a network can be made.
@@ -233,7 +233,7 @@ mod tests {
             Architecture { first: First::Dense { units: 1025 }, ..good },
             Architecture { first: First::Dense { units: 5 }, shared: true, ..good },
             Architecture { first: First::Tuples { states: 2 }, ..good },
-            Architecture { second: 129, ..good },
+            Architecture { second: 65, ..good },
             Architecture { shape: Shape { k: 9, ..Shape::SCORE_FOUR }, ..good },
             Architecture {
                 shape: Shape { width: 8, height: 8, depth: 1, k: 2, gravity: false },

@@ -64,15 +64,10 @@ pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J)
     assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
     match (architecture.first, architecture.second) {
         (First::Lines { .. }, 0) => run(&mut Lines::<Flat>::new(architecture, weights), job),
-        (First::Lines { .. }, 1..=16) => run(&mut Lines::<Deep<1>>::new(architecture, weights), job),
-        (First::Lines { .. }, 17..=32) => run(&mut Lines::<Deep<2>>::new(architecture, weights), job),
-        (First::Lines { .. }, 33..=64) => run(&mut Lines::<Deep<4>>::new(architecture, weights), job),
-        (First::Lines { .. }, _) => run(&mut Lines::<Deep<8>>::new(architecture, weights), job),
+        (First::Lines { .. }, 1..=32) => run(&mut Lines::<Deep<2>>::new(architecture, weights), job),
+        (First::Lines { .. }, _) => run(&mut Lines::<Deep<4>>::new(architecture, weights), job),
         (First::Dense { .. }, 0) => run(&mut Dense::<Flat>::new(architecture, weights), job),
-        (First::Dense { .. }, 1..=16) => run(&mut Dense::<Deep<1>>::new(architecture, weights), job),
-        (First::Dense { .. }, 17..=32) => run(&mut Dense::<Deep<2>>::new(architecture, weights), job),
-        (First::Dense { .. }, 33..=64) => run(&mut Dense::<Deep<4>>::new(architecture, weights), job),
-        (First::Dense { .. }, _) => run(&mut Dense::<Deep<8>>::new(architecture, weights), job),
+        (First::Dense { .. }, _) => run(&mut Dense::<Deep<4>>::new(architecture, weights), job),
         (First::Tuples { .. }, _) => run(&mut plain::Plain::new(architecture, weights), job),
     }
 }

@@ -10,6 +10,7 @@ pub mod facts;
 pub mod finale;
 pub mod segment;
 pub mod settings;
+pub mod speed;
 mod trial;
 pub mod wire;
 

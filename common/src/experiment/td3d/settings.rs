@@ -140,7 +140,7 @@ pub static SCHEMA: Schema = Schema {
         Field {
             name: "second",
             doc: "Units of the second layer; 0 is what the network has.",
-            shape: Shape::Integer { min: 0, max: 128 },
+            shape: Shape::Integer { min: 0, max: 64 },
             default: "0",
             scope: Scope::What,
         },

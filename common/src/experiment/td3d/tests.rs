@@ -203,7 +203,7 @@ fn each_mistake_has_its_sentence() {
         &[("reading", "litteral")],
         &[("units", "10")],
         &[("network", "wide"), ("detectors", "2")],
-        &[("detectors", "16"), ("game", "score-four"), ("second", "128"), ("units", "1025")],
+        &[("detectors", "16"), ("game", "score-four"), ("second", "64"), ("units", "1025")],
         &[("games", "1000"), ("test_every", "300")],
         &[("games", "1000000"), ("test_every", "10")],
         &[("epsilon", "1.5"), ("alpha", "-1"), ("test_games", "0"), ("segment_games", "1000001")],

@@ -1,12 +1,14 @@
 //! Networks whose first layer is joined to all cells: a stone changes all of its sums by one row of weights.
 
+use std::{hint::black_box, ops::Range};
+
 use super::{Group, Head, Layout, Lesson, QUADS, Seat};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{LANES, Lanes},
+        lanes::{LANES, Lanes, apart},
     },
 };
 
@@ -16,7 +18,7 @@ pub(in crate::net) struct Dense<H: Head> {
     layout: Layout,
     curve: Curve,
     slope: f32,
-    biased: f32,
+    biased: bool,
     head: H,
     /// Blocks of 16 units in the first layer.
     blocks: usize,
@@ -26,7 +28,9 @@ pub(in crate::net) struct Dense<H: Head> {
     board: Board,
     /// Weighted sums of the first layer, by block: as X sees the board, and with biases as O does.
     views: Box<[Box<[Lanes]>]>,
-    /// Scratch: sums of the board that is learnt from, then steps; its values.
+    /// Scratch: values after moves.
+    moves: Box<[H::Values]>,
+    /// Sums of the board that is learnt from, then steps; its values.
     past: Box<[Lanes]>,
     values: Box<[Lanes]>,
     groups: Box<[Group<H::Values>]>,
@@ -46,13 +50,14 @@ impl<H: Head> Dense<H> {
         let mut dense = Self {
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
-            biased: if architecture.biases { 1.0 } else { 0.0 },
+            biased: architecture.biases,
             head: H::new(&layout, weights),
             blocks,
             weights: zeros(64 * blocks),
             biases: zeros(blocks),
             board: Board::EMPTY,
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(blocks)).collect(),
+            moves: vec![H::Values::default(); 4 * blocks].into_boxed_slice(),
             past: zeros(blocks),
             values: zeros(blocks),
             groups: (0..blocks).map(|block| Group { quads: quads(block), ..Group::default() }).collect(),
@@ -80,11 +85,41 @@ impl<H: Head> Dense<H> {
         Seat::of(side, self.views.len())
     }
 
-    /// The weights of a cell.
+    /// Where the weights of a cell are.
     #[inline(always)]
-    fn row(&self, cell: u8) -> &[Lanes] {
+    fn row(&self, cell: u8) -> Range<usize> {
         let start = usize::from(cell) % 64 * self.blocks;
-        &self.weights[start..start + self.blocks]
+        start..start + self.blocks
+    }
+
+    /// For C moves at once: what they make of the head's sums, and of the output unit's.
+    #[inline(always)]
+    fn parts<const C: usize>(&mut self, cells: [u8; C], seat: Seat) -> [Lanes; C] {
+        let sums = &self.views[seat.view % self.views.len()];
+        for (at, cell) in cells.into_iter().enumerate() {
+            let row = self.row(cell);
+            let values = &mut self.moves[at * self.blocks..(at + 1) * self.blocks];
+            for ((value, sum), weights) in values.iter_mut().zip(sums).zip(&self.weights[row]) {
+                *black_box(value) = H::values(self.curve.lanes(sum.plus(*weights, Lanes::splat(seat.sign))));
+            }
+        }
+        let cases = std::array::from_fn(|at| &self.moves[at * self.blocks..(at + 1) * self.blocks]);
+        let settled = self.head.settle_all::<C>(cases);
+        let mut parts = [Lanes::ZERO; C];
+        for (part, settled) in parts.iter_mut().zip(&settled) {
+            *part = self.head.part(settled);
+        }
+        parts
+    }
+}
+
+/// Adds a row times a factor.
+#[inline(always)]
+fn add_row(to: &mut [Lanes], row: &[Lanes], factor: f32) {
+    for (to, row) in to.iter_mut().zip(row) {
+        // Block by block: left to itself the compiler gathers the same lane of several blocks.
+        let to = black_box(to);
+        *to = to.plus(*row, Lanes::splat(factor));
     }
 }
 
@@ -100,18 +135,25 @@ impl<H: Head> Engine for Dense<H> {
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let seat = self.seat(self.board.to_move());
-        let view = &self.views[seat.view % self.views.len()];
         let mut rest = legal;
         while rest != 0 {
-            let cell = rest.trailing_zeros() as u8;
-            rest &= rest - 1;
-            let mut above = self.head.start();
-            for (block, (sums, weights)) in view.iter().zip(self.row(cell)).enumerate() {
-                let values = self.curve.lanes(sums.plus(*weights, Lanes::splat(seat.sign)));
-                self.head.add(&mut above, quads(block), &H::values(values));
+            let mut next = || {
+                let cell = rest.trailing_zeros() as u8;
+                rest &= rest.wrapping_sub(1);
+                cell
+            };
+            if legal.count_ones() >= 4 {
+                // Cell 64 stands for none.
+                let cells = [next(), next(), next(), next()];
+                let sums = Lanes::sums(&apart(&self.parts(cells, seat)));
+                for (cell, sum) in cells.into_iter().zip(sums).filter(|(cell, _)| *cell < 64) {
+                    out[usize::from(cell)] = seat.sign * (sum + self.head.bias());
+                }
+            } else {
+                let cell = next();
+                let [part] = apart(&self.parts([cell], seat));
+                out[usize::from(cell) % 64] = seat.sign * (part.sum() + self.head.bias());
             }
-            let settled = self.head.settle(&above, &[], &[]);
-            out[usize::from(cell) % 64] = seat.sign * (self.head.part(&settled).sum() + self.head.bias());
         }
     }
 
@@ -119,58 +161,46 @@ impl<H: Head> Engine for Dense<H> {
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);
-        let start = usize::from(cell) % 64 * self.blocks;
-        let row = &self.weights[start..start + self.blocks];
+        let row = self.row(cell);
         for (view, sums) in self.views.iter_mut().enumerate() {
-            let stone = Lanes::splat(Seat::stone(side, view));
-            sums.iter_mut().zip(row).for_each(|(sum, weights)| *sum = sum.plus(*weights, stone));
+            add_row(sums, &self.weights[row.clone()], Seat::stone(side, view));
         }
     }
 
     #[inline(always)]
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
         let seat = self.seat(side);
-        let stone = |stones: Board, cell: u8| {
-            Lanes::splat(Seat::stone(if stones.x >> cell & 1 != 0 { Side::X } else { Side::O }, seat.view))
-        };
+        let now = self.board;
+        let stone = |cell: u8| Seat::stone(if now.x >> cell & 1 != 0 { Side::X } else { Side::O }, seat.view);
         self.past.copy_from_slice(&self.views[seat.view % self.views.len()]);
-        for cell in cells(self.board.occupied() & !board.occupied()) {
-            let start = usize::from(cell) % 64 * self.blocks;
-            let row = &self.weights[start..start + self.blocks];
-            let back = stone(self.board, cell).map(|stone| -stone);
-            self.past.iter_mut().zip(row).for_each(|(sum, weights)| *sum = sum.plus(*weights, back));
+        for cell in cells(now.occupied() & !board.occupied()) {
+            let row = self.row(cell);
+            add_row(&mut self.past, &self.weights[row], -stone(cell));
         }
-        let mut above = self.head.start();
-        for (block, (sums, group)) in self.past.iter().zip(&mut self.groups).enumerate() {
-            self.values[block] = self.curve.lanes(*sums);
-            group.past = H::values(self.values[block]);
-            self.head.add(&mut above, quads(block), &group.past);
+        for ((sums, values), group) in self.past.iter().zip(&mut self.values).zip(&mut self.groups) {
+            let values = black_box(values);
+            *values = self.curve.lanes(*sums);
+            group.past = H::values(*values);
         }
-        let errors = self.head.begin(&above, Lesson { target: seat.sign * target, rate, derivative });
-        // Every stone of that board is on the present one, so each step reaches its sums once per stone.
-        let (slope, stones) = (self.slope, board.pieces() as f32);
-        for (block, (values, steps)) in self.values.iter().zip(&mut self.past).enumerate() {
-            *steps = self
-                .head
-                .back(&errors, quads(block))
-                .zip(*values, |back, value| back * (slope * (1.0 - value * value)));
+        let lesson = Lesson { target: seat.sign * target, rate, derivative };
+        let above = self.head.sums(&self.groups);
+        let errors = self.head.begin(&above, lesson);
+        for ((values, group), steps) in self.values.iter().zip(&self.groups).zip(&mut self.past) {
+            let back = self.head.back(&errors, group.quads);
+            *black_box(steps) = back.zip(*values, |back, value| back * (self.slope * (1.0 - value * value)));
         }
         self.head.learn::<0>(&errors, &self.groups);
+        // Every stone of that board is on the present one, so each step reaches its sums once per stone.
+        let (bias, stones) = (if self.biased { 1.0 } else { 0.0 }, board.pieces() as f32);
         for (view, sums) in self.views.iter_mut().enumerate() {
-            let weight = self.biased + if view == seat.view { stones } else { -stones };
-            sums.iter_mut().zip(&self.past).for_each(|(sum, step)| *sum = sum.plus(*step, Lanes::splat(weight)));
+            add_row(sums, &self.past, bias + if view == seat.view { stones } else { -stones });
         }
-        if self.biased != 0.0 {
-            self.biases
-                .iter_mut()
-                .zip(&self.past)
-                .for_each(|(bias, step)| *bias = bias.zip(*step, |bias, step| bias + step));
+        if self.biased {
+            add_row(&mut self.biases, &self.past, 1.0);
         }
         for cell in cells(board.occupied()) {
-            let start = usize::from(cell) % 64 * self.blocks;
-            let row = &mut self.weights[start..start + self.blocks];
-            let stone = stone(board, cell);
-            row.iter_mut().zip(&self.past).for_each(|(weights, step)| *weights = weights.plus(*step, stone));
+            let row = self.row(cell);
+            add_row(&mut self.weights[row], &self.past, stone(cell));
         }
     }
 

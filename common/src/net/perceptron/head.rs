@@ -36,6 +36,18 @@ pub(in crate::net) trait Head: Clone {
     /// The sums as they would be if the values of these blocks' units changed by so much.
     fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Self::Values]) -> Self::Settled;
 
+    /// The sums for the values of all units, in C cases; as [`Head::settle`] leaves them.
+    fn settle_all<const C: usize>(&self, values: [&[Self::Values]; C]) -> [Self::Settled; C];
+
+    /// The sums for the past values of all units.
+    fn sums(&self, groups: &[Group<Self::Values>]) -> Self::Sums {
+        let mut sums = self.start();
+        for group in groups {
+            self.add(&mut sums, group.quads, &group.past);
+        }
+        sums
+    }
+
     /// The output unit's weighted sum, but for its bias, in sixteen parts.
     fn part(&self, settled: &Self::Settled) -> Lanes;
 
@@ -141,6 +153,17 @@ impl Head for Flat {
     }
 
     #[inline(always)]
+    fn settle_all<const C: usize>(&self, values: [&[Lanes]; C]) -> [Lanes; C] {
+        let mut sums = [Lanes::ZERO; C];
+        for (sum, values) in sums.iter_mut().zip(values) {
+            for (value, quads) in values.iter().zip(self.weights.as_chunks::<4>().0) {
+                *sum = sum.plus(Lanes::of_quads(quads.each_ref()), *value);
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
     fn part(&self, settled: &Lanes) -> Lanes {
         *settled
     }
@@ -184,6 +207,8 @@ type Tiles = [Lanes; 4];
 pub(in crate::net) struct Deep<const N: usize> {
     output: Output,
     curve: Curve,
+    /// Blocks that the second layer's units fill: four units each.
+    blocks: usize,
     /// Of the output unit.
     weights: [Lanes; N],
     /// In the first lane of each unit's four.
@@ -259,6 +284,7 @@ impl<const N: usize> Head for Deep<N> {
         let mut deep = Self {
             output: Output::new(layout, weights),
             curve: layout.architecture.activation.curve(),
+            blocks: layout.architecture.second.div_ceil(4),
             weights: [Lanes::ZERO; N],
             biases: [[Lanes::ZERO; 4]; N],
             second: Box::new([[[Lanes::ZERO; 4]; N]; QUADS]),
@@ -297,6 +323,33 @@ impl<const N: usize> Head for Deep<N> {
                 self.add_tiles(&mut sum, tiles, *quads, change);
             }
             settled.0[tiles] = Lanes::sums_of_quads(&apart(&sum));
+        }
+        settled
+    }
+
+    #[inline(always)]
+    fn settle_all<const C: usize>(&self, values: [&[Tiles]; C]) -> [Settled<N>; C] {
+        let count = values.iter().map(|values| 4 * values.len()).min().unwrap_or(0).min(QUADS);
+        let values = values.map(|values| &values.as_flattened()[..count]);
+        let mut settled = [Settled::default(); C];
+        for tiles in 0..N {
+            let mut sums = [self.biases[tiles]; C];
+            for block in 0..self.blocks.saturating_sub(4 * tiles).min(4) {
+                let mut sum = [self.biases[tiles][block]; C];
+                for quad in 0..count {
+                    let weights = self.second[quad][tiles][block];
+                    for case in 0..C {
+                        sum[case] = sum[case].plus(weights, values[case][quad]);
+                    }
+                }
+                for case in 0..C {
+                    sums[case][block] = sum[case];
+                }
+            }
+            let sums = apart(&sums);
+            for case in 0..C {
+                settled[case].0[tiles] = Lanes::sums_of_quads(&sums[case]);
+            }
         }
         settled
     }

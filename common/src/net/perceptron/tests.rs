@@ -107,11 +107,11 @@ fn odd() -> Vec<Architecture> {
     let networks = [
         (Shape::TIC_TAC_TOE, First::Lines { detectors: 1 }, 7, true),
         (Shape::TIC_TAC_TOE, First::Dense { units: 17 }, 33, false),
-        (Shape::CONNECT_FOUR, First::Lines { detectors: 6 }, 100, false),
+        (Shape::CONNECT_FOUR, First::Lines { detectors: 6 }, 60, false),
         (Shape::QUBIC, First::Lines { detectors: 16 }, 0, true),
         (Shape::QUBIC, First::Dense { units: 1 }, 1, true),
         (slab, First::Lines { detectors: 9 }, 20, false),
-        (slab, First::Dense { units: 30 }, 128, true),
+        (slab, First::Dense { units: 30 }, 64, true),
     ];
     let architecture = |(shape, first, second, biases)| {
         let activation = Activation::Logistic;

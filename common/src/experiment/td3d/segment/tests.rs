@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn a_trial_travels(
         width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
-        second in 0..128_usize, bits in 0..64_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
+        second in 0..65_usize, bits in 0..64_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
     ) {
         let bit = |index: u32| bits >> index & 1 == 1;
         let shape = Shape { width, height, depth: 1, k: 2, gravity };

@@ -1,0 +1,90 @@
+//! What one core learns in a second: self-play of the paper's five networks, read literally, by the fast engines and by the
+//! slow twin. For benchmarks.
+
+use std::sync::OnceLock;
+
+use super::{
+    segment::{Learnt, train},
+    wire::Trial,
+};
+use crate::{
+    board::{Shape, score_four},
+    net::{
+        Activation, Architecture, First,
+        learn::{Learner, Learning, Opponent, Rate},
+        plain::Plain,
+    },
+    rng::Stream,
+};
+
+/// Games a network has learnt from before it is measured: games grow longer with strength. Tests that are not optimised
+/// need only see that it works.
+const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
+
+/// One of the paper's networks.
+#[derive(Debug)]
+pub struct Speed {
+    first: First,
+    second: usize,
+    warm: OnceLock<(Trial, Learnt)>,
+}
+
+/// 64-304-1, four detectors for each line.
+pub static SMALL_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 0);
+/// 64-304-32-1.
+pub static DEEP_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 32);
+/// 64-50-1, dense.
+pub static SMALL: Speed = Speed::new(First::Dense { units: 50 }, 0);
+/// 64-169-1, dense.
+pub static WIDE: Speed = Speed::new(First::Dense { units: 169 }, 0);
+/// 64-95-51-1, dense.
+pub static DEEP: Speed = Speed::new(First::Dense { units: 95 }, 51);
+
+impl Speed {
+    const fn new(first: First, second: usize) -> Self {
+        Self { first, second, warm: OnceLock::new() }
+    }
+
+    /// The learner after so many games that it plays as it does for most of a trial.
+    fn warm(&self) -> &(Trial, Learnt) {
+        self.warm.get_or_init(|| {
+            let (first, second, shape) = (self.first, self.second, Shape::SCORE_FOUR);
+            let activation = Activation::Logistic;
+            let architecture = Architecture { shape, first, second, biases: false, activation, shared: false };
+            let learning = Learning {
+                opponent: Opponent::Itself,
+                rate: Rate { start: 0.005, end: 0.005, games: 1 },
+                epsilon: 0.1,
+                gamma: 1.0,
+                learner_first: false,
+                output_derivative: true,
+                learns_explorations: true,
+                bootstrapped_end: false,
+                learns_opponents_end: true,
+                exact_wins: false,
+                averaging_games: 0,
+            };
+            let trial = Trial { architecture, learning, stream: Stream::root(1).text("speed") };
+            let weights = architecture.initial(trial.stream.text("weights"));
+            let learnt = train(&trial, score_four(), &Learnt { weights, average: Vec::new() }, 0..WARM_UP_GAMES);
+            (trial, learnt)
+        })
+    }
+
+    /// Learns from so many games more, with the fast engine, and says one of the weights.
+    #[must_use]
+    pub fn fast(&self, games: u64) -> f32 {
+        let (trial, learnt) = self.warm();
+        train(trial, score_four(), learnt, WARM_UP_GAMES..WARM_UP_GAMES + games).weights[0]
+    }
+
+    /// The same with the slow twin.
+    #[must_use]
+    pub fn slow(&self, games: u64) -> f32 {
+        let (trial, learnt) = self.warm();
+        let mut engine = Plain::new(&trial.architecture, &learnt.weights);
+        let mut learner = Learner::new(&mut engine, score_four(), trial.architecture.activation, trial.learning);
+        learner.train(trial.stream, WARM_UP_GAMES..WARM_UP_GAMES + games, None);
+        engine.exact_weights()[0] as f32
+    }
+}
