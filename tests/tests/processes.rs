@@ -39,6 +39,24 @@ shared_bytes = 3000
 reply_bytes = 100
 "#;
 
+/// Trials in many small segments, with tests between them, of both kinds of opponents.
+pub(crate) const TD3D: &str = r#"
+experiment = "td3d"
+replicas = 2
+[settings]
+network = "small-structured"
+games = 600
+test_every = 200
+test_games = 40
+segment_games = 70
+averaging_games = 300
+[arms.self]
+[arms.benchmark]
+opponent = "benchmark"
+network = "deep"
+reading = "literal"
+"#;
+
 /// A run of invincible that lasts: so many replicas of each of two arms, so many generations.
 pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     format!(

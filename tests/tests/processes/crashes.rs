@@ -9,7 +9,7 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
 };
 
-use crate::{DISPATCH, lasting};
+use crate::{DISPATCH, TD3D, lasting};
 
 /// Other moments in every run of the test; a failure is one whatever they were.
 fn chance_of_the_day() -> Generator {
@@ -59,17 +59,22 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("echo", DISPATCH).await;
-    let mut cut_short = 0;
+    // So many rounds that they are not over before the first moment comes.
+    let trials = TD3D.replace("segment_games = 70", "segment_games = 3");
+    person.submit("trials", &trials).await;
+    let (mut cut_short, mut trials_cut_short) = (0, 0);
     for _ in 0..6 {
         let run = moment(&mut rng, &mut person).await;
         cut_short += u32::from(run.state() == RunState::Running);
+        trials_cut_short += u32::from(person.wait("trials", |_| true).await.state() == RunState::Running);
         coordinator.process.kill();
         tokio::time::sleep(Duration::from_millis(below(&mut rng, 200))).await;
         coordinator = site.coordinator_on(&address.to_string(), &[]);
     }
-    assert!(cut_short >= 2, "the run ended before anything happened to it");
+    assert!(cut_short >= 2 && trials_cut_short >= 1, "the runs ended before anything happened to them");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
+    assert_eq!(person.finished("trials").await.digest, digest_of_one_thread(TD3D));
     assert!(workers.iter_mut().all(|worker| !worker.has_ended()), "the workers waited for it");
 }
 

@@ -5,21 +5,21 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
 };
 
-use crate::{DISPATCH, INVINCIBLE};
+use crate::{DISPATCH, INVINCIBLE, TD3D};
 
 /// A worker as it is by default.
 const NO_MORE: &[&str] = &[];
 
-/// Both small runs at once, on a coordinator with these arguments and a worker for each of the others.
+/// All small runs at once, on a coordinator with these arguments and a worker for each of the others.
 async fn comes_to_the_same(coordinator: &[&str], workers: &[&[&str]]) {
     let site = Site::new();
     let coordinator = site.coordinator(coordinator);
     let _workers: Vec<_> = workers.iter().map(|arguments| site.worker(coordinator.address, arguments)).collect();
     let mut person = Person::of(coordinator.address);
-    for (name, config) in [("one", INVINCIBLE), ("two", DISPATCH)] {
+    for (name, config) in [("one", INVINCIBLE), ("two", DISPATCH), ("three", TD3D)] {
         assert!(person.submit(name, config).await);
     }
-    for (name, config) in [("one", INVINCIBLE), ("two", DISPATCH)] {
+    for (name, config) in [("one", INVINCIBLE), ("two", DISPATCH), ("three", TD3D)] {
         let run = person.finished(name).await;
         assert_eq!(run.digest, digest_of_one_thread(config), "{name}");
         assert_eq!((run.replicas_finished, run.rounds_done), (run.replicas_total, run.rounds_total));
@@ -38,8 +38,8 @@ async fn with_two_workers_one_of_which_has_three_slots() {
 }
 
 #[tokio::test]
-async fn with_seven_workers() {
-    comes_to_the_same(&[], &[NO_MORE; 7]).await;
+async fn with_five_workers() {
+    comes_to_the_same(&[], &[NO_MORE; 5]).await;
 }
 
 #[tokio::test]
@@ -50,6 +50,29 @@ async fn with_one_task_at_a_time() {
 #[tokio::test]
 async fn with_all_tasks_at_once() {
     comes_to_the_same(&["--batch", "1000000"], &[NO_MORE; 2]).await;
+}
+
+/// Trials of many games in segments of a thousand, of ten thousand, and in one.
+#[tokio::test]
+async fn with_segments_of_any_length() {
+    let trials = |segment: u32| {
+        format!(
+            "experiment = \"td3d\"\nreplicas = 2\n[settings]\ngame = \"tic-tac-toe\"\nnetwork = \"small\"\nunits = 8\n\
+             games = 20000\ntest_every = 5000\ntest_games = 100\nsegment_games = {segment}\n"
+        )
+    };
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let _workers = [(); 2].map(|()| site.worker(coordinator.address, &[]));
+    let mut person = Person::of(coordinator.address);
+    let whole = digest_of_one_thread(&trials(20_000));
+    for segment in [1000, 10_000] {
+        person.submit(&segment.to_string(), &trials(segment)).await;
+    }
+    for segment in [1000, 10_000_u32] {
+        let run = person.finished(&segment.to_string()).await;
+        assert_eq!((run.digest, run.rounds_done), (whole.clone(), u64::from(2 * 20_000 / segment)), "{segment}");
+    }
 }
 
 #[tokio::test]

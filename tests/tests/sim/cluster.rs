@@ -111,15 +111,19 @@ struct Cluster {
 
 const SETTINGS_OF_DISPATCH: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nreply_bytes = 9";
 const SETTINGS_OF_SHARING: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nshared_bytes = 30\nreply_bytes = 60";
+/// Trials of a few games of a small network.
+const SETTINGS_OF_TD3D: &str = "network = \"small\"\nunits = 8\ngame = \"tic-tac-toe\"\ngames = 30\ntest_every = 15\n\
+    test_games = 10\nsegment_games = 7";
 const SETTINGS_OF_INVINCIBLE: &str =
     "population = 12\nfathers = 3\ngenerations = 4\nfitness = \"sampled\"\ngames = 20\nslice = 5";
 
 fn draw_config(rng: &mut Generator) -> Config {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 4) {
+    let (kind, settings, arms) = match below(rng, 5) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
+        2 => ("td3d", SETTINGS_OF_TD3D, "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n"),
         _ => (
             "invincible",
             SETTINGS_OF_INVINCIBLE,
