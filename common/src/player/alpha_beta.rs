@@ -2,7 +2,8 @@
 //!
 //! Values are those of plain minimax to the same depth: what is cut away (moves beside a forced block, moves that let the
 //! opponent win at once) can only lose. Late positions are solved to the end, if that takes no more than a number of
-//! nodes. Nothing is left to chance: among equal moves the first in a fixed order is chosen.
+//! nodes. Nothing is left to chance: among equal moves the first in a fixed order is chosen, and what a player was asked
+//! before makes no difference.
 
 use crate::board::{Board, Geometry, Position, cells};
 
@@ -115,9 +116,22 @@ fn children(geometry: &Geometry, position: Position, depth: u32) -> impl Iterato
 #[derive(Debug)]
 pub struct Solver<'g> {
     geometry: &'g Geometry,
-    /// Solved boards, each in the place of its hash: what came last stays. With bounds on the outcome.
-    table: Vec<(Board, [i8; 2])>,
+    /// Boards of searches so far, each in the place of its hash: what came last stays. Made when it is first needed.
+    table: Vec<Entry>,
+    /// The number of the present search. It does not look at what others have left behind, lest an answer depend on what
+    /// was asked before.
+    search: u32,
     nodes: u32,
+}
+
+/// What a search knows of a board.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    board: Board,
+    search: u32,
+    /// Bounds on the outcome, seen by the side to move.
+    low: i8,
+    high: i8,
 }
 
 /// Places of the solver's table; a power of two.
@@ -126,15 +140,20 @@ const TABLE: usize = 1 << 16;
 impl<'g> Solver<'g> {
     /// For positions of this game.
     #[must_use]
-    pub fn new(geometry: &'g Geometry) -> Self {
-        // A full board is never looked up, so it can stand for "nothing here".
-        let nothing = (Board { x: u64::MAX, o: u64::MAX }, [-1, 1]);
-        Self { geometry, table: vec![nothing; TABLE], nodes: 0 }
+    pub const fn new(geometry: &'g Geometry) -> Self {
+        Self { geometry, table: Vec::new(), search: 0, nodes: 0 }
+    }
+
+    fn begin(&mut self) {
+        if self.search == 0 || self.search == u32::MAX {
+            (self.table, self.search) = (vec![Entry::default(); TABLE], 0);
+        }
+        (self.search, self.nodes) = (self.search + 1, 0);
     }
 
     /// The outcome of a position that nobody has won; `None` if that takes more than [`SOLVER_NODES`].
     pub fn outcome(&mut self, position: Position) -> Option<i8> {
-        self.nodes = 0;
+        self.begin();
         self.solve(position, -1, 1)
     }
 
@@ -143,7 +162,7 @@ impl<'g> Solver<'g> {
     /// # Panics
     /// If the game is over.
     pub fn best(&mut self, position: Position) -> Option<(u8, i8)> {
-        self.nodes = 0;
+        self.begin();
         let mut best: Option<(u8, i8)> = None;
         // Of lost moves the safe ones come first, and so the loss is put off.
         for cell in children(self.geometry, position, 2) {
@@ -157,6 +176,26 @@ impl<'g> Solver<'g> {
             }
         }
         Some(best.expect("a game that goes on has a legal move"))
+    }
+
+    /// All of the best moves as a mask, with the outcome; if some win at once, those alone. `None` if one of them takes more
+    /// than [`SOLVER_NODES`].
+    pub fn all_best(&mut self, position: Position) -> Option<(u64, i8)> {
+        let wins = position.wins(self.geometry, position.to_move());
+        if wins != 0 {
+            return Some((wins, 1));
+        }
+        let mut best = (0, -1);
+        for cell in cells(position.legal(self.geometry)) {
+            let outcome = -self.outcome(position.play(self.geometry, cell))?;
+            if outcome > best.1 {
+                best = (0, outcome);
+            }
+            if outcome == best.1 {
+                best.0 |= 1 << cell;
+            }
+        }
+        Some(best)
     }
 
     fn after(&mut self, position: Position, cell: u8, alpha: i8, beta: i8) -> Option<i8> {
@@ -187,17 +226,17 @@ impl<'g> Solver<'g> {
             return Some(-1);
         }
         let place = place(position.board());
-        let (board, [mut low, mut high]) = self.table[place];
-        if board != position.board() {
-            [low, high] = [-1, 1];
-        }
+        let known =
+            Some(self.table[place]).filter(|known| (known.board, known.search) == (position.board(), self.search));
+        let (mut low, mut high) = known.map_or((-1, 1), |known| (known.low, known.high));
         let (start, beta) = (alpha.max(low), beta.min(high));
         if start >= beta {
             return Some(start);
         }
         let (mut alpha, mut best) = (start, -1);
-        for next in self.ordered(position, moves) {
-            best = best.max(-self.solve(next, -beta, -alpha)?);
+        let (order, count) = self.ordered(position, moves);
+        for cell in &order[..count] {
+            best = best.max(-self.solve(position.play(self.geometry, *cell), -beta, -alpha)?);
             alpha = alpha.max(best);
             if alpha >= beta {
                 break;
@@ -210,28 +249,27 @@ impl<'g> Solver<'g> {
         if best < beta {
             high = best;
         }
-        self.table[place] = (position.board(), [low, high]);
+        self.table[place] = Entry { board: position.board(), search: self.search, low, high };
         Some(best)
     }
 
-    /// The positions after these moves: those with the most threats of their own first.
-    fn ordered(&self, position: Position, moves: u64) -> impl Iterator<Item = Position> + use<> {
+    /// These moves, and how many they are: those that leave the most threats of the side's own first, playable ones before
+    /// all others.
+    fn ordered(&self, position: Position, moves: u64) -> ([u8; 64], usize) {
         let side = position.to_move();
-        let mut next = [(0_u32, Position::START); 64];
-        let mut count = 0;
+        let (mut order, mut keys, mut count) = ([0; 64], [0; 64], 0);
         for cell in cells(moves) {
             let after = position.play(self.geometry, cell);
-            let immediate = (after.wins(self.geometry, side)).count_ones();
-            let key = 64 * immediate + after.threats(side).count_ones();
+            let key = 64 * after.wins(self.geometry, side).count_ones() + after.threats(side).count_ones();
             let mut at = count;
-            while at > 0 && next[at - 1].0 < key {
-                next[at] = next[at - 1];
+            while at > 0 && keys[at - 1] < key {
+                (keys[at], order[at]) = (keys[at - 1], order[at - 1]);
                 at -= 1;
             }
-            next[at] = (key, after);
+            (keys[at], order[at]) = (key, cell);
             count += 1;
         }
-        next.into_iter().take(count).map(|(_, position)| position)
+        (order, count)
     }
 }
 
@@ -335,8 +373,25 @@ mod tests {
                 prop_assert_eq!(outcome, expected);
                 let after = position.board().play(cell);
                 prop_assert_eq!(-perfect(geometry, after), expected, "the move keeps the outcome");
+                let wins = position.wins(geometry, position.to_move());
+                let keeps = |cell: &u8| -perfect(geometry, position.board().play(*cell)) == expected;
+                let all = cells(geometry.legal(position.board())).filter(keeps).fold(0, |all, cell| all | 1 << cell);
+                prop_assert_eq!(solver.all_best(position), Some((if wins == 0 { all } else { wins }, expected)));
             }
         }
+    }
+
+    /// What is solved, and what is given up, is the same for a solver that was asked before.
+    #[test]
+    fn answers_do_not_depend_on_earlier_ones() {
+        let mut solver = Solver::new(score_four());
+        let positions: Vec<Position> = (0..200).filter_map(|seed| drawn(score_four(), 32, seed)).take(8).collect();
+        let once: Vec<_> = positions.iter().map(|position| Solver::new(score_four()).best(*position)).collect();
+        let again: Vec<_> = positions.iter().map(|position| solver.best(*position)).collect();
+        let nodes = solver.nodes;
+        assert_eq!(once, again);
+        let last = *positions.last().unwrap();
+        assert_eq!((solver.best(last), solver.nodes), (again[7], nodes), "it takes as many nodes as before");
     }
 
     #[test]

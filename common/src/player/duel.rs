@@ -1,8 +1,9 @@
-//! Two players against each other: from given openings, each played twice with the sides exchanged.
+//! Two players against each other, from given openings.
 
 use crate::{
     board::{Board, Geometry, Outcome, Position, Side, cells},
     rng::{Generator, Stream},
+    stats::wilson_points,
 };
 
 /// A player: the cell it takes, with whatever chance it needs.
@@ -26,13 +27,32 @@ impl Duel {
         self.wins + self.draws + self.losses
     }
 
-    /// The share of points, 0 to 1: a draw is half a win. 0.5 of no games.
+    /// Points: one for a win, half a one for a draw.
+    fn points(self) -> f64 {
+        f64::from(self.wins) + 0.5 * f64::from(self.draws)
+    }
+
+    /// The share of points, 0 to 1. 0.5 of no games.
     #[must_use]
     pub fn score(self) -> f64 {
         match self.games() {
             0 => 0.5,
-            games => (f64::from(self.wins) + 0.5 * f64::from(self.draws)) / f64::from(games),
+            games => self.points() / f64::from(games),
         }
+    }
+
+    /// The 95 % interval of the score: see [`wilson_points`].
+    #[must_use]
+    pub fn interval(self) -> (f64, f64) {
+        wilson_points(self.points(), self.games() as usize)
+    }
+}
+
+impl std::ops::Add for Duel {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { wins: self.wins + other.wins, draws: self.draws + other.draws, losses: self.losses + other.losses }
     }
 }
 
@@ -51,27 +71,26 @@ pub fn openings(geometry: &Geometry, plies: u32) -> Vec<Position> {
     boards.into_iter().map(|board| Position::of(geometry, board)).collect()
 }
 
-/// Plays each opening twice, the first player moving with X and then with O. The game from opening i with the first player's
-/// side s draws from `stream`, i, s.
+/// Plays each opening once with the first player on `side`; both sides' duels together exchange them. The game from opening
+/// i draws from `stream`, i, `side`.
 ///
 /// # Panics
 /// If a player makes a move that is not legal.
 pub fn duel(
     geometry: &Geometry,
     openings: &[Position],
+    side: Side,
     stream: Stream,
     first: &mut Mover<'_>,
     second: &mut Mover<'_>,
 ) -> Duel {
     let mut duel = Duel::default();
     for (index, opening) in openings.iter().enumerate() {
-        for side in Side::BOTH {
-            let rng = &mut stream.word(index as u64).word(side as u64).rng();
-            match game(geometry, *opening, side, rng, first, second) {
-                Outcome::Draw => duel.draws += 1,
-                Outcome::Win(winner) if winner == side => duel.wins += 1,
-                Outcome::Win(_) => duel.losses += 1,
-            }
+        let rng = &mut stream.word(index as u64).word(side as u64).rng();
+        match game(geometry, *opening, side, rng, first, second) {
+            Outcome::Draw => duel.draws += 1,
+            Outcome::Win(winner) if winner == side => duel.wins += 1,
+            Outcome::Win(_) => duel.losses += 1,
         }
     }
     duel
@@ -112,21 +131,36 @@ mod tests {
         assert_eq!([1, 2].map(|plies| openings(connect_four(), plies).len()), [4, 25]);
     }
 
+    /// Both sides, one after the other.
+    fn both(
+        geometry: &Geometry,
+        openings: &[Position],
+        stream: Stream,
+        first: &mut Mover<'_>,
+        second: &mut Mover<'_>,
+    ) -> Duel {
+        let [x, o] = Side::BOTH.map(|side| duel(geometry, openings, side, stream, first, second));
+        x + o
+    }
+
     #[test]
     fn sides_are_exchanged_and_games_repeat() {
         let geometry = tic_tac_toe();
         let play = |seed: u64| {
             let mut first = |position: Position, rng: &mut Generator| random(position, geometry, rng);
             let mut second = |position: Position, rng: &mut Generator| benchmark(position, geometry, rng);
-            duel(geometry, &openings(geometry, 2), Stream::root(seed), &mut first, &mut second)
+            both(geometry, &openings(geometry, 2), Stream::root(seed), &mut first, &mut second)
         };
         assert_eq!((play(1), play(1).games()), (play(1), 24));
         assert!(play(1) != play(2) && play(1).score() < 0.35, "{:?}", play(1));
         // A player against itself, with chance of its own in each game, wins about as often with each side.
         let mut lowest = |position: Position, _: &mut Generator| position.legal(geometry).trailing_zeros() as u8;
         let mut same = lowest;
-        let even = duel(geometry, &openings(geometry, 1), Stream::root(1), &mut lowest, &mut same);
+        let even = both(geometry, &openings(geometry, 1), Stream::root(1), &mut lowest, &mut same);
         assert_eq!((even.wins, even.score()), (even.losses, 0.5));
+        let won = Duel { wins: 10, ..Duel::default() };
+        assert!(won.interval().1 == 1.0 && (0.72..0.73).contains(&won.interval().0), "{:?}", won.interval());
+        assert_eq!(Duel { draws: 3, ..won }.score(), 11.5 / 13.0);
     }
 
     /// Looking ahead is worth something: two plies against the benchmark player, four against two.
@@ -138,10 +172,10 @@ mod tests {
         let mut four = built_in(geometry, 4);
         let mut shallow = |position: Position, _: &mut Generator| two.choose(position).cell;
         let mut simple = |position: Position, rng: &mut Generator| benchmark(position, geometry, rng);
-        let score = duel(geometry, &openings, Stream::root(1), &mut shallow, &mut simple).score();
+        let score = both(geometry, &openings, Stream::root(1), &mut shallow, &mut simple).score();
         assert!(score > 0.8, "two plies against the benchmark player: {score}");
         let mut deep = |position: Position, _: &mut Generator| four.choose(position).cell;
-        let score = duel(geometry, &openings, Stream::root(1), &mut deep, &mut shallow).score();
+        let score = both(geometry, &openings, Stream::root(1), &mut deep, &mut shallow).score();
         assert!(score > 0.5, "four plies against two: {score}");
     }
 }

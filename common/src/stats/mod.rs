@@ -41,15 +41,22 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
 /// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) of nothing.
 #[must_use]
 pub fn wilson(count: usize, total: usize) -> (f64, f64) {
+    wilson_points(count as f64, total)
+}
+
+/// The same of the share of points that `total` games gave, 0 to 1 each. Where games can be drawn the true interval is
+/// narrower.
+#[must_use]
+pub fn wilson_points(points: f64, total: usize) -> (f64, f64) {
     if total == 0 {
         return (0.0, 1.0);
     }
-    let (n, share, z2) = (total as f64, count as f64 / total as f64, NORMAL * NORMAL);
+    let (n, share, z2) = (total as f64, points / total as f64, NORMAL * NORMAL);
     let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let spread = NORMAL / (1.0 + z2 / n) * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
     // None seen does not exclude 0, nor all seen 1: exactly, whatever the rounding above.
-    let low = if count == 0 { 0.0 } else { centre - spread };
-    let high = if count == total { 1.0 } else { centre + spread };
+    let low = if points == 0.0 { 0.0 } else { centre - spread };
+    let high = if points == n { 1.0 } else { centre + spread };
     (low, high)
 }
 
