@@ -44,6 +44,8 @@ enum Verb {
     Play(verb::play::Arguments),
     /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
     Engine(verb::engine::Arguments),
+    /// Two players against each other from every opening, with sides exchanged
+    Match(verb::r#match::Arguments),
     /// Print the tables of a run again, from its result.json alone, and draw its plots
     Report(verb::report::Arguments),
     /// Measure the kernels beside their slow twins, and print the behaviour signature
@@ -115,6 +117,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Play(arguments) => verb::play::run(&arguments),
         Verb::Engine(arguments) => verb::engine::run(&arguments),
         Verb::Report(arguments) => verb::report::run(&arguments),
+        Verb::Match(arguments) => verb::r#match::run(&arguments),
         Verb::Bench(arguments) => verb::bench::run(&arguments),
         Verb::Submit(arguments) => verb::submit::run(&arguments),
         Verb::Runs(arguments) => verb::runs::run(&arguments),

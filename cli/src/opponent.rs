@@ -10,9 +10,9 @@ use evoxo_common::{
     experiment::invincible::table::TableGenome,
     net::{Activation, Engine, engine},
     player::{
-        alpha_beta::{AlphaBeta, Choice, DEPTH_MAX, built_in},
+        alpha_beta::{AlphaBeta, Choice, DEPTH_MAX, Solver, built_in},
         benchmark::benchmark,
-        random::{filtered, random},
+        random::{any_of, filtered, random},
     },
     rng::{Generator, Stream},
 };
@@ -44,7 +44,7 @@ impl Game {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::TicTacToe => "tic-tac-toe",
             Self::ConnectFour => "connect-four",
@@ -57,7 +57,7 @@ impl Game {
 /// What the command line says of an opponent.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Who {
-    /// A champion's file, or random, filtered, benchmark or alpha-beta
+    /// A champion's file, or random, filtered, benchmark, alpha-beta or perfect
     #[arg(value_name = "WHO")]
     name: String,
     /// The game; a champion knows its own [default for built-in players: score-four]
@@ -74,6 +74,7 @@ pub(crate) struct Who {
 
 /// A player of a game, whoever it is.
 pub(crate) struct Opponent {
+    pub(crate) game: Game,
     pub(crate) geometry: &'static Geometry,
     /// As it calls itself.
     pub(crate) name: String,
@@ -91,6 +92,7 @@ enum Skill {
     Filtered,
     Benchmark,
     AlphaBeta,
+    Perfect(Solver<'static>),
 }
 
 /// A move, and why.
@@ -107,15 +109,16 @@ impl Who {
         if let Some(depth) = self.depth.filter(|depth| !(1..=DEPTH_MAX).contains(depth)) {
             return Err(usage(format!("--depth is {depth}: give 1 to {DEPTH_MAX} plies")));
         }
-        let (skill, geometry) = match self.name.as_str() {
+        let (skill, game) = match self.name.as_str() {
             "random" => (Skill::Random, None),
             "filtered" => (Skill::Filtered, None),
             "benchmark" => (Skill::Benchmark, None),
             "alpha-beta" => (Skill::AlphaBeta, None),
+            "perfect" => (self.perfect()?, Some(Game::TicTacToe)),
             file if !Path::new(file).exists() && !file.contains(['.', '/']) => {
                 return Err(usage(format!(
                     "there is no player {file:?} and no file of that name: give a champion's file, random, filtered, \
-                     benchmark or alpha-beta"
+                     benchmark, alpha-beta or perfect"
                 )));
             }
             file => self.champion(Path::new(file))?,
@@ -129,22 +132,36 @@ impl Who {
             (Skill::Network(_), _) => "network".into(),
             _ => self.name.clone(),
         };
-        let geometry = geometry.unwrap_or(self.game.unwrap_or(Game::ScoreFour).geometry());
+        let game = game.or(self.game).unwrap_or(Game::ScoreFour);
+        let geometry = game.geometry();
         let seed = self.seed.unwrap_or_else(|| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             now.map_or(0, |now| now.as_nanos() as u64)
         });
         let rng = Stream::root(seed).text("opponent").rng();
-        Ok(Opponent { geometry, name, side, skill, depth: self.depth, rng })
+        Ok(Opponent { game, geometry, name, side, skill, depth: self.depth, rng })
+    }
+
+    /// The player that never errs. The other games are too large for it to begin.
+    fn perfect(&self) -> anyhow::Result<Skill> {
+        match self.game {
+            None | Some(Game::TicTacToe) => Ok(Skill::Perfect(Solver::new(tic_tac_toe()))),
+            Some(game) => Err(usage(format!(
+                "perfect plays tic-tac-toe, not {}: give alpha-beta, which plays perfectly late in any game",
+                game.name()
+            ))),
+        }
     }
 
     /// The champion of a file, with its game.
-    fn champion(&self, file: &Path) -> anyhow::Result<(Skill, Option<&'static Geometry>)> {
-        let (skill, shape) = match read_card(file)?.player {
+    fn champion(&self, file: &Path) -> anyhow::Result<(Skill, Option<Game>)> {
+        let card = read_card(file)?;
+        let exact_wins = card.exact_wins();
+        let (skill, shape) = match card.player {
             Player::Table(table) => (Skill::Table(table), tic_tac_toe().shape()),
             Player::Network(network) => {
-                let shape = network.architecture.shape;
-                (Skill::Network(Thinker::new(&network)), shape)
+                let exact_wins = exact_wins.map_err(|why| anyhow!("{}: {why}", file.display()))?;
+                (Skill::Network(Thinker::new(&network, exact_wins)), network.architecture.shape)
             }
         };
         let game = Game::ALL.into_iter().find(|game| game.geometry().shape() == shape);
@@ -152,11 +169,52 @@ impl Who {
         if let Some(wanted) = self.game.filter(|wanted| *wanted != game) {
             bail!("{} plays {}, not {}: leave out --game", file.display(), game.name(), wanted.name());
         }
-        Ok((skill, Some(game.geometry())))
+        Ok((skill, Some(game)))
+    }
+}
+
+/// Two players of one game, each named as WHO or WHO:PLIES. One that plays any game plays that of the other.
+pub(crate) fn pair(names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Opponent; 2]> {
+    let find = |name: &str, game: Option<Game>| {
+        let (name, depth) = match name.rsplit_once(':').map(|(name, plies)| (name, plies.parse())) {
+            Some((name, Ok(depth))) => (name, Some(depth)),
+            _ => (name, None),
+        };
+        Who { name: name.into(), game, depth, seed: Some(0) }.find()
+    };
+    let [one, two] = [find(names[0], game)?, find(names[1], game)?];
+    match (one.game == two.game, one.plays_any(), two.plays_any()) {
+        (true, ..) => Ok([one, two]),
+        (false, true, _) => Ok([find(names[0], Some(two.game))?, two]),
+        (false, _, true) => {
+            let two = find(names[1], Some(one.game))?;
+            Ok([one, two])
+        }
+        (false, ..) => {
+            bail!("{} plays {}, but {} plays {}", names[0], one.game.name(), names[1], two.game.name())
+        }
     }
 }
 
 impl Opponent {
+    /// Whether it plays any game.
+    fn plays_any(&self) -> bool {
+        !matches!(self.skill, Skill::Table(_) | Skill::Network(_) | Skill::Perfect(_))
+    }
+
+    /// Whether it leaves anything to chance.
+    pub(crate) fn by_chance(&self) -> bool {
+        matches!(self.skill, Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::Perfect(_))
+    }
+
+    /// The cell that [`Opponent::answer`] names, with this chance.
+    pub(crate) fn choose(&mut self, position: Position, rng: &mut Generator) -> u8 {
+        std::mem::swap(&mut self.rng, rng);
+        let cell = self.answer(position).cell;
+        std::mem::swap(&mut self.rng, rng);
+        cell
+    }
+
     /// What it plays in a position in which its side is to move and that is not over.
     pub(crate) fn answer(&mut self, position: Position) -> Answer {
         let geometry = self.geometry;
@@ -169,6 +227,12 @@ impl Opponent {
             Skill::AlphaBeta => {
                 let depth = self.depth.unwrap_or(4);
                 foresight(built_in(geometry, depth).choose(position), depth)
+            }
+            Skill::Perfect(solver) => {
+                let (moves, outcome) =
+                    solver.all_best(position).expect("tic-tac-toe has fewer positions than it may see");
+                let why = ["it has worked out that it may lose", DRAW, WIN][(outcome + 1) as usize].into();
+                Answer { cell: any_of(moves, &mut self.rng), why }
             }
             Skill::Network(thinker) => thinker.answer(geometry, position, self.depth),
         }
@@ -189,6 +253,8 @@ fn table_answer(table: &TableGenome, position: Position) -> Answer {
 
 const COMPLETES: &str = "it completes a line";
 const BLOCKS: &str = "it blocks your line";
+const WIN: &str = "it has worked out a win";
+const DRAW: &str = "it has worked out a draw";
 
 /// A move of a player that looks at lines before it leaves the choice to chance.
 fn by_rules(position: Position, geometry: &Geometry, cell: u8) -> Answer {
@@ -206,9 +272,9 @@ fn by_rules(position: Position, geometry: &Geometry, cell: u8) -> Answer {
 /// A move that look-ahead has found.
 fn foresight(choice: Choice, depth: u32) -> Answer {
     let why = match (choice.exact, choice.value) {
-        (true, value) if value > 0.0 => "it has worked out a win".into(),
+        (true, value) if value > 0.0 => WIN.into(),
         (true, value) if value < 0.0 => "it has worked out that it will lose".into(),
-        (true, _) => "it has worked out a draw".into(),
+        (true, _) => DRAW.into(),
         (false, value) if value > 1.0 => "it sees a win".into(),
         (false, value) if value < -1.0 => "it sees a loss".into(),
         (false, value) => format!("{depth} plies ahead it values this at {value:+.3}"),
@@ -220,12 +286,14 @@ fn foresight(choice: Choice, depth: u32) -> Answer {
 struct Thinker {
     engine: Box<dyn Engine>,
     activation: Activation,
+    /// Whether it takes a move that wins at once whatever its value.
+    exact_wins: bool,
 }
 
 impl Thinker {
-    fn new(network: &Network) -> Self {
+    fn new(network: &Network, exact_wins: bool) -> Self {
         let engine = engine(&network.architecture, &network.weights);
-        Self { engine, activation: network.architecture.activation }
+        Self { engine, activation: network.architecture.activation, exact_wins }
     }
 
     /// What it plays: the move it values most, or what it finds so many plies ahead.
@@ -233,7 +301,9 @@ impl Thinker {
         match depth {
             None => {
                 let (cell, value) = self.best(geometry, position);
-                Answer { cell, why: format!("it values this at {value:+.3}") }
+                let wins = position.wins(geometry, position.to_move()) >> cell & 1 == 1;
+                let why = if wins { COMPLETES.into() } else { format!("it values this at {value:+.3}") };
+                Answer { cell, why }
             }
             Some(depth) => {
                 let evaluate = |position: Position| self.best(geometry, position).1;
@@ -242,8 +312,12 @@ impl Thinker {
         }
     }
 
-    /// The move that it values most, with the value; of equal ones the lowest cell.
+    /// The move that it values most, with the value; of equal ones the lowest cell. The value of an exact win is the reward.
     fn best(&mut self, geometry: &Geometry, position: Position) -> (u8, f32) {
+        let mut wins = cells(position.wins(geometry, position.to_move()));
+        if let (true, Some(cell)) = (self.exact_wins, wins.next()) {
+            return (cell, 1.0);
+        }
         set_up(&mut *self.engine, position.board());
         let mut sums = [0.0; 64];
         self.engine.values(position.legal(geometry), &mut sums);
@@ -285,116 +359,4 @@ pub(crate) mod testing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use evoxo_common::{
-        board::Outcome,
-        experiment::invincible::optimum::optimum,
-        net::{Architecture, First},
-        ratio::Ratio,
-    };
-
-    fn who(name: &str) -> Who {
-        Who { name: name.into(), game: None, depth: None, seed: Some(1) }
-    }
-
-    fn answer(table: &TableGenome, board: Board) -> Answer {
-        table_answer(table, Position::of(tic_tac_toe(), board))
-    }
-
-    /// Plays every game against anyone, and counts those that the player loses.
-    fn lost(player: &TableGenome, side: Side, board: Board) -> u64 {
-        let game = tic_tac_toe();
-        match game.outcome(board) {
-            Some(outcome) => u64::from(outcome == Outcome::Win(side.other())),
-            None if board.to_move() == side => lost(player, side, board.play(answer(player, board).cell)),
-            None => cells(game.legal(board)).map(|cell| lost(player, side, board.play(cell))).sum(),
-        }
-    }
-
-    #[test]
-    fn whoever_is_proven_unbeatable_loses_to_nobody() {
-        for side in Side::BOTH {
-            let best = optimum(side, Ratio::from(100)).player;
-            assert!(best.audit().unbeatable());
-            assert_eq!(lost(&best, side, Board::EMPTY), 0);
-        }
-    }
-
-    #[test]
-    fn a_move_comes_with_its_reason() {
-        let table = optimum(Side::O, Ratio::from(100)).player;
-        for (board, cell, why) in
-            [("XX./OO./X..", 5, COMPLETES), ("XX./.O./...", 2, BLOCKS), ("X../.../...", 4, "its table says so")]
-        {
-            let board = tic_tac_toe().board_of(board).unwrap();
-            assert_eq!(answer(&table, board), Answer { cell, why: why.into() }, "{board:?}");
-        }
-    }
-
-    /// Also on boards that no play leads to, which a person may set up in an engine.
-    #[test]
-    fn every_board_has_an_answer() {
-        let game = tic_tac_toe();
-        for (side, boards) in [(Side::X, 2423), (Side::O, 2097)] {
-            let table = TableGenome::random(side, &mut Stream::root(1).rng());
-            let all = (0..512).flat_map(|x| (0..512).map(move |o| Board { x, o })).filter(|board| {
-                let extra = board.x.count_ones().checked_sub(board.o.count_ones());
-                board.x & board.o == 0 && matches!(extra, Some(0 | 1)) && board.to_move() == side
-            });
-            let open = all.filter(|board| game.outcome(*board).is_none());
-            let answered = open.filter(|board| game.legal(*board) >> answer(&table, *board).cell & 1 == 1);
-            assert_eq!(answered.count(), boards, "{side:?}");
-        }
-    }
-
-    #[test]
-    fn built_in_players_play_every_game_to_its_end() {
-        for game in Game::ALL {
-            for name in ["random", "filtered", "benchmark", "alpha-beta"] {
-                let mut opponent = Who { game: Some(game), depth: (name == "alpha-beta").then_some(1), ..who(name) };
-                opponent.seed = Some(7);
-                let mut opponent = opponent.find().unwrap();
-                let mut position = Position::START;
-                while opponent.geometry.outcome(position.board()).is_none() {
-                    let answer = opponent.answer(position);
-                    position = position.play(opponent.geometry, answer.cell);
-                }
-                assert!(position.board().pieces() >= 5, "{name} at {game:?}");
-            }
-        }
-    }
-
-    /// A network's values do not depend on the order in which its board was put up, and look-ahead finds a win.
-    #[test]
-    fn a_network_answers_any_position() {
-        let architecture = Architecture {
-            shape: score_four().shape(),
-            first: First::Lines { detectors: 4 },
-            second: 32,
-            biases: true,
-            activation: Activation::Logistic,
-            shared: false,
-        };
-        let weights = architecture.initial(Stream::root(5));
-        let position =
-            [48, 63, 49, 62, 50].into_iter().fold(Position::START, |position, cell| position.play(score_four(), cell));
-        let think = |depth: Option<u32>, position: Position| {
-            Thinker::new(&Network { architecture, weights: weights.clone() }).answer(score_four(), position, depth)
-        };
-        let greedy = think(None, position);
-        assert!(greedy.why.starts_with("it values this at"), "{}", greedy.why);
-        assert!(position.legal(score_four()) >> greedy.cell & 1 == 1);
-        let position = position.play(score_four(), 61);
-        assert_eq!(think(Some(2), position), Answer { cell: 51, why: "it sees a win".into() });
-    }
-
-    #[test]
-    fn what_is_no_opponent_is_refused() {
-        let sentence = |who: Who| who.find().map(|_| ()).unwrap_err().to_string();
-        assert!(sentence(who("bencmark")).contains("no player \"bencmark\""));
-        assert!(sentence(who("nowhere/card.json")).contains("cannot read nowhere/card.json"));
-        assert!(sentence(Who { depth: Some(7), ..who("alpha-beta") }).contains("--depth is 7"));
-        assert!(sentence(Who { depth: Some(2), ..who("random") }).contains("does not look ahead"));
-    }
-}
+mod tests;

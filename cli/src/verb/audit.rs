@@ -55,11 +55,13 @@ pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let audits = match read_card(&arguments.file)?.player {
+    let card = read_card(&arguments.file)?;
+    let audits = match &card.player {
         Player::Table(table) => vec![(table.side(), table.audit())],
-        Player::Network(network) => {
-            audit_network(&network).map_err(|why| anyhow!("{}: {why}", arguments.file.display()))?
-        }
+        Player::Network(network) => card
+            .exact_wins()
+            .and_then(|exact_wins| audit_network(network, exact_wins))
+            .map_err(|why| anyhow!("{}: {why}", arguments.file.display()))?,
     };
     let table = audits.len() == 1;
     let mut out = std::io::stdout().lock();
@@ -87,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// As both sides: it takes the legal move that it values most, of equal ones the lowest cell.
-fn audit_network(network: &Network) -> Result<Vec<(Side, Audit)>, String> {
+fn audit_network(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit)>, String> {
     let (game, architecture) = (tic_tac_toe(), &network.architecture);
     if architecture.shape != game.shape() {
         let Shape { width, height, depth, .. } = architecture.shape;
@@ -100,7 +102,9 @@ fn audit_network(network: &Network) -> Result<Vec<(Side, Audit)>, String> {
         let best = |board: Board| {
             let values = cells(game.legal(board)).map(|cell| (plain.sum(board.play(cell), side), cell));
             let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
-            best.map_or(0, |(_, cell)| 1 << cell)
+            let wins = if exact_wins { game.completing(board, side) } else { 0 };
+            // Of several wins the lowest cell, as in play.
+            if wins != 0 { wins & wins.wrapping_neg() } else { best.map_or(0, |(_, cell)| 1 << cell) }
         };
         Ok((side, Subject { side, filtered: false, choose: Box::new(best) }.audit()?))
     };
@@ -167,13 +171,19 @@ mod tests {
         let (first, activation) = (First::Dense { units: 5 }, Activation::Logistic);
         let architecture = Architecture { shape, first, second: 0, biases: true, activation, shared: false };
         let network = Network { architecture, weights: architecture.initial(Stream::root(2)) };
-        let audits = audit_network(&network).unwrap();
+        let audits = audit_network(&network, false).unwrap();
         for (side, audit) in &audits {
             assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some(), "{side:?}: {audit:?}");
             let last = boards(&audit.examples[0]).last().unwrap();
             assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
         }
+        // It may still lose, but no longer where it could have won: in none of its examples, and by the odds.
+        for ((side, exact), (_, audit)) in audit_network(&network, true).unwrap().iter().zip(&audits) {
+            assert!(exact.odds.win > audit.odds.win, "{side:?}: {} and {}", exact.odds.win, audit.odds.win);
+            let missed = |board: Board| board.to_move() == *side && tic_tac_toe().completing(board, *side) != 0;
+            assert!(!exact.examples.iter().any(|line| boards(&line[..line.len() - 1]).any(missed)), "{side:?}");
+        }
         let large = Network { architecture: Architecture { shape: Shape::QUBIC, ..architecture }, ..network };
-        assert!(audit_network(&large).unwrap_err().contains("4x4x4 cells has too many games"));
+        assert!(audit_network(&large, true).unwrap_err().contains("4x4x4 cells has too many games"));
     }
 }

@@ -76,6 +76,21 @@ impl Card {
         Ok(Self { player, about })
     }
 
+    /// Whether its network takes any move that wins at once before it is asked for values, as it did in its tests:
+    /// `"wins": "exact"`.
+    ///
+    /// # Errors
+    /// A sentence if `wins` is something else than "exact" or "learned".
+    pub fn exact_wins(&self) -> Result<bool, String> {
+        match self.about.get("wins").map(|wins| (wins, wins.as_str())) {
+            None | Some((_, Some("learned"))) => Ok(false),
+            Some((_, Some("exact"))) => Ok(true),
+            Some((wins, _)) => {
+                Err(format!("the card's wins are {}, but only \"exact\" and \"learned\" are known", brief(wins)))
+            }
+        }
+    }
+
     /// The card's text, ended by a line break, and the name and bytes of the file beside it, if its kind has one; `stem` is
     /// the card's own file name without ending. [`Card::read`] is the inverse.
     #[must_use]
@@ -201,6 +216,20 @@ mod tests {
         #[test]
         fn any_text_is_a_card_or_a_sentence(text in "[{}\\[\\]\",:XO.a-z0-9\u{1}]{0,60}") {
             prop_assert!(read(&text).is_err_and(|sentence| !sentence.contains('\n')));
+        }
+    }
+
+    #[test]
+    fn a_card_says_whether_wins_are_exact() {
+        let with = |about: &[(&str, Value)]| {
+            let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+            Card { about, ..Player::Table(random(Side::X, 1)).into() }.exact_wins()
+        };
+        assert_eq!((with(&[]), with(&[("wins", json!("learned"))])), (Ok(false), Ok(false)));
+        assert_eq!(with(&[("wins", json!("exact"))]), Ok(true));
+        for wrong in [json!("exakt"), json!(3)] {
+            let sentence = with(&[("wins", wrong.clone())]).unwrap_err();
+            assert!(sentence.contains(&format!("wins are {wrong}, but only")), "{sentence}");
         }
     }
 

@@ -192,6 +192,7 @@ impl Experiment for Td3d {
         about.insert("network".into(), self.network.into());
         about.insert("seed".into(), self.seed.into());
         about.insert("games".into(), self.state.games.into());
+        about.insert("wins".into(), if self.trial.learning.exact_wins { "exact" } else { "learned" }.into());
         if let Some(tally) = self.state.tests.last() {
             let (losses, percent) = (self.losses(tally), self.percent(tally));
             let (games, wins, draws) = (self.test_games, tally.wins, tally.draws);

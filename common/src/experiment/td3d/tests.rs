@@ -224,7 +224,9 @@ fn a_champion_is_the_network_that_was_tested() {
     let replicas = run(&[]);
     let config = config(SMALL, &[]);
     for (arm, replica) in config.arms.iter().zip(&replicas) {
-        let Some(Card { player: Player::Network(network), about }) = replica.champion() else { panic!("no network") };
+        let card = replica.champion().unwrap();
+        assert_eq!(card.exact_wins(), Ok(arm.name == "wide"));
+        let Card { player: Player::Network(network), about } = card else { panic!("no network") };
         let trial = Td3d::start(Identity::new(&config, arm, 0)).trial;
         let geometry = Geometry::new(trial.architecture.shape).unwrap();
         let tally = segment::test(&trial, &geometry, &network.weights, 120, 0..6);

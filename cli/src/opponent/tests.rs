@@ -1,0 +1,203 @@
+//! Players answer every position with a reason, find their game, and are refused with a sentence.
+
+use super::*;
+use evoxo_common::{
+    board::Outcome,
+    card::Card,
+    experiment::invincible::optimum::optimum,
+    net::{Architecture, First},
+    ratio::Ratio,
+};
+
+fn who(name: &str) -> Who {
+    Who { name: name.into(), game: None, depth: None, seed: Some(1) }
+}
+
+fn answer(table: &TableGenome, board: Board) -> Answer {
+    table_answer(table, Position::of(tic_tac_toe(), board))
+}
+
+/// Plays every game against anyone, and counts those that the player loses.
+fn lost(player: &TableGenome, side: Side, board: Board) -> u64 {
+    let game = tic_tac_toe();
+    match game.outcome(board) {
+        Some(outcome) => u64::from(outcome == Outcome::Win(side.other())),
+        None if board.to_move() == side => lost(player, side, board.play(answer(player, board).cell)),
+        None => cells(game.legal(board)).map(|cell| lost(player, side, board.play(cell))).sum(),
+    }
+}
+
+#[test]
+fn whoever_is_proven_unbeatable_loses_to_nobody() {
+    for side in Side::BOTH {
+        let best = optimum(side, Ratio::from(100)).player;
+        assert!(best.audit().unbeatable());
+        assert_eq!(lost(&best, side, Board::EMPTY), 0);
+    }
+}
+
+#[test]
+fn a_move_comes_with_its_reason() {
+    let table = optimum(Side::O, Ratio::from(100)).player;
+    for (board, cell, why) in
+        [("XX./OO./X..", 5, COMPLETES), ("XX./.O./...", 2, BLOCKS), ("X../.../...", 4, "its table says so")]
+    {
+        let board = tic_tac_toe().board_of(board).unwrap();
+        assert_eq!(answer(&table, board), Answer { cell, why: why.into() }, "{board:?}");
+    }
+}
+
+/// Also on boards that no play leads to, which a person may set up in an engine.
+#[test]
+fn every_board_has_an_answer() {
+    let game = tic_tac_toe();
+    for (side, boards) in [(Side::X, 2423), (Side::O, 2097)] {
+        let table = TableGenome::random(side, &mut Stream::root(1).rng());
+        let all = (0..512).flat_map(|x| (0..512).map(move |o| Board { x, o })).filter(|board| {
+            let extra = board.x.count_ones().checked_sub(board.o.count_ones());
+            board.x & board.o == 0 && matches!(extra, Some(0 | 1)) && board.to_move() == side
+        });
+        let open = all.filter(|board| game.outcome(*board).is_none());
+        let answered = open.filter(|board| game.legal(*board) >> answer(&table, *board).cell & 1 == 1);
+        assert_eq!(answered.count(), boards, "{side:?}");
+    }
+}
+
+#[test]
+fn built_in_players_play_every_game_to_its_end() {
+    for game in Game::ALL {
+        for name in ["random", "filtered", "benchmark", "alpha-beta"] {
+            let mut opponent = Who { game: Some(game), depth: (name == "alpha-beta").then_some(1), ..who(name) };
+            opponent.seed = Some(7);
+            let mut opponent = opponent.find().unwrap();
+            let mut position = Position::START;
+            while opponent.geometry.outcome(position.board()).is_none() {
+                let answer = opponent.answer(position);
+                position = position.play(opponent.geometry, answer.cell);
+            }
+            assert!(position.board().pieces() >= 5, "{name} at {game:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pair_plays_one_game() {
+    let games = |names: [&str; 2], game| pair(names, game).map(|pair| pair.map(|player| player.game));
+    assert_eq!(games(["random", "benchmark"], None).unwrap(), [Game::ScoreFour; 2]);
+    assert_eq!(games(["random", "alpha-beta:2"], Some(Game::Qubic)).unwrap(), [Game::Qubic; 2]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, network: Network| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, network.to_file()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let network = |geometry: &Geometry| {
+        let (shape, first) = (geometry.shape(), First::Dense { units: 3 });
+        let activation = Activation::Logistic;
+        let architecture = Architecture { shape, first, second: 0, biases: false, activation, shared: false };
+        Network { architecture, weights: architecture.initial(Stream::root(1)) }
+    };
+    let [four, solid] =
+        [file("four.safetensors", network(connect_four())), file("solid.safetensors", network(qubic()))];
+    assert_eq!(games(["random", &four], None).unwrap(), [Game::ConnectFour; 2]);
+    assert_eq!(games([&format!("{solid}:1"), "filtered"], None).unwrap(), [Game::Qubic; 2]);
+    let sentence = games([&four, &solid], None).unwrap_err().to_string();
+    assert!(sentence.contains("plays connect-four, but") && sentence.ends_with("plays qubic"), "{sentence}");
+    assert_eq!(games(["perfect", "random"], None).unwrap(), [Game::TicTacToe; 2]);
+    assert!(games(["perfect", &four], None).unwrap_err().to_string().contains("but "));
+    assert!(games(["random:2", "benchmark"], None).unwrap_err().to_string().contains("does not look ahead"));
+}
+
+/// A network's values do not depend on the order in which its board was put up, and look-ahead finds a win.
+#[test]
+fn a_network_answers_any_position() {
+    let architecture = Architecture {
+        shape: score_four().shape(),
+        first: First::Lines { detectors: 4 },
+        second: 32,
+        biases: true,
+        activation: Activation::Logistic,
+        shared: false,
+    };
+    let weights = architecture.initial(Stream::root(5));
+    let position =
+        [48, 63, 49, 62, 50].into_iter().fold(Position::START, |position, cell| position.play(score_four(), cell));
+    let network = Network { architecture, weights };
+    let think = |depth: Option<u32>, exact_wins: bool, position: Position| {
+        Thinker::new(&network, exact_wins).answer(score_four(), position, depth)
+    };
+    let greedy = think(None, true, position);
+    assert!(greedy.why.starts_with("it values this at"), "{}", greedy.why);
+    assert!(position.legal(score_four()) >> greedy.cell & 1 == 1);
+    let position = position.play(score_four(), 61);
+    assert_eq!(think(Some(2), false, position), Answer { cell: 51, why: "it sees a win".into() });
+    // A win that it has not learnt to value it takes only if its card says that wins are exact.
+    let mut networks = (0..20).map(|seed| Network { architecture, weights: architecture.initial(Stream::root(seed)) });
+    let greedy = |network: &Network, exact_wins| Thinker::new(network, exact_wins).answer(score_four(), position, None);
+    let blind = networks.find(|network| greedy(network, false).cell != 51).unwrap();
+    assert_eq!(greedy(&blind, true), Answer { cell: 51, why: COMPLETES.into() });
+}
+
+/// The card beside a network's file says how it moves; the file alone does not.
+#[test]
+fn a_card_says_whether_wins_are_exact() {
+    let (first, activation) = (First::Dense { units: 3 }, Activation::Logistic);
+    let shape = tic_tac_toe().shape();
+    let architecture = Architecture { shape, first, second: 0, biases: false, activation, shared: false };
+    let network = Network { architecture, weights: architecture.initial(Stream::root(1)) };
+    let mut card = Card::from(Player::Network(network));
+    card.about.insert("wins".into(), "exact".into());
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let write = |card: &Card| {
+        let (text, file) = card.write("n");
+        let (name, bytes) = file.unwrap();
+        std::fs::write(path("n.json"), text).and_then(|()| std::fs::write(path(&name), bytes)).unwrap();
+    };
+    let exact = |name: &str| match who(path(name).to_str().unwrap()).find().map(|found| found.skill) {
+        Ok(Skill::Network(thinker)) => Ok(thinker.exact_wins),
+        Ok(_) => panic!("it is a network"),
+        Err(why) => Err(why.to_string()),
+    };
+    write(&card);
+    assert_eq!((exact("n.json").unwrap(), exact("n.safetensors").unwrap()), (true, false));
+    card.about.insert("wins".into(), "never".into());
+    write(&card);
+    let sentence = exact("n.json").unwrap_err();
+    assert!(sentence.contains("n.json: the card's wins are \"never\""), "{sentence}");
+}
+
+/// It never loses, whatever the other does, and does not always play the same.
+#[test]
+fn the_perfect_player_never_errs() {
+    let mut perfect = who("perfect").find().unwrap();
+    let geometry = perfect.geometry;
+    let mut first_moves = 0_u64;
+    for seed in 0..200 {
+        let mut rng = Stream::root(seed).rng();
+        let mut position = Position::START;
+        let side = Side::BOTH[seed as usize % 2];
+        while geometry.outcome(position.board()).is_none() {
+            let own = position.to_move() == side;
+            let cell = if own { perfect.choose(position, &mut rng) } else { random(position, geometry, &mut rng) };
+            first_moves |= u64::from(own && position == Position::START) << cell;
+            position = position.play(geometry, cell);
+        }
+        assert_ne!(geometry.outcome(position.board()), Some(Outcome::Win(side.other())), "{position:?}");
+    }
+    assert_eq!(first_moves, geometry.cells(), "all of them keep the draw");
+    let forced = [0, 4, 8, 2].into_iter().fold(Position::START, |position, cell| position.play(geometry, cell));
+    let answer = perfect.answer(forced);
+    assert_eq!((answer.cell, answer.why.as_str()), (6, WIN), "a block that makes two threats");
+}
+
+#[test]
+fn what_is_no_opponent_is_refused() {
+    let sentence = |who: Who| who.find().map(|_| ()).unwrap_err().to_string();
+    assert!(sentence(who("bencmark")).contains("no player \"bencmark\""));
+    assert!(sentence(who("nowhere/card.json")).contains("cannot read nowhere/card.json"));
+    assert!(sentence(Who { depth: Some(7), ..who("alpha-beta") }).contains("--depth is 7"));
+    assert!(sentence(Who { depth: Some(2), ..who("random") }).contains("does not look ahead"));
+    let large = sentence(Who { game: Some(Game::Qubic), ..who("perfect") });
+    assert!(large.starts_with("perfect plays tic-tac-toe, not qubic: give alpha-beta"), "{large}");
+}

@@ -1,0 +1,227 @@
+//! `evoxo match A B`: two players against each other, from every opening, with sides exchanged.
+
+use std::{io::Write, process::ExitCode};
+
+use evoxo_common::{
+    board::{Position, Side},
+    player::duel::{Duel, duel, openings},
+    rng::{Generator, Stream},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    opponent::{Game, pair},
+    usage,
+};
+
+/// The longest openings: on Qubic there are 79,000 of four plies that are no images of each other.
+const PLIES_MAX: u32 = 4;
+
+/// The most games of one match.
+const GAMES_MAX: u64 = 100_000_000;
+
+/// Who plays whom.
+#[derive(clap::Args)]
+#[command(
+    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta or perfect; one that looks ahead may
+have a number of plies behind it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening: all
+positions after so many plies in which nobody has won, but one only of those that are images of each other.
+The interval is of the score, in which a draw is half a win, and holds if every game were won or lost; draws
+make it narrower than it says. The same command prints the same games on any machine."
+)]
+pub(crate) struct Arguments {
+    /// The first player
+    #[arg(value_name = "A")]
+    one: String,
+    /// The second player
+    #[arg(value_name = "B")]
+    two: String,
+    /// The game; a champion knows its own [default for built-in players: score-four]
+    #[arg(long, value_enum, value_name = "GAME")]
+    game: Option<Game>,
+    /// Plies of the openings, 0 to 4
+    #[arg(long, value_name = "PLIES", default_value_t = 2)]
+    openings: u32,
+    /// Games from each opening with each side; more than 1 only if a player leaves something to chance
+    #[arg(long, value_name = "GAMES", default_value_t = 1)]
+    games: u32,
+    /// Where the players' chance comes from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Print it as JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"}
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let record = play(arguments)?;
+    let mut out = std::io::stdout().lock();
+    match arguments.json {
+        true => writeln!(out, "{:#}", record.to_json(arguments))?,
+        false => record.print(arguments, &mut out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What came of a match.
+#[derive(Debug)]
+struct Record {
+    game: Game,
+    openings: usize,
+    /// The first player's results as X and as O; none where a player does not play that side.
+    as_x: Option<Duel>,
+    as_o: Option<Duel>,
+}
+
+fn play(arguments: &Arguments) -> anyhow::Result<Record> {
+    let &Arguments { openings: plies, games, seed, .. } = arguments;
+    if plies > PLIES_MAX {
+        return Err(usage(format!("--openings is {plies}: give 0 to {PLIES_MAX} plies")));
+    }
+    let [mut one, mut two] = pair([&arguments.one, &arguments.two], arguments.game)?;
+    if games == 0 || (games > 1 && !one.by_chance() && !two.by_chance()) {
+        let why = if games == 0 { "" } else { " here: neither player leaves anything to chance" };
+        return Err(usage(format!("--games is {games}: give {}{why}", if games == 0 { "1 or more" } else { "1" })));
+    }
+    if let (Some(side), true) = (one.side, one.side == two.side) {
+        return Err(usage(format!("both champions play {}: take one that plays the other side", side.letter())));
+    }
+    let (game, geometry, openings) = (one.game, one.geometry, openings(one.geometry, plies));
+    let count = 2 * openings.len() as u64 * u64::from(games);
+    if count > GAMES_MAX {
+        return Err(usage(format!("that would be {count} games: at most {GAMES_MAX} are played")));
+    }
+    let sides = (one.side, two.side);
+    let mut first = |position: Position, rng: &mut Generator| one.choose(position, rng);
+    let mut second = |position: Position, rng: &mut Generator| two.choose(position, rng);
+    let mut as_side = |side: Side| {
+        let plays = sides.0.is_none_or(|only| only == side) && sides.1.is_none_or(|only| only == side.other());
+        let stream = |game: u32| Stream::root(seed).text("match").word(game.into());
+        let mut round = |game: u32| duel(geometry, &openings, side, stream(game), &mut first, &mut second);
+        plays.then(|| (0..games).map(&mut round).fold(Duel::default(), |sum, duel| sum + duel))
+    };
+    Ok(Record { game, openings: openings.len(), as_x: as_side(Side::X), as_o: as_side(Side::O) })
+}
+
+impl Record {
+    /// Both sides.
+    fn together(&self) -> Duel {
+        self.as_x.unwrap_or_default() + self.as_o.unwrap_or_default()
+    }
+
+    fn print(&self, arguments: &Arguments, out: &mut impl Write) -> std::io::Result<()> {
+        let Arguments { one, two, openings: plies, games, .. } = arguments;
+        let openings = match (self.openings, *plies) {
+            (_, 0) => "the empty board".to_owned(),
+            (1, plies) => format!("1 opening of {plies} plies"),
+            (count, plies) => format!("{count} openings of {plies} plies"),
+        };
+        let times = if *games == 1 { String::new() } else { format!(", {games} games each with each side") };
+        writeln!(out, "{one} against {two}, {}, from {openings}{times}\n", self.game.name())?;
+        writeln!(out, "{:<12}{:>9}{:>9}{:>9}{:>9}{:>10}", "", "games", "wins", "draws", "losses", "score")?;
+        for (name, duel) in [("as X", self.as_x), ("as O", self.as_o), ("together", Some(self.together()))] {
+            let Some(duel) = duel else { continue };
+            let (low, high) = duel.interval();
+            writeln!(
+                out,
+                "{name:<12}{:>9}{:>9}{:>9}{:>9}{:>8.1} %  [{:.1}, {:.1}]",
+                duel.games(),
+                duel.wins,
+                duel.draws,
+                duel.losses,
+                100.0 * duel.score(),
+                100.0 * low,
+                100.0 * high
+            )?;
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, arguments: &Arguments) -> Value {
+        let figures = |duel: Duel| {
+            let Duel { wins, draws, losses } = duel;
+            json!({"wins": wins, "draws": draws, "losses": losses, "score": duel.score(), "interval": duel.interval()})
+        };
+        json!({
+            "players": [arguments.one, arguments.two],
+            "game": self.game.name(),
+            "openings": self.openings,
+            "plies": arguments.openings,
+            "seed": arguments.seed,
+            "as_x": self.as_x.map(figures),
+            "as_o": self.as_o.map(figures),
+            "together": figures(self.together()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(one: &str, two: &str, game: Game) -> Arguments {
+        let (one, two) = (one.to_owned(), two.to_owned());
+        Arguments { one, two, game: Some(game), openings: 2, games: 1, seed: 1, json: false }
+    }
+
+    /// A table of each side that never loses, as files in a directory.
+    fn tables(directory: &std::path::Path) -> [String; 2] {
+        use evoxo_common::{
+            card::{Card, Player},
+            experiment::invincible::optimum::optimum,
+            ratio::Ratio,
+        };
+        Side::BOTH.map(|side| {
+            let path = directory.join(format!("{}.json", side.letter()));
+            let card = Card::from(Player::Table(optimum(side, Ratio::from(100)).player));
+            std::fs::write(&path, card.write("t").0).unwrap();
+            path.to_str().unwrap().to_owned()
+        })
+    }
+
+    #[test]
+    fn a_match_as_it_is_seen() {
+        let mut arguments = arguments("filtered", "benchmark", Game::ConnectFour);
+        arguments.games = 3;
+        let mut seen = Vec::new();
+        play(&arguments).unwrap().print(&arguments, &mut seen).unwrap();
+        insta::assert_snapshot!(String::from_utf8(seen).unwrap());
+        arguments.openings = 0;
+        insta::assert_snapshot!(format!("{:#}", play(&arguments).unwrap().to_json(&arguments)));
+    }
+
+    /// A table plays its own side only, and one that never loses, never loses.
+    #[test]
+    fn tables_play_their_side() {
+        let directory = tempfile::tempdir().unwrap();
+        let [x, o] = tables(directory.path());
+        let mut against_chance = arguments(&o, "random", Game::TicTacToe);
+        (against_chance.openings, against_chance.games) = (1, 100);
+        let record = play(&against_chance).unwrap();
+        let duel = record.as_o.unwrap();
+        assert_eq!((record.as_x, duel.games(), duel.losses), (None, 300, 0));
+        assert!(duel.wins > 200, "{duel:?}");
+        let mut perfect = arguments(&x, &o, Game::TicTacToe);
+        perfect.openings = 0;
+        let drawn = Duel { draws: 1, ..Duel::default() };
+        let record = play(&perfect).unwrap();
+        assert_eq!((record.as_x, record.as_o), (Some(drawn), None));
+        let sentence = play(&arguments(&o, &o, Game::TicTacToe)).unwrap_err().to_string();
+        assert_eq!(sentence, "both champions play O: take one that plays the other side");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let sentence = |change: &dyn Fn(&mut Arguments)| {
+            let mut arguments = arguments("random", "benchmark", Game::ConnectFour);
+            change(&mut arguments);
+            play(&arguments).unwrap_err().to_string()
+        };
+        assert_eq!(sentence(&|it| it.openings = 5), "--openings is 5: give 0 to 4 plies");
+        assert_eq!(sentence(&|it| it.games = 0), "--games is 0: give 1 or more");
+        assert!(sentence(&|it| it.games = u32::MAX).contains("games: at most 100000000 are played"));
+        assert!(sentence(&|it| it.two = "bench".into()).contains("no player \"bench\""));
+        let certain = sentence(&|it| (it.one, it.two, it.games) = ("alpha-beta:1".into(), "alpha-beta:2".into(), 2));
+        assert_eq!(certain, "--games is 2: give 1 here: neither player leaves anything to chance");
+    }
+}
