@@ -2,13 +2,13 @@
 
 use std::{hint::black_box, ops::Range};
 
-use super::{Group, Head, Layout, Lesson, QUADS, Seat};
+use super::{Group, Head, Layout, Lesson, QUADS, Seat, outputs};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{LANES, Lanes, apart},
+        lanes::{LANES, Lanes},
     },
 };
 
@@ -28,12 +28,13 @@ pub(in crate::net) struct Dense<H: Head> {
     board: Board,
     /// Weighted sums of the first layer, by block: as X sees the board, and with biases as O does.
     views: Box<[Box<[Lanes]>]>,
-    /// Scratch: values after moves.
-    moves: Box<[H::Values]>,
+    /// Scratch: values after each move, by block; what they make of the head's sums.
+    moves: Box<[Lanes]>,
+    settled: Box<[H::Settled; 64]>,
     /// Sums of the board that is learnt from, then steps; its values.
     past: Box<[Lanes]>,
     values: Box<[Lanes]>,
-    groups: Box<[Group<H::Values>]>,
+    groups: Box<[Group]>,
 }
 
 /// The quads of a block.
@@ -57,7 +58,8 @@ impl<H: Head> Dense<H> {
             biases: zeros(blocks),
             board: Board::EMPTY,
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(blocks)).collect(),
-            moves: vec![H::Values::default(); 4 * blocks].into_boxed_slice(),
+            moves: zeros(64 * blocks),
+            settled: Box::new([H::Settled::default(); 64]),
             past: zeros(blocks),
             values: zeros(blocks),
             groups: (0..blocks).map(|block| Group { quads: quads(block), ..Group::default() }).collect(),
@@ -91,26 +93,6 @@ impl<H: Head> Dense<H> {
         let start = usize::from(cell) % 64 * self.blocks;
         start..start + self.blocks
     }
-
-    /// For C moves at once: what they make of the head's sums, and of the output unit's.
-    #[inline(always)]
-    fn parts<const C: usize>(&mut self, cells: [u8; C], seat: Seat) -> [Lanes; C] {
-        let sums = &self.views[seat.view % self.views.len()];
-        for (at, cell) in cells.into_iter().enumerate() {
-            let row = self.row(cell);
-            let values = &mut self.moves[at * self.blocks..(at + 1) * self.blocks];
-            for ((value, sum), weights) in values.iter_mut().zip(sums).zip(&self.weights[row]) {
-                *black_box(value) = H::values(self.curve.lanes(sum.plus(*weights, Lanes::splat(seat.sign))));
-            }
-        }
-        let cases = std::array::from_fn(|at| &self.moves[at * self.blocks..(at + 1) * self.blocks]);
-        let settled = self.head.settle_all::<C>(cases);
-        let mut parts = [Lanes::ZERO; C];
-        for (part, settled) in parts.iter_mut().zip(&settled) {
-            *part = self.head.part(settled);
-        }
-        parts
-    }
 }
 
 /// Adds a row times a factor.
@@ -135,26 +117,19 @@ impl<H: Head> Engine for Dense<H> {
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let seat = self.seat(self.board.to_move());
-        let mut rest = legal;
-        while rest != 0 {
-            let mut next = || {
-                let cell = rest.trailing_zeros() as u8;
-                rest &= rest.wrapping_sub(1);
-                cell
-            };
-            if legal.count_ones() >= 4 {
-                // Cell 64 stands for none.
-                let cells = [next(), next(), next(), next()];
-                let sums = Lanes::sums(&apart(&self.parts(cells, seat)));
-                for (cell, sum) in cells.into_iter().zip(sums).filter(|(cell, _)| *cell < 64) {
-                    out[usize::from(cell)] = seat.sign * (sum + self.head.bias());
-                }
-            } else {
-                let cell = next();
-                let [part] = apart(&self.parts([cell], seat));
-                out[usize::from(cell) % 64] = seat.sign * (part.sum() + self.head.bias());
+        let sums = &self.views[seat.view % self.views.len()];
+        let mut order = [0; 64];
+        let mut count = 0;
+        for (cell, values) in cells(legal).zip(self.moves.chunks_exact_mut(self.blocks)) {
+            let row = usize::from(cell) % 64 * self.blocks;
+            for ((value, sum), weights) in values.iter_mut().zip(sums).zip(&self.weights[row..row + self.blocks]) {
+                *black_box(value) = self.curve.lanes(sum.plus(*weights, Lanes::splat(seat.sign)));
             }
+            order[count % 64] = cell;
+            count += 1;
         }
+        self.head.settle_all(&self.moves, self.blocks, count, &mut self.settled);
+        outputs(&self.head, &self.settled, &order[..count.min(64)], seat.sign, out);
     }
 
     #[inline(always)]
@@ -180,7 +155,7 @@ impl<H: Head> Engine for Dense<H> {
         for ((sums, values), group) in self.past.iter().zip(&mut self.values).zip(&mut self.groups) {
             let values = black_box(values);
             *values = self.curve.lanes(*sums);
-            group.past = H::values(*values);
+            group.past = *values;
         }
         let lesson = Lesson { target: seat.sign * target, rate, derivative };
         let above = self.head.sums(&self.groups);

@@ -9,8 +9,6 @@ use crate::net::{
 
 /// Above the first layer. Its sums are linear in the values of the first layer's units, so they can be kept.
 pub(in crate::net) trait Head: Clone {
-    /// Values of sixteen units of the first layer, or changes of them, in the form that is multiplied.
-    type Values: Copy + Default + std::fmt::Debug;
     /// Its sums, as they are kept.
     type Sums: Copy + std::fmt::Debug;
     /// All that is needed to read the output from them.
@@ -27,20 +25,19 @@ pub(in crate::net) trait Head: Clone {
     /// The sums of the biases alone.
     fn start(&self) -> Self::Sums;
 
-    /// Puts values into that form.
-    fn values(values: Lanes) -> Self::Values;
-
     /// Adds what the units of these quads contribute when their values change by so much.
-    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: &Self::Values);
+    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: &Lanes);
 
     /// The sums as they would be if the values of these blocks' units changed by so much.
-    fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Self::Values]) -> Self::Settled;
+    fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Lanes]) -> Self::Settled;
 
-    /// The sums for the values of all units, in C cases; as [`Head::settle`] leaves them.
-    fn settle_all<const C: usize>(&self, values: [&[Self::Values]; C]) -> [Self::Settled; C];
+    /// For each of several boards the sums for the values of all units, of which each has so many blocks. What is left to be
+    /// filled up to a multiple of four boards must have values, and its sums are left undefined.
+    fn settle_all(&self, values: &[Lanes], blocks: usize, boards: usize, settled: &mut [Self::Settled; 64]);
 
     /// The sums for the past values of all units.
-    fn sums(&self, groups: &[Group<Self::Values>]) -> Self::Sums {
+    #[inline(always)]
+    fn sums(&self, groups: &[Group]) -> Self::Sums {
         let mut sums = self.start();
         for group in groups {
             self.add(&mut sums, group.quads, &group.past);
@@ -62,7 +59,7 @@ pub(in crate::net) trait Head: Clone {
 
     /// Learns the connections to these groups' units, which are all that have a value, and computes its sums anew in V
     /// views.
-    fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group<Self::Values>]) -> [Self::Sums; V];
+    fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group]) -> [Self::Sums; V];
 }
 
 /// The output unit, and how it learns.
@@ -107,7 +104,6 @@ pub(in crate::net) struct Flat {
 }
 
 impl Head for Flat {
-    type Values = Lanes;
     /// Sixteen parts of the output unit's weighted sum.
     type Sums = Lanes;
     type Settled = Lanes;
@@ -134,11 +130,6 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn values(values: Lanes) -> Lanes {
-        values
-    }
-
-    #[inline(always)]
     fn add(&self, sums: &mut Lanes, quads: [u16; 4], change: &Lanes) {
         *sums = sums.plus(gather(&self.weights, quads), *change);
     }
@@ -153,14 +144,14 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn settle_all<const C: usize>(&self, values: [&[Lanes]; C]) -> [Lanes; C] {
-        let mut sums = [Lanes::ZERO; C];
-        for (sum, values) in sums.iter_mut().zip(values) {
+    fn settle_all(&self, values: &[Lanes], blocks: usize, boards: usize, settled: &mut [Lanes; 64]) {
+        for (settled, values) in settled.iter_mut().zip(values.chunks_exact(blocks)).take(boards) {
+            let mut sum = Lanes::ZERO;
             for (value, quads) in values.iter().zip(self.weights.as_chunks::<4>().0) {
-                *sum = sum.plus(Lanes::of_quads(quads.each_ref()), *value);
+                sum = sum.plus(Lanes::of_quads(quads.each_ref()), *value);
             }
+            *settled = sum;
         }
-        sums
     }
 
     #[inline(always)]
@@ -184,7 +175,7 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group<Lanes>]) -> [Lanes; V] {
+    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group]) -> [Lanes; V] {
         let mut sums = [Lanes::ZERO; V];
         for group in groups {
             let learnt = gather(&self.weights, group.quads).plus(group.past, Lanes::splat(*step));
@@ -260,20 +251,83 @@ impl<const N: usize> Deep<N> {
 
 impl<const N: usize> Deep<N> {
     #[inline(always)]
-    fn add_tiles(&self, sum: &mut Tiles, tiles: usize, quads: [u16; 4], change: &Tiles) {
-        for (quad, change) in quads.into_iter().zip(change) {
+    fn add_tiles(&self, sum: &mut Tiles, tiles: usize, quads: [u16; 4], change: &Lanes) {
+        for (index, quad) in quads.into_iter().enumerate() {
+            let change = change.tiled(index);
             let weights = &self.second[usize::from(quad) % QUADS][tiles];
-            sum[0] = sum[0].plus(weights[0], *change);
-            sum[1] = sum[1].plus(weights[1], *change);
-            sum[2] = sum[2].plus(weights[2], *change);
-            sum[3] = sum[3].plus(weights[3], *change);
+            sum[0] = sum[0].plus(weights[0], change);
+            sum[1] = sum[1].plus(weights[1], change);
+            sum[2] = sum[2].plus(weights[2], change);
+            sum[3] = sum[3].plus(weights[3], change);
+        }
+    }
+}
+
+/// Blocks that are summed at once, of one board or of four: what is loaded once serves several sums, and while one of them
+/// waits for its last addition there are others to go on with.
+const PAIR: usize = 2;
+/// Boards whose values stay in the nearest cache together with those weights: a multiple of four.
+const BOARDS: usize = 16;
+
+impl<const N: usize> Deep<N> {
+    /// B blocks of these tiles' sums for C boards, from the values of all units.
+    #[inline(always)]
+    fn sum_blocks<const C: usize, const B: usize>(
+        &self,
+        sums: &mut [Tiles; C],
+        tiles: usize,
+        block: usize,
+        values: [&[Lanes]; C],
+    ) {
+        let mut kept = [[Lanes::ZERO; B]; C];
+        for case in 0..C {
+            for at in 0..B {
+                kept[case][at] = self.biases[tiles][(block + at) % 4];
+            }
+        }
+        let groups = self.second.as_chunks::<4>().0;
+        for (at, quads) in groups.iter().enumerate().take(values[0].len()) {
+            for (index, second) in quads.iter().enumerate() {
+                for case in 0..C {
+                    let value = values[case][at].tiled(index);
+                    for at in 0..B {
+                        kept[case][at] = kept[case][at].plus(second[tiles][(block + at) % 4], value);
+                    }
+                }
+            }
+        }
+        for case in 0..C {
+            for at in 0..B {
+                sums[case][(block + at) % 4] = kept[case][at];
+            }
+        }
+    }
+
+    /// The same for all boards before the next blocks, whose weights are then still at hand.
+    #[inline(always)]
+    fn sum_boards<const B: usize>(
+        &self,
+        sums: &mut [Tiles; BOARDS],
+        tiles: usize,
+        block: usize,
+        (values, blocks, boards): (&[Lanes], usize, usize),
+    ) {
+        let (fours, rest) = if boards % 4 == 1 { (boards / 4, true) } else { (boards.div_ceil(4), false) };
+        let fours_of_values = values.chunks_exact(4 * blocks);
+        for (sums, values) in sums.as_chunks_mut().0.iter_mut().zip(fours_of_values).take(fours) {
+            let (low, high) = values.split_at(2 * blocks);
+            let ((first, second), (third, fourth)) = (low.split_at(blocks), high.split_at(blocks));
+            self.sum_blocks::<4, B>(sums, tiles, block, [first, second, third, fourth]);
+        }
+        if rest {
+            let board = (boards - 1) % BOARDS;
+            let values = &values[board * blocks..(board + 1) * blocks];
+            self.sum_blocks::<1, B>(std::array::from_mut(&mut sums[board]), tiles, block, [values]);
         }
     }
 }
 
 impl<const N: usize> Head for Deep<N> {
-    /// Each quad four times, to stand beside four units of the second layer.
-    type Values = Tiles;
     type Sums = [Tiles; N];
     /// The weighted sums of the second layer's units.
     type Settled = Settled<N>;
@@ -303,19 +357,14 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn values(values: Lanes) -> Tiles {
-        [values.tiled(0), values.tiled(1), values.tiled(2), values.tiled(3)]
-    }
-
-    #[inline(always)]
-    fn add(&self, sums: &mut [Tiles; N], quads: [u16; 4], change: &Tiles) {
+    fn add(&self, sums: &mut [Tiles; N], quads: [u16; 4], change: &Lanes) {
         for tiles in 0..N {
             self.add_tiles(&mut sums[tiles], tiles, quads, change);
         }
     }
 
     #[inline(always)]
-    fn settle(&self, sums: &[Tiles; N], blocks: &[[u16; 4]], changes: &[Tiles]) -> Settled<N> {
+    fn settle(&self, sums: &[Tiles; N], blocks: &[[u16; 4]], changes: &[Lanes]) -> Settled<N> {
         let mut settled = Settled::default();
         for tiles in 0..N {
             let mut sum = sums[tiles];
@@ -328,30 +377,24 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn settle_all<const C: usize>(&self, values: [&[Tiles]; C]) -> [Settled<N>; C] {
-        let count = values.iter().map(|values| 4 * values.len()).min().unwrap_or(0).min(QUADS);
-        let values = values.map(|values| &values.as_flattened()[..count]);
-        let mut settled = [Settled::default(); C];
-        for tiles in 0..N {
-            let mut sums = [self.biases[tiles]; C];
-            for block in 0..self.blocks.saturating_sub(4 * tiles).min(4) {
-                let mut sum = [self.biases[tiles][block]; C];
-                for quad in 0..count {
-                    let weights = self.second[quad][tiles][block];
-                    for case in 0..C {
-                        sum[case] = sum[case].plus(weights, values[case][quad]);
-                    }
+    fn settle_all(&self, values: &[Lanes], blocks: usize, boards: usize, settled: &mut [Settled<N>; 64]) {
+        let mut sums = [[Lanes::ZERO; 4]; BOARDS];
+        for (at, values) in values[..boards.next_multiple_of(4) * blocks].chunks(BOARDS * blocks).enumerate() {
+            let settled = &mut settled[at * BOARDS..];
+            let boards = (boards - at * BOARDS).min(BOARDS);
+            for tiles in 0..N {
+                let used = self.blocks.saturating_sub(4 * tiles).min(4);
+                for block in (0..used - used % PAIR).step_by(PAIR) {
+                    self.sum_boards::<PAIR>(&mut sums, tiles, block, (values, blocks, boards));
                 }
-                for case in 0..C {
-                    sums[case][block] = sum[case];
+                if used % PAIR == 1 {
+                    self.sum_boards::<1>(&mut sums, tiles, used - 1, (values, blocks, boards));
                 }
-            }
-            let sums = apart(&sums);
-            for case in 0..C {
-                settled[case].0[tiles] = Lanes::sums_of_quads(&sums[case]);
+                for (settled, sums) in settled.iter_mut().zip(&sums).take(boards) {
+                    settled.0[tiles] = Lanes::sums_of_quads(&apart(sums));
+                }
             }
         }
-        settled
     }
 
     #[inline(always)]
@@ -416,20 +459,20 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn learn<const V: usize>(&mut self, errors: &[Tiles; N], groups: &[Group<Tiles>]) -> [[Tiles; N]; V] {
+    fn learn<const V: usize>(&mut self, errors: &[Tiles; N], groups: &[Group]) -> [[Tiles; N]; V] {
         let (errors, mut sums) = (apart(errors), [apart(&self.biases); V]);
         for tiles in 0..N {
             let (errors, mut sum) = (errors[tiles], sums.map(|sums| sums[tiles]));
             for group in groups {
                 for index in 0..4 {
                     let weights = &mut self.second[usize::from(group.quads[index]) % QUADS][tiles];
-                    let past = group.past[index];
+                    let past = group.past.tiled(index);
                     weights[0] = weights[0].plus(errors[0], past);
                     weights[1] = weights[1].plus(errors[1], past);
                     weights[2] = weights[2].plus(errors[2], past);
                     weights[3] = weights[3].plus(errors[3], past);
                     for view in 0..V {
-                        let (sum, value) = (&mut sum[view], group.values[view][index]);
+                        let (sum, value) = (&mut sum[view], group.values[view].tiled(index));
                         sum[0] = sum[0].plus(weights[0], value);
                         sum[1] = sum[1].plus(weights[1], value);
                         sum[2] = sum[2].plus(weights[2], value);

@@ -1,6 +1,6 @@
 //! Networks whose first layer looks at lines: a stone changes only the detectors of the lines through it.
 
-use super::{Group, Head, Layout, Lesson, NONE, QUADS, Quads, Seat, gather, scatter};
+use super::{Group, Head, Layout, Lesson, NONE, QUADS, Quads, Seat, gather, outputs, scatter};
 use crate::{
     board::{Board, Geometry, Side, cells},
     net::{
@@ -54,15 +54,14 @@ pub(in crate::net) struct Lines<H: Head> {
 #[derive(Clone, Debug)]
 struct Scratch<H: Head> {
     /// By block: how the values of its detectors would change by a stone on its cell.
-    changes: Box<[H::Values]>,
-    /// Of each move: what it makes of the sums above, and of the output unit's.
+    changes: Box<[Lanes]>,
+    /// Of each move: what it makes of the sums above.
     settled: Box<[H::Settled; 64]>,
-    parts: Box<[Lanes; 64]>,
     /// Sums of the board that is learnt from, where they differ from the present ones.
     past: Box<Quads>,
     /// Steps of the first layer's sums.
     steps: Box<Quads>,
-    groups: Box<[Group<H::Values>; QUADS / 4]>,
+    groups: Box<[Group; QUADS / 4]>,
 }
 
 impl<H: Head> Lines<H> {
@@ -90,9 +89,8 @@ impl<H: Head> Lines<H> {
         let head = H::new(&layout, weights);
         let view = || View { sums: none(), values: none(), above: head.start() };
         let scratch = Scratch {
-            changes: vec![H::Values::default(); quads.len()].into_boxed_slice(),
+            changes: vec![Lanes::ZERO; quads.len()].into_boxed_slice(),
             settled: Box::new([H::Settled::default(); 64]),
-            parts: Box::new([Lanes::ZERO; 64]),
             past: none(),
             steps: none(),
             groups: Box::new([Group::default(); QUADS / 4]),
@@ -213,7 +211,7 @@ impl<H: Head> Lines<H> {
                 let sums = self.moved(&self.scratch.past, block, -stone);
                 let values = self.curve.lanes(sums);
                 let change = values.zip(gather(&self.views[view].values, quads), |new, old| new - old);
-                self.head.add(&mut above, quads, &H::values(change));
+                self.head.add(&mut above, quads, &change);
                 scatter(&mut self.scratch.past, quads, sums);
                 scatter(&mut self.views[view].values, quads, values);
             }
@@ -234,7 +232,7 @@ impl<H: Head> Lines<H> {
         for (index, group) in self.scratch.groups[..self.awake_count.div_ceil(4)].iter_mut().enumerate() {
             group.quads = std::array::from_fn(|at| self.awake[(4 * index + at) % QUADS]);
             let past = gather(&self.views[view].values, group.quads);
-            group.past = H::values(past);
+            group.past = past;
             let back = self.head.back(errors, group.quads);
             let steps = back.zip(past, |back, value| back * (slope * (1.0 - value * value)));
             scatter(&mut self.scratch.steps, group.quads, steps);
@@ -257,7 +255,7 @@ impl<H: Head> Lines<H> {
                 let values = self.curve.lanes(sums);
                 scatter(&mut kept.sums, group.quads, sums);
                 scatter(&mut kept.values, group.quads, values);
-                group.values[view] = H::values(values);
+                group.values[view] = values;
             }
             if self.biased {
                 let biases = gather(&self.biases, group.quads).zip(steps, |bias, step| bias + step);
@@ -292,7 +290,7 @@ impl<H: Head> Engine for Lines<H> {
                 let values = self.curve.lanes(gather(&self.biases, *quads));
                 for view in &mut self.views {
                     scatter(&mut view.values, *quads, values);
-                    self.head.add(&mut view.above, *quads, &H::values(values));
+                    self.head.add(&mut view.above, *quads, &values);
                 }
             }
         }
@@ -312,7 +310,7 @@ impl<H: Head> Engine for Lines<H> {
                 for block in start..start + width {
                     let values = self.curve.lanes(self.moved(&view.sums, block, seat.sign));
                     let before = gather(&view.values, self.quads[block]);
-                    self.scratch.changes[block] = H::values(values.zip(before, |new, old| new - old));
+                    self.scratch.changes[block] = values.zip(before, |new, old| new - old);
                 }
             }
         }
@@ -331,18 +329,7 @@ impl<H: Head> Engine for Lines<H> {
                 count += 1;
             }
         }
-        for index in 0..count.min(64) {
-            self.scratch.parts[index] = self.head.part(&self.scratch.settled[index]);
-        }
-        let mut sums = [0.0; 64];
-        for (sums, parts) in
-            sums.as_chunks_mut().0.iter_mut().zip(self.scratch.parts.as_chunks().0).take(count.div_ceil(4))
-        {
-            *sums = Lanes::sums(parts);
-        }
-        for index in 0..count.min(64) {
-            out[usize::from(order[index]) % 64] = seat.sign * (sums[index] + self.head.bias());
-        }
+        outputs(&self.head, &self.scratch.settled, &order[..count.min(64)], seat.sign, out);
     }
 
     #[inline(always)]
@@ -358,7 +345,7 @@ impl<H: Head> Engine for Lines<H> {
                 let values = self.curve.lanes(sums);
                 let change = values.zip(gather(&kept.values, quads), |new, old| new - old);
                 let kept = &mut self.views[view];
-                self.head.add(&mut kept.above, quads, &H::values(change));
+                self.head.add(&mut kept.above, quads, &change);
                 scatter(&mut kept.sums, quads, sums);
                 scatter(&mut kept.values, quads, values);
             }

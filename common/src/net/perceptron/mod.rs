@@ -21,7 +21,7 @@ pub(super) use dense::Dense;
 pub(super) use head::{Deep, Flat};
 pub(super) use lines::Lines;
 
-use super::lanes::{Lanes, Quad};
+use super::lanes::{Lanes, Quad, apart};
 use crate::board::Side;
 use head::Head;
 use layout::Layout;
@@ -74,12 +74,12 @@ impl Seat {
 
 /// Sixteen units of the first layer in a step of learning.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::net) struct Group<T> {
+pub(in crate::net) struct Group {
     quads: [u16; 4],
     /// Their values on the board that is learnt from.
-    past: T,
+    past: Lanes,
     /// Their values on the present board after the step, in each view.
-    values: [T; 2],
+    values: [Lanes; 2],
 }
 
 /// A step of learning, as the output unit begins it.
@@ -90,4 +90,18 @@ pub(in crate::net) struct Lesson {
     rate: f32,
     /// Whether the slope of the output unit's activation is a factor of the error.
     derivative: bool,
+}
+
+/// What the output unit makes of moves to these cells: four at a time, since each alone would wait for its own result.
+#[inline(always)]
+fn outputs<H: Head>(head: &H, settled: &[H::Settled; 64], cells: &[u8], sign: f32, out: &mut [f32; 64]) {
+    for (cells, settled) in cells.chunks(4).zip(settled.as_chunks::<4>().0) {
+        let mut parts = [Lanes::ZERO; 4];
+        for (part, settled) in parts.iter_mut().zip(settled).take(cells.len()) {
+            *part = head.part(settled);
+        }
+        for (cell, sum) in cells.iter().zip(Lanes::sums(&apart(&parts))) {
+            out[usize::from(*cell) % 64] = sign * (sum + head.bias());
+        }
+    }
 }
