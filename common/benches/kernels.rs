@@ -52,6 +52,8 @@ fn learning(criterion: &mut Criterion) {
         ("small", &speed::SMALL),
         ("wide", &speed::WIDE),
         ("deep", &speed::DEEP),
+        ("linear tuples", &speed::LINEAR_TUPLES),
+        ("tuples", &speed::TUPLES),
     ];
     for (name, speed) in networks {
         let mut group = criterion.benchmark_group(format!("learning {name}"));

@@ -12,7 +12,7 @@ use evoxo_common::{
     audit::{Audit, Subject, boards},
     board::{Board, Shape, Side, cells, tic_tac_toe},
     card::{CARD_BYTES_MAX, Card, FILE_BYTES_MAX, FILE_ENDING, Network, Player},
-    net::plain::Plain,
+    net::plain,
 };
 use serde_json::json;
 
@@ -97,10 +97,10 @@ fn audit_network(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit
             "a network for {width}x{height}x{depth} cells has too many games to walk them all: only 3x3 can be audited"
         ));
     }
-    let plain = Plain::new(architecture, &network.weights);
+    let network = plain::twin(architecture, &network.weights);
     let audit = |side: Side| {
         let best = |board: Board| {
-            let values = cells(game.legal(board)).map(|cell| (plain.sum(board.play(cell), side), cell));
+            let values = cells(game.legal(board)).map(|cell| (network.sum(board.play(cell), side), cell));
             let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
             let wins = if exact_wins { game.completing(board, side) } else { 0 };
             // Of several wins the lowest cell, as in play.

@@ -67,7 +67,7 @@ fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     games
 }
 
-const KERNELS: [Kernel; 8] = [
+const KERNELS: [Kernel; 10] = [
     Kernel {
         name: "sampled_games",
         unit: "games/s",
@@ -107,6 +107,8 @@ const KERNELS: [Kernel; 8] = [
     learning!("small", SMALL),
     learning!("wide", WIDE),
     learning!("deep", DEEP),
+    learning!("linear_tuples", LINEAR_TUPLES),
+    learning!("tuples", TUPLES),
 ];
 
 /// Computes a dot product of 1,024 floats so many times; says how many products that took.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::Activation;
+use super::{Activation, tuples};
 use crate::{
     board::{Geometry, Shape},
     rng::{Stream, unit},
@@ -20,7 +20,8 @@ pub struct Architecture {
     /// The first hidden layer.
     pub first: First,
     /// Units of the second hidden layer, each joined to all of the first, 0 to 64; with 0 there is none, and the first is
-    /// joined to the output. With `shared` these are filters, each of which is applied in all orientations of the board.
+    /// joined to the output, or the sum of all tables' entries is the output unit's. With `shared` these are filters, each of
+    /// which is applied in all orientations of the board.
     pub second: usize,
     /// Whether the units have biases.
     pub biases: bool,
@@ -70,6 +71,10 @@ const DETECTORS_MAX: usize = 16;
 const LINE_UNITS_MAX: usize = 2032;
 /// Units of the second layer, at most.
 const SECOND_MAX: usize = 64;
+/// Numbers in all tables together, at most.
+const TABLES_MAX: usize = 1 << 20;
+/// Bounds of the numbers in filters' tables to begin with: many add up in one sum, so they are smaller than other weights.
+const TABLES_INITIAL: f32 = 0.1;
 
 impl Architecture {
     /// Whether such a network can be made.
@@ -81,15 +86,15 @@ impl Architecture {
         if self.second > SECOND_MAX {
             return Err(format!("a second layer of {} units is too large: ask for at most {SECOND_MAX}", self.second));
         }
-        if self.shared {
-            return Err("weights shared over the board's symmetries are not known to this build".to_owned());
-        }
         match self.first {
             First::Dense { units } if !(1..=UNITS_MAX).contains(&units) => {
                 Err(format!("a first layer of {units} units is not possible: ask for 1 to {UNITS_MAX}"))
             }
+            First::Dense { .. } if self.shared => {
+                Err("a dense first layer cannot share weights over the board's symmetries: ask for tuples".to_owned())
+            }
             First::Dense { .. } => Ok(()),
-            First::Lines { .. } if lines == 0 => {
+            First::Lines { .. } | First::Tuples { .. } if lines == 0 => {
                 Err("this board has no lines for the first layer to look at: ask for a dense one".to_owned())
             }
             First::Lines { detectors } if !(1..=DETECTORS_MAX).contains(&detectors) => {
@@ -98,15 +103,31 @@ impl Architecture {
             First::Lines { detectors } if lines * detectors.next_multiple_of(4) > LINE_UNITS_MAX => Err(format!(
                 "{detectors} detectors for each of {lines} lines are too many: together at most {LINE_UNITS_MAX}"
             )),
+            First::Lines { .. } if self.shared => {
+                Err("detectors on lines cannot share weights over the board's symmetries: ask for tuples".to_owned())
+            }
             First::Lines { .. } => Ok(()),
-            First::Tuples { .. } => Err("n-tuple networks are not known to this build".to_owned()),
+            First::Tuples { states } if !(3..=4).contains(&states) => {
+                Err(format!("{states} states of a cell are not possible: ask for 3 or 4"))
+            }
+            First::Tuples { states } => {
+                let entries = states.checked_pow(self.shape.k.into()).and_then(|entries| entries.checked_mul(lines));
+                match entries.and_then(|entries| entries.checked_mul(self.second.max(1))) {
+                    Some(..=TABLES_MAX) => Ok(()),
+                    _ => Err(format!(
+                        "tables of {states}^{} entries for each of {lines} lines are too large: together at most \
+                         {TABLES_MAX} numbers",
+                        self.shape.k
+                    )),
+                }
+            }
         }
     }
 
     /// The units of the first hidden layer.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses it.
+    /// If [`Architecture::check`] refuses it, or it has tables in the place of units.
     #[must_use]
     pub fn units(&self) -> usize {
         self.first_layer().1.iter().product()
@@ -119,7 +140,7 @@ impl Architecture {
         match self.first {
             First::Dense { units } => (vec![cells, units], vec![units]),
             First::Lines { detectors } => (vec![lines, usize::from(self.shape.k), detectors], vec![lines, detectors]),
-            First::Tuples { .. } => unimplemented!("tables are on their way"),
+            First::Tuples { .. } => panic!("a network of tables has no units in a first layer"),
         }
     }
 
@@ -130,6 +151,9 @@ impl Architecture {
     /// If [`Architecture::check`] refuses it.
     #[must_use]
     pub fn tensors(&self) -> Vec<Tensor> {
+        if let First::Tuples { .. } = self.first {
+            return self.placed(tuples::tensors(self));
+        }
         let (first, units) = self.first_layer();
         let mut all: Vec<(&'static str, Vec<usize>)> = vec![("first.weight", first)];
         let mut inputs = units.iter().product();
@@ -141,6 +165,11 @@ impl Architecture {
         }
         all.push(("output.weight", vec![inputs]));
         all.push(("output.bias", vec![1]));
+        self.placed(all)
+    }
+
+    /// One after the other, without the biases if there are to be none.
+    fn placed(&self, mut all: Vec<(&'static str, Vec<usize>)>) -> Vec<Tensor> {
         all.retain(|(name, _)| self.biases || name.ends_with(".weight"));
         let mut end = 0;
         let place = |(name, shape): (&'static str, Vec<usize>)| {
@@ -164,11 +193,17 @@ impl Architecture {
         weights.map(|tensor| tensor.range.len()).sum()
     }
 
-    /// The weights to begin with: each uniform in [-0.5, 0.5), in their order from the stream.
+    /// The weights to begin with, in their order from the stream: each uniform in [-0.5, 0.5); in tables that feed filters in
+    /// [-0.1, 0.1), and 0 in tables alone, which have nothing to tell apart.
     #[must_use]
     pub fn initial(&self, stream: Stream) -> Vec<f32> {
         let mut rng = stream.rng();
-        (0..self.parameters()).map(|_| (unit(&mut rng) - 0.5) as f32).collect()
+        let mut weights: Vec<f32> = (0..self.parameters()).map(|_| (unit(&mut rng) - 0.5) as f32).collect();
+        if let First::Tuples { .. } = self.first {
+            let bound = if self.second == 0 { 0.0 } else { TABLES_INITIAL };
+            weights[self.tensors()[0].range.clone()].iter_mut().for_each(|weight| *weight *= 2.0 * bound);
+        }
+        weights
     }
 }
 
@@ -232,7 +267,14 @@ mod tests {
             Architecture { first: First::Lines { detectors: 17 }, ..good },
             Architecture { first: First::Dense { units: 1025 }, ..good },
             Architecture { first: First::Dense { units: 5 }, shared: true, ..good },
+            Architecture { first: First::Lines { detectors: 4 }, shared: true, ..good },
             Architecture { first: First::Tuples { states: 2 }, ..good },
+            Architecture { first: First::Tuples { states: 4 }, second: 64, ..good },
+            Architecture {
+                shape: Shape { width: 26, height: 1, depth: 1, k: 26, gravity: false },
+                first: First::Tuples { states: 4 },
+                ..good
+            },
             Architecture { second: 65, ..good },
             Architecture { shape: Shape { k: 9, ..Shape::SCORE_FOUR }, ..good },
             Architecture {

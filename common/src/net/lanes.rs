@@ -71,7 +71,7 @@ impl Lanes {
 
     /// Every lane changes places with that whose number differs in this bit.
     #[inline(always)]
-    fn swap(self, bit: usize) -> Self {
+    pub(crate) fn swap(self, bit: usize) -> Self {
         let mut out = Self::ZERO;
         for lane in 0..LANES {
             out.0[lane] = self.0[lane ^ bit];

@@ -2,7 +2,8 @@
 //!
 //! An [`Architecture`] says what a network is made of; its weights are one flat vector, in the order of
 //! [`Architecture::tensors`]. An [`Engine`] is a network in play: it keeps what it knows of the board, values all moves at
-//! once, and learns. `plain` is the slow twin of every architecture, written for the eye; `perceptron` is fast.
+//! once, and learns. `plain` is the slow twin of every architecture, written for the eye; `perceptron` and
+//! `tuples` are fast.
 
 mod activation;
 mod architecture;
@@ -10,6 +11,9 @@ mod lanes;
 pub mod learn;
 mod perceptron;
 pub mod plain;
+#[cfg(test)]
+mod tests;
+mod tuples;
 
 pub use activation::Activation;
 pub use architecture::{Architecture, First, Tensor};
@@ -19,6 +23,7 @@ use crate::{
     simd::kernel,
 };
 use perceptron::{Deep, Dense, Flat, Lines};
+use tuples::{Filters, Linear};
 
 /// A network in play and in learning, on one board that begins empty.
 pub trait Engine {
@@ -68,7 +73,8 @@ pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J)
         (First::Lines { .. }, _) => run(&mut Lines::<Deep<4>>::new(architecture, weights), job),
         (First::Dense { .. }, 0) => run(&mut Dense::<Flat>::new(architecture, weights), job),
         (First::Dense { .. }, _) => run(&mut Dense::<Deep<4>>::new(architecture, weights), job),
-        (First::Tuples { .. }, _) => run(&mut plain::Plain::new(architecture, weights), job),
+        (First::Tuples { .. }, 0) => run(&mut Linear::new(architecture, weights), job),
+        (First::Tuples { .. }, _) => run(&mut Filters::new(architecture, weights), job),
     }
 }
 

@@ -110,6 +110,7 @@ fn in_paper(settings: &Values) -> Option<(&'static facts::Network, Regime)> {
     let own_sizes = ["units", "detectors", "second", "averaging_games"].iter().any(|name| settings.integer(name) > 0);
     let rates = [("alpha", 5, 1000), ("epsilon", 1, 10), ("gamma", 1, 1)];
     let same = settings.choice("game") == "score-four"
+        && settings.choice("shared") == "no"
         && settings.choice("schedule") == "constant"
         && !own_sizes
         && rates.iter().all(|(name, above, below)| settings.decimal(name) == Ratio::new(*above, *below));

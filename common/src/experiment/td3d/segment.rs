@@ -205,7 +205,7 @@ pub fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
 /// The fixed workload behind the behaviour signature: every kind of network, both opponents, and between them every reading.
 #[must_use]
 pub fn workload() -> Vec<Task> {
-    use First::{Dense, Lines};
+    use First::{Dense, Lines, Tuples};
     let (logistic, tanh) = (Activation::Logistic, Activation::Tanh);
     let cases = [
         (Shape::SCORE_FOUR, Lines { detectors: 4 }, 0, logistic, false),
@@ -214,10 +214,13 @@ pub fn workload() -> Vec<Task> {
         (Shape::SCORE_FOUR, Dense { units: 95 }, 51, logistic, false),
         (Shape::TIC_TAC_TOE, Lines { detectors: 3 }, 5, tanh, false),
         (Shape::CONNECT_FOUR, Dense { units: 17 }, 0, logistic, false),
+        (Shape::SCORE_FOUR, Tuples { states: 4 }, 8, logistic, true),
+        (Shape::CONNECT_FOUR, Tuples { states: 3 }, 0, tanh, false),
     ];
     let task =
         |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
-            let architecture = Architecture { shape, first, second, biases: nearest, activation, shared: false };
+            let shared = matches!(first, Tuples { .. });
+            let architecture = Architecture { shape, first, second, biases: nearest, activation, shared };
             let learning = Learning {
                 opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },
                 rate: Rate { start: 0.01, end: 0.001, games: 100 },

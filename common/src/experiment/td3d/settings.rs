@@ -24,13 +24,18 @@ pub static SCHEMA: Schema = Schema {
     fields: &[
         Field {
             name: "network",
-            doc: "The network: one of the paper's five.",
+            doc: "The network. The first five are the paper's.",
             shape: Shape::Choice(&[
                 ("small-structured", "4 units for each line, joined to its cells only"),
                 ("deep-structured", "the same, and a second layer of 32 units"),
                 ("small", "50 units, joined to all cells"),
                 ("deep", "95 units, joined to all cells, and a second layer of 51"),
                 ("wide", "169 units, joined to all cells"),
+                (
+                    "tuples",
+                    "a table for each line with an entry for each state of its cells, and a second layer of 8 units",
+                ),
+                ("linear-tuples", "the tables alone: their sum is the value"),
             ]),
             default: "deep-structured",
             scope: Scope::What,
@@ -124,6 +129,16 @@ pub static SCHEMA: Schema = Schema {
             scope: Scope::What,
         },
         Field {
+            name: "shared",
+            doc: "Whether weights are shared over the symmetries of the board; for tuples. The paper's future work.",
+            shape: Shape::Choice(&[
+                ("no", "they are not"),
+                ("yes", "units of the second layer see the board in all its orientations"),
+            ]),
+            default: "no",
+            scope: Scope::What,
+        },
+        Field {
             name: "units",
             doc: "Units of a dense first layer; 0 is what the network has.",
             shape: Shape::Integer { min: 0, max: 1024 },
@@ -138,8 +153,16 @@ pub static SCHEMA: Schema = Schema {
             scope: Scope::What,
         },
         Field {
+            name: "states",
+            doc: "States of a cell in a network of tuples: 3 (empty, own, other's), or 4 (empty and playable now is a state of \
+                  its own); 0 is what it has, 4.",
+            shape: Shape::Integer { min: 0, max: 4 },
+            default: "0",
+            scope: Scope::What,
+        },
+        Field {
             name: "second",
-            doc: "Units of the second layer; 0 is what the network has.",
+            doc: "Units of the second layer (with shared weights each in all orientations); 0 is what the network has.",
             shape: Shape::Integer { min: 0, max: 64 },
             default: "0",
             scope: Scope::What,
@@ -240,6 +263,7 @@ fn check(values: &Values) -> Vec<(&'static str, String)> {
     let fits = [
         ("units", matches!(first, First::Dense { .. }), "units joined to all cells"),
         ("detectors", matches!(first, First::Lines { .. }), "detectors on lines"),
+        ("states", matches!(first, First::Tuples { .. }), "tables with states"),
     ];
     for (name, fits, what) in fits {
         let value = values.integer(name);
@@ -248,7 +272,8 @@ fn check(values: &Values) -> Vec<(&'static str, String)> {
         }
     }
     if let Err(why) = check_network(&architecture(values)) {
-        problems.push(("network", format!("network {network:?}: {why}")));
+        let field = if values.choice("shared") == "yes" { "shared" } else { "network" };
+        problems.push((field, format!("network {network:?}: {why}")));
     }
     let [games, every] = ["games", "test_every"].map(|name| values.integer(name));
     if !games.is_multiple_of(every) {
@@ -275,7 +300,9 @@ pub fn architecture(values: &Values) -> Architecture {
         "deep-structured" => (First::Lines { detectors: set("detectors", 4) }, 32),
         "small" => (First::Dense { units: set("units", 50) }, 0),
         "deep" => (First::Dense { units: set("units", 95) }, 51),
-        _ => (First::Dense { units: set("units", 169) }, 0),
+        "wide" => (First::Dense { units: set("units", 169) }, 0),
+        "tuples" => (First::Tuples { states: set("states", 4) }, 8),
+        _ => (First::Tuples { states: set("states", 4) }, 0),
     };
     Architecture {
         shape: match values.choice("game") {
@@ -288,7 +315,7 @@ pub fn architecture(values: &Values) -> Architecture {
         second: set("second", second),
         biases: chosen(values, "biases") == "yes",
         activation: if values.choice("activation") == "tanh" { Activation::Tanh } else { Activation::Logistic },
-        shared: false,
+        shared: values.choice("shared") == "yes",
     }
 }
 

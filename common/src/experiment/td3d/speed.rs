@@ -1,5 +1,5 @@
-//! What one core learns in a second: self-play of the paper's five networks, read literally, by the fast engines and by the
-//! slow twin. For benchmarks.
+//! What one core learns in a second: self-play of the paper's five networks, and of tuples with shared weights, read
+//! literally, by the fast engines and by the slow twins. For benchmarks.
 
 use std::sync::OnceLock;
 
@@ -10,9 +10,9 @@ use super::{
 use crate::{
     board::{Shape, score_four},
     net::{
-        Activation, Architecture, First,
+        Activation, Architecture, Engine, First,
         learn::{Learner, Learning, Opponent, Rate},
-        plain::Plain,
+        plain::{Plain, Tables},
     },
     rng::Stream,
 };
@@ -21,7 +21,7 @@ use crate::{
 /// need only see that it works.
 const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
 
-/// One of the paper's networks.
+/// One of the networks.
 #[derive(Debug)]
 pub struct Speed {
     first: First,
@@ -39,6 +39,10 @@ pub static SMALL: Speed = Speed::new(First::Dense { units: 50 }, 0);
 pub static WIDE: Speed = Speed::new(First::Dense { units: 169 }, 0);
 /// 64-95-51-1, dense.
 pub static DEEP: Speed = Speed::new(First::Dense { units: 95 }, 51);
+/// Tables alone.
+pub static LINEAR_TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 0);
+/// Tables that feed 8 filters in 8 orientations.
+pub static TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 8);
 
 impl Speed {
     const fn new(first: First, second: usize) -> Self {
@@ -50,7 +54,8 @@ impl Speed {
         self.warm.get_or_init(|| {
             let (first, second, shape) = (self.first, self.second, Shape::SCORE_FOUR);
             let activation = Activation::Logistic;
-            let architecture = Architecture { shape, first, second, biases: false, activation, shared: false };
+            let shared = matches!(first, First::Tuples { .. });
+            let architecture = Architecture { shape, first, second, biases: false, activation, shared };
             let learning = Learning {
                 opponent: Opponent::Itself,
                 rate: Rate { start: 0.005, end: 0.005, games: 1 },
@@ -82,9 +87,15 @@ impl Speed {
     #[must_use]
     pub fn slow(&self, games: u64) -> f32 {
         let (trial, learnt) = self.warm();
-        let mut engine = Plain::new(&trial.architecture, &learnt.weights);
-        let mut learner = Learner::new(&mut engine, score_four(), trial.architecture.activation, trial.learning);
-        learner.train(trial.stream, WARM_UP_GAMES..WARM_UP_GAMES + games, None);
-        engine.exact_weights()[0] as f32
+        match self.first {
+            First::Tuples { .. } => learn(Tables::new(&trial.architecture, &learnt.weights), trial, games),
+            _ => learn(Plain::new(&trial.architecture, &learnt.weights), trial, games),
+        }
     }
+}
+
+fn learn(mut engine: impl Engine, trial: &Trial, games: u64) -> f32 {
+    let mut learner = Learner::new(&mut engine, score_four(), trial.architecture.activation, trial.learning);
+    learner.train(trial.stream, WARM_UP_GAMES..WARM_UP_GAMES + games, None);
+    engine.weights()[0]
 }

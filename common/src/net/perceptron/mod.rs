@@ -14,8 +14,6 @@ mod dense;
 mod head;
 mod layout;
 mod lines;
-#[cfg(test)]
-mod tests;
 
 pub(super) use dense::Dense;
 pub(super) use head::{Deep, Flat};

@@ -1,14 +1,35 @@
 //! The slow twin of every network: weights in double precision, every value computed anew from the board, nothing kept.
 
 mod layer;
+mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::{Architecture, Engine};
+pub use tables::Tables;
+
+use super::{Architecture, Engine, First};
 use crate::board::{Board, Side, cells};
 use layer::Layer;
 
 /// A network written for the eye.
+pub trait Twin: Engine {
+    /// The weighted sum of the output unit, before its activation, of a board as a side sees it.
+    fn sum(&self, board: Board, side: Side) -> f64;
+}
+
+/// The slow twin of a network.
+///
+/// # Panics
+/// If [`Architecture::check`] refuses the architecture, or it has another number of weights.
+#[must_use]
+pub fn twin(architecture: &Architecture, weights: &[f32]) -> Box<dyn Twin> {
+    match architecture.first {
+        First::Tuples { .. } => Box::new(Tables::new(architecture, weights)),
+        _ => Box::new(Plain::new(architecture, weights)),
+    }
+}
+
+/// A network of units written for the eye.
 #[derive(Clone, Debug)]
 pub struct Plain {
     architecture: Architecture,
@@ -21,7 +42,8 @@ impl Plain {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, or it has another number of weights.
+    /// If [`Architecture::check`] refuses the architecture, it has another number of weights, it has tables or it shares
+    /// weights.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
         assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
@@ -35,12 +57,6 @@ impl Plain {
         &self.weights
     }
 
-    /// The weighted sum of the output unit, before its activation, of a board as a side sees it.
-    #[must_use]
-    pub fn sum(&self, board: Board, side: Side) -> f64 {
-        self.forward(board, side).1
-    }
-
     /// The values of all layers below the output unit, inputs first, and its weighted sum.
     fn forward(&self, board: Board, side: Side) -> (Vec<Vec<f64>>, f64) {
         let mut values = vec![layer::inputs(board, side)];
@@ -51,6 +67,12 @@ impl Plain {
         }
         let sum = output.sums(&self.weights, &values[hidden.len()])[0];
         (values, sum)
+    }
+}
+
+impl Twin for Plain {
+    fn sum(&self, board: Board, side: Side) -> f64 {
+        self.forward(board, side).1
     }
 }
 

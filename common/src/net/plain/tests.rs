@@ -81,3 +81,35 @@ fn a_network_by_hand() {
     assert!((network.sum(board, Side::X) - sum(0.125 + 0.5 + 0.25)).abs() < 1e-15);
     assert!((network.sum(board, Side::O) - sum(0.125 - 0.5 - 0.25)).abs() < 1e-15);
 }
+
+/// The same for tables, with shared weights: the derivative by a weight that is kept once is that of everything it is part of.
+#[test]
+fn a_step_of_tables_goes_down_the_gradient() {
+    const RATE: f32 = 0.25;
+    const SHIFT: f32 = 1.0 / 512.0;
+    let mut rng = Stream::root(5).rng();
+    for second in [0, 2] {
+        let (shape, activation, first) = (Shape::SCORE_FOUR, Activation::Logistic, First::Tuples { states: 4 });
+        let architecture = Architecture { shape, first, second, biases: true, activation, shared: true };
+        let sum = |weights: &[f32], board, side| twin(&architecture, weights).sum(board, side);
+        let before = architecture.initial(Stream::root(6));
+        let board = board(&mut rng, 15);
+        let value = activation.apply_f64(sum(&before, board, Side::O));
+        let mut network = twin(&architecture, &before);
+        network.learn(board, Side::O, 0.4, RATE, false);
+        let after = network.weights();
+        let changed: Vec<usize> = (0..before.len()).filter(|weight| before[*weight] != after[*weight]).collect();
+        assert!(changed.len() > 30, "{architecture:?}: only {} weights have learnt", changed.len());
+        for weight in changed.into_iter().step_by(9).chain([0, before.len() - 1]) {
+            let shifted = |shift: f32| {
+                let mut weights = before.clone();
+                weights[weight] += shift;
+                (f64::from(weights[weight]), sum(&weights, board, Side::O))
+            };
+            let ((high, above), (low, below)) = (shifted(SHIFT), shifted(-SHIFT));
+            let gradient = (value - f64::from(0.4_f32)) * (above - below) / (high - low);
+            let step = f64::from(before[weight] - after[weight]) / f64::from(RATE);
+            assert!((step - gradient).abs() < 1e-4, "{architecture:?}, weight {weight}: {step} but {gradient}");
+        }
+    }
+}

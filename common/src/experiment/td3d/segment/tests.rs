@@ -138,12 +138,18 @@ proptest! {
     #[test]
     fn a_trial_travels(
         width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
-        second in 0..65_usize, bits in 0..64_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
+        second in 0..65_usize, first in 0..4_usize, bits in 0..64_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
     ) {
         let bit = |index: u32| bits >> index & 1 == 1;
         let shape = Shape { width, height, depth: 1, k: 2, gravity };
         let activation = if tanh { Activation::Tanh } else { Activation::Logistic };
-        let architecture = Architecture { shape, first: First::Dense { units: 9 }, second, biases, activation, shared: false };
+        let shared = first == 3;
+        let first = match first {
+            0 => First::Dense { units: 9 },
+            1 => First::Lines { detectors: 2 },
+            states => First::Tuples { states: states + 1 },
+        };
+        let architecture = Architecture { shape, first, second, biases, activation, shared };
         let learning = Learning {
             opponent: if benchmark { Opponent::Benchmark } else { Opponent::Itself },
             rate: Rate { start: rate, end: 1.0 - rate, games },

@@ -1,9 +1,8 @@
-//! The fast path against the slow twin, move by move while both learn, and against itself at the other levels of simd.
+//! The fast paths against their slow twins, move by move while both learn, and against itself at the other levels of simd.
 
 use super::*;
 use crate::{
-    board::{Board, Geometry, Shape, cells},
-    net::{Activation, Architecture, Engine, First, Job, plain::Plain, with_engine},
+    board::{Geometry, Shape, cells},
     rng::{Generator, Stream, below, chance, unit},
     simd::{Level, set_level},
 };
@@ -11,7 +10,7 @@ use crate::{
 /// Games in which a slow engine follows a fast one: both learn, and everything is compared.
 struct Duel<'a> {
     geometry: &'a Geometry,
-    slow: Option<&'a mut Plain>,
+    slow: Option<&'a mut dyn Engine>,
     games: u64,
     rate: f32,
     /// How far values, and weights, may differ.
@@ -32,7 +31,7 @@ impl Job for Duel<'_> {
             if let Some(slow) = &self.slow
                 && (game % 64 == 0 || game + 1 == self.games)
             {
-                for (index, (fast, slow)) in engine.weights().into_iter().zip(Engine::weights(*slow)).enumerate() {
+                for (index, (fast, slow)) in engine.weights().into_iter().zip(slow.weights()).enumerate() {
                     assert!((fast - slow).abs() <= self.bound, "game {game}, weight {index}: {fast} but {slow}");
                 }
             }
@@ -120,11 +119,35 @@ fn odd() -> Vec<Architecture> {
     networks.into_iter().map(architecture).collect()
 }
 
+/// Networks of tables on every board: linear and not, with and without shared weights.
+fn tables() -> Vec<Architecture> {
+    let wide = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let networks = [
+        (Shape::SCORE_FOUR, 4, 0, true),
+        (Shape::SCORE_FOUR, 4, 8, true),
+        (Shape::SCORE_FOUR, 3, 11, true),
+        (Shape::SCORE_FOUR, 4, 0, false),
+        (Shape::SCORE_FOUR, 3, 20, false),
+        (Shape::TIC_TAC_TOE, 3, 0, true),
+        (Shape::TIC_TAC_TOE, 4, 3, true),
+        (Shape::CONNECT_FOUR, 4, 0, true),
+        (Shape::CONNECT_FOUR, 4, 9, true),
+        (Shape::QUBIC, 3, 0, true),
+        (Shape::QUBIC, 3, 2, true),
+        (wide, 3, 8, true),
+    ];
+    let architecture = |(index, (shape, states, second, shared))| {
+        let activation = if index % 3 == 0 { Activation::Tanh } else { Activation::Logistic };
+        Architecture { shape, first: First::Tuples { states }, second, biases: index % 4 != 1, activation, shared }
+    };
+    networks.into_iter().enumerate().map(architecture).collect()
+}
+
 fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
     let geometry = Geometry::new(architecture.shape).unwrap();
     let weights = architecture.initial(Stream::root(1));
-    let mut slow = Plain::new(architecture, &weights);
-    with_engine(architecture, &weights, Duel { geometry: &geometry, slow: Some(&mut slow), games, rate, bound });
+    let mut slow = plain::twin(architecture, &weights);
+    with_engine(architecture, &weights, Duel { geometry: &geometry, slow: Some(&mut *slow), games, rate, bound });
 }
 
 #[test]
@@ -138,8 +161,54 @@ fn networks_of_odd_sizes_on_other_boards_are_their_slow_twins() {
 }
 
 #[test]
+fn networks_of_tables_are_their_slow_twins() {
+    tables().iter().for_each(|architecture| duel(architecture, games(3, 300), 0.002, 1e-3));
+}
+
+/// All images of a board have one value, also after learning.
+#[test]
+fn shared_weights_see_all_images_alike() {
+    struct Images<'a>(&'a Geometry);
+    impl Job for Images<'_> {
+        type Output = ();
+        fn run<E: Kept>(self, engine: &mut E) {
+            Duel { geometry: self.0, slow: None, games: 20, rate: 0.05, bound: 0.0 }.run(engine);
+            let mut rng = Stream::root(5).rng();
+            let (mut first, mut values) = ([0.0; 64], [0.0; 64]);
+            for moves in 0..8 {
+                let order: Vec<u64> = (0..moves).map(|_| below(&mut rng, 1 << 40)).collect();
+                for (index, symmetry) in self.0.symmetries().iter().enumerate() {
+                    engine.reset();
+                    let mut board = Board::EMPTY;
+                    for number in &order {
+                        let legal: Vec<u8> = cells(self.0.legal(board)).collect();
+                        let cell = legal[*number as usize % legal.len()];
+                        engine.play(symmetry.cell(cell));
+                        board = board.play(cell);
+                    }
+                    let legal = self.0.legal(board);
+                    engine.values(symmetry.mask(legal), &mut values);
+                    for cell in cells(legal) {
+                        let value = values[usize::from(symmetry.cell(cell))];
+                        if index == 0 {
+                            first[usize::from(cell)] = value;
+                        }
+                        let expected = first[usize::from(cell)];
+                        assert!((value - expected).abs() < 2e-4, "{board:?}, cell {cell}: {value} but {expected}");
+                    }
+                }
+            }
+        }
+    }
+    for architecture in tables().iter().filter(|architecture| architecture.shared) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        with_engine(architecture, &architecture.initial(Stream::root(6)), Images(&geometry));
+    }
+}
+
+#[test]
 fn every_instruction_set_gives_the_same_bits() {
-    for architecture in paper().iter().chain(&odd()) {
+    for architecture in paper().iter().chain(&odd()).chain(&tables()) {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(2));
         let learnt = [Level::Baseline, Level::Avx2, Level::Best].map(|level| {
@@ -161,8 +230,8 @@ fn weights_go_in_and_come_out_in_their_canonical_places() {
             engine.weights()
         }
     }
-    for architecture in paper().iter().chain(&odd()) {
-        let weights = architecture.initial(Stream::root(3));
+    for architecture in paper().iter().chain(&odd()).chain(&tables()) {
+        let weights: Vec<f32> = (0..architecture.parameters()).map(|index| index as f32).collect();
         assert_eq!(with_engine(architecture, &weights, Weights), weights);
     }
 }
