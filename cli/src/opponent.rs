@@ -7,7 +7,10 @@ use clap::ValueEnum;
 use evoxo_common::{
     board::{Board, Geometry, Position, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
     card::{Network, Player},
-    experiment::invincible::table::TableGenome,
+    experiment::{
+        invincible::table::TableGenome,
+        nndtf::{network::NetworkPlayer, teacher},
+    },
     net::{Activation, Engine, engine},
     player::{
         alpha_beta::{AlphaBeta, Choice, DEPTH_MAX, Solver, built_in},
@@ -57,7 +60,7 @@ impl Game {
 /// What the command line says of an opponent.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Who {
-    /// A champion's file, or random, filtered, benchmark, alpha-beta or perfect
+    /// A champion's file, or random, filtered, benchmark, alpha-beta, perfect or teacher
     #[arg(value_name = "WHO")]
     name: String,
     /// The game; a champion knows its own [default for built-in players: score-four]
@@ -88,11 +91,14 @@ pub(crate) struct Opponent {
 enum Skill {
     Table(TableGenome),
     Network(Thinker),
+    Nndtf(NetworkPlayer),
     Random,
     Filtered,
     Benchmark,
     AlphaBeta,
     Perfect(Solver<'static>),
+    /// The teacher of `nndtf`.
+    Teacher,
 }
 
 /// A move, and why.
@@ -115,10 +121,14 @@ impl Who {
             "benchmark" => (Skill::Benchmark, None),
             "alpha-beta" => (Skill::AlphaBeta, None),
             "perfect" => (self.perfect()?, Some(Game::TicTacToe)),
+            "teacher" => match self.game {
+                None | Some(Game::TicTacToe) => (Skill::Teacher, Some(Game::TicTacToe)),
+                Some(game) => return Err(usage(format!("teacher plays tic-tac-toe, not {}", game.name()))),
+            },
             file if !Path::new(file).exists() && !file.contains(['.', '/']) => {
                 return Err(usage(format!(
                     "there is no player {file:?} and no file of that name: give a champion's file, random, filtered, \
-                     benchmark, alpha-beta or perfect"
+                     benchmark, alpha-beta, perfect or teacher"
                 )));
             }
             file => self.champion(Path::new(file))?,
@@ -130,6 +140,7 @@ impl Who {
         let name = match (&skill, side) {
             (Skill::Table(_), Some(side)) => format!("table {}", side.letter()),
             (Skill::Network(_), _) => "network".into(),
+            (Skill::Nndtf(_), _) => "nndtf network".into(),
             _ => self.name.clone(),
         };
         let game = game.or(self.game).unwrap_or(Game::ScoreFour);
@@ -159,6 +170,7 @@ impl Who {
         let exact_wins = card.exact_wins();
         let (skill, shape) = match card.player {
             Player::Table(table) => (Skill::Table(table), tic_tac_toe().shape()),
+            Player::Nndtf(network) => (Skill::Nndtf(network), tic_tac_toe().shape()),
             Player::Network(network) => {
                 let exact_wins = exact_wins.map_err(|why| anyhow!("{}: {why}", file.display()))?;
                 (Skill::Network(Thinker::new(&network, exact_wins)), network.architecture.shape)
@@ -199,12 +211,15 @@ pub(crate) fn pair(names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Oppo
 impl Opponent {
     /// Whether it plays any game.
     fn plays_any(&self) -> bool {
-        !matches!(self.skill, Skill::Table(_) | Skill::Network(_) | Skill::Perfect(_))
+        !matches!(
+            self.skill,
+            Skill::Table(_) | Skill::Network(_) | Skill::Nndtf(_) | Skill::Perfect(_) | Skill::Teacher
+        )
     }
 
     /// Whether it leaves anything to chance.
     pub(crate) fn by_chance(&self) -> bool {
-        matches!(self.skill, Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::Perfect(_))
+        matches!(self.skill, Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::Perfect(_) | Skill::Teacher)
     }
 
     /// The cell that [`Opponent::answer`] names, with this chance.
@@ -234,7 +249,16 @@ impl Opponent {
                 let why = ["it has worked out that it may lose", DRAW, WIN][(outcome + 1) as usize].into();
                 Answer { cell: any_of(moves, &mut self.rng), why }
             }
+            Skill::Teacher => {
+                let cell = any_of(teacher::choose(position.board()), &mut self.rng);
+                let score = teacher::scores(teacher::seen_by_mover(position.board()))[usize::from(cell)];
+                Answer { cell, why: format!("this scores {score}, and nothing more") }
+            }
             Skill::Network(thinker) => thinker.answer(geometry, position, self.depth),
+            Skill::Nndtf(network) => {
+                let cell = network.choose(position.board()).expect("a game that goes on has an empty cell");
+                Answer { cell, why: "its output is nearest to that cell's number".into() }
+            }
         }
     }
 }

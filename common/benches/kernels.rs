@@ -7,6 +7,11 @@ use evoxo_common::{
     board::Side,
     experiment::{
         invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+        nndtf::{
+            judge::Judge,
+            network::{Coupling, Kind, Network, Numbering},
+            plain as nndtf_plain, training_boards,
+        },
         td3d::speed,
     },
     rng::Stream,
@@ -66,5 +71,20 @@ fn learning(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(kernels, sampled_games, exact_fitness, learning);
+/// A random chromosome of each network on a hundred boards.
+fn nndtf_fitness(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("nndtf_fitness");
+    group.throughput(Throughput::Elements(1));
+    let boards = training_boards(1, 0, 100);
+    for (name, kind) in [("double", Kind::Double), ("traditional", Kind::Traditional)] {
+        let network = Network { kind, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+        let (judge, genes) = (Judge::new(network, &boards), network.random(&mut Stream::root(1).rng()));
+        group.bench_function(format!("fast {name}"), |bench| bench.iter(|| judge.sum(black_box(&genes))));
+        group.bench_function(format!("slow {name}"), |bench| {
+            bench.iter(|| nndtf_plain::fitness(network, black_box(&genes), &boards));
+        });
+    }
+}
+
+criterion_group!(kernels, sampled_games, exact_fitness, learning, nndtf_fitness);
 criterion_main!(kernels);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{Config, Kind, written},
-    experiment::{dispatch, invincible, td3d},
+    experiment::{dispatch, invincible, nndtf, td3d},
     replica::Replica,
     stats::quantile,
 };
@@ -96,6 +96,7 @@ pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
         Kind::Dispatch => dispatch::finale(config, &arms),
         Kind::Invincible => invincible::finale::finale(config, &arms),
         Kind::Td3d => td3d::finale::finale(config, &arms),
+        Kind::Nndtf => nndtf::finale::finale(config, &arms),
     };
     finale.add_failures();
     finale
@@ -110,6 +111,7 @@ pub fn of_result(result: &Value) -> Result<Finale, String> {
     let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
     let mut finale = match config.kind {
         Kind::Td3d => td3d::finale::of_result(&config, arms)?,
+        Kind::Nndtf => nndtf::finale::of_result(&config, arms)?,
         kind => {
             return Err(format!("the result of {:?} cannot be told again: it has not all of its numbers", kind.name()));
         }

@@ -27,6 +27,24 @@ pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
+/// 2 to the power of `-x`, for `x` of at least 0 (beyond 126 as for 126), from basic operations without a branch, so that
+/// loops over it run in lanes. Relative error at most 2e-7; exactly 1 for 0.
+///
+/// With n the whole number nearest to x it is 2^-n times 2^(n - x); the second factor is the polynomial of degree 5 with the
+/// least greatest relative error on [-0.5, 0.5] among those that are 1 at 0 (Lawson's algorithm, 1961, rounded).
+#[inline(always)]
+#[must_use]
+pub fn exp2_negative(x: f32) -> f32 {
+    /// Added to a small number it leaves the nearest whole one in the low bits: 1.5 times 2^23.
+    const ROUND: f32 = 12_582_912.0;
+    let x = if x < 126.0 { x } else { 126.0 };
+    let shifted = x + ROUND;
+    let rest = (shifted - ROUND) - x;
+    let tail = ((0.001_326_473 * rest + 0.009_671_514) * rest + 0.055_507_336) * rest;
+    let power = ((tail + 0.240_222_42) * rest + 0.693_147) * rest + 1.0;
+    f32::from_bits(power.to_bits().wrapping_sub(shifted.to_bits() << 23))
+}
+
 /// The natural logarithm of the gamma function.
 #[must_use]
 pub fn ln_gamma(x: f64) -> f64 {
@@ -105,6 +123,19 @@ mod tests {
                 assert_eq!(dot(&left, &right).to_bits(), expected, "length {length} at {level:?}");
             }
         }
+    }
+
+    #[test]
+    fn exp2_negative_is_as_good_as_it_says() {
+        let mut worst = 0.0_f64;
+        for step in 0..1_260_000_u32 {
+            let x = f64::from(step) / 10_000.0;
+            let x = x as f32;
+            worst = worst.max((f64::from(exp2_negative(x)) / libm::exp2(-f64::from(x)) - 1.0).abs());
+        }
+        assert!(worst < 2e-7, "{worst}");
+        assert_eq!(exp2_negative(0.0), 1.0);
+        assert_eq!([127.0, 1e30, f32::INFINITY, f32::NAN].map(exp2_negative), [exp2_negative(126.0); 4]);
     }
 
     #[test]

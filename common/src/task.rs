@@ -16,7 +16,7 @@ pub use encoded::{Encoded, Kept, Shared, encode};
 
 use crate::{
     digest::Digest,
-    experiment::{invincible::score, td3d::segment},
+    experiment::{invincible::score, nndtf::task as nndtf, td3d::segment},
 };
 
 /// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
@@ -43,6 +43,8 @@ pub fn run(task: &Task) -> Result<Output, Refusal> {
         Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo, &task.shared)?),
         Some(task::Work::TableScore(table_score)) => output::Result::TableScore(score::score(table_score)?),
         Some(task::Work::Learn(learn)) => output::Result::Learn(segment::run(learn)?),
+        Some(task::Work::NndtfFitness(fitness)) => output::Result::NndtfFitness(nndtf::fitness(fitness)?),
+        Some(task::Work::NndtfSegment(segment)) => output::Result::NndtfSegment(nndtf::segment(segment)?),
         None => {
             return Err(Refusal(
                 "the task has no work this build knows: use a worker of the coordinator's version".into(),
@@ -89,6 +91,12 @@ pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
         }
         (Some(task::Work::TableScore(task)), Some(output::Result::TableScore(output))) => score::check(task, output)?,
         (Some(task::Work::Learn(task)), Some(output::Result::Learn(output))) => segment::check(task, output)?,
+        (Some(task::Work::NndtfFitness(task)), Some(output::Result::NndtfFitness(output))) => {
+            nndtf::check_fitness(task, output)?;
+        }
+        (Some(task::Work::NndtfSegment(task)), Some(output::Result::NndtfSegment(output))) => {
+            nndtf::check_segment(task, output)?;
+        }
         _ => return Err(Refusal(format!("the output is not of the task's kind, {}", kind(task)))),
     }
     Ok(output)
@@ -101,6 +109,8 @@ pub fn kind(task: &Task) -> &'static str {
         Some(task::Work::Echo(_)) => "echo",
         Some(task::Work::TableScore(_)) => "table_score",
         Some(task::Work::Learn(_)) => "learn",
+        Some(task::Work::NndtfFitness(_)) => "nndtf_fitness",
+        Some(task::Work::NndtfSegment(_)) => "nndtf_segment",
         None => "unknown",
     }
 }
@@ -120,7 +130,9 @@ fn run_echo(echo: &EchoTask, shared: &Bytes) -> Result<EchoOutput, Refusal> {
 #[must_use]
 pub fn signature() -> Vec<KindSignature> {
     let echo = vec![task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 }).into()];
-    let workloads = [echo, segment::workload(), score::workload()];
+    let [nndtf_fitness, nndtf_segment] = nndtf::workload();
+    // Sorted by kind.
+    let workloads = [echo, segment::workload(), nndtf_fitness, nndtf_segment, score::workload()];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks
             .iter()

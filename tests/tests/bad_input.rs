@@ -32,7 +32,7 @@ fn expected() -> &'static str {
 /// What somebody types, the exit status, and what the sentence on standard error must say.
 struct Case {
     program: &'static str,
-    /// With TAKEN, FILE, READONLY, FULL, WRONG and GOOD in place of what [`Trouble`] made.
+    /// With TAKEN, FILE, READONLY, FULL, WRONG, GOOD and others in place of what [`Trouble`] made.
     arguments: &'static [&'static str],
     status: i32,
     says: &'static [&'static str],
@@ -108,6 +108,11 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["engine", "ALIEN"], 1, &["ALIEN: it is not a network of this version of evoxo"]),
     case(EVOXO, &["play", "LONELY"], 1, &["LONELY: cannot read", "gone.safetensors"]),
     case(EVOXO, &["play", "ASTRAY"], 1, &["ASTRAY: the card's file is \"../FAR\", not the name of a file beside it"]),
+    case(EVOXO, &["play", "SHORT"], 1, &["SHORT: the card's genes: a chromosome of this network has 89 genes, not 3"]),
+    case(EVOXO, &["run", "NETWORKS", "--set", "boards=2424"], 2, &["boards is 2424", "from 1 to 2423"]),
+    case(EVOXO, &["run", "NETWORKS", "--set", "population=9"], 2, &["population is 9", "needs couples"]),
+    case(EVOXO, &["run", "NETWORKS", "--set", "mutation=1.5"], 2, &["mutation is 1.5", "from 0 to 1"]),
+    case(EVOXO, &["engine", "teacher", "--game", "qubic"], 2, &["teacher plays tic-tac-toe, not qubic"]),
     case(EVOXO, &["report", "none.json"], 1, &["cannot read none.json"]),
     case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
     case(EVOXO, &["report", "LONELY"], 1, &["LONELY: it is not the result of a run"]),
@@ -132,6 +137,10 @@ impl Trouble {
         let card = |file: &str| format!("{{\"kind\": \"network\", \"file\": {file:?}}}");
         fs::write(site.path("lonely"), card("gone.safetensors")).expect("a file");
         fs::write(site.path("astray"), card("../FAR")).expect("a file");
+        let short = r#"{"kind": "nndtf", "network": "traditional", "genes": [0.5, 0.5, 0.5]}"#;
+        fs::write(site.path("short"), short).expect("a file");
+        let networks = "experiment = \"nndtf\"\n[settings]\nalgorithm = \"traditional\"\niterations = 1\n";
+        fs::write(site.path("networks"), networks).expect("a file");
         // Somebody's weights, whole and cut.
         let header = format!("{:<200}", r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#);
         let foreign = [&200_u64.to_le_bytes(), header.as_bytes(), &[0; 4]].concat();
@@ -155,7 +164,7 @@ impl Trouble {
     fn fill_in(&self, text: &str) -> String {
         let address = self.taken.local_addr().expect("an address").to_string();
         let mut text = text.replace("TAKEN", &address);
-        for name in ["file", "readonly", "full", "wrong", "good", "lonely", "astray"] {
+        for name in ["file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks"] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }
         for name in ["cut", "alien"] {

@@ -27,6 +27,26 @@ side = "O"
 fitness = "exact"
 "#;
 
+/// Searches of every kind, on both networks, farmed out both ways.
+pub(crate) const NNDTF: &str = r#"
+experiment = "nndtf"
+seed = 7
+replicas = 2
+[settings]
+iterations = 300
+evaluations = 2000
+offspring = 20
+segment = 40
+[arms.proposed]
+[arms."proposed, evaluations"]
+farming = "evaluations"
+[arms.rival]
+network = "traditional"
+algorithm = "traditional"
+[arms."cma-es"]
+algorithm = "cma-es"
+"#;
+
 /// Many tasks that do nothing, with bytes that those of a round share.
 pub(crate) const DISPATCH: &str = r#"
 experiment = "dispatch"

@@ -4,7 +4,7 @@ use super::*;
 use evoxo_common::{
     board::Outcome,
     card::Card,
-    experiment::invincible::optimum::optimum,
+    experiment::{invincible::optimum::optimum, nndtf::network as nndtf},
     net::{Architecture, First},
     ratio::Ratio,
 };
@@ -61,6 +61,41 @@ fn every_board_has_an_answer() {
         let answered = open.filter(|board| game.legal(*board) >> answer(&table, *board).cell & 1 == 1);
         assert_eq!(answered.count(), boards, "{side:?}");
     }
+}
+
+/// The teacher against anyone: as X it is never beaten, as its audit proves; and it knows its own game.
+#[test]
+fn the_teacher_plays_as_it_scores() {
+    let mut teacher = who("teacher").find().unwrap();
+    assert_eq!(teacher.geometry.shape(), tic_tac_toe().shape());
+    let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
+    let answer = teacher.answer(Position::of(tic_tac_toe(), board));
+    assert_eq!(answer, Answer { cell: 8, why: "this scores 873324, and nothing more".into() });
+    let elsewhere = Who { game: Some(Game::Qubic), ..who("teacher") }.find();
+    assert!(elsewhere.is_err_and(|error| error.to_string() == "teacher plays tic-tac-toe, not qubic"));
+}
+
+/// A network of `nndtf` that is read from a card plays both sides to the end.
+#[test]
+fn a_network_with_double_transfer_functions_plays() {
+    let network = nndtf::Network {
+        kind: nndtf::Kind::Double,
+        coupling: nndtf::Coupling { sweeps: 1 },
+        numbering: nndtf::Numbering::LeftToRight,
+    };
+    let player = NetworkPlayer::new(network, network.random(&mut Stream::root(1).rng())).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("double.json");
+    std::fs::write(&file, Card::from(Player::Nndtf(player.clone())).write("double").0).unwrap();
+    let mut opponent = who(file.to_str().unwrap()).find().unwrap();
+    assert_eq!(opponent.name, "nndtf network");
+    let mut position = Position::START;
+    while opponent.geometry.outcome(position.board()).is_none() {
+        let answer = opponent.answer(position);
+        assert_eq!(Some(answer.cell), player.choose(position.board()));
+        position = position.play(opponent.geometry, answer.cell);
+    }
+    assert!(position.board().pieces() >= 5);
 }
 
 #[test]

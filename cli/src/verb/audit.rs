@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .exact_wins()
             .and_then(|exact_wins| audit_network(network, exact_wins))
             .map_err(|why| anyhow!("{}: {why}", arguments.file.display()))?,
+        Player::Nndtf(network) => Side::BOTH.map(|side| (side, network.audit(side))).into(),
     };
     let table = audits.len() == 1;
     let mut out = std::io::stdout().lock();
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             )?,
             false => writeln!(
                 out,
-                "The network as {side}: it takes the move it values most. The filter completes a line or blocks one first.\n"
+                "The network as {side}, which chooses every move itself. The filter completes a line or blocks one first.\n"
             )?,
         }
         show(&mut out, audit)?;

@@ -4,6 +4,7 @@ use std::{
     hint::black_box,
     io::Write as _,
     process::ExitCode,
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -12,6 +13,11 @@ use evoxo_common::{
     digest::Digest,
     experiment::{
         invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
+        nndtf::{
+            self,
+            judge::Judge,
+            network::{Coupling, Kind, Network, Numbering},
+        },
         td3d::speed,
     },
     math,
@@ -67,7 +73,7 @@ fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     games
 }
 
-const KERNELS: [Kernel; 10] = [
+const KERNELS: [Kernel; 11] = [
     Kernel {
         name: "sampled_games",
         unit: "games/s",
@@ -97,6 +103,20 @@ const KERNELS: [Kernel; 10] = [
         },
     },
     Kernel {
+        name: "nndtf_fitness",
+        unit: "networks/s",
+        fast: |_, _| {
+            let Pupils { judge, genes, .. } = pupils();
+            black_box(genes.iter().fold(0, |sum, genes| sum ^ judge.sum(black_box(genes))));
+            genes.len() as u64
+        },
+        slow: |_, _| {
+            let Pupils { judge, boards, genes } = pupils();
+            genes[..5].iter().for_each(|genes| _ = black_box(nndtf::plain::fitness(judge.network(), genes, boards)));
+            5
+        },
+    },
+    Kernel {
         name: "dot_product",
         unit: "products/s",
         fast: |_, _| dots(100, math::dot),
@@ -110,6 +130,24 @@ const KERNELS: [Kernel; 10] = [
     learning!("linear_tuples", LINEAR_TUPLES),
     learning!("tuples", TUPLES),
 ];
+
+/// A hundred random networks of experiment nndtf with a hundred boards to judge them by.
+struct Pupils {
+    judge: Judge,
+    boards: Vec<u32>,
+    genes: Vec<Vec<f32>>,
+}
+
+fn pupils() -> &'static Pupils {
+    static PUPILS: LazyLock<Pupils> = LazyLock::new(|| {
+        let network =
+            Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+        let boards = nndtf::training_boards(1, 0, 100);
+        let genes = (0..100).map(|index| network.random(&mut Stream::root(1).word(index).rng())).collect();
+        Pupils { judge: Judge::new(network, &boards), boards, genes }
+    });
+    &PUPILS
+}
 
 /// Computes a dot product of 1,024 floats so many times; says how many products that took.
 fn dots(times: u64, dot: fn(&[f32], &[f32]) -> f32) -> u64 {

@@ -15,10 +15,19 @@
 //!
 //! A network's weights are in a binary file beside the card, which is enough to play: it has the architecture in its
 //! metadata. See [`Network`]. A card made by hand may leave out `architecture` and `sha256`.
+//!
+//! ```json
+//! {"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}
+//! ```
+//!
+//! A network of experiment `nndtf`: see [`NetworkPlayer`]. It plays either side.
 
 mod network;
+mod nndtf;
 mod safetensors;
 mod table;
+
+pub(crate) use nndtf::decimals;
 
 pub use network::{FILE_BYTES_MAX, FILE_ENDING, Network};
 
@@ -26,7 +35,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{board::quoted, experiment::invincible::table::TableGenome};
+use crate::{
+    board::quoted,
+    experiment::{invincible::table::TableGenome, nndtf::network::NetworkPlayer},
+};
 
 /// The longest card, in bytes.
 pub const CARD_BYTES_MAX: usize = 1 << 20;
@@ -47,6 +59,8 @@ pub enum Player {
     Table(TableGenome),
     /// `"kind": "network"`.
     Network(Network),
+    /// `"kind": "nndtf"`: see [`NetworkPlayer`].
+    Nndtf(NetworkPlayer),
 }
 
 impl Card {
@@ -63,13 +77,16 @@ impl Card {
         if let Some(twice) = entries.twice() {
             return Err(format!("the card has the key {} twice", quoted(twice)));
         }
-        let kind = entries.get("kind").ok_or("the card has no \"kind\": give \"table\" or \"network\"")?;
+        let kind = entries.get("kind").ok_or("the card has no \"kind\": give \"table\", \"network\" or \"nndtf\"")?;
         let (player, keys) = match kind.as_str() {
             Some("table") => (Player::Table(table::read(text, &entries)?), table::KEYS.as_slice()),
             Some("network") => (Player::Network(network::read_card(&entries, load)?), network::KEYS.as_slice()),
+            Some("nndtf") => (Player::Nndtf(nndtf::read(&entries)?), nndtf::KEYS.as_slice()),
             _ => {
                 let kind = brief(kind);
-                return Err(format!("the card's kind is {kind}, but only \"table\" and \"network\" are known"));
+                return Err(format!(
+                    "the card's kind is {kind}, but only \"table\", \"network\" and \"nndtf\" are known"
+                ));
             }
         };
         let about = entries.0.into_iter().filter(|(key, _)| !keys.contains(&key.as_str())).collect();
@@ -97,6 +114,7 @@ impl Card {
     pub fn write(&self, stem: &str) -> (String, Option<(String, Vec<u8>)>) {
         let (mut map, file) = match &self.player {
             Player::Table(player) => (table::to_map(player), None),
+            Player::Nndtf(player) => (nndtf::to_map(player), None),
             Player::Network(network) => {
                 let (name, bytes) = (format!("{stem}.{FILE_ENDING}"), network.to_file());
                 (network::to_map(network, &name, &bytes), Some((name, bytes)))
@@ -248,8 +266,8 @@ mod tests {
             ("[1]", "not JSON"),
             ("{\"kind\":\"table\"", "not JSON"),
             ("{}", "no \"kind\""),
-            (r#"{"kind":"rules","side":"X","moves":{}}"#, "only \"table\" and \"network\" are known"),
-            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\" and \"network\" are known"),
+            (r#"{"kind":"rules","side":"X","moves":{}}"#, "only \"table\", \"network\" and \"nndtf\" are known"),
+            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\", \"network\" and \"nndtf\" are known"),
             (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
             (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
             (r#"{"kind":"table","side":"X","side":"O","moves":{}}"#, "\"side\" twice"),

@@ -38,11 +38,13 @@ pub enum Kind {
     Invincible,
     /// Networks that learn by temporal differences.
     Td3d,
+    /// Networks that learn from a teacher by genetic algorithms.
+    Nndtf,
 }
 
 impl Kind {
     /// All of them, by name.
-    pub const ALL: [Self; 3] = [Self::Dispatch, Self::Invincible, Self::Td3d];
+    pub const ALL: [Self; 4] = [Self::Dispatch, Self::Invincible, Self::Td3d, Self::Nndtf];
 
     /// As in the file.
     #[must_use]
@@ -51,6 +53,7 @@ impl Kind {
             Self::Dispatch => "dispatch",
             Self::Invincible => "invincible",
             Self::Td3d => "td3d",
+            Self::Nndtf => "nndtf",
         }
     }
 
@@ -67,6 +70,7 @@ impl Kind {
             Self::Dispatch => &experiment::dispatch::SCHEMA,
             Self::Invincible => &experiment::invincible::settings::SCHEMA,
             Self::Td3d => &experiment::td3d::settings::SCHEMA,
+            Self::Nndtf => &experiment::nndtf::settings::SCHEMA,
         }
     }
 }

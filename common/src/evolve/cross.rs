@@ -48,10 +48,29 @@ fn exchange<G: Copy>(mother: &[G], father: &[G], range: std::ops::Range<usize>) 
 /// # Panics
 /// If the parents differ in length.
 #[must_use]
-pub fn arithmetic(mother: &[f64], father: &[f64], share: f64) -> [Vec<f64>; 2] {
+pub fn arithmetic(mother: &[f32], father: &[f32], share: f32) -> [Vec<f32>; 2] {
     assert_eq!(mother.len(), father.len(), "crossover needs parents of equal length");
-    let blend = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| share * a + (1.0 - share) * b).collect();
+    let blend = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| share * a + (1.0 - share) * b).collect();
     [blend(mother, father), blend(father, mother)]
+}
+
+/// The four candidates of two parents whose genes lie from `low` to `high` (Leung, Lam, Ling and Tam 2003, equations 7 to 12;
+/// Ling and Lam 2011, equations 23 to 28): their mean; the greater gene of the two, with the share `1 - weight` of the upper
+/// end; the lesser, with that share of the lower end; and the mean with that share of the middle.
+///
+/// # Panics
+/// If the parents differ in length.
+#[must_use]
+pub fn four_candidates(mother: &[f32], father: &[f32], weight: f32, (low, high): (f32, f32)) -> [Vec<f32>; 4] {
+    assert_eq!(mother.len(), father.len(), "crossover needs parents of equal length");
+    let rest = 1.0 - weight;
+    let each = |gene: &dyn Fn(f32, f32) -> f32| mother.iter().zip(father).map(|(a, b)| gene(*a, *b)).collect();
+    [
+        each(&|a, b| (a + b) / 2.0),
+        each(&|a, b| high * rest + a.max(b) * weight),
+        each(&|a, b| low * rest + a.min(b) * weight),
+        each(&|a, b| ((high + low) * rest + (a + b) * weight) / 2.0),
+    ]
 }
 
 #[cfg(test)]
@@ -78,5 +97,14 @@ mod tests {
     #[test]
     fn arithmetic_children_lie_between() {
         assert_eq!(arithmetic(&[0.0, 1.0], &[1.0, 1.0], 0.25), [vec![0.75, 1.0], vec![0.25, 1.0]]);
+    }
+
+    #[test]
+    fn four_candidates_are_those_of_the_equations() {
+        let candidates = four_candidates(&[0.5, -1.0], &[-0.25, 1.0], 0.25, (-2.0, 1.0));
+        assert_eq!(candidates[0], [0.125, 0.0]);
+        assert_eq!(candidates[1], [0.75 + 0.125, 0.75 + 0.25]);
+        assert_eq!(candidates[2], [-1.5 - 0.0625, -1.5 - 0.25]);
+        assert_eq!(candidates[3], [(-0.75 + 0.0625) / 2.0, -0.375]);
     }
 }

@@ -1,6 +1,9 @@
 //! Small changes.
 
-use crate::rng::{Generator, below, chance};
+use crate::{
+    math::{exp, ln},
+    rng::{Generator, below, chance, unit},
+};
 
 /// Redraws `count` different genes at some of these loci: `redraw(rng, locus, old)` gives the new value. Random resetting
 /// (Eiben and Smith 2015, section 4.3.1), with the number of changed genes fixed.
@@ -43,6 +46,34 @@ pub fn redraw_each<G: Copy>(
     count
 }
 
+/// Moves each gene on its own with this probability, up or down with equal chances, by (1 - r^e) of its distance from that
+/// end, where r is uniform in (0, 1] and e is (1 - `progress`)^`shape`: far at the beginning, hardly at the end. Non-uniform
+/// mutation (Michalewicz 1996, section 6.2). Returns how many moved.
+///
+/// # Panics
+/// If `progress` is not from 0 up to, but not including, 1.
+pub fn non_uniform(
+    rng: &mut Generator,
+    genome: &mut [f32],
+    (low, high): (f32, f32),
+    probability: f64,
+    (progress, shape): (f64, f64),
+) -> usize {
+    assert!((0.0..1.0).contains(&progress), "a mutation at {progress} of the way");
+    let exponent = exp(shape * ln(1.0 - progress));
+    let mut count = 0;
+    for gene in genome {
+        if unit(rng) < probability {
+            let up = chance(rng, 1, 2);
+            let far = 1.0 - exp(exponent * ln(1.0 - unit(rng)));
+            let end = if up { high } else { low };
+            *gene = (f64::from(*gene) + f64::from(end - *gene) * far) as f32;
+            count += 1;
+        }
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +99,22 @@ mod tests {
         let count = redraw_each(&mut Stream::root(3).rng(), &mut genome, (1, 10), |_, _, _| 1);
         assert_eq!(genome.iter().filter(|gene| **gene == 1).count(), count);
         assert!((count as i32 - 10_000).abs() < 570, "{count}");
+    }
+
+    #[test]
+    fn non_uniform_mutations_shrink_and_stay_inside() {
+        let mut rng = Stream::root(4).rng();
+        let mut moved = |progress| {
+            let mut genome = vec![0.5_f32; 10_000];
+            let count = non_uniform(&mut rng, &mut genome, (-1.0, 1.0), 0.1, (progress, 5.0));
+            assert!((count as i32 - 1000).abs() < 180, "{count}");
+            assert!(genome.iter().all(|gene| (-1.0..=1.0).contains(gene)));
+            let up = genome.iter().filter(|gene| **gene > 0.5).count();
+            assert!((up as i32 - 500).abs() < 140 || progress > 0.9, "{up}");
+            genome.iter().map(|gene| (gene - 0.5).abs()).sum::<f32>() / count as f32
+        };
+        let means = [moved(0.0), moved(0.5), moved(0.999_99)];
+        // At first a half of the distance on average: a quarter up and three quarters down, halved again.
+        assert!((means[0] - 0.5).abs() < 0.05 && means[1] < 0.06 && means[2] < 1e-6, "{means:?}");
     }
 }

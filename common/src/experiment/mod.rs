@@ -6,6 +6,7 @@
 
 pub mod dispatch;
 pub mod invincible;
+pub mod nndtf;
 pub mod td3d;
 
 use evoxo_proto::v1::{Output, Task};
@@ -76,6 +77,7 @@ pub fn start(kind: Kind, identity: Identity<'_>) -> Box<dyn Experiment> {
         Kind::Dispatch => Box::new(dispatch::Dispatch::start(identity)),
         Kind::Invincible => Box::new(invincible::Invincible::start(identity)),
         Kind::Td3d => Box::new(td3d::Td3d::start(identity)),
+        Kind::Nndtf => Box::new(nndtf::Nndtf::start(identity)),
     }
 }
 
@@ -88,6 +90,7 @@ pub fn restore(kind: Kind, identity: Identity<'_>, state: &[u8]) -> Result<Box<d
         Kind::Dispatch => Box::new(dispatch::Dispatch::restore(identity, state)?),
         Kind::Invincible => Box::new(invincible::Invincible::restore(identity, state)?),
         Kind::Td3d => Box::new(td3d::Td3d::restore(identity, state)?),
+        Kind::Nndtf => Box::new(nndtf::Nndtf::restore(identity, state)?),
     })
 }
 
@@ -99,6 +102,7 @@ impl Kind {
             Self::Dispatch => dispatch::COLUMNS,
             Self::Invincible => invincible::COLUMNS,
             Self::Td3d => td3d::COLUMNS,
+            Self::Nndtf => nndtf::COLUMNS,
         }
     }
 
@@ -108,6 +112,7 @@ impl Kind {
         match self {
             Self::Dispatch => 0,
             Self::Invincible | Self::Td3d => 1,
+            Self::Nndtf => 2,
         }
     }
 
@@ -118,6 +123,7 @@ impl Kind {
             Self::Dispatch => settings.integer("rounds"),
             Self::Invincible => settings.integer("generations"),
             Self::Td3d => td3d::rounds(settings),
+            Self::Nndtf => nndtf::rounds(settings),
         }
     }
 }

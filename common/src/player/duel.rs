@@ -96,7 +96,11 @@ pub fn duel(
     duel
 }
 
-fn game(
+/// One game from a position on; the first player has this side.
+///
+/// # Panics
+/// If a player makes a move that is not legal.
+pub fn game(
     geometry: &Geometry,
     opening: Position,
     side: Side,

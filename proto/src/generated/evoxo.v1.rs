@@ -6,7 +6,7 @@ pub struct Task {
     /// said at the work that reads them, and empty is the same as absent. They travel once a session: see AssignedTask.
     #[prost(bytes = "bytes", tag = "15")]
     pub shared: ::prost::bytes::Bytes,
-    #[prost(oneof = "task::Work", tags = "1, 2, 3")]
+    #[prost(oneof = "task::Work", tags = "1, 2, 3, 10, 20")]
     pub work: ::core::option::Option<task::Work>,
 }
 /// Nested message and enum types in `Task`.
@@ -22,12 +22,18 @@ pub mod task {
         /// Plays and learns a segment of a trial's games, with the tests that fall in it (experiment `td3d`).
         #[prost(message, tag = "3")]
         Learn(super::LearnTask),
+        /// Judges chromosomes of experiment `nndtf`.
+        #[prost(message, tag = "10")]
+        NndtfFitness(super::NndtfFitnessTask),
+        /// Moves the search of one replica of experiment `nndtf` on.
+        #[prost(message, tag = "20")]
+        NndtfSegment(super::NndtfSegmentTask),
     }
 }
 /// The answer to a Task. Exactly one field of `result` is set: the one named like the task's. At most 8 MiB encoded.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Output {
-    #[prost(oneof = "output::Result", tags = "1, 2, 3")]
+    #[prost(oneof = "output::Result", tags = "1, 2, 3, 10, 20")]
     pub result: ::core::option::Option<output::Result>,
 }
 /// Nested message and enum types in `Output`.
@@ -40,6 +46,10 @@ pub mod output {
         TableScore(super::TableScoreOutput),
         #[prost(message, tag = "3")]
         Learn(super::LearnOutput),
+        #[prost(message, tag = "10")]
+        NndtfFitness(super::NndtfFitnessOutput),
+        #[prost(message, tag = "20")]
+        NndtfSegment(super::NndtfSegmentOutput),
     }
 }
 /// Returns the first `reply_bytes` bytes of `payload` and, behind it, Task.shared, padded with zeros.
@@ -281,6 +291,158 @@ pub struct Tally {
     #[prost(uint32, tag = "2")]
     pub draws: u32,
 }
+/// A network and the boards it is judged on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NndtfJudge {
+    #[prost(enumeration = "NndtfKind", tag = "1")]
+    pub kind: i32,
+    /// How often the hidden nodes read their neighbours, 1 to 64; 1 for the traditional network, where it means nothing.
+    #[prost(uint32, tag = "2")]
+    pub sweeps: u32,
+    /// Whether cells are numbered from right to left instead of from left to right.
+    #[prost(bool, tag = "3")]
+    pub right_to_left: bool,
+    /// Different indices, 0 to 2,422, of boards with X to move in the order of boards; at least one.
+    #[prost(uint32, repeated, tag = "4")]
+    pub boards: ::prost::alloc::vec::Vec<u32>,
+}
+/// Judges chromosomes.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NndtfFitnessTask {
+    #[prost(message, optional, tag = "1")]
+    pub judge: ::core::option::Option<NndtfJudge>,
+    /// The chromosomes one after another, each gene from -1 to 1; 1 to 4,096 of them.
+    #[prost(float, repeated, tag = "2")]
+    pub genes: ::prost::alloc::vec::Vec<f32>,
+}
+/// See NndtfFitnessTask.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NndtfFitnessOutput {
+    /// For each chromosome, over its boards, the sum of the score of the cell taken divided by the best score, in units of
+    /// 2^-24.
+    #[prost(uint64, repeated, tag = "1")]
+    pub sums: ::prost::alloc::vec::Vec<u64>,
+}
+/// How to search.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct NndtfSearch {
+    /// Iterations of the whole search, 1 to 1,000,000,000.
+    #[prost(uint64, tag = "4")]
+    pub iterations: u64,
+    /// The name of the replica's stream; that of an iteration is this followed by its number and a purpose.
+    #[prost(fixed64, tag = "5")]
+    pub stream_high: u64,
+    #[prost(fixed64, tag = "6")]
+    pub stream_low: u64,
+    #[prost(oneof = "nndtf_search::Algorithm", tags = "1, 2, 3")]
+    pub algorithm: ::core::option::Option<nndtf_search::Algorithm>,
+}
+/// Nested message and enum types in `NndtfSearch`.
+pub mod nndtf_search {
+    #[derive(Clone, Copy, PartialEq, ::prost::Oneof)]
+    pub enum Algorithm {
+        #[prost(message, tag = "1")]
+        Improved(super::NndtfImproved),
+        #[prost(message, tag = "2")]
+        Traditional(super::NndtfTraditional),
+        #[prost(message, tag = "3")]
+        Adaptation(super::NndtfAdaptation),
+    }
+}
+/// The improved genetic algorithm.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct NndtfImproved {
+    /// 2 to 4,096.
+    #[prost(uint32, tag = "1")]
+    pub population: u32,
+    /// The parents' share of a candidate, 0 to 1: w.
+    #[prost(float, tag = "2")]
+    pub weight: f32,
+    /// The probability that the best mutant replaces the worst chromosome whatever its fitness: pa.
+    #[prost(double, tag = "3")]
+    pub acceptance: f64,
+}
+/// The traditional genetic algorithm.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct NndtfTraditional {
+    /// Even, 2 to 4,096.
+    #[prost(uint32, tag = "1")]
+    pub population: u32,
+    /// The probability that a couple's chromosomes are crossed, 0 to 1.
+    #[prost(double, tag = "2")]
+    pub crossover: f64,
+    /// The probability that a gene is mutated, 0 to 1.
+    #[prost(double, tag = "3")]
+    pub mutation: f64,
+    /// How fast mutations shrink, 0 to 1,000.
+    #[prost(double, tag = "4")]
+    pub shape: f64,
+}
+/// The evolution strategy with covariance matrix adaptation.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct NndtfAdaptation {
+    /// Individuals of a generation, 4 to 4,096.
+    #[prost(uint32, tag = "1")]
+    pub offspring: u32,
+    /// The first size of a step, above 0.
+    #[prost(double, tag = "2")]
+    pub sigma: f64,
+}
+/// A search between two rounds of evaluations.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NndtfState {
+    /// Iterations done.
+    #[prost(uint64, tag = "1")]
+    pub iteration: u64,
+    /// The population, one chromosome after another; empty before it is judged. Of the evolution strategy the best so far.
+    #[prost(float, repeated, tag = "2")]
+    pub genes: ::prost::alloc::vec::Vec<f32>,
+    /// The sum of each of them: see NndtfFitnessOutput.
+    #[prost(uint64, repeated, tag = "3")]
+    pub sums: ::prost::alloc::vec::Vec<u64>,
+    /// Of the improved genetic algorithm between an iteration's two rounds: the candidate, 1 to 4, that was the fittest; else
+    /// 0.
+    #[prost(uint32, tag = "4")]
+    pub offspring: u32,
+    /// Of the evolution strategy: the size of a step, the mean, the path, the matrix (column by column).
+    #[prost(double, repeated, tag = "5")]
+    pub distribution: ::prost::alloc::vec::Vec<f64>,
+}
+/// Moves a search on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NndtfSegmentTask {
+    #[prost(message, optional, tag = "1")]
+    pub judge: ::core::option::Option<NndtfJudge>,
+    #[prost(message, optional, tag = "2")]
+    pub search: ::core::option::Option<NndtfSearch>,
+    #[prost(message, optional, tag = "3")]
+    pub state: ::core::option::Option<NndtfState>,
+    /// So many iterations, 1 to 10,000,000, or to the end of the search.
+    #[prost(uint64, tag = "4")]
+    pub iterations: u64,
+}
+/// See NndtfSegmentTask.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NndtfSegmentOutput {
+    #[prost(message, optional, tag = "1")]
+    pub state: ::core::option::Option<NndtfState>,
+    /// What was seen on the way.
+    #[prost(message, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<NndtfRow>,
+}
+/// A line of the history: one after each hundredth of the iterations, and after the last.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NndtfRow {
+    /// Iterations done.
+    #[prost(uint64, tag = "1")]
+    pub iteration: u64,
+    /// The greatest sum in the population, or so far.
+    #[prost(uint64, tag = "2")]
+    pub best: u64,
+    /// The sum of all sums of the population, or of the last generation.
+    #[prost(uint64, tag = "3")]
+    pub total: u64,
+}
 /// Which side of the board a player has. X moves first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -371,6 +533,38 @@ impl Opponent {
             "OPPONENT_UNSPECIFIED" => Some(Self::Unspecified),
             "OPPONENT_ITSELF" => Some(Self::Itself),
             "OPPONENT_BENCHMARK" => Some(Self::Benchmark),
+            _ => None,
+        }
+    }
+}
+/// The networks of experiment `nndtf`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum NndtfKind {
+    Unspecified = 0,
+    /// With double transfer functions: 114 genes.
+    Double = 1,
+    /// With the hyperbolic tangent and biases: 89 genes.
+    Traditional = 2,
+}
+impl NndtfKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "NNDTF_KIND_UNSPECIFIED",
+            Self::Double => "NNDTF_KIND_DOUBLE",
+            Self::Traditional => "NNDTF_KIND_TRADITIONAL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NNDTF_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "NNDTF_KIND_DOUBLE" => Some(Self::Double),
+            "NNDTF_KIND_TRADITIONAL" => Some(Self::Traditional),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
 };
 
-use crate::{DISPATCH, TD3D, lasting};
+use crate::{DISPATCH, NNDTF, TD3D, lasting};
 
 /// Other moments in every run of the test; a failure is one whatever they were.
 fn chance_of_the_day() -> Generator {
@@ -62,6 +62,7 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
     // So many rounds that they are not over before the first moment comes.
     let trials = TD3D.replace("segment_games = 70", "segment_games = 3");
     person.submit("trials", &trials).await;
+    person.submit("networks", NNDTF).await;
     let (mut cut_short, mut trials_cut_short) = (0, 0);
     for _ in 0..6 {
         let run = moment(&mut rng, &mut person).await;
@@ -75,6 +76,7 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
     assert_eq!(person.finished("trials").await.digest, digest_of_one_thread(TD3D));
+    assert_eq!(person.finished("networks").await.digest, digest_of_one_thread(NNDTF));
     assert!(workers.iter_mut().all(|worker| !worker.has_ended()), "the workers waited for it");
 }
 
@@ -87,6 +89,7 @@ async fn both_may_be_killed() {
     let mut workers = workers(&site, address, 2);
     let mut person = Person::of(address);
     person.submit("run", &config).await;
+    person.submit("networks", NNDTF).await;
     for _ in 0..4 {
         moment(&mut rng, &mut person).await;
         coordinator.process.kill();
@@ -96,6 +99,7 @@ async fn both_may_be_killed() {
         workers[victim] = site.worker(address, &[]);
     }
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert_eq!(person.finished("networks").await.digest, digest_of_one_thread(NNDTF));
 }
 
 #[tokio::test]

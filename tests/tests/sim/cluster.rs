@@ -117,13 +117,18 @@ const SETTINGS_OF_TD3D: &str = "network = \"small\"\nunits = 8\ngame = \"tic-tac
 const SETTINGS_OF_INVINCIBLE: &str =
     "population = 12\nfathers = 3\ngenerations = 4\nfitness = \"sampled\"\ngames = 20\nslice = 5";
 
+const SETTINGS_OF_NNDTF: &str = "iterations = 11\nevaluations = 24\noffspring = 6\nboards = 9\nsegment = 4";
+const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"traditional\"\nfarming = \"evaluations\"\n\
+                             [arms.\"cma-es\"]\nnetwork = \"traditional\"\nalgorithm = \"cma-es\"\n";
+
 fn draw_config(rng: &mut Generator) -> Config {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 5) {
+    let (kind, settings, arms) = match below(rng, 6) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("td3d", SETTINGS_OF_TD3D, "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n"),
+        3 => ("nndtf", SETTINGS_OF_NNDTF, ARMS_OF_NNDTF),
         _ => (
             "invincible",
             SETTINGS_OF_INVINCIBLE,
