@@ -34,6 +34,10 @@ pub fn ln(x: f64) -> f64 {
 /// least greatest relative error on [-0.5, 0.5] among those that are 1 at 0 (Lawson's algorithm, 1961, rounded).
 #[inline(always)]
 #[must_use]
+#[expect(
+    clippy::approx_constant,
+    reason = "a coefficient of the polynomial, near the natural logarithm of 2 but not it"
+)]
 pub fn exp2_negative(x: f32) -> f32 {
     /// Added to a small number it leaves the nearest whole one in the low bits: 1.5 times 2^23.
     const ROUND: f32 = 12_582_912.0;

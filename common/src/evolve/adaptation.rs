@@ -207,7 +207,8 @@ mod tests {
         panic!("it never came below");
     }
 
-    /// Hansen's tutorial: the sphere in about 10 n generations or fewer at this size; an ellipsoid of condition 1e6 is learnt.
+    /// As fast as CMA-ES commonly is: ten genes of the sphere take some 2,000 evaluations, an ellipsoid of condition 1e6 some
+    /// 6,000.
     #[test]
     fn known_functions_are_minimised() {
         let sphere = generations(10, |x| x.iter().map(|x| x * x).sum());
@@ -217,7 +218,7 @@ mod tests {
         let valley = |pair: &[f64]| 100.0 * square(pair[1] - square(pair[0])) + square(1.0 - pair[0]);
         let rosenbrock = generations(6, |x| x.windows(2).map(valley).sum());
         insta::assert_snapshot!(format!("{sphere} {ellipsoid} {rosenbrock}"));
-        assert!(sphere < 150 && ellipsoid < 900 && rosenbrock < 900, "{sphere} {ellipsoid} {rosenbrock}");
+        assert!(sphere < 200 && ellipsoid < 700 && rosenbrock < 500, "{sphere} {ellipsoid} {rosenbrock}");
     }
 
     #[test]

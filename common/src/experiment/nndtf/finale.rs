@@ -289,11 +289,6 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
             o.losing_lines,
             o.examples.first().map(|line| line_text(line)).unwrap_or_default()
         ),
-        format!(
-            "Of the {BOARDS} boards {} have several cells with the best score: a random cell is right more often than one \
-             would think.",
-            boards().iter().filter(|board| teacher::choose(**board).count_ones() > 1).count()
-        ),
     ];
     for class in arms {
         if let Some(paper) = class.arm.contestant().map(|index| PAPER_FITNESS[index]) {

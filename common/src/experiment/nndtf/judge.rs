@@ -144,9 +144,9 @@ fn below(place: f32) -> u32 {
 #[inline(always)]
 fn weigh<const N: usize>(rows: &[Lanes; N], weight: impl Fn(usize) -> f32) -> Lanes {
     let mut sum: Lanes = std::array::from_fn(|lane| weight(0) * rows[0][lane]);
-    for row in 1..N {
+    for (index, row) in rows.iter().enumerate().skip(1) {
         for lane in 0..LANES {
-            sum[lane] += weight(row) * rows[row][lane];
+            sum[lane] += weight(index) * row[lane];
         }
     }
     sum

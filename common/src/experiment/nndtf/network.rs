@@ -11,7 +11,7 @@
 
 use crate::{
     audit::{Audit, Subject},
-    board::{Board, Side, cells, tic_tac_toe},
+    board::{Board, Side, tic_tac_toe},
     math::exp2_negative,
     rng::{Generator, unit},
 };

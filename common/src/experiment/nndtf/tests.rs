@@ -138,7 +138,7 @@ fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
     let sentences = [
         fitness(|task| task.judge = None),
         fitness(|task| task.genes.clear()),
-        fitness(|task| drop(task.genes.pop())),
+        fitness(|task| _ = task.genes.pop()),
         fitness(|task| task.genes[120] = f32::INFINITY),
         fitness(|task| task.genes = vec![0.0; 4097 * 114]),
         judge(|judge| judge.kind = 7),
@@ -169,7 +169,7 @@ fn outputs_that_do_not_answer_are_refused() {
             assert!(answer.is_err(), "{answer:?}");
         };
         bad(&|output| match &mut output.result {
-            Some(output::Result::NndtfFitness(fitness)) => drop(fitness.sums.pop()),
+            Some(output::Result::NndtfFitness(fitness)) => _ = fitness.sums.pop(),
             Some(output::Result::NndtfSegment(segment)) => segment.state = None,
             other => panic!("{other:?}"),
         });

@@ -208,7 +208,7 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
 fn states_that_do_not_fit_are_refused() {
     let search = search(improved(0.5), 10);
     let mut good = NndtfState::default();
-    (0..3).for_each(|_| drop(step(&search, &mut good)));
+    (0..3).for_each(|_| _ = step(&search, &mut good));
     assert_eq!(search.check(&good), Ok(()));
     let with = |change: fn(&mut NndtfState)| {
         let mut state = good.clone();
