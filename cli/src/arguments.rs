@@ -12,6 +12,7 @@ Examples:
   evoxo run experiments/invincible.toml --set generations=40 --out out/longer
   evoxo new invincible > mine.toml                 a commented file to begin with
   evoxo audit CHAMPION.json                        exact odds, and the proof or the losing lines
+  evoxo show CHAMPION.json                         its rules, moves or layers
   evoxo play CHAMPION.json                         beat it, if you can
   evoxo submit mine.toml --coordinator lab7:7600   the same on a cluster
 
@@ -38,6 +39,8 @@ enum Verb {
     New(verb::new::Arguments),
     /// Exact odds of a 3x3 champion, and the proof that it never loses or the games it loses
     Audit(verb::audit::Arguments),
+    /// Show what a champion is made of: its rules as little boards, its moves, its layers
+    Show(verb::show::Arguments),
     /// The best possible table for a side and a penalty, exactly
     Optimum(verb::optimum::Arguments),
     /// Play against a champion in the terminal
@@ -113,6 +116,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Run(arguments) => verb::run::run(&arguments),
         Verb::New(arguments) => verb::new::run(&arguments),
         Verb::Audit(arguments) => verb::audit::run(&arguments),
+        Verb::Show(arguments) => verb::show::run(&arguments),
         Verb::Optimum(arguments) => verb::optimum::run(&arguments),
         Verb::Play(arguments) => verb::play::run(&arguments),
         Verb::Engine(arguments) => verb::engine::run(&arguments),

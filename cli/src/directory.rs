@@ -74,6 +74,11 @@ impl Directory {
         self.write("result.json", crate::json::text(&results.to_json(seconds, workers)))
     }
 
+    /// Writes the cards of whole populations.
+    pub(crate) fn write_populations(&self, results: &Results) -> anyhow::Result<()> {
+        results.populations().try_for_each(|(name, bytes)| self.write(&format!("populations/{name}"), bytes))
+    }
+
     /// Writes a file whole or not at all.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         let path = self.path.join(name);

@@ -10,6 +10,7 @@ use evoxo_common::{
     experiment::{
         invincible::table::TableGenome,
         nndtf::{network::NetworkPlayer, teacher},
+        rules::agent::Agent,
     },
     net::{Activation, Engine, engine},
     player::{
@@ -17,7 +18,7 @@ use evoxo_common::{
         benchmark::benchmark,
         random::{any_of, filtered, random},
     },
-    rng::{Generator, Stream},
+    rng::{Generator, Stream, below},
 };
 
 use crate::{usage, verb::audit::read_card};
@@ -92,6 +93,7 @@ enum Skill {
     Table(TableGenome),
     Network(Thinker),
     Nndtf(NetworkPlayer),
+    Rules(Agent),
     Random,
     Filtered,
     Benchmark,
@@ -141,6 +143,7 @@ impl Who {
             (Skill::Table(_), Some(side)) => format!("table {}", side.letter()),
             (Skill::Network(_), _) => "network".into(),
             (Skill::Nndtf(_), _) => "nndtf network".into(),
+            (Skill::Rules(_), _) => "rules".into(),
             _ => self.name.clone(),
         };
         let game = game.or(self.game).unwrap_or(Game::ScoreFour);
@@ -171,6 +174,7 @@ impl Who {
         let (skill, shape) = match card.player {
             Player::Table(table) => (Skill::Table(table), tic_tac_toe().shape()),
             Player::Nndtf(network) => (Skill::Nndtf(network), tic_tac_toe().shape()),
+            Player::Rules(agent) => (Skill::Rules(agent), tic_tac_toe().shape()),
             Player::Network(network) => {
                 let exact_wins = exact_wins.map_err(|why| anyhow!("{}: {why}", file.display()))?;
                 (Skill::Network(Thinker::new(&network, exact_wins)), network.architecture.shape)
@@ -213,13 +217,21 @@ impl Opponent {
     fn plays_any(&self) -> bool {
         !matches!(
             self.skill,
-            Skill::Table(_) | Skill::Network(_) | Skill::Nndtf(_) | Skill::Perfect(_) | Skill::Teacher
+            Skill::Table(_)
+                | Skill::Network(_)
+                | Skill::Nndtf(_)
+                | Skill::Rules(_)
+                | Skill::Perfect(_)
+                | Skill::Teacher
         )
     }
 
     /// Whether it leaves anything to chance.
     pub(crate) fn by_chance(&self) -> bool {
-        matches!(self.skill, Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::Perfect(_) | Skill::Teacher)
+        matches!(
+            self.skill,
+            Skill::Rules(_) | Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::Perfect(_) | Skill::Teacher
+        )
     }
 
     /// The cell that [`Opponent::answer`] names, with this chance.
@@ -259,6 +271,7 @@ impl Opponent {
                 let cell = network.choose(position.board()).expect("a game that goes on has an empty cell");
                 Answer { cell, why: "its output is nearest to that cell's number".into() }
             }
+            Skill::Rules(agent) => agent_answer(agent, position, &mut self.rng),
         }
     }
 }
@@ -273,6 +286,21 @@ fn table_answer(table: &TableGenome, position: Position) -> Answer {
         .or_else(|| first(position.wins(geometry, side.other()), BLOCKS))
         .or_else(|| table.choose(position.board()).map(|cell| Answer { cell, why: "its table says so".into() }))
         .expect("a table has a move for every board of its side that is neither over nor the filter's")
+}
+
+/// The move of an agent of rules: a lot decides between rules that rank equally, and where none matches.
+fn agent_answer(agent: &Agent, position: Position, rng: &mut Generator) -> Answer {
+    let (board, side) = (position.board(), position.to_move());
+    let candidates = agent.candidates(board.stones(side) as u32, board.stones(side.other()) as u32);
+    if candidates.is_empty() {
+        return Answer {
+            cell: random(position, tic_tac_toe(), rng),
+            why: "by chance, since none of its rules matches".into(),
+        };
+    }
+    let place = candidates[below(rng, candidates.len() as u64) as usize];
+    let (rule, weight) = (agent.rules[place], agent.weights[place]);
+    Answer { cell: rule.to(), why: format!("its rule {rule} says so (priority {}, weight {weight})", rule.priority()) }
 }
 
 const COMPLETES: &str = "it completes a line";

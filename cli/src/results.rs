@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use evoxo_common::{
+    card::Card,
     config::Config,
     digest::Digest,
     envelope::{Kind, open},
@@ -71,15 +72,31 @@ impl Results {
 
     /// The files of a run's directory `champions`, each with what it holds: cards, and what lies beside them.
     pub(crate) fn champions(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
-        let files = |replica: &Replica| {
-            let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
-            let stem = champion_stem(&self.config, arm, replica.index());
-            let (card, file) = replica.champion()?.write(&stem);
-            // The card last: what it names is there when it is.
-            Some(file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())]))
-        };
+        let files = |replica: &Replica| Some(files(&replica.champion()?, &self.stem(replica)?));
         self.replicas.iter().filter_map(files).flatten()
     }
+
+    /// The same of its directory `populations`: all players that there are at the end, numbered from 0.
+    pub(crate) fn populations(&self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        let all = |replica: &Replica| {
+            let stem = self.stem(replica)?;
+            let cards = replica.population().into_iter().enumerate();
+            Some(cards.flat_map(move |(number, card)| files(&card, &format!("{stem}-{number}"))))
+        };
+        self.replicas.iter().filter_map(all).flatten()
+    }
+
+    /// The name of a replica's champion's card, without its ending.
+    fn stem(&self, replica: &Replica) -> Option<String> {
+        let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
+        Some(champion_stem(&self.config, arm, replica.index()))
+    }
+}
+
+/// A card's file, and before it the one that it names: that is there when the card is.
+fn files(card: &Card, stem: &str) -> impl Iterator<Item = (String, Vec<u8>)> + use<> {
+    let (card, file) = card.write(stem);
+    file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())])
 }
 
 /// Puts what is told of a run into its result.

@@ -12,6 +12,7 @@ use evoxo_common::{
             network::{Coupling, Kind, Network, Numbering},
             plain as nndtf_plain, training_boards,
         },
+        rules::speed as speed_of_rules,
         td3d::speed,
     },
     rng::Stream,
@@ -86,5 +87,16 @@ fn nndtf_fitness(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(kernels, sampled_games, exact_fitness, learning, nndtf_fitness);
+/// Games of two agents of 100 rules, and the whole cycle of 40 of them.
+fn rules(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rules games");
+    group.throughput(Throughput::Elements(GAMES.into()));
+    let (agents, mut rng) = (speed_of_rules::agents(), Stream::root(2).rng());
+    group.bench_function("fast", |bench| bench.iter(|| speed_of_rules::fast(black_box(&agents), GAMES, &mut rng)));
+    group.bench_function("slow", |bench| bench.iter(|| speed_of_rules::slow(black_box(&agents), GAMES, &mut rng)));
+    group.finish();
+    criterion.bench_function("rules cycles", |bench| bench.iter(|| speed_of_rules::cycles(black_box(1))));
+}
+
+criterion_group!(kernels, sampled_games, exact_fitness, learning, nndtf_fitness, rules);
 criterion_main!(kernels);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{Config, Kind, written},
-    experiment::{dispatch, invincible, nndtf, td3d},
+    experiment::{dispatch, invincible, nndtf, rules, td3d},
     replica::Replica,
     stats::quantile,
 };
@@ -97,6 +97,7 @@ pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
         Kind::Invincible => invincible::finale::finale(config, &arms),
         Kind::Td3d => td3d::finale::finale(config, &arms),
         Kind::Nndtf => nndtf::finale::finale(config, &arms),
+        Kind::Rules => rules::finale::finale(config, &arms),
     };
     finale.add_failures();
     finale
@@ -112,6 +113,7 @@ pub fn of_result(result: &Value) -> Result<Finale, String> {
     let mut finale = match config.kind {
         Kind::Td3d => td3d::finale::of_result(&config, arms)?,
         Kind::Nndtf => nndtf::finale::of_result(&config, arms)?,
+        Kind::Rules => rules::finale::of_result(&config, arms)?,
         kind => {
             return Err(format!("the result of {:?} cannot be told again: it has not all of its numbers", kind.name()));
         }

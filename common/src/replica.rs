@@ -1,6 +1,7 @@
 //! One replica between two rounds: an experiment's state machine with its name and its history.
 
 use evoxo_proto::v1::{HistoryRow, Output, ReplicaState, Task};
+use serde_json::Value;
 
 use crate::{
     card::Card,
@@ -132,12 +133,25 @@ impl Replica {
     /// The champion's card: what the experiment says of it, with where it came from.
     #[must_use]
     pub fn champion(&self) -> Option<Card> {
-        let mut card = self.experiment.champion()?;
-        card.about.insert("experiment".into(), self.kind.name().into());
-        card.about.insert("arm".into(), self.arm.clone().into());
-        card.about.insert("replica".into(), self.index.into());
-        card.about.insert("digest".into(), self.digest().to_string().into());
-        Some(card)
+        Some(self.signed(self.experiment.champion()?, &self.digest().to_string()))
+    }
+
+    /// The cards of all players that there are now; empty where there is no more than one.
+    #[must_use]
+    pub fn population(&self) -> Vec<Card> {
+        let digest = self.digest().to_string();
+        self.experiment.population().into_iter().map(|card| self.signed(card, &digest)).collect()
+    }
+
+    fn signed(&self, mut card: Card, digest: &str) -> Card {
+        let entries: [(&str, Value); 4] = [
+            ("experiment", self.kind.name().into()),
+            ("arm", self.arm.as_str().into()),
+            ("replica", self.index.into()),
+            ("digest", digest.into()),
+        ];
+        card.about.extend(entries.map(|(name, value)| (name.to_owned(), value)));
+        card
     }
 }
 

@@ -101,10 +101,11 @@ impl Stream {
 /// If `bound` is 0.
 pub fn below(rng: &mut Generator, bound: u64) -> u64 {
     assert!(bound > 0, "a random number below 0 was asked for");
-    let threshold = bound.wrapping_neg() % bound;
     loop {
         let product = u128::from(rng.next_u64()) * u128::from(bound);
-        if product as u64 >= threshold {
+        let rest = product as u64;
+        // The threshold lies below the bound: nearly always there is no need to divide.
+        if rest >= bound || rest >= bound.wrapping_neg() % bound {
             return (product >> 64) as u64;
         }
     }

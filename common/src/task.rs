@@ -16,7 +16,7 @@ pub use encoded::{Encoded, Kept, Shared, encode};
 
 use crate::{
     digest::Digest,
-    experiment::{invincible::score, nndtf::task as nndtf, td3d::segment},
+    experiment::{invincible::score, nndtf::task as nndtf, rules::wire, td3d::segment},
 };
 
 /// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
@@ -45,6 +45,8 @@ pub fn run(task: &Task) -> Result<Output, Refusal> {
         Some(task::Work::Learn(learn)) => output::Result::Learn(segment::run(learn)?),
         Some(task::Work::NndtfFitness(fitness)) => output::Result::NndtfFitness(nndtf::fitness(fitness)?),
         Some(task::Work::NndtfSegment(segment)) => output::Result::NndtfSegment(nndtf::segment(segment)?),
+        Some(task::Work::RulesCycles(cycles)) => output::Result::RulesCycles(wire::run_cycles(cycles)?),
+        Some(task::Work::RulesCouples(couples)) => output::Result::RulesCouples(wire::run_couples(couples)?),
         None => {
             return Err(Refusal(
                 "the task has no work this build knows: use a worker of the coordinator's version".into(),
@@ -97,6 +99,12 @@ pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
         (Some(task::Work::NndtfSegment(task)), Some(output::Result::NndtfSegment(output))) => {
             nndtf::check_segment(task, output)?;
         }
+        (Some(task::Work::RulesCycles(task)), Some(output::Result::RulesCycles(output))) => {
+            wire::check_cycles(task, output)?;
+        }
+        (Some(task::Work::RulesCouples(task)), Some(output::Result::RulesCouples(output))) => {
+            wire::check_couples(task, output)?;
+        }
         _ => return Err(Refusal(format!("the output is not of the task's kind, {}", kind(task)))),
     }
     Ok(output)
@@ -111,6 +119,8 @@ pub fn kind(task: &Task) -> &'static str {
         Some(task::Work::Learn(_)) => "learn",
         Some(task::Work::NndtfFitness(_)) => "nndtf_fitness",
         Some(task::Work::NndtfSegment(_)) => "nndtf_segment",
+        Some(task::Work::RulesCycles(_)) => "rules_cycles",
+        Some(task::Work::RulesCouples(_)) => "rules_couples",
         None => "unknown",
     }
 }
@@ -131,8 +141,10 @@ fn run_echo(echo: &EchoTask, shared: &Bytes) -> Result<EchoOutput, Refusal> {
 pub fn signature() -> Vec<KindSignature> {
     let echo = vec![task::Work::Echo(EchoTask { payload: Bytes::from_static(b"evoxo"), reply_bytes: 8 }).into()];
     let [nndtf_fitness, nndtf_segment] = nndtf::workload();
+    let [rules_couples, rules_cycles] = wire::workloads();
     // Sorted by kind.
-    let workloads = [echo, segment::workload(), nndtf_fitness, nndtf_segment, score::workload()];
+    let workloads =
+        [echo, segment::workload(), nndtf_fitness, nndtf_segment, rules_couples, rules_cycles, score::workload()];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks
             .iter()

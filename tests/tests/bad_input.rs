@@ -116,6 +116,14 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["report", "none.json"], 1, &["cannot read none.json"]),
     case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
     case(EVOXO, &["report", "LONELY"], 1, &["LONELY: it is not the result of a run"]),
+    case(EVOXO, &["show", "none.json"], 1, &["cannot read none.json"]),
+    case(
+        EVOXO,
+        &["show", "ILLEGAL"],
+        1,
+        &["ILLEGAL: the rule C********1 moves to a cell that it wants to be taken (C)"],
+    ),
+    case(EVOXO, &["play", "ILLEGAL"], 1, &["the rule C********1 moves to a cell"]),
     case(EVOXO, &["optimum", "--side", "Z", "--penalty", "1"], 2, &["give X or O"]),
     case(EVOXO, &["optimum", "--side", "O", "--penalty", "-1"], 2, &["-1"]),
 ];
@@ -132,6 +140,8 @@ impl Trouble {
     fn make() -> Self {
         let site = Site::new();
         fs::write(site.path("file"), b"\xffsomebody's letter").expect("a file");
+        let illegal = "{\"kind\": \"rules\", \"rules\": [\"V********1\", \"C********1\"]}";
+        fs::write(site.path("illegal"), illegal).expect("a file");
         fs::write(site.path("wrong"), "experiment = \"invincibel\"\n").expect("a file");
         fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
         let card = |file: &str| format!("{{\"kind\": \"network\", \"file\": {file:?}}}");
@@ -164,7 +174,7 @@ impl Trouble {
     fn fill_in(&self, text: &str) -> String {
         let address = self.taken.local_addr().expect("an address").to_string();
         let mut text = text.replace("TAKEN", &address);
-        for name in ["file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks"] {
+        for name in ["file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal"] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }
         for name in ["cut", "alien"] {
@@ -229,6 +239,30 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
         "experiment = \"invincible\"\nsead = 1\nreplicas = 0\n[settings]\npopulaton = 5\npenalty = -1",
         Code::InvalidArgument,
         &["file:2: unknown key \"sead\"", "file:3: replicas", "did you mean \"population\"?", "file:6: penalty is -1"],
+    ),
+    (
+        "run",
+        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 129\nmutation = 1.5\nselection = \"best\"\nweak_weight = \"x\"",
+        Code::InvalidArgument,
+        &[
+            "file:4: rules is 129",
+            "1 to 128",
+            "file:5: mutation is 1.5",
+            "file:6: selection is best",
+            "file:7: weak_weight is x",
+        ],
+    ),
+    (
+        "run",
+        "experiment = \"rules\"\n[settings]\nagents = 7\ngames = 1000\ncycles = 1000000\nmutation = 0.9\nmutations = \"clustered\"\n\
+         weak_weight = -0.5",
+        Code::InvalidArgument,
+        &[
+            "file:3: arm \"main\": agents is 7, but they play in couples: give an even number",
+            "3000000000 games are more than 1073741823",
+            "with a cluster of 0.5 a mutation of 0.9 cannot be reached",
+            "file:8: arm \"main\": weak_weight must be a whole number",
+        ],
     ),
     ("run", "experiment = \"dispatch\"\nreplicas = 10001", Code::InvalidArgument, &["from 0 to 10000"]),
     ("../run", RUN, Code::InvalidArgument, &["\"../run\" cannot name a run"]),

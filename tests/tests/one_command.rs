@@ -133,7 +133,12 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     let desk = Desk::new();
     let first = desk.run(&["--workers", "1"]);
     assert_eq!(desk.run(&[]), first, "the same words again");
-    let json: Value = serde_json::from_str(&desk.run(&["--json"])).expect("JSON");
+    let json: Value = serde_json::from_str(&desk.run(&["--json", "--populations"])).expect("JSON");
+    let (all, card) = (desk.path("out/table/populations"), "X-2.json");
+    assert_eq!(files(&all).len(), 6 * 200, "every player of every replica");
+    let player =
+        |path: PathBuf| -> Value { serde_json::from_str(&fs::read_to_string(path).expect("a card")).expect("JSON") };
+    assert_eq!(player(all.join("X-2-0.json")), player(desk.path("out/table/champions").join(card)));
     assert_eq!(json["digest"], expected(3));
     let log = || fs::metadata(desk.path("out/table/cluster.log")).expect("a log").len();
     let before = log();

@@ -47,6 +47,22 @@ algorithm = "traditional"
 algorithm = "cma-es"
 "#;
 
+/// Agents of rules, farmed out both ways.
+pub(crate) const RULES: &str = r#"
+experiment = "rules"
+seed = 7
+replicas = 3
+[settings]
+cycles = 60
+knowledge = "shared"
+weak = "replace"
+[arms.cycles]
+cycles_per_task = 7
+[arms.couples]
+farming = "couples"
+couples_per_task = 3
+"#;
+
 /// Many tasks that do nothing, with bytes that those of a round share.
 pub(crate) const DISPATCH: &str = r#"
 experiment = "dispatch"

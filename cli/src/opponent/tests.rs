@@ -4,7 +4,7 @@ use super::*;
 use evoxo_common::{
     board::Outcome,
     card::Card,
-    experiment::{invincible::optimum::optimum, nndtf::network as nndtf},
+    experiment::{invincible::optimum::optimum, nndtf::network as nndtf, rules::rule::read},
     net::{Architecture, First},
     ratio::Ratio,
 };
@@ -235,4 +235,41 @@ fn what_is_no_opponent_is_refused() {
     assert!(sentence(Who { depth: Some(2), ..who("random") }).contains("does not look ahead"));
     let large = sentence(Who { game: Some(Game::Qubic), ..who("perfect") });
     assert!(large.starts_with("perfect plays tic-tac-toe, not qubic: give alpha-beta"), "{large}");
+}
+
+#[test]
+fn an_agent_of_rules_names_the_rule_it_follows() {
+    let rules = ["PPV******3", "V********1"].map(|text| read(text, 1).unwrap());
+    let mut agent = Agent::newborn(rules.to_vec());
+    agent.weights = vec![4, -1];
+    let rng = &mut Stream::root(1).rng();
+    let mut answer =
+        |board| agent_answer(&agent, Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap()), rng);
+    let (wins, begins) = (answer("XX./OO./..."), answer("OO./XX./X.."));
+    assert_eq!((wins.cell, wins.why.as_str()), (2, "its rule PPV******3 says so (priority 1, weight 4)"));
+    assert_eq!(begins.cell, 2, "O sees the board with its own eyes");
+    assert_eq!(answer(".../.X./...").cell, 0);
+    let lots: Vec<Answer> = (0..30).map(|_| answer("X../.../...")).collect();
+    assert!(lots.iter().all(|lot| lot.cell > 0 && lot.why.starts_with("by chance")), "{lots:?}");
+    assert!(lots.windows(2).any(|two| two[0] != two[1]));
+}
+
+/// Found by its file, it plays both sides of its own game, and leaves something to chance.
+#[test]
+fn an_agent_of_rules_is_found_by_its_card() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.json");
+    let agent = Agent::newborn(vec![read("V********1", 1).unwrap()]);
+    std::fs::write(&path, Card::from(Player::Rules(agent)).write("agent").0).unwrap();
+    let name = path.to_str().unwrap();
+    let mut opponent = who(name).find().unwrap();
+    assert_eq!((opponent.game, opponent.side, opponent.name.as_str()), (Game::TicTacToe, None, "rules"));
+    assert!(opponent.by_chance());
+    assert_eq!(opponent.answer(Position::of(tic_tac_toe(), Board::EMPTY)).cell, 0);
+    let [_, random] = pair([name, "random"], None).unwrap();
+    assert_eq!(random.game, Game::TicTacToe);
+    let deep = Who { depth: Some(2), ..who(name) };
+    assert!(deep.find().is_err_and(|why| why.to_string().contains("does not look ahead")));
+    let elsewhere = Who { game: Some(Game::Qubic), ..who(name) };
+    assert!(elsewhere.find().is_err_and(|why| why.to_string().contains("plays tic-tac-toe, not qubic")));
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write as _,
+    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -12,6 +12,7 @@ use evoxo_common::{
     audit::{Audit, Subject, boards},
     board::{Board, Shape, Side, cells, tic_tac_toe},
     card::{CARD_BYTES_MAX, Card, FILE_BYTES_MAX, FILE_ENDING, Network, Player},
+    experiment::rules::{agent::Agent, index::Ready, strength},
     net::plain,
 };
 use serde_json::json;
@@ -56,7 +57,9 @@ pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let card = read_card(&arguments.file)?;
+    let mut out = std::io::stdout().lock();
     let audits = match &card.player {
+        Player::Rules(agent) => return audit_agent(agent, arguments.json, &mut out),
         Player::Table(table) => vec![(table.side(), table.audit())],
         Player::Network(network) => card
             .exact_wins()
@@ -65,7 +68,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Player::Nndtf(network) => Side::BOTH.map(|side| (side, network.audit(side))).into(),
     };
     let table = audits.len() == 1;
-    let mut out = std::io::stdout().lock();
     if arguments.json {
         let both = audits.iter().map(|(side, audit)| (side.letter().to_string(), to_json(audit)));
         let json = if table { to_json(&audits[0].1) } else { both.collect::<serde_json::Map<_, _>>().into() };
@@ -112,7 +114,7 @@ fn audit_network(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit
     Side::BOTH.into_iter().map(audit).collect()
 }
 
-fn show(out: &mut impl std::io::Write, audit: &Audit) -> std::io::Result<()> {
+fn show(out: &mut impl Write, audit: &Audit) -> std::io::Result<()> {
     writeln!(out, "Against a random mover with that filter, exactly:")?;
     for (what, share) in [("wins", audit.odds.win), ("draws", audit.odds.draw), ("loses", audit.odds.loss)] {
         writeln!(out, "  {what:<6} {:>9.5} %   {share}", 100.0 * share.to_f64())?;
@@ -121,12 +123,43 @@ fn show(out: &mut impl std::io::Write, audit: &Audit) -> std::io::Result<()> {
         writeln!(out, "Against a random mover without it: {}, {} and {}.", odds.win, odds.draw, odds.loss)?;
     }
     writeln!(out, "It can be asked on {} boards.\n", audit.boards_asked)?;
+    show_proof(out, audit, "it loses")
+}
+
+fn show_proof(out: &mut impl Write, audit: &Audit, loses: &str) -> std::io::Result<()> {
     if audit.unbeatable() {
         return writeln!(out, "Never loses: proven over {} positions.", audit.positions);
     }
     let lines = if audit.losing_lines == 1 { "game" } else { "different games" };
-    writeln!(out, "Can be beaten: it loses {} {lines}. The first of them:", audit.losing_lines)?;
+    writeln!(out, "Can be beaten: {loses} {} {lines}. The first of them:", audit.losing_lines)?;
     audit.examples.iter().take(3).try_for_each(|line| draw_line(out, line))
+}
+
+/// An agent of rules plays both sides, without the filter, and leaves something to chance: its odds are exact to rounding,
+/// and the proof asks what its lots may do at worst.
+fn audit_agent(agent: &Agent, json: bool, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let ready = Ready::new(agent);
+    let sides = Side::BOTH.into_iter().zip(strength::odds(&ready)).map(|(side, odds)| (side, odds, agent.audit(side)));
+    if json {
+        let sides = sides.map(|(side, odds, audit)| {
+            let mut json = to_json(&audit);
+            (json["win"], json["draw"], json["loss"]) = (odds.win.into(), odds.draw.into(), odds.loss.into());
+            (side.letter().to_string(), json)
+        });
+        writeln!(out, "{:#}", serde_json::Value::Object(sides.collect()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (rules, share) = (agent.rules.len(), 100.0 * strength::strength(&ready));
+    writeln!(out, "An agent of {rules} rules; of rules that rank equally, and where none matches, a lot decides.")?;
+    writeln!(out, "Of a game against a random mover it can expect {share:.3} % of the point.")?;
+    for (side, odds, audit) in sides {
+        writeln!(out, "\nAs {}, against a random mover, exactly:", side.letter())?;
+        for (what, share) in [("wins", odds.win), ("draws", odds.draw), ("loses", odds.loss)] {
+            writeln!(out, "  {what:<6} {:>9.5} %", 100.0 * share)?;
+        }
+        show_proof(out, &audit, "it can lose")?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn to_json(audit: &Audit) -> serde_json::Value {
@@ -145,7 +178,7 @@ fn to_json(audit: &Audit) -> serde_json::Value {
 }
 
 /// A lost game as its boards, side by side.
-fn draw_line(out: &mut impl std::io::Write, line: &[u8]) -> std::io::Result<()> {
+fn draw_line(out: &mut impl Write, line: &[u8]) -> std::io::Result<()> {
     let game = tic_tac_toe();
     let names: Vec<String> = line.iter().map(|cell| format!("{:<5}", game.cell_name(*cell))).collect();
     writeln!(out, "\n  {}", names.join("").trim_end())?;

@@ -18,6 +18,7 @@ use evoxo_common::{
             judge::Judge,
             network::{Coupling, Kind, Network, Numbering},
         },
+        rules::{self, agent::Agent},
         td3d::speed,
     },
     math,
@@ -73,7 +74,7 @@ fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     games
 }
 
-const KERNELS: [Kernel; 11] = [
+const KERNELS: [Kernel; 13] = [
     Kernel {
         name: "sampled_games",
         unit: "games/s",
@@ -117,6 +118,18 @@ const KERNELS: [Kernel; 11] = [
         },
     },
     Kernel {
+        name: "rules_games",
+        unit: "games/s",
+        fast: |_, rng| counted(GAMES, |games| rules::speed::fast(&AGENTS, games, rng)),
+        slow: |_, rng| counted(GAMES, |games| rules::speed::slow(&AGENTS, games, rng)),
+    },
+    Kernel {
+        name: "rules_cycles",
+        unit: "cycles/s",
+        fast: |_, _| counted(20, rules::speed::cycles),
+        slow: |_, _| counted(2, rules::speed::slow_cycles),
+    },
+    Kernel {
         name: "dot_product",
         unit: "products/s",
         fast: |_, _| dots(100, math::dot),
@@ -147,6 +160,15 @@ fn pupils() -> &'static Pupils {
         Pupils { judge: Judge::new(network, &boards), boards, genes }
     });
     &PUPILS
+}
+
+/// Two agents of experiment `rules`.
+static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(rules::speed::agents);
+
+/// Plays games or cycles of rules; says how many.
+fn counted(count: u32, play: impl FnOnce(u32) -> i32) -> u64 {
+    black_box(play(black_box(count)));
+    count.into()
 }
 
 /// Computes a dot product of 1,024 floats so many times; says how many products that took.

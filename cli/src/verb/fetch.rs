@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Directory for the results [default: out/NAME]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
+    /// Also write the cards of all players of the last population into populations/
+    #[arg(long)]
+    populations: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -41,6 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let directory = Directory::open(&out, &config)?;
     let results = Results::new(config, &replicas)?;
     directory.write_results(&results, 0.0, 0)?;
+    if arguments.populations {
+        directory.write_populations(&results)?;
+    }
     super::run::print(&results, &directory, arguments.json, 0.0, 0)?;
     Ok(ExitCode::SUCCESS)
 }

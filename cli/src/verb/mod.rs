@@ -12,6 +12,7 @@ pub(crate) mod play;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod watch;
 pub(crate) mod workers;

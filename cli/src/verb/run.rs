@@ -102,6 +102,9 @@ pub(crate) struct Arguments {
     /// Directory for results and checkpoints [default: out/ and the file's name]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
+    /// Also write the cards of all players of the last population into populations/
+    #[arg(long)]
+    populations: bool,
     /// Print the results as JSON (the content of result.json)
     #[arg(long)]
     json: bool,
@@ -132,6 +135,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if !out.join("result.json").exists() {
             directory.write_results(&results, seconds, workers)?;
         }
+        if arguments.populations {
+            directory.write_populations(&results)?;
+        }
         print(&results, &directory, arguments.json, seconds, workers)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -158,6 +164,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let results = Results::new(resolved(&view)?, &replicas)?;
     let seconds = start.elapsed().as_secs_f64();
     directory.write_results(&results, seconds, workers)?;
+    if arguments.populations {
+        directory.write_populations(&results)?;
+    }
     print(&results, &directory, arguments.json, seconds, workers)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -21,9 +21,17 @@
 //! ```
 //!
 //! A network of experiment `nndtf`: see [`NetworkPlayer`]. It plays either side.
+//!
+//! ```json
+//! {"kind": "rules", "weight": 12, "rules": ["PPV******3 priority 2 weight 5"]}
+//! ```
+//!
+//! A rule is nine letters from the top left (P own, C the opponent's, V empty, * anything) and the cell to play, 1 to 9 in
+//! the same order; it must not be able to move to a taken cell. Without their weights rules weigh 0.
 
 mod network;
 mod nndtf;
+mod rules;
 mod safetensors;
 mod table;
 
@@ -37,7 +45,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     board::quoted,
-    experiment::{invincible::table::TableGenome, nndtf::network::NetworkPlayer},
+    experiment::{invincible::table::TableGenome, nndtf::network::NetworkPlayer, rules::agent::Agent},
 };
 
 /// The longest card, in bytes.
@@ -61,6 +69,8 @@ pub enum Player {
     Network(Network),
     /// `"kind": "nndtf"`: see [`NetworkPlayer`].
     Nndtf(NetworkPlayer),
+    /// `"kind": "rules"`: see [`Agent`].
+    Rules(Agent),
 }
 
 impl Card {
@@ -77,15 +87,18 @@ impl Card {
         if let Some(twice) = entries.twice() {
             return Err(format!("the card has the key {} twice", quoted(twice)));
         }
-        let kind = entries.get("kind").ok_or("the card has no \"kind\": give \"table\", \"network\" or \"nndtf\"")?;
+        let kind = entries
+            .get("kind")
+            .ok_or("the card has no \"kind\": give \"table\", \"network\", \"nndtf\" or \"rules\"")?;
         let (player, keys) = match kind.as_str() {
             Some("table") => (Player::Table(table::read(text, &entries)?), table::KEYS.as_slice()),
             Some("network") => (Player::Network(network::read_card(&entries, load)?), network::KEYS.as_slice()),
             Some("nndtf") => (Player::Nndtf(nndtf::read(&entries)?), nndtf::KEYS.as_slice()),
+            Some("rules") => (Player::Rules(rules::read(&entries)?), rules::KEYS.as_slice()),
             _ => {
                 let kind = brief(kind);
                 return Err(format!(
-                    "the card's kind is {kind}, but only \"table\", \"network\" and \"nndtf\" are known"
+                    "the card's kind is {kind}, but only \"table\", \"network\", \"nndtf\" and \"rules\" are known"
                 ));
             }
         };
@@ -115,6 +128,7 @@ impl Card {
         let (mut map, file) = match &self.player {
             Player::Table(player) => (table::to_map(player), None),
             Player::Nndtf(player) => (nndtf::to_map(player), None),
+            Player::Rules(agent) => (rules::to_map(agent), None),
             Player::Network(network) => {
                 let (name, bytes) = (format!("{stem}.{FILE_ENDING}"), network.to_file());
                 (network::to_map(network, &name, &bytes), Some((name, bytes)))
@@ -266,8 +280,11 @@ mod tests {
             ("[1]", "not JSON"),
             ("{\"kind\":\"table\"", "not JSON"),
             ("{}", "no \"kind\""),
-            (r#"{"kind":"rules","side":"X","moves":{}}"#, "only \"table\", \"network\" and \"nndtf\" are known"),
-            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\", \"network\" and \"nndtf\" are known"),
+            (
+                r#"{"kind":"chess","side":"X","moves":{}}"#,
+                "only \"table\", \"network\", \"nndtf\" and \"rules\" are known",
+            ),
+            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\", \"network\", \"nndtf\" and \"rules\" are known"),
             (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
             (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
             (r#"{"kind":"table","side":"X","side":"O","moves":{}}"#, "\"side\" twice"),

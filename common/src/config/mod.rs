@@ -40,11 +40,13 @@ pub enum Kind {
     Td3d,
     /// Networks that learn from a teacher by genetic algorithms.
     Nndtf,
+    /// Agents made of rules that learn from games among themselves.
+    Rules,
 }
 
 impl Kind {
     /// All of them, by name.
-    pub const ALL: [Self; 4] = [Self::Dispatch, Self::Invincible, Self::Td3d, Self::Nndtf];
+    pub const ALL: [Self; 5] = [Self::Dispatch, Self::Invincible, Self::Td3d, Self::Nndtf, Self::Rules];
 
     /// As in the file.
     #[must_use]
@@ -54,6 +56,7 @@ impl Kind {
             Self::Invincible => "invincible",
             Self::Td3d => "td3d",
             Self::Nndtf => "nndtf",
+            Self::Rules => "rules",
         }
     }
 
@@ -71,6 +74,7 @@ impl Kind {
             Self::Invincible => &experiment::invincible::settings::SCHEMA,
             Self::Td3d => &experiment::td3d::settings::SCHEMA,
             Self::Nndtf => &experiment::nndtf::settings::SCHEMA,
+            Self::Rules => &experiment::rules::settings::SCHEMA,
         }
     }
 }

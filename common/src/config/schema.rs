@@ -166,8 +166,11 @@ impl Shape {
 
 const DECIMALS_MAX: usize = 6;
 
-/// "6.5" exactly; no exponents, no signs.
+/// "-6.5" exactly; no exponents.
 fn read_decimal(text: &str) -> Option<Ratio> {
+    if let Some(positive) = text.strip_prefix('-') {
+        return read_decimal(positive).filter(|_| !positive.starts_with('-')).map(|value| Ratio::ZERO - value);
+    }
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > DECIMALS_MAX {
@@ -185,8 +188,10 @@ fn in_range(value: Ratio, min: i64, max: i64) -> bool {
 /// A decimal as it would be written in a file.
 pub(super) fn write_decimal(value: Ratio) -> String {
     let denominator = i128::from(value.denominator());
-    let (whole, rest) = (i128::from(value.numerator()) / denominator, i128::from(value.numerator()) % denominator);
+    let numerator = i128::from(value.numerator());
+    let sign = if numerator < 0 { "-" } else { "" };
+    let (whole, rest) = (numerator.abs() / denominator, numerator.abs() % denominator);
     let decimals = format!("{:0width$}", rest * 10_i128.pow(DECIMALS_MAX as u32) / denominator, width = DECIMALS_MAX);
     let decimals = decimals.trim_end_matches('0');
-    if decimals.is_empty() { whole.to_string() } else { format!("{whole}.{decimals}") }
+    if decimals.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{decimals}") }
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     math::{exp, ln},
+    ratio::Ratio,
     rng::{Generator, below, chance, unit},
 };
 
@@ -74,6 +75,41 @@ pub fn non_uniform(
     count
 }
 
+/// Whether [`redraw_chain`] can reach a rate with this probability to go on: the runs must not be too short for it.
+#[must_use]
+pub fn is_chain(rate: Ratio, again: Ratio) -> bool {
+    rate * (Ratio::ONE - again) <= Ratio::ONE - rate
+}
+
+/// Redraws genes with the same overall probability `rate`, but in runs: with probability `again` where the gene before was
+/// redrawn, and elsewhere with `rate` (1 - `again`) / (1 - `rate`), so that the share of redrawn genes is `rate` everywhere
+/// (a Markov chain of two states along the genome, begun as it goes on). With `again` = `rate` genes are independent.
+/// Returns how many were redrawn.
+///
+/// # Panics
+/// If a number is not a probability, or [`is_chain`] says no.
+pub fn redraw_chain<G: Copy>(
+    rng: &mut Generator,
+    genome: &mut [G],
+    rate: Ratio,
+    again: Ratio,
+    mut redraw: impl FnMut(&mut Generator, usize, G) -> G,
+) -> usize {
+    let sensible = [rate, again].into_iter().all(|share| (Ratio::ZERO..=Ratio::ONE).contains(&share));
+    assert!(sensible && is_chain(rate, again), "no chain redraws {rate} of all genes and {again} after a redrawn one");
+    let afresh = if rate == Ratio::ONE { rate } else { rate * (Ratio::ONE - again) / (Ratio::ONE - rate) };
+    let (mut count, mut next) = (0, rate);
+    for (locus, gene) in genome.iter_mut().enumerate() {
+        let drawn = chance(rng, next.numerator() as u64, next.denominator() as u64);
+        if drawn {
+            *gene = redraw(rng, locus, *gene);
+            count += 1;
+        }
+        next = if drawn { again } else { afresh };
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +152,26 @@ mod tests {
         let means = [moved(0.0), moved(0.5), moved(0.999_99)];
         // At first a half of the distance on average: a quarter up and three quarters down, halved again.
         assert!((means[0] - 0.5).abs() < 0.05 && means[1] < 0.06 && means[2] < 1e-6, "{means:?}");
+    }
+
+    #[test]
+    fn a_chain_keeps_the_rate_and_makes_runs() {
+        let mut genome = vec![false; 200_000];
+        let (rate, again) = (Ratio::new(1, 10), Ratio::new(1, 2));
+        let count = redraw_chain(&mut Stream::root(4).rng(), &mut genome, rate, again, |_, _, _| true);
+        assert_eq!(genome.iter().filter(|gene| **gene).count(), count);
+        // Runs of two on average: the deviation is some 1.7 times that of independent genes, 134.
+        assert!((count as i32 - 20_000).abs() < 1400, "{count}");
+        let pairs = genome.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
+        assert!((pairs / count as f64 - 0.5).abs() < 0.03, "{pairs} of {count}");
+        // The first gene too: over many genomes it is redrawn at the rate.
+        let first = (0..10_000).filter(|seed| {
+            let mut genome = [0];
+            redraw_chain(&mut Stream::root(*seed).rng(), &mut genome, rate, again, |_, _, _| 1) == 1
+        });
+        assert!((first.count() as i32 - 1000).abs() < 180);
+        let all = redraw_chain(&mut Stream::root(5).rng(), &mut genome, Ratio::ONE, Ratio::ONE, |_, _, _| false);
+        assert_eq!(all, genome.len());
+        assert!(is_chain(again, again) && is_chain(Ratio::new(2, 3), again) && !is_chain(Ratio::new(3, 4), again));
     }
 }

@@ -7,6 +7,7 @@
 pub mod dispatch;
 pub mod invincible;
 pub mod nndtf;
+pub mod rules;
 pub mod td3d;
 
 use evoxo_proto::v1::{Output, Task};
@@ -38,6 +39,11 @@ pub trait Experiment: Send {
 
     /// The best player so far with what the experiment knows about it; `None` if there is none (yet).
     fn champion(&self) -> Option<Card>;
+
+    /// All players that there are now, the champion among them; empty where there is no more than one.
+    fn population(&self) -> Vec<Card> {
+        Vec::new()
+    }
 }
 
 /// A column of the history.
@@ -78,6 +84,7 @@ pub fn start(kind: Kind, identity: Identity<'_>) -> Box<dyn Experiment> {
         Kind::Invincible => Box::new(invincible::Invincible::start(identity)),
         Kind::Td3d => Box::new(td3d::Td3d::start(identity)),
         Kind::Nndtf => Box::new(nndtf::Nndtf::start(identity)),
+        Kind::Rules => Box::new(rules::Rules::start(identity)),
     }
 }
 
@@ -91,6 +98,7 @@ pub fn restore(kind: Kind, identity: Identity<'_>, state: &[u8]) -> Result<Box<d
         Kind::Invincible => Box::new(invincible::Invincible::restore(identity, state)?),
         Kind::Td3d => Box::new(td3d::Td3d::restore(identity, state)?),
         Kind::Nndtf => Box::new(nndtf::Nndtf::restore(identity, state)?),
+        Kind::Rules => Box::new(rules::Rules::restore(identity, state)?),
     })
 }
 
@@ -103,6 +111,7 @@ impl Kind {
             Self::Invincible => invincible::COLUMNS,
             Self::Td3d => td3d::COLUMNS,
             Self::Nndtf => nndtf::COLUMNS,
+            Self::Rules => rules::COLUMNS,
         }
     }
 
@@ -113,6 +122,7 @@ impl Kind {
             Self::Dispatch => 0,
             Self::Invincible | Self::Td3d => 1,
             Self::Nndtf => 2,
+            Self::Rules => rules::column::STRENGTH,
         }
     }
 
@@ -124,6 +134,7 @@ impl Kind {
             Self::Invincible => settings.integer("generations"),
             Self::Td3d => td3d::rounds(settings),
             Self::Nndtf => nndtf::rounds(settings),
+            Self::Rules => rules::rounds(settings),
         }
     }
 }

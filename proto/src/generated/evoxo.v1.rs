@@ -6,7 +6,7 @@ pub struct Task {
     /// said at the work that reads them, and empty is the same as absent. They travel once a session: see AssignedTask.
     #[prost(bytes = "bytes", tag = "15")]
     pub shared: ::prost::bytes::Bytes,
-    #[prost(oneof = "task::Work", tags = "1, 2, 3, 10, 20")]
+    #[prost(oneof = "task::Work", tags = "1, 2, 3, 10, 20, 11, 25")]
     pub work: ::core::option::Option<task::Work>,
 }
 /// Nested message and enum types in `Task`.
@@ -28,12 +28,18 @@ pub mod task {
         /// Moves the search of one replica of experiment `nndtf` on.
         #[prost(message, tag = "20")]
         NndtfSegment(super::NndtfSegmentTask),
+        /// Computes whole cycles of a population of agents made of rules (experiment `rules`).
+        #[prost(message, tag = "11")]
+        RulesCycles(super::RulesCyclesTask),
+        /// Plays some couples of one of its cycles.
+        #[prost(message, tag = "25")]
+        RulesCouples(super::RulesCouplesTask),
     }
 }
 /// The answer to a Task. Exactly one field of `result` is set: the one named like the task's. At most 8 MiB encoded.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Output {
-    #[prost(oneof = "output::Result", tags = "1, 2, 3, 10, 20")]
+    #[prost(oneof = "output::Result", tags = "1, 2, 3, 10, 20, 11, 25")]
     pub result: ::core::option::Option<output::Result>,
 }
 /// Nested message and enum types in `Output`.
@@ -50,6 +56,10 @@ pub mod output {
         NndtfFitness(super::NndtfFitnessOutput),
         #[prost(message, tag = "20")]
         NndtfSegment(super::NndtfSegmentOutput),
+        #[prost(message, tag = "11")]
+        RulesCycles(super::RulesCyclesOutput),
+        #[prost(message, tag = "25")]
+        RulesCouples(super::RulesCouplesOutput),
     }
 }
 /// Returns the first `reply_bytes` bytes of `payload` and, behind it, Task.shared, padded with zeros.
@@ -442,6 +452,253 @@ pub struct NndtfRow {
     /// The sum of all sums of the population, or of the last generation.
     #[prost(uint64, tag = "3")]
     pub total: u64,
+}
+/// An exact fraction from 0 to 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesShare {
+    #[prost(uint32, tag = "1")]
+    pub numerator: u32,
+    /// 1 to 1,000,000.
+    #[prost(uint32, tag = "2")]
+    pub denominator: u32,
+}
+/// The options of experiment `rules`. What each means is said at the setting of its name in evoxo's documentation
+/// (`evoxo new rules`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesOptions {
+    /// 4 to 1,000, even.
+    #[prost(uint32, tag = "1")]
+    pub agents: u32,
+    /// 1 to 128.
+    #[prost(uint32, tag = "2")]
+    pub rules: u32,
+    /// 1 to 1,000.
+    #[prost(uint32, tag = "3")]
+    pub games: u32,
+    #[prost(message, optional, tag = "4")]
+    pub mutation: ::core::option::Option<RulesShare>,
+    /// Absent: mutations are independent.
+    #[prost(message, optional, tag = "5")]
+    pub cluster: ::core::option::Option<RulesShare>,
+    #[prost(enumeration = "rules_options::Selection", tag = "6")]
+    pub selection: i32,
+    #[prost(bool, tag = "7")]
+    pub parents_by_weight: bool,
+    #[prost(bool, tag = "8")]
+    pub players_by_weight: bool,
+    #[prost(bool, tag = "9")]
+    pub inherit_heavier: bool,
+    #[prost(bool, tag = "10")]
+    pub identical_parents_mutate: bool,
+    /// Absent: similar agents lose nothing.
+    #[prost(message, optional, tag = "11")]
+    pub similar: ::core::option::Option<RulesSimilar>,
+    #[prost(bool, tag = "12")]
+    pub shared_knowledge: bool,
+    /// The share of new rules that are two own or two of the opponent's and an empty cell to move to, anywhere.
+    #[prost(message, optional, tag = "13")]
+    pub rigged: ::core::option::Option<RulesShare>,
+    #[prost(bool, tag = "14")]
+    pub replace_repeated: bool,
+    /// Absent: they stay.
+    #[prost(sint32, optional, tag = "15")]
+    pub weak_weight: ::core::option::Option<i32>,
+    /// 0: they stay; else before every so many cycles.
+    #[prost(uint32, tag = "16")]
+    pub weak_cycles: u32,
+    /// Only with weak_cycles.
+    #[prost(sint32, tag = "17")]
+    pub weak_at_times_weight: i32,
+    #[prost(bool, tag = "18")]
+    pub weights_of_last_cycle: bool,
+    #[prost(bool, tag = "19")]
+    pub newborn_as_parents: bool,
+    #[prost(bool, tag = "20")]
+    pub inherited_weights_zero: bool,
+    /// Other new rules: all legal ones are equally likely; else the letters are drawn first, then a legal move.
+    #[prost(bool, tag = "21")]
+    pub all_alike: bool,
+}
+/// Nested message and enum types in `RulesOptions`.
+pub mod rules_options {
+    /// Who become parents.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Selection {
+        Unspecified = 0,
+        /// The best 50 %.
+        Half = 1,
+        /// The best 10 %.
+        Tenth = 2,
+        /// The best 20 %.
+        Fifth = 3,
+        /// The best 40 % and the worst 10 %.
+        Ends = 4,
+    }
+    impl Selection {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "SELECTION_UNSPECIFIED",
+                Self::Half => "SELECTION_HALF",
+                Self::Tenth => "SELECTION_TENTH",
+                Self::Fifth => "SELECTION_FIFTH",
+                Self::Ends => "SELECTION_ENDS",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "SELECTION_UNSPECIFIED" => Some(Self::Unspecified),
+                "SELECTION_HALF" => Some(Self::Half),
+                "SELECTION_TENTH" => Some(Self::Tenth),
+                "SELECTION_FIFTH" => Some(Self::Fifth),
+                "SELECTION_ENDS" => Some(Self::Ends),
+                _ => None,
+            }
+        }
+    }
+}
+/// When agents are very similar, and what the lower one loses in the order of agents.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesSimilar {
+    #[prost(message, optional, tag = "1")]
+    pub share: ::core::option::Option<RulesShare>,
+    /// 0 to 1,000,000.
+    #[prost(uint32, tag = "2")]
+    pub penalty: u32,
+}
+/// Agents made of rules, all with the same number of them.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesAgents {
+    /// Agent after agent, four bytes a rule, little endian: bits 0 to 8 the cells (row-major from the top left) that it wants
+    /// to be its own, bits 9 to 17 those it wants to be the opponent's, both where it wants none; bits 18 to 21 the cell it
+    /// moves to, 0 to 8, which it must not want to be taken; bits 22 and 23 its priority.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub rules: ::prost::bytes::Bytes,
+    /// One entry a rule; absolute values below 2^30.
+    #[prost(sint32, repeated, tag = "2")]
+    pub rule_weights: ::prost::alloc::vec::Vec<i32>,
+    /// One entry an agent; likewise.
+    #[prost(sint32, repeated, tag = "3")]
+    pub agent_weights: ::prost::alloc::vec::Vec<i32>,
+}
+/// Computes whole cycles of a replica: as many as `cycles` from `first_cycle` on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesCyclesTask {
+    #[prost(message, optional, tag = "1")]
+    pub options: ::core::option::Option<RulesOptions>,
+    /// The replica's stream of random numbers; the streams below it are named in evoxo's module `rules::population`.
+    #[prost(fixed64, tag = "2")]
+    pub stream_high: u64,
+    /// The lower half of the stream's name.
+    #[prost(fixed64, tag = "3")]
+    pub stream_low: u64,
+    /// Cycles of the replica before.
+    #[prost(uint32, tag = "4")]
+    pub first_cycle: u32,
+    /// 1 to 10,000; together at most 2^30 - 1 games.
+    #[prost(uint32, tag = "5")]
+    pub cycles: u32,
+    /// The agents after those.
+    #[prost(message, optional, tag = "6")]
+    pub agents: ::core::option::Option<RulesAgents>,
+}
+/// See RulesCyclesTask.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RulesCyclesOutput {
+    /// The agents after the last of these cycles.
+    #[prost(message, optional, tag = "1")]
+    pub agents: ::core::option::Option<RulesAgents>,
+    /// One entry a cycle.
+    #[prost(message, repeated, tag = "2")]
+    pub cycles: ::prost::alloc::vec::Vec<RulesCycle>,
+}
+/// What is reported of a cycle.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct RulesCycle {
+    /// Moves made.
+    #[prost(uint32, tag = "1")]
+    pub moves: u32,
+    /// Moves made by a rule.
+    #[prost(uint32, tag = "2")]
+    pub rule_moves: u32,
+    /// Games that nobody won.
+    #[prost(uint32, tag = "3")]
+    pub draws: u32,
+    /// The best agent's share of points against a random mover, 0 to 1, exact to the rounding of sums.
+    #[prost(double, tag = "4")]
+    pub strength: f64,
+    /// The best agent's weight.
+    #[prost(sint32, tag = "5")]
+    pub best: i32,
+    /// The sought rules that an agent has after the cycle, a bit each: bit 2 p completes, bit 2 p + 1 blocks; p counts pairs of
+    /// a line and a cell of it, lines by ascending mask, then cells.
+    #[prost(fixed64, tag = "6")]
+    pub alive: u64,
+    /// Rules of all agents after the cycle that complete or block but are not sought.
+    #[prost(uint32, tag = "7")]
+    pub good: u32,
+}
+/// Plays couples of one cycle.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesCouplesTask {
+    /// The replica's stream, followed by the cycle's number.
+    #[prost(fixed64, tag = "1")]
+    pub stream_high: u64,
+    /// The lower half of the stream's name.
+    #[prost(fixed64, tag = "2")]
+    pub stream_low: u64,
+    /// The number of the first of these couples in the cycle.
+    #[prost(uint32, tag = "3")]
+    pub first_couple: u32,
+    /// Games of a couple, 1 to 1,000.
+    #[prost(uint32, tag = "4")]
+    pub games: u32,
+    /// Rules of an agent, 1 to 128.
+    #[prost(uint32, tag = "5")]
+    pub rules: u32,
+    /// The players: the first couple's two, the second's, and so on; 1 to 500 couples.
+    #[prost(message, optional, tag = "6")]
+    pub players: ::core::option::Option<RulesAgents>,
+}
+/// One entry a couple.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RulesCouplesOutput {
+    #[prost(message, repeated, tag = "1")]
+    pub couples: ::prost::alloc::vec::Vec<RulesCouple>,
+}
+/// What came of a couple's games.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesCouple {
+    /// Games that the first won, minus games that the second won.
+    #[prost(sint32, tag = "1")]
+    pub points: i32,
+    /// Games that nobody won.
+    #[prost(uint32, tag = "2")]
+    pub draws: u32,
+    /// Moves made.
+    #[prost(uint32, tag = "3")]
+    pub moves: u32,
+    /// Moves made by a rule.
+    #[prost(uint32, tag = "4")]
+    pub rule_moves: u32,
+    /// How the weights of the first's rules changed, then those of the second's.
+    #[prost(sint32, repeated, tag = "5")]
+    pub changes: ::prost::alloc::vec::Vec<i32>,
 }
 /// Which side of the board a player has. X moves first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -2380,4 +2637,17 @@ pub struct Td3dState {
     /// The tests so far, one after every so many games.
     #[prost(message, repeated, tag = "4")]
     pub tests: ::prost::alloc::vec::Vec<Tally>,
+}
+/// Experiment `rules`: a replica between two cycles.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RulesState {
+    /// Cycles absorbed.
+    #[prost(uint32, tag = "1")]
+    pub cycle: u32,
+    /// The agents after them: those that live on, the best first, then the newborn. Absent before the first cycle.
+    #[prost(message, optional, tag = "2")]
+    pub agents: ::core::option::Option<RulesAgents>,
+    /// The sought rules that any agent has ever had, a bit each as in RulesCycle.alive.
+    #[prost(fixed64, tag = "3")]
+    pub found: u64,
 }

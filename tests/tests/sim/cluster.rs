@@ -120,15 +120,19 @@ const SETTINGS_OF_INVINCIBLE: &str =
 const SETTINGS_OF_NNDTF: &str = "iterations = 11\nevaluations = 24\noffspring = 6\nboards = 9\nsegment = 4";
 const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"traditional\"\nfarming = \"evaluations\"\n\
                              [arms.\"cma-es\"]\nnetwork = \"traditional\"\nalgorithm = \"cma-es\"\n";
+const SETTINGS_OF_RULES: &str = "agents = 8\nrules = 20\ngames = 3\ncycles = 7\nweak = \"replace\"\n\
+                                 knowledge = \"shared\"\ncycles_per_task = 3\ncouples_per_task = 2";
+const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\"\n";
 
 fn draw_config(rng: &mut Generator) -> Config {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 6) {
+    let (kind, settings, arms) = match below(rng, 8) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("td3d", SETTINGS_OF_TD3D, "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n"),
         3 => ("nndtf", SETTINGS_OF_NNDTF, ARMS_OF_NNDTF),
+        4 => ("rules", SETTINGS_OF_RULES, ARMS_OF_RULES),
         _ => (
             "invincible",
             SETTINGS_OF_INVINCIBLE,

@@ -250,4 +250,10 @@ impl Experiment for Invincible {
             .flatten()
             .map(|player| Card::from(Player::Table(player)))
     }
+
+    /// The coming generation: the fathers, the best first, and their children, which have not played yet.
+    fn population(&self) -> Vec<Card> {
+        let player = |index: usize| TableGenome::new(self.side, self.individual(index)).ok();
+        (0..self.population).filter_map(player).map(|player| Card::from(Player::Table(player))).collect()
+    }
 }

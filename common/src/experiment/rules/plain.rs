@@ -1,0 +1,86 @@
+//! Slow twins: the page's text, step by step, on lists. Tests hold the fast paths to them.
+
+use super::{agent::Agent, couple::Tally, strength::Odds};
+use crate::{
+    board::{Board, Outcome, Side, cells, tic_tac_toe},
+    rng::{Generator, below},
+};
+
+/// As [`super::couple::play`].
+pub fn play(agents: &mut [Agent; 2], games: u32, rng: &mut Generator) -> Tally {
+    let first = below(rng, 2) as usize;
+    let mut tally = Tally::default();
+    for number in 0..games as usize {
+        let beginner = (first + number) % 2;
+        let (outcome, used) = game(agents, beginner, rng, &mut tally);
+        let winner = match outcome {
+            Outcome::Draw => {
+                tally.draws += 1;
+                continue;
+            }
+            Outcome::Win(Side::X) => beginner,
+            Outcome::Win(Side::O) => 1 - beginner,
+        };
+        tally.points += if winner == 0 { 1 } else { -1 };
+        for (agent, rule) in used {
+            agents[agent].weights[rule] += if agent == winner { 1 } else { -1 };
+        }
+    }
+    tally
+}
+
+/// One game: how it ended, and which agents used which rules.
+fn game(
+    agents: &[Agent; 2],
+    beginner: usize,
+    rng: &mut Generator,
+    tally: &mut Tally,
+) -> (Outcome, Vec<(usize, usize)>) {
+    let (mut board, mut used) = (Board::EMPTY, Vec::new());
+    loop {
+        if let Some(outcome) = tic_tac_toe().outcome(board) {
+            return (outcome, used);
+        }
+        let mover = if board.to_move() == Side::X { beginner } else { 1 - beginner };
+        let candidates = candidates(&agents[mover], board);
+        let mut lot = |options: usize| if options == 1 { 0 } else { below(rng, options as u64) as usize };
+        let cell = match candidates.as_slice() {
+            [] => {
+                let empty: Vec<u8> = cells(tic_tac_toe().legal(board)).collect();
+                empty[lot(empty.len())]
+            }
+            several => {
+                let rule = several[lot(several.len())];
+                used.push((mover, rule));
+                tally.rule_moves += 1;
+                agents[mover].rules[rule].to()
+            }
+        };
+        tally.moves += 1;
+        board = board.play(cell);
+    }
+}
+
+fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
+    let side = board.to_move();
+    agent.candidates(board.stones(side) as u32, board.stones(side.other()) as u32)
+}
+
+/// As [`super::strength::odds`]: every game walked, nothing remembered.
+#[must_use]
+pub fn odds(agent: &Agent, side: Side, board: Board) -> Odds {
+    match tic_tac_toe().outcome(board) {
+        Some(Outcome::Draw) => return Odds { win: 0.0, draw: 1.0, loss: 0.0 },
+        Some(Outcome::Win(winner)) if winner == side => return Odds { win: 1.0, draw: 0.0, loss: 0.0 },
+        Some(Outcome::Win(_)) => return Odds { win: 0.0, draw: 0.0, loss: 1.0 },
+        None => {}
+    }
+    let candidates = if board.to_move() == side { candidates(agent, board) } else { Vec::new() };
+    let moves: Vec<u8> = match candidates.as_slice() {
+        [] => cells(tic_tac_toe().legal(board)).collect(),
+        rules => rules.iter().map(|rule| agent.rules[*rule].to()).collect(),
+    };
+    let parts: Vec<Odds> = moves.iter().map(|cell| odds(agent, side, board.play(*cell))).collect();
+    let mean = |part: fn(&Odds) -> f64| parts.iter().map(part).sum::<f64>() / parts.len() as f64;
+    Odds { win: mean(|odds| odds.win), draw: mean(|odds| odds.draw), loss: mean(|odds| odds.loss) }
+}

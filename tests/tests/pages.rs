@@ -1,0 +1,86 @@
+//! The pages of docs/reproduction say what the committed results say.
+//!
+//! A page has a block for each result, `<!-- evoxo report PATH -->` and then what that command prints, between fences; the
+//! plots of KIND/result-NAME.json lie in KIND/NAME. On a difference the test writes what is right and fails once: look at
+//! it and commit it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use evoxo_tests::programs::{program, workspace};
+
+const BEGIN: &str = "<!-- evoxo report ";
+const FENCE: &str = "```\n";
+
+fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let paths = entries.map(|entry| entry.expect("a directory that can be read").path());
+    paths.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
+}
+
+/// Writes a file that should have been so; whether it was not.
+fn mend(path: &Path, right: &str) -> bool {
+    let stale = fs::read_to_string(path).ok().as_deref() != Some(right);
+    if stale {
+        fs::create_dir_all(path.parent().expect("a file in a directory")).expect("a directory");
+        fs::write(path, right).expect("a file that can be written");
+    }
+    stale
+}
+
+/// What is printed of a result, and its plots by name.
+fn report(result: &Path) -> (String, BTreeMap<String, String>) {
+    let plots = tempfile::tempdir().expect("a temporary directory");
+    let output = Command::new(program("evoxo"))
+        .arg("report")
+        .arg(result)
+        .arg("--plots")
+        .arg(plots.path())
+        .output()
+        .expect("evoxo starts");
+    assert!(output.status.success(), "{}: {}", result.display(), String::from_utf8_lossy(&output.stderr));
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    let plots = files(plots.path(), "svg");
+    let plots = plots.iter().map(|path| (name(path), fs::read_to_string(path).expect("text"))).collect();
+    (String::from_utf8(output.stdout).expect("text"), plots)
+}
+
+#[test]
+fn pages_and_plots_are_what_the_results_give() {
+    let directory = workspace().join("docs/reproduction");
+    let (mut stale, mut told) = (Vec::new(), BTreeSet::new());
+    for page in files(&directory, "md") {
+        let text = fs::read_to_string(&page).expect("text");
+        let mut pieces = text.split(BEGIN);
+        let mut right = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let (path, rest) = piece.split_once(" -->\n").expect("a path and an arrow behind the mark");
+            let mut fenced = rest.splitn(3, FENCE);
+            let (Some(""), Some(_), Some(after)) = (fenced.next(), fenced.next(), fenced.next()) else {
+                panic!("{}: no block between fences behind the mark of {path}", page.display());
+            };
+            let result = directory.join(path);
+            let (printed, plots) = report(&result);
+            right += &format!("{BEGIN}{path} -->\n{FENCE}{printed}{FENCE}{after}");
+            let stem = result.file_stem().and_then(|stem| stem.to_str()).expect("a name");
+            let beside = result.with_file_name(stem.trim_start_matches("result-"));
+            let plots = plots.iter().map(|(name, svg)| (beside.join(name), svg));
+            stale.extend(plots.filter(|(path, svg)| mend(path, svg)).map(|(path, _)| path));
+            told.insert(result);
+        }
+        if mend(&page, &right) {
+            stale.push(page);
+        }
+    }
+    assert!(stale.is_empty(), "these were stale and have been rewritten: look at them and commit them: {stale:?}");
+    let kinds = fs::read_dir(&directory).expect("a directory that can be read").flatten();
+    let all: BTreeSet<PathBuf> = kinds.flat_map(|kind| files(&kind.path(), "json")).collect();
+    assert!(
+        !told.is_empty() && told == all,
+        "results that no page tells of, or the other way round: {all:?}, {told:?}"
+    );
+}
