@@ -16,7 +16,12 @@ pub use encoded::{Encoded, Kept, Shared, encode};
 
 use crate::{
     digest::Digest,
-    experiment::{invincible::score, nndtf::task as nndtf, rules::wire, td3d::segment},
+    experiment::{
+        invincible::score,
+        nndtf::task as nndtf,
+        rules::wire,
+        td3d::{part, segment},
+    },
 };
 
 /// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
@@ -43,6 +48,7 @@ pub fn run(task: &Task) -> Result<Output, Refusal> {
         Some(task::Work::Echo(echo)) => output::Result::Echo(run_echo(echo, &task.shared)?),
         Some(task::Work::TableScore(table_score)) => output::Result::TableScore(score::score(table_score)?),
         Some(task::Work::Learn(learn)) => output::Result::Learn(segment::run(learn)?),
+        Some(task::Work::LearnPart(part)) => output::Result::LearnPart(part::run(part, &task.shared)?),
         Some(task::Work::NndtfFitness(fitness)) => output::Result::NndtfFitness(nndtf::fitness(fitness)?),
         Some(task::Work::NndtfSegment(segment)) => output::Result::NndtfSegment(nndtf::segment(segment)?),
         Some(task::Work::RulesCycles(cycles)) => output::Result::RulesCycles(wire::run_cycles(cycles)?),
@@ -93,6 +99,9 @@ pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
         }
         (Some(task::Work::TableScore(task)), Some(output::Result::TableScore(output))) => score::check(task, output)?,
         (Some(task::Work::Learn(task)), Some(output::Result::Learn(output))) => segment::check(task, output)?,
+        (Some(task::Work::LearnPart(part)), Some(output::Result::LearnPart(output))) => {
+            part::check(part, &task.shared, output)?;
+        }
         (Some(task::Work::NndtfFitness(task)), Some(output::Result::NndtfFitness(output))) => {
             nndtf::check_fitness(task, output)?;
         }
@@ -117,6 +126,7 @@ pub fn kind(task: &Task) -> &'static str {
         Some(task::Work::Echo(_)) => "echo",
         Some(task::Work::TableScore(_)) => "table_score",
         Some(task::Work::Learn(_)) => "learn",
+        Some(task::Work::LearnPart(_)) => "learn_part",
         Some(task::Work::NndtfFitness(_)) => "nndtf_fitness",
         Some(task::Work::NndtfSegment(_)) => "nndtf_segment",
         Some(task::Work::RulesCycles(_)) => "rules_cycles",
@@ -143,8 +153,16 @@ pub fn signature() -> Vec<KindSignature> {
     let [nndtf_fitness, nndtf_segment] = nndtf::workload();
     let [rules_couples, rules_cycles] = wire::workloads();
     // Sorted by kind.
-    let workloads =
-        [echo, segment::workload(), nndtf_fitness, nndtf_segment, rules_couples, rules_cycles, score::workload()];
+    let workloads = [
+        echo,
+        segment::workload(),
+        part::workload(),
+        nndtf_fitness,
+        nndtf_segment,
+        rules_couples,
+        rules_cycles,
+        score::workload(),
+    ];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks
             .iter()

@@ -75,7 +75,7 @@ shared_bytes = 3000
 reply_bytes = 100
 "#;
 
-/// Trials in many small segments, with tests between them, of both kinds of opponents.
+/// Trials in many small segments, with tests between them, of both kinds of opponents; and in rounds of many workers.
 pub(crate) const TD3D: &str = r#"
 experiment = "td3d"
 replicas = 2
@@ -91,6 +91,14 @@ averaging_games = 300
 opponent = "benchmark"
 network = "deep"
 reading = "literal"
+[arms."many workers"]
+learners = 8
+episodes = 2
+[arms.momentum]
+learners = 3
+outer_rate = 0.7
+momentum = 0.9
+join = "all"
 "#;
 
 /// A run of invincible that lasts: so many replicas of each of two arms, so many generations.

@@ -138,7 +138,9 @@ impl Coordinator {
             if let Some(shared) = &task.encoded.shared
                 && !session.kept.holds(shared.hash)
                 && brought.insert(shared.hash)
+                && !batch.is_empty()
             {
+                // What the first task needs travels however few tasks go with it.
                 bytes += shared.bytes.len();
             }
             expected_us += each_us.unwrap_or(0);

@@ -6,7 +6,7 @@ pub struct Task {
     /// said at the work that reads them, and empty is the same as absent. They travel once a session: see AssignedTask.
     #[prost(bytes = "bytes", tag = "15")]
     pub shared: ::prost::bytes::Bytes,
-    #[prost(oneof = "task::Work", tags = "1, 2, 3, 10, 20, 11, 25")]
+    #[prost(oneof = "task::Work", tags = "1, 2, 3, 4, 10, 20, 11, 25")]
     pub work: ::core::option::Option<task::Work>,
 }
 /// Nested message and enum types in `Task`.
@@ -22,6 +22,9 @@ pub mod task {
         /// Plays and learns a segment of a trial's games, with the tests that fall in it (experiment `td3d`).
         #[prost(message, tag = "3")]
         Learn(super::LearnTask),
+        /// Plays and learns a worker's games of a round, or some games of a test (`td3d` with many workers).
+        #[prost(message, tag = "4")]
+        LearnPart(super::LearnPartTask),
         /// Judges chromosomes of experiment `nndtf`.
         #[prost(message, tag = "10")]
         NndtfFitness(super::NndtfFitnessTask),
@@ -39,7 +42,7 @@ pub mod task {
 /// The answer to a Task. Exactly one field of `result` is set: the one named like the task's. At most 8 MiB encoded.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Output {
-    #[prost(oneof = "output::Result", tags = "1, 2, 3, 10, 20, 11, 25")]
+    #[prost(oneof = "output::Result", tags = "1, 2, 3, 4, 10, 20, 11, 25")]
     pub result: ::core::option::Option<output::Result>,
 }
 /// Nested message and enum types in `Output`.
@@ -52,6 +55,8 @@ pub mod output {
         TableScore(super::TableScoreOutput),
         #[prost(message, tag = "3")]
         Learn(super::LearnOutput),
+        #[prost(message, tag = "4")]
+        LearnPart(super::LearnPartOutput),
         #[prost(message, tag = "10")]
         NndtfFitness(super::NndtfFitnessOutput),
         #[prost(message, tag = "20")]
@@ -300,6 +305,77 @@ pub struct Tally {
     pub wins: u32,
     #[prost(uint32, tag = "2")]
     pub draws: u32,
+}
+/// A part of a round of one learner with many workers. All parts begin from the same weights: they are Task.shared, as
+/// Network says, all finite. Averaged weights play no part in it.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct LearnPartTask {
+    #[prost(message, optional, tag = "1")]
+    pub trial: ::core::option::Option<Trial>,
+    #[prost(oneof = "learn_part_task::Part", tags = "2, 3")]
+    pub part: ::core::option::Option<learn_part_task::Part>,
+}
+/// Nested message and enum types in `LearnPartTask`.
+pub mod learn_part_task {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Part {
+        /// Play and learn these games.
+        #[prost(message, tag = "2")]
+        Learn(super::LearnGames),
+        /// Play these games of a test, without learning.
+        #[prost(message, tag = "3")]
+        Test(super::TestGames),
+    }
+}
+/// Games of a trial.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LearnGames {
+    /// Games of the trial before the first of these, whoever plays them.
+    #[prost(uint64, tag = "1")]
+    pub first_game: u64,
+    /// 1 to 1,000,000.
+    #[prost(uint32, tag = "2")]
+    pub games: u32,
+}
+/// Some games of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TestGames {
+    /// Games of the trial played before the test.
+    #[prost(uint64, tag = "1")]
+    pub played: u64,
+    /// Games of the test before the first of these.
+    #[prost(uint32, tag = "2")]
+    pub first_game: u32,
+    /// 1 or more; the test has at most 100,000.
+    #[prost(uint32, tag = "3")]
+    pub games: u32,
+}
+/// See LearnPartTask: the one that the task asks for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LearnPartOutput {
+    #[prost(oneof = "learn_part_output::Part", tags = "1, 2")]
+    pub part: ::core::option::Option<learn_part_output::Part>,
+}
+/// Nested message and enum types in `LearnPartOutput`.
+pub mod learn_part_output {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Part {
+        #[prost(message, tag = "1")]
+        Update(super::WeightUpdate),
+        #[prost(message, tag = "2")]
+        Tally(super::Tally),
+    }
+}
+/// What became of the weights of a network.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WeightUpdate {
+    /// For each weight that changed, in order: how many that did not come before it, after the last that did. Empty if all
+    /// weights travel.
+    #[prost(uint32, repeated, tag = "1")]
+    pub gaps: ::prost::alloc::vec::Vec<u32>,
+    /// The new values, f32 little endian: of the weights that changed, or, if more than half did, of all.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub values: ::prost::bytes::Bytes,
 }
 /// A network and the boards it is judged on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2637,6 +2713,9 @@ pub struct Td3dState {
     /// The tests so far, one after every so many games.
     #[prost(message, repeated, tag = "4")]
     pub tests: ::prost::alloc::vec::Vec<Tally>,
+    /// Of one learner with many workers and outer momentum: the velocity of each weight, as many; else empty.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub velocity: ::prost::bytes::Bytes,
 }
 /// Experiment `rules`: a replica between two cycles.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

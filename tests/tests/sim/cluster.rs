@@ -1,6 +1,7 @@
 //! The cluster: events in order of virtual time, faults drawn from the seed.
 
 mod check;
+mod draw;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,7 @@ use evoxo_coordinator::core::{
 use evoxo_proto::v1;
 use evoxo_worker::core as worker_core;
 
+use self::draw::draw_config;
 use super::{
     disk::Disk,
     worker::{Character, SimWorker},
@@ -107,40 +109,6 @@ struct Cluster {
     runs: Vec<(String, Config)>,
     submitted: BTreeSet<usize>,
     outcome: Outcome,
-}
-
-const SETTINGS_OF_DISPATCH: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nreply_bytes = 9";
-const SETTINGS_OF_SHARING: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nshared_bytes = 30\nreply_bytes = 60";
-/// Trials of a few games of a small network.
-const SETTINGS_OF_TD3D: &str = "network = \"small\"\nunits = 8\ngame = \"tic-tac-toe\"\ngames = 30\ntest_every = 15\n\
-    test_games = 10\nsegment_games = 7";
-const SETTINGS_OF_INVINCIBLE: &str =
-    "population = 12\nfathers = 3\ngenerations = 4\nfitness = \"sampled\"\ngames = 20\nslice = 5";
-
-const SETTINGS_OF_NNDTF: &str = "iterations = 11\nevaluations = 24\noffspring = 6\nboards = 9\nsegment = 4";
-const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"traditional\"\nfarming = \"evaluations\"\n\
-                             [arms.\"cma-es\"]\nnetwork = \"traditional\"\nalgorithm = \"cma-es\"\n";
-const SETTINGS_OF_RULES: &str = "agents = 8\nrules = 20\ngames = 3\ncycles = 7\nweak = \"replace\"\n\
-                                 knowledge = \"shared\"\ncycles_per_task = 3\ncouples_per_task = 2";
-const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\"\n";
-
-fn draw_config(rng: &mut Generator) -> Config {
-    let seed = below(rng, 1000);
-    let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 8) {
-        0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
-        1 => ("dispatch", SETTINGS_OF_SHARING, ""),
-        2 => ("td3d", SETTINGS_OF_TD3D, "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n"),
-        3 => ("nndtf", SETTINGS_OF_NNDTF, ARMS_OF_NNDTF),
-        4 => ("rules", SETTINGS_OF_RULES, ARMS_OF_RULES),
-        _ => (
-            "invincible",
-            SETTINGS_OF_INVINCIBLE,
-            "[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\nfitness = \"exact\"\n",
-        ),
-    };
-    let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
-    Config::parse("drawn", &text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Runs one cluster to its end and checks everything about it.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     facts::{self, Measure, Regime},
+    joint::Joint,
     settings::{architecture, reading},
     trial::{Test, Trial},
 };
@@ -113,6 +114,7 @@ fn in_paper(settings: &Values) -> Option<(&'static facts::Network, Regime)> {
         && settings.choice("shared") == "no"
         && settings.choice("schedule") == "constant"
         && !own_sizes
+        && Joint::read(settings).is_none()
         && rates.iter().all(|(name, above, below)| settings.decimal(name) == Ratio::new(*above, *below));
     let regime = if settings.choice("opponent") == "self" { Regime::SelfPlay } else { Regime::Benchmark };
     let network = facts::network(settings.choice("network")).filter(|_| same && reading(settings) != "own");

@@ -1,13 +1,17 @@
 //! Experiment `td3d`: networks that learn a game by temporal differences and are tested against a benchmark player.
 //!
 //! A replica is one trial: so many games to learn from, and a test after every so many. It is farmed out as a chain of
-//! tasks, each of which takes the weights and plays the next segment of the games; trials run side by side. What is kept is
-//! the weights, their running average if there is one, and the result of each test.
+//! tasks, each of which takes the weights and plays the next segment of the games; trials run side by side. With more than
+//! one learner a trial is a chain of rounds instead: see `joint`. What is kept is the weights, their running average if
+//! there is one, and the result of each test.
 
 mod arm;
 mod claims;
 pub mod facts;
 pub mod finale;
+pub mod join;
+pub mod joint;
+pub mod part;
 pub mod segment;
 pub mod settings;
 pub mod speed;
@@ -26,6 +30,7 @@ use crate::{
     rng::Stream,
 };
 
+use joint::Joint;
 use wire::{Trial, read_weights, write_weights};
 
 /// See [`super::Kind::columns`]. A row is a test: games against the benchmark player without exploring or learning.
@@ -49,6 +54,8 @@ pub struct Td3d {
     test_games: u32,
     /// Games a task; never shows in a result.
     segment: u64,
+    /// How several workers learn together; `None` for the serial learner.
+    joint: Option<Joint>,
     state: Td3dState,
     /// Tests that were known before the round just absorbed.
     tests_before: usize,
@@ -65,7 +72,8 @@ fn segment_games(settings: &Values) -> u64 {
 /// How many rounds a trial takes.
 #[must_use]
 pub fn rounds(settings: &Values) -> u64 {
-    settings.integer("games").div_ceil(segment_games(settings))
+    let games = settings.integer("games");
+    Joint::read(settings).map_or_else(|| games.div_ceil(segment_games(settings)), |joint| joint.rounds(games))
 }
 
 impl Td3d {
@@ -84,6 +92,7 @@ impl Td3d {
             test_every: settings.integer("test_every"),
             test_games: settings.integer("test_games") as u32,
             segment: segment_games(settings),
+            joint: Joint::read(settings),
             state: Td3dState::default(),
             tests_before: 0,
         }
@@ -104,10 +113,16 @@ impl Td3d {
         let weights = read_weights(&state.weights, count(learnt));
         let average = read_weights(&state.average, count(learnt && fresh.trial.learning.averaging_games > 0));
         let impossible = |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(fresh.test_games);
-        if state.games > games || state.tests.len() as u64 != tested || state.tests.iter().any(impossible) {
+        // Of several learners the test that is due may be still to come: it is a round of its own.
+        let due = fresh.joint.is_some() && learnt && state.games.is_multiple_of(fresh.test_every);
+        let tests = state.tests.len() as u64;
+        let counted = tests == tested || due && tests + 1 == tested;
+        if state.games > games || !counted || state.tests.iter().any(impossible) {
             return Err("the state does not fit the settings".into());
         }
-        match weights.and(average) {
+        let fading = fresh.joint.is_some_and(|joint| joint.outer.momentum > 0.0);
+        let velocity = read_weights(&state.velocity, count(learnt && fading));
+        match weights.and(average).and(velocity) {
             Ok(_) => Ok(Self { tests_before: state.tests.len(), state, ..fresh }),
             Err(why) => Err(format!("the state does not fit the settings: {why}")),
         }
@@ -133,8 +148,9 @@ impl Td3d {
     }
 }
 
-impl Experiment for Td3d {
-    fn plan(&self) -> Vec<Task> {
+/// The serial learner.
+impl Td3d {
+    fn plan_segment(&self) -> Vec<Task> {
         let games = self.segment.min(self.trial.learning.rate.games - self.state.games);
         if games == 0 {
             return Vec::new();
@@ -152,12 +168,11 @@ impl Experiment for Td3d {
         vec![task::Work::Learn(segment).into()]
     }
 
-    fn absorb(&mut self, outputs: &[Output]) -> Result<(), String> {
+    fn absorb_segment(&mut self, outputs: &[Output]) -> Result<(), String> {
         let [Output { result: Some(output::Result::Learn(output)) }] = outputs else {
-            panic!("a round of td3d is one segment, and has one output of its kind");
+            panic!("a round of the serial learner is one segment, and has one output of its kind");
         };
         let segment = self.segment.min(self.trial.learning.rate.games - self.state.games);
-        self.tests_before = self.state.tests.len();
         self.state.tests.extend(&output.tests);
         (self.state.weights, self.state.average) = (output.weights.clone(), output.average.clone());
         match output.diverged_after {
@@ -168,6 +183,29 @@ impl Experiment for Td3d {
             }
         }
         Ok(())
+    }
+}
+
+impl Experiment for Td3d {
+    fn plan(&self) -> Vec<Task> {
+        match &self.joint {
+            None => self.plan_segment(),
+            Some(joint) => {
+                let (weights, average) = self.weights();
+                joint.plan(&self.trial, &self.state, weights, average)
+            }
+        }
+    }
+
+    fn absorb(&mut self, outputs: &[Output]) -> Result<(), String> {
+        self.tests_before = self.state.tests.len();
+        match self.joint {
+            None => self.absorb_segment(outputs),
+            Some(joint) => {
+                let (weights, average) = self.weights();
+                joint.absorb(&self.trial, &mut self.state, (&weights, &average), outputs)
+            }
+        }
     }
 
     fn save(&self) -> Vec<u8> {

@@ -246,6 +246,42 @@ pub static SCHEMA: Schema = Schema {
             scope: Scope::What,
         },
         Field {
+            name: "learners",
+            doc: "Workers that learn at once from the same weights, before what became of them is joined; 1 is the serial \
+                  learner. Beyond the paper.",
+            shape: Shape::Integer { min: 1, max: 256 },
+            default: "1",
+            scope: Scope::What,
+        },
+        Field {
+            name: "episodes",
+            doc: "Games that each of several learners plays before they are joined.",
+            shape: Shape::Integer { min: 1, max: 100_000 },
+            default: "4",
+            scope: Scope::What,
+        },
+        Field {
+            name: "join",
+            doc: "Over which of several learners the mean of a weight is taken.",
+            shape: Shape::Choice(&[("touched", "those that changed it"), ("all", "all of them")]),
+            default: "touched",
+            scope: Scope::What,
+        },
+        Field {
+            name: "outer_rate",
+            doc: "The share of the way from the old weights to the joined ones that is gone. Above 0; DiLoCo (2023): 0.7.",
+            shape: Shape::Decimal { min: 0, max: 10 },
+            default: "1",
+            scope: Scope::What,
+        },
+        Field {
+            name: "momentum",
+            doc: "Nesterov's momentum of that, from round to round. Below 1; DiLoCo (2023): 0.9.",
+            shape: Shape::Decimal { min: 0, max: 1 },
+            default: "0",
+            scope: Scope::What,
+        },
+        Field {
             name: "segment_games",
             doc: "Games that one task plays; 0 is 10,000.",
             shape: Shape::Integer { min: 0, max: GAMES_MAX },
@@ -274,6 +310,12 @@ fn check(values: &Values) -> Vec<(&'static str, String)> {
     if let Err(why) = check_network(&architecture(values)) {
         let field = if values.choice("shared") == "yes" { "shared" } else { "network" };
         problems.push((field, format!("network {network:?}: {why}")));
+    }
+    if values.decimal("momentum").to_f64() >= 1.0 {
+        problems.push(("momentum", "momentum is 1: what moves would never come to rest; give less than 1".into()));
+    }
+    if values.decimal("outer_rate").to_f64() <= 0.0 {
+        problems.push(("outer_rate", "outer_rate is 0: nothing would be learnt; give more than 0".into()));
     }
     let [games, every] = ["games", "test_every"].map(|name| values.integer(name));
     if !games.is_multiple_of(every) {

@@ -184,7 +184,11 @@ impl From<Tally> for v1::Tally {
 /// Weights as they travel and are stored: f32, the lowest byte first.
 #[must_use]
 pub fn write_weights(weights: &[f32]) -> Bytes {
-    weights.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>().into()
+    let mut bytes = vec![0; 4 * weights.len()];
+    for (place, weight) in bytes.as_chunks_mut().0.iter_mut().zip(weights) {
+        *place = weight.to_le_bytes();
+    }
+    bytes.into()
 }
 
 /// The inverse of [`write_weights`].
