@@ -11,6 +11,7 @@ use evoxo_common::{
         invincible::table::TableGenome,
         nndtf::{network::NetworkPlayer, teacher},
         rules::agent::Agent,
+        ternary::{index::Strings, player::Ternary},
     },
     net::{Activation, Engine, engine},
     player::{
@@ -94,6 +95,7 @@ enum Skill {
     Network(Thinker),
     Nndtf(NetworkPlayer),
     Rules(Agent),
+    Ternary(Ternary),
     Random,
     Filtered,
     Benchmark,
@@ -138,9 +140,14 @@ impl Who {
         if self.depth.is_some() && !matches!(skill, Skill::Network(_) | Skill::AlphaBeta) {
             return Err(usage(format!("{} does not look ahead: leave out --depth", self.name)));
         }
-        let side = if let Skill::Table(table) = &skill { Some(table.side()) } else { None };
+        let side = match &skill {
+            Skill::Table(table) => Some(table.side()),
+            Skill::Ternary(string) => Some(string.code.side),
+            _ => None,
+        };
         let name = match (&skill, side) {
             (Skill::Table(_), Some(side)) => format!("table {}", side.letter()),
+            (Skill::Ternary(_), Some(side)) => format!("string {}", side.letter()),
             (Skill::Network(_), _) => "network".into(),
             (Skill::Nndtf(_), _) => "nndtf network".into(),
             (Skill::Rules(_), _) => "rules".into(),
@@ -175,6 +182,7 @@ impl Who {
             Player::Table(table) => (Skill::Table(table), tic_tac_toe().shape()),
             Player::Nndtf(network) => (Skill::Nndtf(network), tic_tac_toe().shape()),
             Player::Rules(agent) => (Skill::Rules(agent), tic_tac_toe().shape()),
+            Player::Ternary(string) => (Skill::Ternary(string), tic_tac_toe().shape()),
             Player::Network(network) => {
                 let exact_wins = exact_wins.map_err(|why| anyhow!("{}: {why}", file.display()))?;
                 (Skill::Network(Thinker::new(&network, exact_wins)), network.architecture.shape)
@@ -228,10 +236,16 @@ impl Opponent {
 
     /// Whether it leaves anything to chance.
     pub(crate) fn by_chance(&self) -> bool {
-        matches!(
-            self.skill,
-            Skill::Rules(_) | Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::Perfect(_) | Skill::Teacher
-        )
+        match &self.skill {
+            Skill::Rules(_)
+            | Skill::Random
+            | Skill::Filtered
+            | Skill::Benchmark
+            | Skill::Perfect(_)
+            | Skill::Teacher => true,
+            Skill::Ternary(string) => string.code.broken(&string.genome) > 0,
+            Skill::Table(_) | Skill::Network(_) | Skill::Nndtf(_) | Skill::AlphaBeta => false,
+        }
     }
 
     /// The cell that [`Opponent::answer`] names, with this chance.
@@ -248,6 +262,7 @@ impl Opponent {
         let by_chance = |cell: u8| Answer { cell, why: "by chance".into() };
         match &mut self.skill {
             Skill::Table(table) => table_answer(table, position),
+            Skill::Ternary(string) => string_answer(string, position, &mut self.rng),
             Skill::Random => by_chance(random(position, geometry, &mut self.rng)),
             Skill::Filtered => by_rules(position, geometry, filtered(position, geometry, &mut self.rng)),
             Skill::Benchmark => by_rules(position, geometry, benchmark(position, geometry, &mut self.rng)),
@@ -301,6 +316,21 @@ fn agent_answer(agent: &Agent, position: Position, rng: &mut Generator) -> Answe
     let place = candidates[below(rng, candidates.len() as u64) as usize];
     let (rule, weight) = (agent.rules[place], agent.weights[place]);
     Answer { cell: rule.to(), why: format!("its rule {rule} says so (priority {}, weight {weight})", rule.priority()) }
+}
+
+/// A string's move. The rules of a short one move first; where it names a taken cell any empty one is played, as when it
+/// evolved.
+fn string_answer(string: &Ternary, position: Position, rng: &mut Generator) -> Answer {
+    let Ternary { code, genome } = string;
+    let (geometry, board) = (tic_tac_toe(), position.board());
+    let chosen = code.choose(genome, board);
+    let cell = any_of(chosen, rng);
+    if code.strings == Strings::Short && geometry.forced(board) != 0 {
+        return by_rules(position, geometry, cell);
+    }
+    let why =
+        if chosen.count_ones() > 1 { "by chance, for its string names a taken cell" } else { "its string says so" };
+    Answer { cell, why: why.into() }
 }
 
 const COMPLETES: &str = "it completes a line";

@@ -14,6 +14,12 @@ use evoxo_common::{
         },
         rules::speed as speed_of_rules,
         td3d::speed,
+        ternary::{
+            self,
+            game::{Opponent, Tally},
+            index::Strings,
+            player::{Alphabet, Code},
+        },
     },
     rng::Stream,
 };
@@ -48,6 +54,23 @@ fn exact_fitness(criterion: &mut Criterion) {
         let (side, scorer) = (player.side().letter(), Scorer::of(player.side()));
         group.bench_function(format!("fast {side}"), |bench| bench.iter(|| scorer.score(black_box(player.genes()))));
         group.bench_function(format!("slow {side}"), |bench| bench.iter(|| plain::exact(black_box(&player))));
+    }
+}
+
+fn ternary_games(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("ternary_games");
+    group.throughput(Throughput::Elements(GAMES.into()));
+    let [code, other] = Side::BOTH.map(|side| Code { side, strings: Strings::Short, alphabet: Alphabet::Three });
+    let mut rng = Stream::root(3).rng();
+    let (mut genome, string) = (code.random(&mut rng), other.random(&mut rng));
+    let opponent = Opponent::String(other, &string);
+    let paths =
+        [("fast", ternary::game::game as fn(_, &mut [u8], _, &mut _, &mut _) -> _), ("slow", ternary::plain::game)];
+    for (path, play) in paths {
+        let mut tally = Tally::default();
+        group.bench_function(path, |bench| {
+            bench.iter(|| (0..GAMES).for_each(|_| _ = play(code, &mut genome, opponent, &mut rng, &mut tally)));
+        });
     }
 }
 
@@ -98,5 +121,5 @@ fn rules(criterion: &mut Criterion) {
     criterion.bench_function("rules cycles", |bench| bench.iter(|| speed_of_rules::cycles(black_box(1))));
 }
 
-criterion_group!(kernels, sampled_games, exact_fitness, learning, nndtf_fitness, rules);
+criterion_group!(kernels, sampled_games, exact_fitness, ternary_games, learning, nndtf_fitness, rules);
 criterion_main!(kernels);

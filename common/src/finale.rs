@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{Config, Kind, written},
-    experiment::{dispatch, invincible, nndtf, rules, td3d},
+    experiment::{dispatch, invincible, nndtf, rules, td3d, ternary},
     replica::Replica,
     stats::quantile,
 };
@@ -98,6 +98,7 @@ pub fn finale(config: &Config, replicas: &[Replica]) -> Finale {
         Kind::Td3d => td3d::finale::finale(config, &arms),
         Kind::Nndtf => nndtf::finale::finale(config, &arms),
         Kind::Rules => rules::finale::finale(config, &arms),
+        Kind::Ternary => ternary::finale::finale(config, &arms),
     };
     finale.add_failures();
     finale
@@ -114,6 +115,7 @@ pub fn of_result(result: &Value) -> Result<Finale, String> {
         Kind::Td3d => td3d::finale::of_result(&config, arms)?,
         Kind::Nndtf => nndtf::finale::of_result(&config, arms)?,
         Kind::Rules => rules::finale::of_result(&config, arms)?,
+        Kind::Ternary => ternary::finale::of_result(&config, arms)?,
         kind => {
             return Err(format!("the result of {:?} cannot be told again: it has not all of its numbers", kind.name()));
         }
@@ -190,6 +192,12 @@ pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();
     groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
+}
+
+/// A probability to four decimals.
+#[must_use]
+pub fn probability(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
 }
 
 /// A column of the history as a curve over rounds: the mean over the replicas that got so far, and their band.

@@ -21,6 +21,7 @@ use crate::{
         nndtf::task as nndtf,
         rules::wire,
         td3d::{part, segment},
+        ternary::tournament,
     },
 };
 
@@ -53,6 +54,7 @@ pub fn run(task: &Task) -> Result<Output, Refusal> {
         Some(task::Work::NndtfSegment(segment)) => output::Result::NndtfSegment(nndtf::segment(segment)?),
         Some(task::Work::RulesCycles(cycles)) => output::Result::RulesCycles(wire::run_cycles(cycles)?),
         Some(task::Work::RulesCouples(couples)) => output::Result::RulesCouples(wire::run_couples(couples)?),
+        Some(task::Work::Ternary(ternary)) => output::Result::Ternary(tournament::tournament(ternary, &task.shared)?),
         None => {
             return Err(Refusal(
                 "the task has no work this build knows: use a worker of the coordinator's version".into(),
@@ -114,6 +116,7 @@ pub fn decode_output(task: &Task, bytes: &Bytes) -> Result<Output, Refusal> {
         (Some(task::Work::RulesCouples(task)), Some(output::Result::RulesCouples(output))) => {
             wire::check_couples(task, output)?;
         }
+        (Some(task::Work::Ternary(task)), Some(output::Result::Ternary(output))) => tournament::check(task, output)?,
         _ => return Err(Refusal(format!("the output is not of the task's kind, {}", kind(task)))),
     }
     Ok(output)
@@ -131,6 +134,7 @@ pub fn kind(task: &Task) -> &'static str {
         Some(task::Work::NndtfSegment(_)) => "nndtf_segment",
         Some(task::Work::RulesCycles(_)) => "rules_cycles",
         Some(task::Work::RulesCouples(_)) => "rules_couples",
+        Some(task::Work::Ternary(_)) => "ternary",
         None => "unknown",
     }
 }
@@ -162,6 +166,7 @@ pub fn signature() -> Vec<KindSignature> {
         rules_couples,
         rules_cycles,
         score::workload(),
+        tournament::workload(),
     ];
     let hash = |tasks: &Vec<Task>| {
         let outputs: Vec<Vec<u8>> = tasks

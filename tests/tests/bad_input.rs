@@ -113,6 +113,12 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "NETWORKS", "--set", "population=9"], 2, &["population is 9", "needs couples"]),
     case(EVOXO, &["run", "NETWORKS", "--set", "mutation=1.5"], 2, &["mutation is 1.5", "from 0 to 1"]),
     case(EVOXO, &["engine", "teacher", "--game", "qubic"], 2, &["teacher plays tic-tac-toe, not qubic"]),
+    case(EVOXO, &["audit", "STUB"], 1, &["STUB: the card's genome: a string for X has 3 letters instead of 208"]),
+    case(EVOXO, &["play", "NINES"], 1, &["NINES: the card's genome: letter 0 of a string is 8", "only 0 to 2"]),
+    case(EVOXO, &["run", "STRINGS", "--set", "alphabet=4"], 2, &["alphabet is 4, but must be one of \"3\", \"9\""]),
+    case(EVOXO, &["run", "STRINGS", "--set", "crossover_rate=1.5"], 2, &["crossover_rate is 1.5", "from 0 to 1"]),
+    case(EVOXO, &["run", "STRINGS", "--set", "elite=101"], 2, &["elite is 101, but the population is only 100"]),
+    case(EVOXO, &["run", "STRINGS", "--set", "mutations=69"], 2, &["mutations is 69", "from 0 to 68"]),
     case(EVOXO, &["report", "none.json"], 1, &["cannot read none.json"]),
     case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
     case(EVOXO, &["report", "LONELY"], 1, &["LONELY: it is not the result of a run"]),
@@ -144,6 +150,12 @@ impl Trouble {
         fs::write(site.path("illegal"), illegal).expect("a file");
         fs::write(site.path("wrong"), "experiment = \"invincibel\"\n").expect("a file");
         fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
+        fs::write(site.path("strings"), "experiment = \"ternary\"\n").expect("a file");
+        let string = |genome: &str| {
+            format!(r#"{{"kind":"ternary","side":"X","strings":"short","alphabet":3,"genome":"{genome}"}}"#)
+        };
+        fs::write(site.path("stub"), string("012")).expect("a file");
+        fs::write(site.path("nines"), string(&"8".repeat(208))).expect("a file");
         let card = |file: &str| format!("{{\"kind\": \"network\", \"file\": {file:?}}}");
         fs::write(site.path("lonely"), card("gone.safetensors")).expect("a file");
         fs::write(site.path("astray"), card("../FAR")).expect("a file");
@@ -174,7 +186,10 @@ impl Trouble {
     fn fill_in(&self, text: &str) -> String {
         let address = self.taken.local_addr().expect("an address").to_string();
         let mut text = text.replace("TAKEN", &address);
-        for name in ["file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal"] {
+        for name in [
+            "file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal", "strings",
+            "stub", "nines",
+        ] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }
         for name in ["cut", "alien"] {

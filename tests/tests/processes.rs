@@ -101,6 +101,24 @@ momentum = 0.9
 join = "all"
 "#;
 
+/// Strings of both sides in slices, with repairs that travel back.
+pub(crate) const TERNARY: &str = r#"
+experiment = "ternary"
+seed = 5
+replicas = 2
+[settings]
+population = 60
+generations = 30
+opponents = 10
+random_games = 10
+slice = 25
+[arms.short]
+[arms.long]
+side = "O"
+strings = "long"
+alphabet = "9"
+"#;
+
 /// A run of invincible that lasts: so many replicas of each of two arms, so many generations.
 pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     format!(

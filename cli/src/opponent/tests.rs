@@ -4,7 +4,12 @@ use super::*;
 use evoxo_common::{
     board::Outcome,
     card::Card,
-    experiment::{invincible::optimum::optimum, nndtf::network as nndtf, rules::rule::read},
+    experiment::{
+        invincible::optimum::optimum,
+        nndtf::network as nndtf,
+        rules::rule::read,
+        ternary::player::{Alphabet, Code},
+    },
     net::{Architecture, First},
     ratio::Ratio,
 };
@@ -224,6 +229,30 @@ fn the_perfect_player_never_errs() {
     let forced = [0, 4, 8, 2].into_iter().fold(Position::START, |position, cell| position.play(geometry, cell));
     let answer = perfect.answer(forced);
     assert_eq!((answer.cell, answer.why.as_str()), (6, WIN), "a block that makes two threats");
+}
+
+/// It plays its side only, turns its answers with the board, and leaves to chance where its string names a taken cell.
+#[test]
+fn a_string_plays_by_its_letters() {
+    let code = Code { side: Side::O, strings: Strings::Short, alphabet: Alphabet::Nine };
+    let card = Card::from(Player::Ternary(Ternary { code, genome: vec![8; code.len()] }));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("o.json");
+    std::fs::write(&path, card.write("o").0).unwrap();
+    let mut string = who(path.to_str().unwrap()).find().unwrap();
+    assert_eq!((string.name.as_str(), string.side, string.game), ("string O", Some(Side::O), Game::TicTacToe));
+    assert!(string.by_chance() && !string.plays_any());
+    let mut answer = |board: &str| {
+        let Answer { cell, why } = string.answer(Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap()));
+        (cell, why)
+    };
+    // The chapter's cell 8 is the corner on the lower left.
+    assert_eq!(answer(".../.X./..."), (6, "its string says so".into()));
+    assert_eq!(answer("XX./.O./..."), (2, BLOCKS.into()));
+    assert_eq!(answer("XX./OO./X.."), (5, COMPLETES.into()));
+    let lots: Vec<(u8, String)> = (0..30).map(|_| answer(".../.../X..")).collect();
+    assert!(lots.iter().all(|(cell, why)| *cell != 6 && why.starts_with("by chance")), "{lots:?}");
+    assert!(lots.windows(2).any(|two| two[0] != two[1]));
 }
 
 #[test]

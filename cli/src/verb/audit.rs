@@ -13,6 +13,7 @@ use evoxo_common::{
     board::{Board, Shape, Side, cells, tic_tac_toe},
     card::{CARD_BYTES_MAX, Card, FILE_BYTES_MAX, FILE_ENDING, Network, Player},
     experiment::rules::{agent::Agent, index::Ready, strength},
+    experiment::ternary::{index::Strings, player::Ternary},
     net::plain,
 };
 use serde_json::json;
@@ -26,7 +27,7 @@ Boards are read from the top left, cells are 0 to 8 in the same order; any rotat
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; of a network, its .safetensors will do
     file: PathBuf,
-    /// Print it as JSON: win, draw, loss as fractions, unbeatable, and more
+    /// Print it as JSON: win, draw, loss as fractions (unfiltered: against plain chance), unbeatable, and more
     #[arg(long)]
     json: bool,
 }
@@ -61,30 +62,37 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let audits = match &card.player {
         Player::Rules(agent) => return audit_agent(agent, arguments.json, &mut out),
         Player::Table(table) => vec![(table.side(), table.audit())],
+        Player::Ternary(string) => {
+            let audit = string.code.subject(&string.genome).audit();
+            vec![(string.code.side, audit.map_err(|why| anyhow!("{}: {why}", arguments.file.display()))?)]
+        }
         Player::Network(network) => card
             .exact_wins()
             .and_then(|exact_wins| audit_network(network, exact_wins))
             .map_err(|why| anyhow!("{}: {why}", arguments.file.display()))?,
         Player::Nndtf(network) => Side::BOTH.map(|side| (side, network.audit(side))).into(),
     };
-    let table = audits.len() == 1;
     if arguments.json {
         let both = audits.iter().map(|(side, audit)| (side.letter().to_string(), to_json(audit)));
-        let json = if table { to_json(&audits[0].1) } else { both.collect::<serde_json::Map<_, _>>().into() };
+        let json = match &audits[..] {
+            [(_, audit)] => to_json(audit),
+            _ => both.collect::<serde_json::Map<_, _>>().into(),
+        };
         writeln!(out, "{json:#}")?;
         return Ok(ExitCode::SUCCESS);
     }
     for (side, audit) in &audits {
         let side = side.letter();
-        match table {
-            true => writeln!(
+        match &card.player {
+            Player::Table(_) => writeln!(
                 out,
                 "A table that plays {side}; both sides complete a line or block one before they choose.\n"
             )?,
-            false => writeln!(
+            Player::Network(_) | Player::Nndtf(_) | Player::Rules(_) => writeln!(
                 out,
                 "The network as {side}, which chooses every move itself. The filter completes a line or blocks one first.\n"
             )?,
+            Player::Ternary(string) => writeln!(out, "{}\n", about(string))?,
         }
         show(&mut out, audit)?;
     }
@@ -112,6 +120,27 @@ fn audit_network(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit
         Ok((side, Subject { side, filtered: false, choose: Box::new(best) }.audit()?))
     };
     Side::BOTH.into_iter().map(audit).collect()
+}
+
+/// What a string is and how it moves.
+fn about(string: &Ternary) -> String {
+    let Ternary { code, genome } = string;
+    let (side, letters, alphabet) = (code.side.letter(), code.len(), code.alphabet.letters());
+    let rules = match code.strings {
+        Strings::Long => "for every board.",
+        Strings::Short => "for the boards that its rules leave to it: they complete a line or block one first.",
+    };
+    let chance = match code.broken(genome) {
+        0 => String::new(),
+        broken => format!(
+            "\nOn {broken} of {} boards it names a taken cell; there it plays any empty one.",
+            code.index().len()
+        ),
+    };
+    format!(
+        "A string that plays {side}: {letters} letters of {alphabet}, {rules}{chance}\n\
+         The filter completes a line or blocks one before chance."
+    )
 }
 
 fn show(out: &mut impl Write, audit: &Audit) -> std::io::Result<()> {
@@ -169,6 +198,9 @@ fn to_json(audit: &Audit) -> serde_json::Value {
         "win": audit.odds.win.to_string(),
         "draw": audit.odds.draw.to_string(),
         "loss": audit.odds.loss.to_string(),
+        "unfiltered": audit.odds_unfiltered.map(|odds| {
+            json!({"win": odds.win.to_string(), "draw": odds.draw.to_string(), "loss": odds.loss.to_string()})
+        }),
         "unbeatable": audit.unbeatable(),
         "boards_asked": audit.boards_asked,
         "positions": audit.positions,
@@ -194,9 +226,24 @@ fn draw_line(out: &mut impl Write, line: &[u8]) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use evoxo_common::{
+        experiment::ternary::player::{Alphabet, Code},
         net::{Activation, Architecture, First},
         rng::Stream,
     };
+
+    /// A string says how long it is and where it names taken cells, and is audited without the filter.
+    #[test]
+    fn strings_say_what_they_are() {
+        let text = |strings: Strings, genome: fn(usize) -> Vec<u8>| {
+            let code = Code { side: Side::O, strings, alphabet: Alphabet::Three };
+            let string = Ternary { code, genome: genome(code.len()) };
+            let mut out = Vec::new();
+            show(&mut out, &code.subject(&string.genome).audit().unwrap()).unwrap();
+            format!("{}\n\n{}", about(&string), String::from_utf8(out).unwrap())
+        };
+        insta::assert_snapshot!(text(Strings::Short, |letters| vec![0; letters]));
+        assert!(text(Strings::Long, |letters| vec![2; letters]).contains("1052 letters of 3, for every board.\nOn "));
+    }
 
     /// A network that has learnt nothing loses somewhere, and no audit calls it safe: its losing lines are games.
     #[test]

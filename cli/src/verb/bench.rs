@@ -9,7 +9,7 @@ use std::{
 };
 
 use evoxo_common::{
-    board::Side,
+    board::{Outcome, Side},
     digest::Digest,
     experiment::{
         invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
@@ -20,6 +20,12 @@ use evoxo_common::{
         },
         rules::{self, agent::Agent},
         td3d::speed,
+        ternary::{
+            self,
+            game::{Opponent as StringOpponent, Tally},
+            index::Strings,
+            player::{Alphabet, Code},
+        },
     },
     math,
     rng::{Generator, Stream},
@@ -74,7 +80,7 @@ fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     games
 }
 
-const KERNELS: [Kernel; 13] = [
+const KERNELS: [Kernel; 14] = [
     Kernel {
         name: "sampled_games",
         unit: "games/s",
@@ -130,6 +136,12 @@ const KERNELS: [Kernel; 13] = [
         slow: |_, _| counted(2, rules::speed::slow_cycles),
     },
     Kernel {
+        name: "ternary_games",
+        unit: "games/s",
+        fast: |_, rng| strings(10 * GAMES, ternary::game::game, rng),
+        slow: |_, rng| strings(GAMES / 10, ternary::plain::game, rng),
+    },
+    Kernel {
         name: "dot_product",
         unit: "products/s",
         fast: |_, _| dots(100, math::dot),
@@ -169,6 +181,21 @@ static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(rules::speed::agents);
 fn counted(count: u32, play: impl FnOnce(u32) -> i32) -> u64 {
     black_box(play(black_box(count)));
     count.into()
+}
+
+/// Plays so many games between two short strings of three letters, the first of which is repaired; says how many.
+fn strings(
+    games: u32,
+    play: fn(Code, &mut [u8], StringOpponent<'_>, &mut Generator, &mut Tally) -> Outcome,
+    rng: &mut Generator,
+) -> u64 {
+    let [code, other] = Side::BOTH.map(|side| Code { side, strings: Strings::Short, alphabet: Alphabet::Three });
+    let (mut genome, opponent) = (code.random(rng), other.random(rng));
+    let mut tally = Tally::default();
+    for _ in 0..games {
+        black_box(play(code, &mut genome, StringOpponent::String(other, &opponent), rng, &mut tally));
+    }
+    games.into()
 }
 
 /// Computes a dot product of 1,024 floats so many times; says how many products that took.

@@ -7,7 +7,12 @@ use evoxo_common::{
     card::{Card, Player},
     experiment::{
         invincible::{graph::Graph, table::TableGenome},
+        nndtf::network::Kind,
         rules::{agent::Agent, rule::Rule},
+        ternary::{
+            index::{PLACEMENT, board_of},
+            player::Ternary,
+        },
     },
 };
 use serde_json::json;
@@ -18,8 +23,8 @@ use super::audit::read_card;
 #[derive(clap::Args)]
 #[command(
     after_help = "Of an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its
-opponent's, V no stone, * anything; [ ] is where it moves. Of a table: each board with its move, in brackets.
-Of a network: its layers."
+opponent's, V no stone, * anything; [ ] is where it moves. Of a table or a string: each board with its move, in
+brackets. Of a network: its layers, or its genes."
 )]
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file
@@ -27,7 +32,7 @@ pub(crate) struct Arguments {
     /// Only so many rules or boards
     #[arg(long, value_name = "COUNT")]
     first: Option<usize>,
-    /// Print it as JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, or of {"tensor", "shape"}
+    /// Print it as JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, of {"tensor", "shape"}, or of {"gene"}
     #[arg(long)]
     json: bool,
 }
@@ -57,6 +62,11 @@ fn to_json(player: &Player, count: usize) -> serde_json::Value {
             .take(count)
             .map(|(board, cell)| json!({"board": tic_tac_toe().board_text(board), "move": tic_tac_toe().cell_name(cell)}))
             .collect(),
+        Player::Ternary(string) => decisions(string)
+            .take(count)
+            .map(|(board, cell)| json!({"board": tic_tac_toe().board_text(board), "move": tic_tac_toe().cell_name(cell)}))
+            .collect(),
+        Player::Nndtf(network) => network.genes().iter().take(count).map(|gene| json!({"gene": gene})).collect(),
         Player::Network(network) => {
             let tensors = network.architecture.tensors().into_iter().take(count);
             tensors.map(|tensor| json!({"tensor": tensor.name, "shape": tensor.shape})).collect()
@@ -85,6 +95,28 @@ fn show(card: &Card, count: usize, out: &mut impl Write) -> std::io::Result<()> 
             let pictures = boards(table).take(count).map(|(board, cell)| table_picture(board, cell)).collect();
             side_by_side(pictures, out)
         }
+        Player::Ternary(string) => {
+            let (side, total) = (string.code.side.letter(), decisions(string).count());
+            writeln!(
+                out,
+                "A string that plays {side}: its move on each of {total} boards and, turned, on their turns;"
+            )?;
+            writeln!(out, "where the brackets are around a stone it plays any empty cell.\n")?;
+            let pictures = decisions(string).take(count).map(|(board, cell)| table_picture(board, cell)).collect();
+            side_by_side(pictures, out)
+        }
+        Player::Nndtf(player) => {
+            let (network, genes) = (player.network(), player.genes());
+            let kind = match network.kind {
+                Kind::Double => "double transfer functions",
+                Kind::Traditional => "the hyperbolic tangent",
+            };
+            writeln!(out, "A network of experiment nndtf with {kind}: {} genes, of either side.\n", genes.len())?;
+            for row in genes[..count.min(genes.len())].chunks(8) {
+                writeln!(out, "  {}", row.iter().map(|gene| format!("{gene:+.4}")).collect::<Vec<_>>().join("  "))?;
+            }
+            Ok(())
+        }
         Player::Network(network) => {
             let architecture = &network.architecture;
             let shape = architecture.shape;
@@ -111,6 +143,15 @@ fn show(card: &Card, count: usize, out: &mut impl Write) -> std::io::Result<()> 
 /// The boards on which a table is asked, with the cell it takes.
 fn boards(table: &TableGenome) -> impl Iterator<Item = (Board, u8)> + '_ {
     Graph::of(table.side()).boards().iter().copied().zip(table.genes().iter().copied())
+}
+
+/// The boards of a string's table, each with the cell that it names, taken or not.
+fn decisions(string: &Ternary) -> impl Iterator<Item = (Board, u8)> + '_ {
+    let decision = |code: &u16| {
+        let decision = string.code.decision(&string.genome, *code)?;
+        Some((board_of(*code), PLACEMENT[usize::from(decision.cell)]))
+    };
+    string.code.index().representatives().iter().filter_map(decision)
 }
 
 fn show_rules(agent: &Agent, count: usize, out: &mut impl Write) -> std::io::Result<()> {

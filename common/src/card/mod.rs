@@ -28,12 +28,19 @@
 //!
 //! A rule is nine letters from the top left (P own, C the opponent's, V empty, * anything) and the cell to play, 1 to 9 in
 //! the same order; it must not be able to move to a taken cell. Without their weights rules weigh 0.
+//!
+//! ```json
+//! {"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}
+//! ```
+//!
+//! The letters of a string in the order of its index table: see [`Ternary`].
 
 mod network;
 mod nndtf;
 mod rules;
 mod safetensors;
 mod table;
+mod ternary;
 
 pub(crate) use nndtf::decimals;
 
@@ -44,9 +51,14 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::{
-    board::quoted,
-    experiment::{invincible::table::TableGenome, nndtf::network::NetworkPlayer, rules::agent::Agent},
+    board::{Side, quoted},
+    experiment::{
+        invincible::table::TableGenome, nndtf::network::NetworkPlayer, rules::agent::Agent, ternary::player::Ternary,
+    },
 };
+
+/// Kinds of players, for people.
+const KINDS: &str = "\"table\", \"network\", \"nndtf\", \"rules\" and \"ternary\"";
 
 /// The longest card, in bytes.
 pub const CARD_BYTES_MAX: usize = 1 << 20;
@@ -71,6 +83,8 @@ pub enum Player {
     Nndtf(NetworkPlayer),
     /// `"kind": "rules"`: see [`Agent`].
     Rules(Agent),
+    /// `"kind": "ternary"`: see [`Ternary`].
+    Ternary(Ternary),
 }
 
 impl Card {
@@ -87,20 +101,14 @@ impl Card {
         if let Some(twice) = entries.twice() {
             return Err(format!("the card has the key {} twice", quoted(twice)));
         }
-        let kind = entries
-            .get("kind")
-            .ok_or("the card has no \"kind\": give \"table\", \"network\", \"nndtf\" or \"rules\"")?;
+        let kind = entries.get("kind").ok_or_else(|| format!("the card has no \"kind\": there are {KINDS}"))?;
         let (player, keys) = match kind.as_str() {
             Some("table") => (Player::Table(table::read(text, &entries)?), table::KEYS.as_slice()),
             Some("network") => (Player::Network(network::read_card(&entries, load)?), network::KEYS.as_slice()),
             Some("nndtf") => (Player::Nndtf(nndtf::read(&entries)?), nndtf::KEYS.as_slice()),
             Some("rules") => (Player::Rules(rules::read(&entries)?), rules::KEYS.as_slice()),
-            _ => {
-                let kind = brief(kind);
-                return Err(format!(
-                    "the card's kind is {kind}, but only \"table\", \"network\", \"nndtf\" and \"rules\" are known"
-                ));
-            }
+            Some("ternary") => (Player::Ternary(ternary::read(&entries)?), ternary::KEYS.as_slice()),
+            _ => return Err(format!("the card's kind is {}, but only {KINDS} are known", brief(kind))),
         };
         let about = entries.0.into_iter().filter(|(key, _)| !keys.contains(&key.as_str())).collect();
         Ok(Self { player, about })
@@ -129,6 +137,7 @@ impl Card {
             Player::Table(player) => (table::to_map(player), None),
             Player::Nndtf(player) => (nndtf::to_map(player), None),
             Player::Rules(agent) => (rules::to_map(agent), None),
+            Player::Ternary(player) => (ternary::to_map(player), None),
             Player::Network(network) => {
                 let (name, bytes) = (format!("{stem}.{FILE_ENDING}"), network.to_file());
                 (network::to_map(network, &name, &bytes), Some((name, bytes)))
@@ -143,6 +152,16 @@ impl From<Player> for Card {
     /// A player of which nothing else is known.
     fn from(player: Player) -> Self {
         Self { player, about: Map::new() }
+    }
+}
+
+/// The side of a card.
+fn side_of(entries: &Entries) -> Result<Side, String> {
+    match entries.get("side") {
+        Some(Value::String(side)) if side == "X" => Ok(Side::X),
+        Some(Value::String(side)) if side == "O" => Ok(Side::O),
+        Some(other) => Err(format!("the card's side is {}, not \"X\" or \"O\"", brief(other))),
+        None => Err("the card has no \"side\": give \"X\" or \"O\"".into()),
     }
 }
 
@@ -282,9 +301,12 @@ mod tests {
             ("{}", "no \"kind\""),
             (
                 r#"{"kind":"chess","side":"X","moves":{}}"#,
-                "only \"table\", \"network\", \"nndtf\" and \"rules\" are known",
+                "only \"table\", \"network\", \"nndtf\", \"rules\" and \"ternary\" are known",
             ),
-            (r#"{"kind":1,"side":"X","moves":{}}"#, "only \"table\", \"network\", \"nndtf\" and \"rules\" are known"),
+            (
+                r#"{"kind":1,"side":"X","moves":{}}"#,
+                "only \"table\", \"network\", \"nndtf\", \"rules\" and \"ternary\" are known",
+            ),
             (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
             (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
             (r#"{"kind":"table","side":"X","side":"O","moves":{}}"#, "\"side\" twice"),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Entries, brief};
+use super::{Entries, brief, side_of};
 use crate::{
     board::{Board, Side, Symmetry, quoted, tic_tac_toe},
     experiment::invincible::{graph::Graph, table::TableGenome},
@@ -14,14 +14,7 @@ pub(super) const KEYS: [&str; 3] = ["kind", "side", "moves"];
 
 /// The table player of a card.
 pub(super) fn read(text: &str, entries: &Entries) -> Result<TableGenome, String> {
-    let side = match entries.get("side") {
-        Some(Value::String(side)) if side == "X" => Side::X,
-        Some(Value::String(side)) if side == "O" => Side::O,
-        Some(other) => {
-            return Err(format!("the card's side is {}, not \"X\" or \"O\"", brief(other)));
-        }
-        None => return Err("the card has no \"side\": give \"X\" or \"O\"".into()),
-    };
+    let side = side_of(entries)?;
     #[derive(Deserialize)]
     struct Moves {
         moves: Entries,

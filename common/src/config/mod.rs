@@ -42,11 +42,13 @@ pub enum Kind {
     Nndtf,
     /// Agents made of rules that learn from games among themselves.
     Rules,
+    /// Strings that play 3x3 tic-tac-toe and are repaired as they play.
+    Ternary,
 }
 
 impl Kind {
     /// All of them, by name.
-    pub const ALL: [Self; 5] = [Self::Dispatch, Self::Invincible, Self::Td3d, Self::Nndtf, Self::Rules];
+    pub const ALL: [Self; 6] = [Self::Dispatch, Self::Invincible, Self::Td3d, Self::Nndtf, Self::Rules, Self::Ternary];
 
     /// As in the file.
     #[must_use]
@@ -57,6 +59,7 @@ impl Kind {
             Self::Td3d => "td3d",
             Self::Nndtf => "nndtf",
             Self::Rules => "rules",
+            Self::Ternary => "ternary",
         }
     }
 
@@ -75,6 +78,7 @@ impl Kind {
             Self::Td3d => &experiment::td3d::settings::SCHEMA,
             Self::Nndtf => &experiment::nndtf::settings::SCHEMA,
             Self::Rules => &experiment::rules::settings::SCHEMA,
+            Self::Ternary => &experiment::ternary::settings::SCHEMA,
         }
     }
 }

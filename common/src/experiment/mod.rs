@@ -9,6 +9,7 @@ pub mod invincible;
 pub mod nndtf;
 pub mod rules;
 pub mod td3d;
+pub mod ternary;
 
 use evoxo_proto::v1::{Output, Task};
 
@@ -85,6 +86,7 @@ pub fn start(kind: Kind, identity: Identity<'_>) -> Box<dyn Experiment> {
         Kind::Td3d => Box::new(td3d::Td3d::start(identity)),
         Kind::Nndtf => Box::new(nndtf::Nndtf::start(identity)),
         Kind::Rules => Box::new(rules::Rules::start(identity)),
+        Kind::Ternary => Box::new(ternary::Ternary::start(identity)),
     }
 }
 
@@ -99,6 +101,7 @@ pub fn restore(kind: Kind, identity: Identity<'_>, state: &[u8]) -> Result<Box<d
         Kind::Td3d => Box::new(td3d::Td3d::restore(identity, state)?),
         Kind::Nndtf => Box::new(nndtf::Nndtf::restore(identity, state)?),
         Kind::Rules => Box::new(rules::Rules::restore(identity, state)?),
+        Kind::Ternary => Box::new(ternary::Ternary::restore(identity, state)?),
     })
 }
 
@@ -112,6 +115,7 @@ impl Kind {
             Self::Td3d => td3d::COLUMNS,
             Self::Nndtf => nndtf::COLUMNS,
             Self::Rules => rules::COLUMNS,
+            Self::Ternary => ternary::COLUMNS,
         }
     }
 
@@ -123,6 +127,7 @@ impl Kind {
             Self::Invincible | Self::Td3d => 1,
             Self::Nndtf => 2,
             Self::Rules => rules::column::STRENGTH,
+            Self::Ternary => 5,
         }
     }
 
@@ -131,7 +136,7 @@ impl Kind {
     pub fn rounds(self, settings: &Values) -> u64 {
         match self {
             Self::Dispatch => settings.integer("rounds"),
-            Self::Invincible => settings.integer("generations"),
+            Self::Invincible | Self::Ternary => settings.integer("generations"),
             Self::Td3d => td3d::rounds(settings),
             Self::Nndtf => nndtf::rounds(settings),
             Self::Rules => rules::rounds(settings),

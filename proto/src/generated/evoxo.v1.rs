@@ -6,7 +6,7 @@ pub struct Task {
     /// said at the work that reads them, and empty is the same as absent. They travel once a session: see AssignedTask.
     #[prost(bytes = "bytes", tag = "15")]
     pub shared: ::prost::bytes::Bytes,
-    #[prost(oneof = "task::Work", tags = "1, 2, 3, 4, 10, 20, 11, 25")]
+    #[prost(oneof = "task::Work", tags = "1, 2, 3, 4, 10, 20, 11, 25, 12")]
     pub work: ::core::option::Option<task::Work>,
 }
 /// Nested message and enum types in `Task`.
@@ -37,12 +37,15 @@ pub mod task {
         /// Plays some couples of one of its cycles.
         #[prost(message, tag = "25")]
         RulesCouples(super::RulesCouplesTask),
+        /// Plays the games of a slice of a population of strings and repairs them (experiment `ternary`).
+        #[prost(message, tag = "12")]
+        Ternary(super::TernaryTask),
     }
 }
 /// The answer to a Task. Exactly one field of `result` is set: the one named like the task's. At most 8 MiB encoded.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Output {
-    #[prost(oneof = "output::Result", tags = "1, 2, 3, 4, 10, 20, 11, 25")]
+    #[prost(oneof = "output::Result", tags = "1, 2, 3, 4, 10, 20, 11, 25, 12")]
     pub result: ::core::option::Option<output::Result>,
 }
 /// Nested message and enum types in `Output`.
@@ -65,6 +68,8 @@ pub mod output {
         RulesCycles(super::RulesCyclesOutput),
         #[prost(message, tag = "25")]
         RulesCouples(super::RulesCouplesOutput),
+        #[prost(message, tag = "12")]
+        Ternary(super::TernaryOutput),
     }
 }
 /// Returns the first `reply_bytes` bytes of `payload` and, behind it, Task.shared, padded with zeros.
@@ -775,6 +780,61 @@ pub struct RulesCouple {
     /// How the weights of the first's rules changed, then those of the second's.
     #[prost(sint32, repeated, tag = "5")]
     pub changes: ::prost::alloc::vec::Vec<i32>,
+}
+/// Plays the games of players of 3x3 tic-tac-toe whose moves are letters of a string, and repairs the strings: where one
+/// names a cell that is taken, an empty one is drawn, played and written instead.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TernaryTask {
+    /// The side all players of this task have.
+    #[prost(enumeration = "Side", tag = "1")]
+    pub side: i32,
+    /// Whether rules move before the string is asked (complete a line, else block one: the lowest such cell), so that it
+    /// holds only the decisions that they leave: 104 instead of 612 for X, 68 instead of 526 for O.
+    #[prost(bool, tag = "2")]
+    pub rules: bool,
+    /// Letters of the alphabet: 9 (one a decision, the cell) or 3 (two a decision, d1 d0 for cell 3 d1 + d0).
+    #[prost(uint32, tag = "3")]
+    pub letters: u32,
+    /// The players, one after another: one byte a letter, decisions in the order of the documented index table.
+    /// At most 65,536 players.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub genomes: ::prost::bytes::Bytes,
+    /// Games of each player against strings drawn from Task.shared, at most 65,536: the population of the other side, with the
+    /// same rules and letters, in the form of `genomes`; empty if this is 0.
+    #[prost(uint32, tag = "5")]
+    pub opponents: u32,
+    /// Games of each player against a random mover, at most 16,777,216.
+    #[prost(uint32, tag = "6")]
+    pub random_games: u32,
+    /// Whether the random mover obeys the rules before it leaves the choice to chance.
+    #[prost(bool, tag = "7")]
+    pub random_rules: bool,
+    /// The stream of random numbers of player k of this task is named by `stream` followed by `first_individual` + k: both
+    /// words as in evoxo's documentation of named streams.
+    #[prost(fixed64, tag = "8")]
+    pub stream_high: u64,
+    /// The lower half of the stream's name.
+    #[prost(fixed64, tag = "9")]
+    pub stream_low: u64,
+    /// The index, in the whole population, of this task's first player.
+    #[prost(uint32, tag = "10")]
+    pub first_individual: u32,
+}
+/// One entry a player, in the order of the task.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TernaryOutput {
+    /// Games won.
+    #[prost(uint32, repeated, tag = "1")]
+    pub wins: ::prost::alloc::vec::Vec<u32>,
+    /// Games lost.
+    #[prost(uint32, repeated, tag = "2")]
+    pub losses: ::prost::alloc::vec::Vec<u32>,
+    /// Decisions rewritten.
+    #[prost(uint32, repeated, tag = "3")]
+    pub repairs: ::prost::alloc::vec::Vec<u32>,
+    /// The players as they are after their games, in the form of the task's.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub genomes: ::prost::bytes::Bytes,
 }
 /// Which side of the board a player has. X moves first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -2729,4 +2789,25 @@ pub struct RulesState {
     /// The sought rules that any agent has ever had, a bit each as in RulesCycle.alive.
     #[prost(fixed64, tag = "3")]
     pub found: u64,
+}
+/// Experiment `ternary`. The generation to come is bred from this one with named streams.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TernaryState {
+    /// Generations absorbed.
+    #[prost(uint32, tag = "1")]
+    pub generation: u32,
+    /// The generation just absorbed: the side that is reported first, then its opponents' if they evolve too. Empty before
+    /// the first generation.
+    #[prost(message, repeated, tag = "2")]
+    pub populations: ::prost::alloc::vec::Vec<TernaryPopulation>,
+}
+/// A population after its games.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TernaryPopulation {
+    /// As in TernaryOutput.genomes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub genomes: ::prost::bytes::Bytes,
+    /// Penalty denominator x wins - penalty numerator x losses.
+    #[prost(sint64, repeated, tag = "2")]
+    pub fitness: ::prost::alloc::vec::Vec<i64>,
 }

@@ -9,7 +9,7 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
 };
 
-use crate::{DISPATCH, NNDTF, RULES, TD3D, lasting};
+use crate::{DISPATCH, NNDTF, RULES, TD3D, TERNARY, lasting};
 
 /// Other moments in every run of the test; a failure is one whatever they were.
 fn chance_of_the_day() -> Generator {
@@ -93,20 +93,25 @@ async fn both_may_be_killed() {
     // So many rounds that they are not over before the first moment comes.
     let rules = RULES.replace("cycles = 60", "cycles = 500");
     person.submit("rules", &rules).await;
+    let strings = TERNARY.replace("generations = 30", "generations = 300");
+    person.submit("strings", &strings).await;
     let mut cut_short = 0;
     for _ in 0..4 {
         moment(&mut rng, &mut person).await;
-        cut_short += u32::from(person.wait("rules", |_| true).await.state() == RunState::Running);
+        for name in ["rules", "strings"] {
+            cut_short += u32::from(person.wait(name, |_| true).await.state() == RunState::Running);
+        }
         coordinator.process.kill();
         let victim = below(&mut rng, 2) as usize;
         workers[victim].kill();
         coordinator = site.coordinator_on(&address.to_string(), &["--batch", "3"]);
         workers[victim] = site.worker(address, &[]);
     }
-    assert!(cut_short >= 1, "the cycles ended before anything happened to them");
+    assert!(cut_short >= 1, "the cycles and the strings ended before anything happened to them");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     assert_eq!(person.finished("networks").await.digest, digest_of_one_thread(NNDTF));
     assert_eq!(person.finished("rules").await.digest, digest_of_one_thread(&rules));
+    assert_eq!(person.finished("strings").await.digest, digest_of_one_thread(&strings));
 }
 
 #[tokio::test]

@@ -5,7 +5,17 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
 };
 
-use crate::{DISPATCH, INVINCIBLE, NNDTF, RULES, TD3D};
+use crate::{DISPATCH, INVINCIBLE, NNDTF, RULES, TD3D, TERNARY};
+
+/// All small runs.
+const RUNS: [(&str, &str); 6] = [
+    ("one", INVINCIBLE),
+    ("two", DISPATCH),
+    ("three", TD3D),
+    ("networks", NNDTF),
+    ("rules", RULES),
+    ("strings", TERNARY),
+];
 
 /// A worker as it is by default.
 const NO_MORE: &[&str] = &[];
@@ -16,11 +26,10 @@ async fn comes_to_the_same(coordinator: &[&str], workers: &[&[&str]]) {
     let coordinator = site.coordinator(coordinator);
     let _workers: Vec<_> = workers.iter().map(|arguments| site.worker(coordinator.address, arguments)).collect();
     let mut person = Person::of(coordinator.address);
-    let runs = [("one", INVINCIBLE), ("two", DISPATCH), ("three", TD3D), ("networks", NNDTF), ("rules", RULES)];
-    for (name, config) in runs {
+    for (name, config) in RUNS {
         assert!(person.submit(name, config).await);
     }
-    for (name, config) in runs {
+    for (name, config) in RUNS {
         let run = person.finished(name).await;
         assert_eq!(run.digest, digest_of_one_thread(config), "{name}");
         assert_eq!((run.replicas_finished, run.rounds_done), (run.replicas_total, run.rounds_total));

@@ -7,7 +7,7 @@ use super::{
     facts::{CLAIMS, Claim, Measure, Regime, network},
 };
 use crate::{
-    finale::Table,
+    finale::{Table, probability},
     stats::{Difference, RankTest, Sample, holm, rank_test, t_test},
 };
 
@@ -99,11 +99,6 @@ fn measure_name(measure: Measure) -> &'static str {
 /// "+14.8 ± 7.5"
 pub(super) fn signed(difference: &Difference) -> String {
     format!("{:+.1} ± {:.1}", difference.mean, difference.half_width)
-}
-
-/// A probability to four decimals.
-pub(super) fn probability(p: f64) -> String {
-    if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
 }
 
 /// A row for each comparison.

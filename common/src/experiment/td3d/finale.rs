@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::{
     arm::Arm,
-    claims::{Comparison, claims_table, comparisons, probability, signed},
+    claims::{Comparison, claims_table, comparisons, signed},
     facts::{self, GAMES, Measure, NETWORKS, Regime},
     trial::{Test, Trial, median_games},
 };
 use crate::{
     config::Config,
-    finale::{Figure, Finale, Series, Table, replica_json, thousands},
+    finale::{Figure, Finale, Series, Table, probability, replica_json, thousands},
     replica::Replica,
     stats::{Sample, estimate, holm, t_test},
 };

@@ -21,17 +21,21 @@ const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"tr
 const SETTINGS_OF_RULES: &str = "agents = 8\nrules = 20\ngames = 3\ncycles = 7\nweak = \"replace\"\n\
     knowledge = \"shared\"\ncycles_per_task = 3\ncouples_per_task = 2";
 const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\"\n";
+/// Strings of both sides, which tasks of a round share.
+const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
+const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
 
 /// A run's configuration.
 pub(super) fn draw_config(rng: &mut Generator) -> Config {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 8) {
+    let (kind, settings, arms) = match below(rng, 9) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("td3d", SETTINGS_OF_TD3D, ARMS_OF_TD3D),
         3 => ("nndtf", SETTINGS_OF_NNDTF, ARMS_OF_NNDTF),
         4 => ("rules", SETTINGS_OF_RULES, ARMS_OF_RULES),
+        5 => ("ternary", SETTINGS_OF_TERNARY, ARMS_OF_TERNARY),
         _ => (
             "invincible",
             SETTINGS_OF_INVINCIBLE,
