@@ -83,6 +83,8 @@ fn learning(criterion: &mut Criterion) {
         ("deep", &speed::DEEP),
         ("linear tuples", &speed::LINEAR_TUPLES),
         ("tuples", &speed::TUPLES),
+        ("unshared", &speed::UNSHARED),
+        ("shared", &speed::SHARED),
     ];
     for (name, speed) in networks {
         let mut group = criterion.benchmark_group(format!("learning {name}"));

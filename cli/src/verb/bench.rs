@@ -80,7 +80,7 @@ fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     games
 }
 
-const KERNELS: [Kernel; 14] = [
+const KERNELS: [Kernel; 16] = [
     Kernel {
         name: "sampled_games",
         unit: "games/s",
@@ -154,6 +154,8 @@ const KERNELS: [Kernel; 14] = [
     learning!("deep", DEEP),
     learning!("linear_tuples", LINEAR_TUPLES),
     learning!("tuples", TUPLES),
+    learning!("unshared", UNSHARED),
+    learning!("shared", SHARED),
 ];
 
 /// A hundred random networks of experiment nndtf with a hundred boards to judge them by.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, tuples};
+use super::{Activation, shared::Ties, tuples};
 use crate::{
     board::{Geometry, Shape},
     rng::{Stream, unit},
@@ -91,7 +91,8 @@ impl Architecture {
                 Err(format!("a first layer of {units} units is not possible: ask for 1 to {UNITS_MAX}"))
             }
             First::Dense { .. } if self.shared => {
-                Err("a dense first layer cannot share weights over the board's symmetries: ask for tuples".to_owned())
+                Err("a dense first layer cannot share weights over the board's symmetries: ask for lines or tuples"
+                    .to_owned())
             }
             First::Dense { .. } => Ok(()),
             First::Lines { .. } | First::Tuples { .. } if lines == 0 => {
@@ -103,9 +104,9 @@ impl Architecture {
             First::Lines { detectors } if lines * detectors.next_multiple_of(4) > LINE_UNITS_MAX => Err(format!(
                 "{detectors} detectors for each of {lines} lines are too many: together at most {LINE_UNITS_MAX}"
             )),
-            First::Lines { .. } if self.shared => {
-                Err("detectors on lines cannot share weights over the board's symmetries: ask for tuples".to_owned())
-            }
+            First::Lines { detectors } if self.shared && !detectors.is_multiple_of(2) => Err(format!(
+                "{detectors} detectors for each line cannot share weights: they come in mirrored pairs, ask for an even number"
+            )),
             First::Lines { .. } => Ok(()),
             First::Tuples { states } if !(3..=4).contains(&states) => {
                 Err(format!("{states} states of a cell are not possible: ask for 3 or 4"))
@@ -151,8 +152,10 @@ impl Architecture {
     /// If [`Architecture::check`] refuses it.
     #[must_use]
     pub fn tensors(&self) -> Vec<Tensor> {
-        if let First::Tuples { .. } = self.first {
-            return self.placed(tuples::tensors(self));
+        match self.first {
+            First::Tuples { .. } => return self.placed(tuples::tensors(self)),
+            First::Lines { .. } if self.shared => return self.placed(Ties::new(self).tensors),
+            _ => {}
         }
         let (first, units) = self.first_layer();
         let mut all: Vec<(&'static str, Vec<usize>)> = vec![("first.weight", first)];
@@ -267,7 +270,7 @@ mod tests {
             Architecture { first: First::Lines { detectors: 17 }, ..good },
             Architecture { first: First::Dense { units: 1025 }, ..good },
             Architecture { first: First::Dense { units: 5 }, shared: true, ..good },
-            Architecture { first: First::Lines { detectors: 4 }, shared: true, ..good },
+            Architecture { first: First::Lines { detectors: 3 }, shared: true, ..good },
             Architecture { first: First::Tuples { states: 2 }, ..good },
             Architecture { first: First::Tuples { states: 4 }, second: 64, ..good },
             Architecture {

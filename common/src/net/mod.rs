@@ -2,7 +2,7 @@
 //!
 //! An [`Architecture`] says what a network is made of; its weights are one flat vector, in the order of
 //! [`Architecture::tensors`]. An [`Engine`] is a network in play: it keeps what it knows of the board, values all moves at
-//! once, and learns. `plain` is the slow twin of every architecture, written for the eye; `perceptron` and
+//! once, and learns. `plain` is the slow twin of every architecture, written for the eye; `perceptron`, `shared` and
 //! `tuples` are fast.
 
 mod activation;
@@ -11,6 +11,7 @@ mod lanes;
 pub mod learn;
 mod perceptron;
 pub mod plain;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod tuples;
@@ -23,6 +24,7 @@ use crate::{
     simd::kernel,
 };
 use perceptron::{Deep, Dense, Flat, Lines};
+use shared::Shared;
 use tuples::{Filters, Linear};
 
 /// A network in play and in learning, on one board that begins empty.
@@ -68,6 +70,7 @@ pub trait Job {
 pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J) -> J::Output {
     assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
     match (architecture.first, architecture.second) {
+        (First::Lines { .. }, _) if architecture.shared => run(&mut Shared::new(architecture, weights), job),
         (First::Lines { .. }, 0) => run(&mut Lines::<Flat>::new(architecture, weights), job),
         (First::Lines { .. }, 1..=32) => run(&mut Lines::<Deep<2>>::new(architecture, weights), job),
         (First::Lines { .. }, _) => run(&mut Lines::<Deep<4>>::new(architecture, weights), job),

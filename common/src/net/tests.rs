@@ -143,6 +143,27 @@ fn tables() -> Vec<Architecture> {
     networks.into_iter().enumerate().map(architecture).collect()
 }
 
+/// Networks over lines that share weights, on every board.
+fn shared() -> Vec<Architecture> {
+    let wide = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let networks = [
+        (Shape::SCORE_FOUR, 4, 0),
+        (Shape::SCORE_FOUR, 4, 8),
+        (Shape::SCORE_FOUR, 6, 11),
+        (Shape::TIC_TAC_TOE, 2, 3),
+        (Shape::CONNECT_FOUR, 4, 9),
+        (Shape::CONNECT_FOUR, 2, 0),
+        (Shape::QUBIC, 2, 2),
+        (wide, 8, 8),
+    ];
+    let architecture = |(index, (shape, detectors, second))| {
+        let activation = if index % 3 == 0 { Activation::Tanh } else { Activation::Logistic };
+        let first = First::Lines { detectors };
+        Architecture { shape, first, second, biases: index % 2 != 1, activation, shared: true }
+    };
+    networks.into_iter().enumerate().map(architecture).collect()
+}
+
 fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
     let geometry = Geometry::new(architecture.shape).unwrap();
     let weights = architecture.initial(Stream::root(1));
@@ -163,6 +184,50 @@ fn networks_of_odd_sizes_on_other_boards_are_their_slow_twins() {
 #[test]
 fn networks_of_tables_are_their_slow_twins() {
     tables().iter().for_each(|architecture| duel(architecture, games(3, 300), 0.002, 1e-3));
+}
+
+#[test]
+fn networks_that_share_weights_are_their_slow_twins() {
+    for architecture in shared() {
+        // A weight is felt in all orientations, and so is its rounding.
+        let orientations = Geometry::new(architecture.shape).unwrap().symmetries().len() as f32;
+        duel(&architecture, games(3, 300), 0.0016 / orientations, 1e-4 * orientations);
+    }
+}
+
+/// After two steps nothing has had time to drift: whatever differs is wrong.
+#[test]
+fn steps_are_the_slow_twins() {
+    for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        let weights = architecture.initial(Stream::root(4));
+        let (mut fast, mut slow) = (engine(architecture, &weights), plain::twin(architecture, &weights));
+        let mut rng = Stream::root(8).rng();
+        let mut boards = vec![Board::EMPTY];
+        for ply in 0..5 {
+            let moves: Vec<u8> = cells(geometry.legal(boards[ply])).collect();
+            let cell = moves[below(&mut rng, moves.len() as u64) as usize];
+            fast.play(cell);
+            slow.play(cell);
+            boards.push(boards[ply].play(cell));
+        }
+        // A weight that is shared is felt in all orientations.
+        let rate = if architecture.shared { 0.1 / geometry.symmetries().len() as f32 } else { 0.1 };
+        for (board, side) in [(boards[5], Side::O), (boards[3], Side::X)] {
+            fast.learn(board, side, 0.3, rate, false);
+            slow.learn(board, side, 0.3, rate, false);
+        }
+        let (fast, slow) = (fast.weights(), slow.weights());
+        for Tensor { name, range, .. } in architecture.tensors() {
+            let most = range.clone().map(|index| (slow[index] - weights[index]).abs()).fold(0.0, f32::max);
+            assert!(most > 1e-5, "{architecture:?}: {name} has learnt nothing");
+            for index in range {
+                let (fast, slow) = (fast[index] - weights[index], slow[index] - weights[index]);
+                let far = (fast - slow).abs() > 1e-3 * most + 2e-7;
+                assert!(!far, "{architecture:?}, {name}, weight {index}: {fast} but {slow}");
+            }
+        }
+    }
 }
 
 /// All images of a board have one value, also after learning.
@@ -200,7 +265,7 @@ fn shared_weights_see_all_images_alike() {
             }
         }
     }
-    for architecture in tables().iter().filter(|architecture| architecture.shared) {
+    for architecture in tables().iter().chain(&shared()).filter(|architecture| architecture.shared) {
         let geometry = Geometry::new(architecture.shape).unwrap();
         with_engine(architecture, &architecture.initial(Stream::root(6)), Images(&geometry));
     }
@@ -208,7 +273,7 @@ fn shared_weights_see_all_images_alike() {
 
 #[test]
 fn every_instruction_set_gives_the_same_bits() {
-    for architecture in paper().iter().chain(&odd()).chain(&tables()) {
+    for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(2));
         let learnt = [Level::Baseline, Level::Avx2, Level::Best].map(|level| {
@@ -230,7 +295,7 @@ fn weights_go_in_and_come_out_in_their_canonical_places() {
             engine.weights()
         }
     }
-    for architecture in paper().iter().chain(&odd()).chain(&tables()) {
+    for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
         let weights: Vec<f32> = (0..architecture.parameters()).map(|index| index as f32).collect();
         assert_eq!(with_engine(architecture, &weights, Weights), weights);
     }

@@ -216,10 +216,11 @@ pub fn workload() -> Vec<Task> {
         (Shape::CONNECT_FOUR, Dense { units: 17 }, 0, logistic, false),
         (Shape::SCORE_FOUR, Tuples { states: 4 }, 8, logistic, true),
         (Shape::CONNECT_FOUR, Tuples { states: 3 }, 0, tanh, false),
+        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 4, logistic, true),
     ];
     let task =
         |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
-            let shared = matches!(first, Tuples { .. });
+            let shared = index > 5;
             let architecture = Architecture { shape, first, second, biases: nearest, activation, shared };
             let learning = Learning {
                 opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },

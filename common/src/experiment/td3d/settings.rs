@@ -130,7 +130,7 @@ pub static SCHEMA: Schema = Schema {
         },
         Field {
             name: "shared",
-            doc: "Whether weights are shared over the symmetries of the board; for tuples. The paper's future work.",
+            doc: "Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future work.",
             shape: Shape::Choice(&[
                 ("no", "they are not"),
                 ("yes", "units of the second layer see the board in all its orientations"),

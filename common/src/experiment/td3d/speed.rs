@@ -1,4 +1,4 @@
-//! What one core learns in a second: self-play of the paper's five networks, and of tuples with shared weights, read
+//! What one core learns in a second: self-play of the paper's five networks, and of some with shared weights, read
 //! literally, by the fast engines and by the slow twins. For benchmarks.
 
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use crate::{
     net::{
         Activation, Architecture, Engine, First,
         learn::{Learner, Learning, Opponent, Rate},
-        plain::{Plain, Tables},
+        plain::{Plain, Shared, Tables},
     },
     rng::Stream,
 };
@@ -26,27 +26,32 @@ const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
 pub struct Speed {
     first: First,
     second: usize,
+    shared: bool,
     warm: OnceLock<(Trial, Learnt)>,
 }
 
 /// 64-304-1, four detectors for each line.
-pub static SMALL_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 0);
+pub static SMALL_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 0, false);
 /// 64-304-32-1.
-pub static DEEP_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 32);
+pub static DEEP_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 32, false);
 /// 64-50-1, dense.
-pub static SMALL: Speed = Speed::new(First::Dense { units: 50 }, 0);
+pub static SMALL: Speed = Speed::new(First::Dense { units: 50 }, 0, false);
 /// 64-169-1, dense.
-pub static WIDE: Speed = Speed::new(First::Dense { units: 169 }, 0);
+pub static WIDE: Speed = Speed::new(First::Dense { units: 169 }, 0, false);
 /// 64-95-51-1, dense.
-pub static DEEP: Speed = Speed::new(First::Dense { units: 95 }, 51);
+pub static DEEP: Speed = Speed::new(First::Dense { units: 95 }, 51, false);
 /// Tables alone.
-pub static LINEAR_TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 0);
+pub static LINEAR_TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 0, true);
 /// Tables that feed 8 filters in 8 orientations.
-pub static TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 8);
+pub static TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 8, true);
+/// 64-304-64-1, four detectors for each line: as large as the next, without shared weights.
+pub static UNSHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 64, false);
+/// 64-304-64-1 with shared weights: 8 filters in 8 orientations.
+pub static SHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 8, true);
 
 impl Speed {
-    const fn new(first: First, second: usize) -> Self {
-        Self { first, second, warm: OnceLock::new() }
+    const fn new(first: First, second: usize, shared: bool) -> Self {
+        Self { first, second, shared, warm: OnceLock::new() }
     }
 
     /// The learner after so many games that it plays as it does for most of a trial.
@@ -54,8 +59,7 @@ impl Speed {
         self.warm.get_or_init(|| {
             let (first, second, shape) = (self.first, self.second, Shape::SCORE_FOUR);
             let activation = Activation::Logistic;
-            let shared = matches!(first, First::Tuples { .. });
-            let architecture = Architecture { shape, first, second, biases: false, activation, shared };
+            let architecture = Architecture { shape, first, second, biases: false, activation, shared: self.shared };
             let learning = Learning {
                 opponent: Opponent::Itself,
                 rate: Rate { start: 0.005, end: 0.005, games: 1 },
@@ -89,6 +93,7 @@ impl Speed {
         let (trial, learnt) = self.warm();
         match self.first {
             First::Tuples { .. } => learn(Tables::new(&trial.architecture, &learnt.weights), trial, games),
+            _ if self.shared => learn(Shared::new(&trial.architecture, &learnt.weights), trial, games),
             _ => learn(Plain::new(&trial.architecture, &learnt.weights), trial, games),
         }
     }

@@ -1,10 +1,12 @@
 //! The slow twin of every network: weights in double precision, every value computed anew from the board, nothing kept.
 
 mod layer;
+mod shared;
 mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use shared::Shared;
 pub use tables::Tables;
 
 use super::{Architecture, Engine, First};
@@ -25,6 +27,7 @@ pub trait Twin: Engine {
 pub fn twin(architecture: &Architecture, weights: &[f32]) -> Box<dyn Twin> {
     match architecture.first {
         First::Tuples { .. } => Box::new(Tables::new(architecture, weights)),
+        _ if architecture.shared => Box::new(Shared::new(architecture, weights)),
         _ => Box::new(Plain::new(architecture, weights)),
     }
 }

@@ -82,14 +82,15 @@ fn a_network_by_hand() {
     assert!((network.sum(board, Side::O) - sum(0.125 - 0.5 - 0.25)).abs() < 1e-15);
 }
 
-/// The same for tables, with shared weights: the derivative by a weight that is kept once is that of everything it is part of.
+/// The same for tables and lines with shared weights: the derivative by a weight that is kept once is that of everything it is part of.
 #[test]
-fn a_step_of_tables_goes_down_the_gradient() {
+fn a_step_of_shared_weights_goes_down_the_gradient() {
     const RATE: f32 = 0.25;
     const SHIFT: f32 = 1.0 / 512.0;
     let mut rng = Stream::root(5).rng();
-    for second in [0, 2] {
-        let (shape, activation, first) = (Shape::SCORE_FOUR, Activation::Logistic, First::Tuples { states: 4 });
+    let (lines, tuples) = (First::Lines { detectors: 2 }, First::Tuples { states: 4 });
+    for (first, second) in [(lines, 0), (lines, 2), (tuples, 0), (tuples, 2)] {
+        let (shape, activation) = (Shape::SCORE_FOUR, Activation::Logistic);
         let architecture = Architecture { shape, first, second, biases: true, activation, shared: true };
         let sum = |weights: &[f32], board, side| twin(&architecture, weights).sum(board, side);
         let before = architecture.initial(Stream::root(6));
