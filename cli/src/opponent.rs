@@ -229,6 +229,7 @@ impl Opponent {
                 | Skill::Network(_)
                 | Skill::Nndtf(_)
                 | Skill::Rules(_)
+                | Skill::Ternary(_)
                 | Skill::Perfect(_)
                 | Skill::Teacher
         )

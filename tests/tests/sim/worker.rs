@@ -1,7 +1,7 @@
 //! A worker process in the simulation: the real state machine of `evoxo-worker`, with slots that compute on the virtual
 //! clock and the faults that the seed draws.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -9,7 +9,10 @@ use evoxo_common::{
     time::Millis,
 };
 use evoxo_coordinator::core::SessionId;
-use evoxo_proto::v1::{self, from_worker, task_result::Outcome, to_worker};
+use evoxo_proto::{
+    SHARED_PIECES_MAX,
+    v1::{self, from_worker, task_result::Outcome, to_worker},
+};
 use evoxo_worker::core::{Effect, Event, Settings, Worker};
 
 /// How a worker is.
@@ -43,8 +46,8 @@ pub(crate) struct SimWorker {
     held: BTreeMap<u64, usize>,
     /// The most of them at a time.
     pub(crate) held_max: usize,
-    /// Shared bytes that came, each with its session: fewer than a worker keeps, so that none comes twice.
-    shared: BTreeSet<(SessionId, Bytes)>,
+    /// Shared bytes that came, each with its session.
+    shared: Vec<(SessionId, Bytes)>,
     pub(crate) computed: u64,
 }
 
@@ -62,7 +65,7 @@ impl SimWorker {
             slots_busy: BTreeMap::new(),
             held: BTreeMap::new(),
             held_max: 0,
-            shared: BTreeSet::new(),
+            shared: Vec::new(),
             computed: 0,
         }
     }
@@ -88,7 +91,11 @@ impl SimWorker {
             self.held_max = self.held_max.max(self.held.len());
             for piece in &assignment.shared {
                 let session = self.link.expect("an assignment came in a session");
-                assert!(self.shared.insert((session, piece.clone())), "shared bytes came twice in a session");
+                // Half of what a worker keeps: some that the coordinator counts may have been lost on the way.
+                let kept = self.shared.iter().rev().filter(|(of, _)| *of == session).take(SHARED_PIECES_MAX / 2);
+                let mut kept = kept.map(|(_, other)| other);
+                assert!(kept.all(|other| other != piece), "shared bytes came again that are still kept");
+                self.shared.push((session, piece.clone()));
             }
         }
         let effects = self.core.handle(now, event);
