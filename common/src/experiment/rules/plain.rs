@@ -1,6 +1,11 @@
 //! Slow twins: the page's text, step by step, on lists. Tests hold the fast paths to them.
 
-use super::{agent::Agent, couple::Tally, strength::Odds};
+use super::{
+    agent::Agent,
+    couple::Tally,
+    rule::{CELLS, Need, Rule},
+    strength::Odds,
+};
 use crate::{
     board::{Board, Outcome, Side, cells, tic_tac_toe},
     rng::{Generator, below},
@@ -61,9 +66,24 @@ fn game(
     }
 }
 
+/// The page's four steps: the rules that match, of these those of the highest priority, of these those of the highest weight.
 fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
-    let side = board.to_move();
-    agent.candidates(board.stones(side) as u32, board.stones(side.other()) as u32)
+    let matching: Vec<usize> = (0..agent.rules.len()).filter(|rule| matches(agent.rules[*rule], board)).collect();
+    let highest = matching.iter().map(|rule| agent.rules[*rule].priority()).max();
+    let first: Vec<usize> =
+        matching.into_iter().filter(|rule| Some(agent.rules[*rule].priority()) == highest).collect();
+    let heaviest = first.iter().map(|rule| agent.weights[*rule]).max();
+    first.into_iter().filter(|rule| Some(agent.weights[*rule]) == heaviest).collect()
+}
+
+/// Letter by letter; the cell to move to must be empty whatever its letter.
+fn matches(rule: Rule, board: Board) -> bool {
+    let (own, other) = (board.stones(board.to_move()), board.stones(board.to_move().other()));
+    (0..CELLS as u8).all(|cell| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
+        (0, 0, need) => matches!(need, Need::Empty | Need::Any),
+        (1, _, need) => matches!(need, Need::Own | Need::Any) && rule.to() != cell,
+        (_, _, need) => matches!(need, Need::Other | Need::Any) && rule.to() != cell,
+    })
 }
 
 /// As [`super::strength::odds`]: every game walked, nothing remembered.
