@@ -34,19 +34,45 @@ pub fn ln(x: f64) -> f64 {
 /// least greatest relative error on [-0.5, 0.5] among those that are 1 at 0 (Lawson's algorithm, 1961, rounded).
 #[inline(always)]
 #[must_use]
+pub fn exp2_negative(x: f32) -> f32 {
+    exp2_negatives([x])[0]
+}
+
+/// [`exp2_negative`] of several numbers in step. Each operation waits for the one before it, and a processor looks only so
+/// far ahead: so it finds one operation of each number to do meanwhile.
+#[inline(always)]
+#[must_use]
 #[expect(
     clippy::approx_constant,
     reason = "a coefficient of the polynomial, near the natural logarithm of 2 but not it"
 )]
-pub fn exp2_negative(x: f32) -> f32 {
+pub fn exp2_negatives<const N: usize>(x: [f32; N]) -> [f32; N] {
     /// Added to a small number it leaves the nearest whole one in the low bits: 1.5 times 2^23.
     const ROUND: f32 = 12_582_912.0;
-    let x = if x < 126.0 { x } else { 126.0 };
-    let shifted = x + ROUND;
-    let rest = (shifted - ROUND) - x;
-    let tail = ((0.001_326_473 * rest + 0.009_671_514) * rest + 0.055_507_336) * rest;
-    let power = ((tail + 0.240_222_42) * rest + 0.693_147) * rest + 1.0;
-    f32::from_bits(power.to_bits().wrapping_sub(shifted.to_bits() << 23))
+    /// From the highest power down.
+    const COEFFICIENTS: [f32; 6] = [0.001_326_473, 0.009_671_514, 0.055_507_336, 0.240_222_42, 0.693_147, 1.0];
+    let (mut shifted, mut rest, mut power) = ([0.0; N], [0.0; N], [COEFFICIENTS[0]; N]);
+    for i in 0..N {
+        rest[i] = if x[i] < 126.0 { x[i] } else { 126.0 };
+    }
+    for i in 0..N {
+        shifted[i] = rest[i] + ROUND;
+    }
+    for i in 0..N {
+        rest[i] = (shifted[i] - ROUND) - rest[i];
+    }
+    for coefficient in &COEFFICIENTS[1..] {
+        for i in 0..N {
+            power[i] *= rest[i];
+        }
+        for power in &mut power {
+            *power += *coefficient;
+        }
+    }
+    for i in 0..N {
+        power[i] = f32::from_bits(power[i].to_bits().wrapping_sub(shifted[i].to_bits() << 23));
+    }
+    power
 }
 
 /// The natural logarithm of the gamma function.

@@ -6,11 +6,14 @@
 //!
 //! The output of a network only says, in half numbers, between which two sixteenths of the line from 1 to 9 it lies: where
 //! the nearest empty cell changes is always a multiple of one half. So a board is a table of sixteen shares.
+//!
+//! Loops over lanes call nothing that takes a closure: that would be compiled for the baseline. All nodes of a layer go in
+//! step, see [`crate::math::exp2_negatives`].
 
 use crate::simd::kernel;
 
 use super::{
-    network::{HIDDEN, INPUTS, Kind, Network, number, place, steepness, tanh, transfer},
+    network::{HIDDEN, INPUTS, Kind, Network, number, place, steepness, tanh, tanhs, transfer, transfers},
     teacher::{BOARDS, boards, scores},
 };
 
@@ -18,6 +21,8 @@ use super::{
 const LANES: usize = 16;
 /// Half numbers from 1 to 9, where the nearest empty cell can change.
 const HALVES: usize = 16;
+/// Groups whose outputs are computed one after another, before they are looked up.
+const BLOCK: usize = 8;
 /// A share of 1.
 pub const WHOLE: u32 = 1 << 24;
 
@@ -117,16 +122,17 @@ pub fn share(index: u32, cell: u8) -> u32 {
     ((u64::from(scores[usize::from(cell)]) * u64::from(WHOLE) + best / 2) / best) as u32
 }
 
-/// Shares of one group added to the sums.
+/// The shares of these groups for these places. The indices are checked, which keeps the loop from becoming gathers: those
+/// are slower.
 #[inline(always)]
-fn add(sums: &mut [u32; LANES], group: &Group, outputs: &Lanes) {
-    let mut halves = [0; LANES];
-    for lane in 0..LANES {
-        halves[lane] = below(place(outputs[lane]));
+fn worth(groups: &[Group], halves: &[[u32; LANES]; BLOCK]) -> u64 {
+    let mut sum = 0;
+    for (group, halves) in groups.iter().zip(halves) {
+        for (shares, half) in group.shares.iter().zip(halves) {
+            sum += u64::from(shares[*half as usize]);
+        }
     }
-    for lane in 0..LANES {
-        sums[lane] += group.shares[lane][halves[lane] as usize % HALVES];
-    }
+    sum
 }
 
 /// The greatest whole number that is not above a place, but 15 for 16. A conversion that saturates would not run in lanes.
@@ -140,80 +146,138 @@ fn below(place: f32) -> u32 {
     if whole < 15 { whole } else { 15 }
 }
 
-/// The weighted sum of rows of lanes.
+/// The weighted sums of the inputs on one board, all nodes in step.
 #[inline(always)]
-fn weigh<const N: usize>(rows: &[Lanes; N], weight: impl Fn(usize) -> f32) -> Lanes {
-    let mut sum: Lanes = std::array::from_fn(|lane| weight(0) * rows[0][lane]);
-    for (index, row) in rows.iter().enumerate().skip(1) {
-        for lane in 0..LANES {
-            sum[lane] += weight(index) * row[lane];
+fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f32; INPUTS * HIDDEN]) -> [f32; HIDDEN] {
+    let mut sums = [0.0; HIDDEN];
+    for j in 0..HIDDEN {
+        sums[j] = weights[j] * inputs[0][lane];
+    }
+    for i in 1..INPUTS {
+        for j in 0..HIDDEN {
+            sums[j] += weights[HIDDEN * i + j] * inputs[i][lane];
         }
     }
-    sum
+    sums
 }
 
-fn total(sums: [u32; LANES]) -> u64 {
-    // Each lane has at most 152 shares of at most 2^24.
-    sums.iter().map(|sum| u64::from(*sum)).sum()
+/// The weighted sums of the nodes' outputs.
+#[inline(always)]
+fn collect(z: &[Lanes; HIDDEN], weights: &[f32; HIDDEN]) -> Lanes {
+    let mut sums = [0.0; LANES];
+    for lane in 0..LANES {
+        sums[lane] = weights[0] * z[0][lane];
+    }
+    for j in 1..HIDDEN {
+        for lane in 0..LANES {
+            sums[lane] += weights[j] * z[j][lane];
+        }
+    }
+    sums
+}
+
+/// Puts down the outputs of all nodes on one board.
+#[inline(always)]
+fn put(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f32; HIDDEN]) {
+    for (row, output) in rows.iter_mut().zip(&outputs) {
+        row[lane] = *output;
+    }
+}
+
+/// `N` genes from this one on.
+#[inline(always)]
+fn part<const N: usize>(genes: &[f32], from: usize) -> &[f32; N] {
+    genes[from..].first_chunk().expect("a chromosome has as many genes as its network")
 }
 
 kernel! {
     /// The network with double transfer functions: the operations of [`Network::output`] in their order.
     fn sum_double(groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
-        let genes: &[f32; Kind::Double.genes()] = genes.try_into().expect("a chromosome has as many genes as its network");
-        let (weights, rest) = genes.split_at(INPUTS * HIDDEN);
-        let rest: &[f32; 5 * HIDDEN + 2] = rest.try_into().expect("these are the others");
-        let steep: [f32; HIDDEN] = std::array::from_fn(|j| steepness(rest[HIDDEN + j]));
-        let output = steepness(rest[5 * HIDDEN + 1]);
-        let mut sums = [0; LANES];
-        for group in groups {
-            let mut k = [[0.0; LANES]; HIDDEN];
-            for j in 0..HIDDEN {
-                let net = weigh(&group.inputs, |i| weights[HIDDEN * i + j]);
+        assert_eq!(genes.len(), Kind::Double.genes(), "a chromosome has as many genes as its network");
+        const REST: usize = INPUTS * HIDDEN;
+        let weights: &[f32; REST] = part(genes, 0);
+        let mean: &[f32; HIDDEN] = part(genes, REST);
+        let spread: &[f32; HIDDEN] = part(genes, REST + HIDDEN);
+        let next: &[f32; HIDDEN] = part(genes, REST + 2 * HIDDEN);
+        let before: &[f32; HIDDEN] = part(genes, REST + 3 * HIDDEN);
+        let last: &[f32; HIDDEN] = part(genes, REST + 4 * HIDDEN);
+        let output: &[f32; 2] = part(genes, REST + 5 * HIDDEN);
+        let mut steep = [0.0; HIDDEN];
+        for j in 0..HIDDEN {
+            steep[j] = steepness(spread[j]);
+        }
+        let output_steep = steepness(output[1]);
+        let mut sum = 0;
+        for block in groups.chunks(BLOCK) {
+            let mut nets = [[0.0; LANES]; BLOCK];
+            for (group, net) in block.iter().zip(&mut nets) {
+                let mut k = [[0.0; LANES]; HIDDEN];
                 for lane in 0..LANES {
-                    k[j][lane] = transfer(net[lane] - rest[j], steep[j]);
+                    let mut difference = weigh(&group.inputs, lane, weights);
+                    for j in 0..HIDDEN {
+                        difference[j] -= mean[j];
+                    }
+                    put(&mut k, lane, transfers(difference, steep));
                 }
-            }
-            let mut z = k;
-            for _ in 0..sweeps {
-                let n = z;
-                for j in 0..HIDDEN {
-                    let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
-                    let (next, before) = (rest[2 * HIDDEN + j], rest[3 * HIDDEN + j]);
+                let mut z = k;
+                for _ in 0..sweeps {
+                    let n = z;
                     for lane in 0..LANES {
-                        z[j][lane] = transfer(k[j][lane] - next * n[after][lane], steepness(before * n[behind][lane]));
+                        let (mut difference, mut steep) = ([0.0; HIDDEN], [0.0; HIDDEN]);
+                        for j in 0..HIDDEN {
+                            let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
+                            difference[j] = k[j][lane] - next[j] * n[after][lane];
+                            steep[j] = steepness(before[j] * n[behind][lane]);
+                        }
+                        put(&mut z, lane, transfers(difference, steep));
                     }
                 }
+                *net = collect(&z, last);
             }
-            let net = weigh(&z, |j| rest[4 * HIDDEN + j]);
-            let y = std::array::from_fn(|lane| transfer(net[lane] - rest[5 * HIDDEN], output));
-            add(&mut sums, group, &y);
+            let mut halves = [[0; LANES]; BLOCK];
+            for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
+                for lane in 0..LANES {
+                    halves[lane] = below(place(transfer(net[lane] - output[0], output_steep)));
+                }
+            }
+            sum += worth(block, &halves);
         }
-        total(sums)
+        sum
     }
 }
 
 kernel! {
     /// The traditional network: the operations of [`Network::output`] in their order.
     fn sum_traditional(groups: &[Group], genes: &[f32]) -> u64 {
-        let genes: &[f32; Kind::Traditional.genes()] =
-            genes.try_into().expect("a chromosome has as many genes as its network");
-        let (weights, rest) = genes.split_at(INPUTS * HIDDEN);
-        let rest: &[f32; 2 * HIDDEN + 1] = rest.try_into().expect("these are the others");
-        let mut sums = [0; LANES];
-        for group in groups {
-            let mut z = [[0.0; LANES]; HIDDEN];
-            for j in 0..HIDDEN {
-                let net = weigh(&group.inputs, |i| weights[HIDDEN * i + j]);
+        assert_eq!(genes.len(), Kind::Traditional.genes(), "a chromosome has as many genes as its network");
+        const REST: usize = INPUTS * HIDDEN;
+        let weights: &[f32; REST] = part(genes, 0);
+        let bias: &[f32; HIDDEN] = part(genes, REST);
+        let last: &[f32; HIDDEN] = part(genes, REST + HIDDEN);
+        let output = genes[REST + 2 * HIDDEN];
+        let mut sum = 0;
+        for block in groups.chunks(BLOCK) {
+            let mut nets = [[0.0; LANES]; BLOCK];
+            for (group, net) in block.iter().zip(&mut nets) {
+                let mut z = [[0.0; LANES]; HIDDEN];
                 for lane in 0..LANES {
-                    z[j][lane] = tanh(net[lane] + rest[j]);
+                    let mut sums = weigh(&group.inputs, lane, weights);
+                    for j in 0..HIDDEN {
+                        sums[j] += bias[j];
+                    }
+                    put(&mut z, lane, tanhs(sums));
+                }
+                *net = collect(&z, last);
+            }
+            let mut halves = [[0; LANES]; BLOCK];
+            for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
+                for lane in 0..LANES {
+                    halves[lane] = below(place(tanh(net[lane] + output)));
                 }
             }
-            let net = weigh(&z, |j| rest[HIDDEN + j]);
-            let y = std::array::from_fn(|lane| tanh(net[lane] + rest[2 * HIDDEN]));
-            add(&mut sums, group, &y);
+            sum += worth(block, &halves);
         }
-        total(sums)
+        sum
     }
 }
 

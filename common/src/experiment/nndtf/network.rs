@@ -6,13 +6,13 @@
 //! final output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes stand in a ring; the network's output is
 //! f(sum_j w_j z_j; mo, so). What the neighbours' n are is a [`Coupling`].
 //!
-//! Everything is single precision with one `exp` of our own ([`exp2_negative`]), so that [`super::judge`] can compute
+//! Everything is single precision with one `exp` of our own ([`exp2_negatives`]), so that [`super::judge`] can compute
 //! sixteen boards side by side and still agree with this file bit for bit.
 
 use crate::{
     audit::{Audit, Subject},
     board::{Board, Side, tic_tac_toe},
-    math::exp2_negative,
+    math::exp2_negatives,
     rng::{Generator, unit},
 };
 
@@ -103,15 +103,42 @@ pub(super) fn steepness(spread: f32) -> f32 {
 /// f at `difference` = x - m, for a spread of this [`steepness`].
 #[inline(always)]
 pub(super) fn transfer(difference: f32, steepness: f32) -> f32 {
-    let root = difference * steepness;
-    (1.0 - exp2_negative(root * root)).copysign(difference)
+    transfers([difference], [steepness])[0]
+}
+
+/// [`transfer`] of several nodes in step, see [`exp2_negatives`].
+#[inline(always)]
+pub(super) fn transfers<const N: usize>(differences: [f32; N], steepness: [f32; N]) -> [f32; N] {
+    let mut outputs = [0.0; N];
+    for i in 0..N {
+        let root = differences[i] * steepness[i];
+        outputs[i] = root * root;
+    }
+    outputs = exp2_negatives(outputs);
+    for i in 0..N {
+        outputs[i] = (1.0 - outputs[i]).copysign(differences[i]);
+    }
+    outputs
 }
 
 /// The hyperbolic tangent, within 3e-7.
 #[inline(always)]
 pub(super) fn tanh(x: f32) -> f32 {
-    let e = exp2_negative(x.abs() * DOUBLE);
-    ((1.0 - e) / (1.0 + e)).copysign(x)
+    tanhs([x])[0]
+}
+
+/// [`tanh`] of several nodes in step.
+#[inline(always)]
+pub(super) fn tanhs<const N: usize>(x: [f32; N]) -> [f32; N] {
+    let mut outputs = [0.0; N];
+    for i in 0..N {
+        outputs[i] = x[i].abs() * DOUBLE;
+    }
+    outputs = exp2_negatives(outputs);
+    for i in 0..N {
+        outputs[i] = ((1.0 - outputs[i]) / (1.0 + outputs[i])).copysign(x[i]);
+    }
+    outputs
 }
 
 /// The place of an output y on the board: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
