@@ -166,7 +166,8 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// The best fitness so far over the evaluations that it took: mean and band over the replicas that have got so far.
+    /// The best fitness so far over the evaluations that it took, in thousands: mean and band over the replicas that have got
+    /// so far.
     pub(super) fn curve(&self) -> Series {
         let point = |(index, evaluations): (usize, &u64)| {
             let values: Vec<f64> = self
@@ -176,7 +177,7 @@ impl<'a> Arm<'a> {
                 .map(|best| f64::from(*best) / 1e6)
                 .collect();
             let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
-            Point { x: *evaluations as f64, mean: mean(&values).unwrap_or(0.0), low, high }
+            Point { x: *evaluations as f64 / 1000.0, mean: mean(&values).unwrap_or(0.0), low, high }
         };
         Series { name: self.name.into(), points: self.evaluations.iter().enumerate().map(point).collect() }
     }

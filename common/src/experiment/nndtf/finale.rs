@@ -363,7 +363,7 @@ fn figure(arms: &[Class<'_>]) -> Option<Figure> {
     (!series.is_empty()).then(|| Figure {
         name: "fitness".into(),
         title: format!("Fitness on the training boards ({} replicas)", arms[0].arm.pupils.len()),
-        x_label: "evaluations".into(),
+        x_label: "evaluations (thousands)".into(),
         y_label: "fitness of the fittest chromosome (0 to 1)".into(),
         y_range: None,
         series,
