@@ -46,16 +46,16 @@ pub(super) fn scatter(to: &mut Quads, quads: [u16; 4], values: Lanes) {
 
 /// How a side sees the board: in which of the kept sets of sums, and with which sign.
 #[derive(Clone, Copy, Debug)]
-struct Seat {
-    view: usize,
+pub(in crate::net) struct Seat {
+    pub(in crate::net) view: usize,
     /// What an own stone counts in that view, and what the view's value is to be multiplied with.
-    sign: f32,
+    pub(in crate::net) sign: f32,
 }
 
 impl Seat {
     /// With two views each side has its own; with one, O sees the negative of what X sees.
     #[inline(always)]
-    fn of(side: Side, views: usize) -> Self {
+    pub(in crate::net) fn of(side: Side, views: usize) -> Self {
         match side {
             Side::X => Self { view: 0, sign: 1.0 },
             Side::O if views == 2 => Self { view: 1, sign: 1.0 },
@@ -65,7 +65,7 @@ impl Seat {
 
     /// What a stone of this side counts in a view.
     #[inline(always)]
-    fn stone(side: Side, view: usize) -> f32 {
+    pub(in crate::net) fn stone(side: Side, view: usize) -> f32 {
         if side as usize == view { 1.0 } else { -1.0 }
     }
 }

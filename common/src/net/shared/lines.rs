@@ -3,15 +3,19 @@
 //! As without sharing ([`crate::net::perceptron`]), sums are kept and a stone changes only the detectors of the lines through
 //! it. But a step of learning changes the weights of all lines' images, so afterwards nothing that is kept is right any more:
 //! what a side sees is computed anew when it is next asked for. In the usual order of play that is once a move.
+//!
+//! For that, lines stand side by side whose weights are the same: a *block* is four lines of one orbit, with the same four
+//! detectors of each, and what it computes needs no weights but one quad for each cell of a line. Orbits that do not fill
+//! their last block have lines of no cells in it, which stay 0.
 
-use super::{GROUP, Head, Sums, Ties, Turning};
+use super::{Head, Sums, Ties, Turning, gather, scatter};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Architecture, Engine, First,
         activation::Curve,
-        lanes::{Lanes, Quad},
-        perceptron::{NONE, QUADS, Quads, gather, scatter},
+        lanes::{LANES, Lanes, apart},
+        perceptron::Seat,
     },
 };
 
@@ -20,13 +24,22 @@ use crate::{
 struct View {
     /// Whether it is right.
     fresh: bool,
-    /// Weighted sums of the first layer, and its values.
-    sums: Box<Quads>,
-    values: Box<Quads>,
+    /// Weighted sums of the first layer, and its values; by block.
+    sums: Box<[Lanes]>,
+    values: Box<[Lanes]>,
     /// Sums of the second layer.
     above: Vec<Sums>,
     /// Sixteen parts of the output unit's sum, if there is no second layer.
     direct: Lanes,
+}
+
+/// A cell as four detectors of a line see it.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    quad: u16,
+    /// The row of inputs, and the row of weights.
+    input: u16,
+    weights: u16,
 }
 
 /// A network over lines that shares weights.
@@ -37,50 +50,51 @@ pub(in crate::net) struct Shared {
     detectors: usize,
     /// Quads of detectors of a line.
     parts: usize,
+    /// Cells of a line, and how many rows of inputs a block has.
+    k: usize,
+    rows: usize,
     curve: Curve,
     slope: f32,
     head: Head,
+    biased: bool,
     bias: f32,
-    /// Of each cell: where its blocks begin.
-    blocks: [u16; 65],
-    /// Of each block: the quads of detectors that look at its cell, and where their weights for it are in `first`; [`NONE`]
-    /// and the last one fill it up.
-    quads: Vec<[u16; 4]>,
-    entries: Vec<[u16; 4]>,
-    /// For each quad where its biases, or its output weights, are.
-    units: Box<[u16; QUADS]>,
-    /// Weights of each orbit's first line: by orbit, cell of the line, part; then biases and output weights, by orbit and
-    /// part. The last of each is of no units.
-    first: Vec<Quad>,
-    biases: Vec<Quad>,
-    flat: Vec<Quad>,
+    /// For each line and part its quad.
+    quads: Vec<u16>,
+    /// For each block whose weights it has: the number of an orbit and part. The last block, of no units, has the last ones.
+    owners: Vec<u16>,
+    /// The blocks of each owner begin here; for each whether its lines are reversed by some symmetry.
+    owned: Vec<(u16, bool)>,
+    /// Who looks at each cell, in fours (the last of them filled up), and where each cell's begin.
+    looks: Vec<[Look; 4]>,
+    begins: [u16; 65],
+    /// Weights, by owner and row, and output weights if there is no second layer, by owner; each quad four times.
+    first: Box<[Lanes]>,
+    flat: Box<[Lanes]>,
     board: Board,
-    views: [View; 2],
-    /// Quads that can have another value than 0, filled up with [`NONE`]: all with biases, else those with a stone on
-    /// their line.
-    awake: [u16; QUADS],
-    awake_count: usize,
-    is_awake: [bool; QUADS],
-    /// Scratch: changes of values by a move; errors of the second layer; steps of the first layer's sums, and of the shared
-    /// weights.
-    changes: Vec<Lanes>,
+    /// The stones on each line's cells as X sees them, by block and row; where there is a bias, the last row is 1.
+    inputs: Box<[Lanes]>,
+    /// One, or with biases one for each side.
+    views: Vec<View>,
+    /// Blocks that can have another value than 0: all with biases, else those with a stone on some line.
+    awake: Vec<u16>,
+    is_awake: Vec<bool>,
+    scratch: Scratch,
+}
+
+/// What a computation needs for a moment.
+#[derive(Clone, Debug)]
+struct Scratch {
+    /// Of each move: changes of values, in fours of quads; what it makes of the sums of each chunk.
+    changes: Box<[Lanes]>,
+    settled: Box<[Lanes]>,
+    /// Errors of the second layer.
     errors: Vec<Sums>,
-    steps: Box<Quads>,
-    first_steps: Vec<Quad>,
-    bias_steps: Vec<Quad>,
-    flat_steps: Vec<Quad>,
-}
-
-#[inline(always)]
-fn gather_from(from: &[Quad], indices: [u16; 4]) -> Lanes {
-    Lanes::of_quads(indices.map(|index| &from[usize::from(index)]))
-}
-
-#[inline(always)]
-fn add(to: &mut Quad, step: &Quad, factor: f32) {
-    for lane in 0..4 {
-        to.0[lane] += step.0[lane] * factor;
-    }
+    /// Steps of the first layer's sums, by block.
+    steps: Box<[Lanes]>,
+    /// Steps of an orbit's weights, by row.
+    rows: Box<[Lanes]>,
+    /// Values of the first layer, each quad four times: as it is, and with neighbours swapped.
+    both: Box<[Lanes]>,
 }
 
 impl Shared {
@@ -89,103 +103,122 @@ impl Shared {
             panic!("only networks over lines share weights so")
         };
         let turning = Turning::new(architecture);
-        let parts = detectors.div_ceil(4);
-        let (k, orbits) = (usize::from(architecture.shape.k), turning.reversible.len());
-        let head = Head::new(architecture, &turning, parts);
-        let none = || Box::new([Quad::default(); QUADS]);
-        let zeros = |count: usize| vec![Quad::default(); count + 1];
+        let (parts, k) = (detectors.div_ceil(4), usize::from(architecture.shape.k));
+        let rows = k + usize::from(architecture.biases);
+        let (mut quads, mut owners, mut owned) = (vec![0; turning.cells.len() * parts], Vec::new(), Vec::new());
+        for (orbit, reversible) in turning.reversible.iter().enumerate() {
+            let lines: Vec<usize> = (0..turning.cells.len()).filter(|line| turning.orbits[*line] == orbit).collect();
+            for part in 0..parts {
+                owned.push((owners.len() as u16, *reversible));
+                for four in lines.chunks(4) {
+                    for (index, line) in four.iter().enumerate() {
+                        quads[line * parts + part] = (4 * owners.len() + index) as u16;
+                    }
+                    owners.push((owned.len() - 1) as u16);
+                }
+            }
+        }
+        let blocks = owners.len();
+        owned.push((blocks as u16, false));
+        owners.push((owned.len() - 1) as u16);
+        let zeros = |count: usize| vec![Lanes::ZERO; count].into_boxed_slice();
+        let head = Head::new(architecture, &turning, parts, 4 * blocks, |line, part| quads[line * parts + part]);
         let view = || View {
             fresh: false,
-            sums: none(),
-            values: none(),
-            above: vec![[[Lanes::ZERO; 2]; GROUP]; head.chunks()],
+            sums: zeros(blocks + 1),
+            values: zeros(blocks + 1),
+            above: vec![[Lanes::ZERO; 4]; head.chunks()],
             direct: Lanes::ZERO,
         };
+        let (looks, begins) = Self::look(&turning, &quads, &owners, rows);
+        let most = begins.windows(2).map(|pair| usize::from(pair[1] - pair[0])).max().unwrap_or(0);
         let mut network = Self {
             detectors,
             parts,
+            k,
+            rows,
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
+            biased: architecture.biases,
             bias: 0.0,
-            blocks: [0; 65],
-            quads: Vec::new(),
-            entries: Vec::new(),
-            units: Box::new([(orbits * parts) as u16; QUADS]),
-            first: zeros(orbits * k * parts),
-            biases: zeros(orbits * parts),
-            flat: zeros(orbits * parts),
+            looks,
+            begins,
+            first: zeros(owned.len() * rows),
+            flat: zeros(owned.len()),
             board: Board::EMPTY,
-            views: [view(), view()],
-            awake: [NONE; QUADS],
-            awake_count: 0,
-            is_awake: [false; QUADS],
-            changes: Vec::new(),
-            errors: vec![[[Lanes::ZERO; 2]; GROUP]; head.chunks()],
-            steps: none(),
-            first_steps: zeros(orbits * k * parts),
-            bias_steps: zeros(orbits * parts),
-            flat_steps: zeros(orbits * parts),
+            inputs: zeros((blocks + 1) * rows),
+            views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
+            awake: Vec::with_capacity(blocks),
+            is_awake: vec![false; blocks + 1],
+            scratch: Scratch {
+                changes: zeros(64 * most),
+                settled: zeros(64 * head.chunks().max(1)),
+                errors: vec![[Lanes::ZERO; 4]; head.chunks()],
+                steps: zeros(blocks + 1),
+                rows: zeros(rows),
+                both: zeros(8 * blocks + 8),
+            },
             ties: Ties::new(architecture),
             turning,
+            quads,
+            owners,
+            owned,
             head,
         };
-        network.place();
         network.each(|weight, index| *weight = weights[index]);
+        network.head.mirror();
         network.reset();
         network
     }
 
-    /// Finds out which detectors look at which cells.
-    fn place(&mut self) {
-        let (turning, parts) = (&self.turning, self.parts);
-        let k = turning.cells[0].len();
+    /// Who looks at which cell, and where each cell's begin.
+    fn look(turning: &Turning, quads: &[u16], owners: &[u16], rows: usize) -> (Vec<[Look; 4]>, [u16; 65]) {
+        let parts = quads.len() / turning.cells.len();
+        let look = |quad: u16, row: usize| {
+            let block = usize::from(quad / 4);
+            let input = (block * rows + row) as u16;
+            Look { quad, input, weights: (usize::from(owners[block]) * rows + row) as u16 }
+        };
+        let none = look(4 * (owners.len() - 1) as u16, 0);
+        let (mut looks, mut begins) = (Vec::new(), [0; 65]);
         for cell in 0..64_u8 {
-            let mut through = Vec::new();
+            let mut all = Vec::new();
             for (line, line_cells) in turning.cells.iter().enumerate() {
-                if let Some(at) = line_cells.iter().position(|other| *other == cell) {
-                    let entry = |part| ((turning.orbits[line] * k + at) * parts + part) as u16;
-                    through.extend((0..parts).map(|part| ((line * parts + part) as u16, entry(part))));
+                if let Some(row) = line_cells.iter().position(|other| *other == cell) {
+                    all.extend(quads[line * parts..(line + 1) * parts].iter().map(|quad| look(*quad, row)));
                 }
             }
-            let last = (self.first.len() - 1) as u16;
-            for chunk in through.chunks(4) {
-                let of = |index: usize| chunk.get(index).copied().unwrap_or((NONE, last));
-                self.quads.push(std::array::from_fn(|index| of(index).0));
-                self.entries.push(std::array::from_fn(|index| of(index).1));
-            }
-            self.blocks[usize::from(cell) + 1] = self.quads.len() as u16;
+            let four = |four: &[Look]| std::array::from_fn(|index| four.get(index).copied().unwrap_or(none));
+            looks.extend(all.chunks(4).map(four));
+            begins[usize::from(cell) + 1] = looks.len() as u16;
         }
-        for (line, orbit) in turning.orbits.iter().enumerate() {
-            for part in 0..parts {
-                self.units[line * parts + part] = (orbit * parts + part) as u16;
-            }
-        }
-        let most = (0..64).map(|cell| self.blocks_of(cell).len()).max().unwrap_or(0);
-        self.changes = vec![Lanes::ZERO; most];
+        (looks, begins)
     }
 
-    /// Calls `f` with each weight (those that are kept twice, twice) and its index among the shared weights.
+    /// Calls `f` with each weight (those that are kept several times, as often) and its index among the shared weights.
     fn each(&mut self, mut f: impl FnMut(&mut f32, usize)) {
         let tensors = self.ties.unshared.tensors();
         let start = |name: &str| tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.range.start);
-        let (k, parts, detectors) = (self.turning.cells[0].len(), self.parts, self.detectors);
+        let (k, rows, parts, detectors) = (self.k, self.rows, self.parts, self.detectors);
         for orbit in 0..self.turning.reversible.len() {
             // The direction of an orbit's first line is ascending, as the unshared network has its cells.
             let of_orbit = |other: &usize| *other == orbit;
             let line = self.turning.orbits.iter().position(of_orbit).expect("an orbit has a line");
             for detector in 0..detectors {
-                let (part, lane) = (detector / 4, detector % 4);
-                for at in 0..k {
-                    let tie = self.ties.weights[(line * k + at) * detectors + detector];
-                    f(&mut self.first[(orbit * k + at) * parts + part].0[lane], tie);
-                }
+                let owner = orbit * parts + detector / 4;
                 let unit = line * detectors + detector;
-                if let Some(start) = start("first.bias") {
-                    f(&mut self.biases[orbit * parts + part].0[lane], self.ties.weights[start + unit]);
-                }
-                if self.ties.filters == 0 {
-                    let start = start("output.weight").expect("every network has output weights");
-                    f(&mut self.flat[orbit * parts + part].0[lane], self.ties.weights[start + unit]);
+                for lane in (detector % 4..LANES).step_by(4) {
+                    for row in 0..k {
+                        let tie = self.ties.weights[(line * k + row) * detectors + detector];
+                        f(&mut self.first[owner * rows + row].0[lane], tie);
+                    }
+                    if let Some(start) = start("first.bias") {
+                        f(&mut self.first[owner * rows + k].0[lane], self.ties.weights[start + unit]);
+                    }
+                    if self.ties.filters == 0 {
+                        let start = start("output.weight").expect("every network has output weights");
+                        f(&mut self.flat[owner].0[lane], self.ties.weights[start + unit]);
+                    }
                 }
             }
         }
@@ -196,282 +229,351 @@ impl Shared {
     }
 
     #[inline(always)]
-    fn blocks_of(&self, cell: u8) -> std::ops::Range<usize> {
+    fn looks_of(&self, cell: u8) -> std::ops::Range<usize> {
         let cell = usize::from(cell) % 64;
-        usize::from(self.blocks[cell])..usize::from(self.blocks[cell + 1])
+        usize::from(self.begins[cell])..usize::from(self.begins[cell + 1])
     }
 
-    /// The places of biases and output weights of these quads.
     #[inline(always)]
-    fn units_of(&self, quads: [u16; 4]) -> [u16; 4] {
-        quads.map(|quad| self.units[usize::from(quad) % QUADS])
+    fn seat(&self, side: Side) -> Seat {
+        Seat::of(side, self.views.len())
     }
 
-    /// Wakes quads up: from now on they count.
+    /// What a stone of the board counts in a view.
     #[inline(always)]
-    fn wake(&mut self, quads: [u16; 4]) {
-        for quad in quads {
-            let is_awake = &mut self.is_awake[usize::from(quad) % QUADS];
-            if quad != NONE && !*is_awake {
-                *is_awake = true;
-                self.awake[self.awake_count % QUADS] = quad;
-                self.awake_count += 1;
+    fn stone(&self, cell: u8, view: usize) -> f32 {
+        Seat::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
+    }
+
+    /// What a cell's lines see on it, as X sees it.
+    #[inline(always)]
+    fn set(&mut self, cell: u8, stone: f32) {
+        for looks in &self.looks[self.looks_of(cell)] {
+            for look in looks {
+                // The rows of no units are read with weights of 0 only.
+                let quad = usize::from(look.quad) % 4;
+                self.inputs[usize::from(look.input)].0.as_chunks_mut::<4>().0[quad] = [stone; 4];
             }
         }
-        self.fill_up();
     }
 
-    /// Fills the last four quads up.
+    /// The lines of a cell are about to have a stone.
     #[inline(always)]
-    fn fill_up(&mut self) {
-        for index in self.awake_count..self.awake_count.next_multiple_of(4) {
-            self.awake[index % QUADS] = NONE;
+    fn wake(&mut self, cell: u8) {
+        for looks in &self.looks[self.looks_of(cell)] {
+            for look in looks {
+                let block = look.quad / 4;
+                let is_awake = &mut self.is_awake[usize::from(block)];
+                if !*is_awake {
+                    *is_awake = true;
+                    self.awake.push(block);
+                }
+            }
         }
     }
 
+    /// Computes anew what is seen in a view, if it is not right.
     #[inline(always)]
-    fn awake_at(&self, at: usize) -> [u16; 4] {
-        std::array::from_fn(|index| self.awake[(at + index) % QUADS])
-    }
-
-    /// Computes anew what a side sees, if it is not right.
-    #[inline(always)]
-    fn refresh(&mut self, side: Side) {
-        if self.views[side as usize].fresh {
+    fn refresh(&mut self, view: usize) {
+        if self.views[view].fresh {
             return;
         }
-        for at in (0..self.awake_count).step_by(4) {
-            let quads = self.awake_at(at);
-            let biases = gather_from(&self.biases, self.units_of(quads));
-            scatter(&mut self.views[side as usize].sums, quads, biases);
-        }
-        for cell in cells(self.board.occupied()) {
-            let stone = Lanes::splat(stone(self.board, side, cell));
-            for block in self.blocks_of(cell) {
-                let quads = self.quads[block];
-                let sums = &mut self.views[side as usize].sums;
-                let moved = gather(sums, quads).plus(gather_from(&self.first, self.entries[block]), stone);
-                scatter(sums, quads, moved);
+        let sign = if view == 0 { 1.0 } else { -1.0 };
+        let (rows, seen) = (self.rows, &mut self.views[view]);
+        seen.direct = Lanes::ZERO;
+        for block in &self.awake {
+            let block = usize::from(*block);
+            let owner = usize::from(self.owners[block]);
+            let (inputs, weights) = (&self.inputs[block * rows..][..rows], &self.first[owner * rows..][..rows]);
+            let mut sums = Lanes::ZERO;
+            for row in 0..self.k {
+                sums = sums.plus(inputs[row], weights[row]);
             }
-        }
-        let mut direct = Lanes::ZERO;
-        for at in (0..self.awake_count).step_by(4) {
-            let quads = self.awake_at(at);
-            let view = &mut self.views[side as usize];
-            let values = self.curve.lanes(gather(&view.sums, quads));
-            scatter(&mut view.values, quads, values);
-            direct = direct.plus(gather_from(&self.flat, self.units_of(quads)), values);
-        }
-        self.views[side as usize].direct = direct;
-        for chunk in 0..self.head.chunks() {
-            let mut above = self.head.start(chunk);
-            for at in (0..self.awake_count).step_by(4) {
-                let quads = self.awake_at(at);
-                self.head.add(chunk, &mut above, quads, gather(&self.views[side as usize].values, quads));
+            sums = sums.map(|sum| sum * sign);
+            if self.biased {
+                sums = sums.plus(inputs[self.k], weights[self.k]);
             }
-            self.views[side as usize].above[chunk] = above;
-        }
-        self.views[side as usize].fresh = true;
-    }
-
-    /// Moves what a side sees along when a cell's input changes by `stone`.
-    #[inline(always)]
-    fn shift(&mut self, side: Side, cell: u8, stone: f32) {
-        let view = &mut self.views[side as usize];
-        let range =
-            usize::from(self.blocks[usize::from(cell) % 64])..usize::from(self.blocks[usize::from(cell) % 64 + 1]);
-        for (change, block) in self.changes.iter_mut().zip(range.clone()) {
-            let quads = self.quads[block];
-            let sums =
-                gather(&view.sums, quads).plus(gather_from(&self.first, self.entries[block]), Lanes::splat(stone));
             let values = self.curve.lanes(sums);
-            *change = values.zip(gather(&view.values, quads), |new, old| new - old);
-            scatter(&mut view.sums, quads, sums);
-            scatter(&mut view.values, quads, values);
-            let units = quads.map(|quad| self.units[usize::from(quad) % QUADS]);
-            view.direct = view.direct.plus(gather_from(&self.flat, units), *change);
+            seen.sums[block] = sums;
+            seen.values[block] = values;
+            seen.direct = seen.direct.plus(self.flat[owner], values);
         }
         for chunk in 0..self.head.chunks() {
-            let mut above = view.above[chunk];
-            for (change, block) in self.changes.iter().zip(range.clone()) {
-                self.head.add(chunk, &mut above, self.quads[block], *change);
+            let (joints, mut above) = (self.head.joints(chunk), self.head.start(chunk));
+            for block in &self.awake {
+                joints.add(&mut above, quads_of(*block), &seen.values[usize::from(*block)]);
             }
-            view.above[chunk] = above;
+            seen.above[chunk] = above;
+        }
+        seen.fresh = true;
+    }
+
+    /// Moves what is seen in a view along when a cell's input changes by `stone`.
+    #[inline(always)]
+    fn shift(&mut self, view: usize, cell: u8, stone: f32) {
+        let range = self.looks_of(cell);
+        let (seen, looks) = (&mut self.views[view], &self.looks[range]);
+        let changes = &mut self.scratch.changes[..looks.len()];
+        for (change, looks) in changes.iter_mut().zip(looks) {
+            let quads = quads(looks);
+            let sums = gather(&seen.sums, quads).plus(weights(&self.first, looks), Lanes::splat(stone));
+            let values = self.curve.lanes(sums);
+            *change = values.zip(gather(&seen.values, quads), |new, old| new - old);
+            scatter(&mut seen.sums, quads, sums);
+            scatter(&mut seen.values, quads, values);
+            seen.direct = seen.direct.plus(outputs(&self.flat, &self.owners, looks), *change);
+        }
+        for chunk in 0..self.head.chunks() {
+            let (joints, mut above) = (self.head.joints(chunk), seen.above[chunk]);
+            for (looks, change) in looks.iter().zip(&*changes) {
+                joints.add(&mut above, quads(looks), change);
+            }
+            seen.above[chunk] = above;
         }
     }
 
-    /// Over all units that can have a value: keeps the steps of the first layer's sums, those of biases and output weights
-    /// added up, and learns the connections to the head.
+    /// Over all units that can have a value: the steps of the first layer's sums.
     #[inline(always)]
-    fn pass(&mut self, side: Side, step: f32) {
+    fn step(&mut self, view: usize, step: f32) {
         let slope = self.slope;
-        for at in (0..self.awake_count).step_by(4) {
-            let quads = self.awake_at(at);
-            let units = self.units_of(quads);
-            let values = gather(&self.views[side as usize].values, quads);
-            let mut back = gather_from(&self.flat, units).map(|weight| weight * step);
-            for (chunk, errors) in self.errors.iter().enumerate() {
-                let sums = quads.map(|quad| self.head.back(chunk, errors, quad));
-                back = back.zip(Lanes::sums_over_quads(&sums), |back, sum| back + sum);
-            }
-            let steps = back.zip(values, |back, value| back * (slope * (1.0 - value * value)));
-            scatter(&mut self.steps, quads, steps);
-            for (index, unit) in units.into_iter().enumerate() {
-                add(&mut self.bias_steps[usize::from(unit)], &steps.quad(index), 1.0);
-                add(&mut self.flat_steps[usize::from(unit)], &values.quad(index), step);
-            }
-        }
-        // Only now: the weights that one line learns are those through which errors come back to its images.
-        for (chunk, errors) in self.errors.iter().enumerate() {
-            for at in (0..self.awake_count).step_by(4) {
-                let quads = self.awake_at(at);
-                self.head.learn(chunk, errors, quads, gather(&self.views[side as usize].values, quads));
-            }
+        let scratch = &mut self.scratch;
+        for block in &self.awake {
+            let first = 4 * block;
+            let block = usize::from(*block);
+            let values = self.views[view].values[block];
+            let back = if self.head.chunks() == 0 {
+                self.flat[usize::from(self.owners[block])].map(|weight| weight * step)
+            } else {
+                let sums = [
+                    self.head.back(&scratch.errors, first),
+                    self.head.back(&scratch.errors, first + 1),
+                    self.head.back(&scratch.errors, first + 2),
+                    self.head.back(&scratch.errors, first + 3),
+                ];
+                let swapped = values.swap(1);
+                let both = &mut scratch.both[8 * block..][..8];
+                for index in 0..4 {
+                    both[2 * index] = values.tiled(index);
+                    both[2 * index + 1] = swapped.tiled(index);
+                }
+                Lanes::sums_over_quads(&apart(&sums))
+            };
+            scratch.steps[block] = back.zip(values, |back, value| back * (slope * (1.0 - value * value)));
         }
     }
 
-    /// Adds the steps of shared weights: each of a reversible orbit is that of its mirrored twin too.
+    /// Learns the weights of the first layer, and output weights: a step of each is that of all lines of its orbit, and if
+    /// they are reversible of the mirrored detector too.
     #[inline(always)]
-    fn descend(&mut self) {
-        let (k, parts) = (self.turning.cells[0].len(), self.parts);
-        let biased = self.ties.unshared.biases;
-        for (orbit, reversible) in self.turning.reversible.iter().enumerate() {
-            for part in 0..parts {
-                let at = |cell: usize| (orbit * k + cell) * parts + part;
-                let unit = orbit * parts + part;
-                for cell in 0..k {
-                    let twin = if *reversible { at(k - 1 - cell) } else { usize::MAX };
-                    tied(&mut self.first[at(cell)], &self.first_steps, at(cell), twin);
+    fn descend(&mut self, view: usize, step: f32) {
+        let sign = if view == 0 { 1.0 } else { -1.0 };
+        let (rows, is_flat) = (self.rows, self.head.chunks() == 0);
+        for (owner, pair) in self.owned.windows(2).enumerate() {
+            let ((begin, reversible), (end, _)) = (pair[0], pair[1]);
+            let blocks = usize::from(begin)..usize::from(end);
+            let sums = &mut self.scratch.rows;
+            for row in 0..rows {
+                let mut sum = Lanes::ZERO;
+                for block in blocks.clone() {
+                    sum = sum.plus(self.inputs[block * rows + row], self.scratch.steps[block]);
                 }
-                let twin = if *reversible { unit } else { usize::MAX };
-                if biased {
-                    tied(&mut self.biases[unit], &self.bias_steps, unit, twin);
+                let sign = if row < self.k { sign } else { 1.0 };
+                sums[row] = over_quads(sum).map(|sum| sum * sign);
+            }
+            for row in 0..rows {
+                let twin = if row < self.k { self.k - 1 - row } else { row };
+                let twin = if reversible { sums[twin].swap(1) } else { Lanes::ZERO };
+                let both = sums[row].zip(twin, |step, twin| step + twin);
+                let weights = &mut self.first[owner * rows + row];
+                *weights = weights.zip(both, |weight, step| weight + step);
+            }
+            if is_flat {
+                let mut values = Lanes::ZERO;
+                for values_of in &self.views[view].values[blocks] {
+                    values = values.zip(*values_of, |sum, value| sum + value);
                 }
-                if self.ties.filters == 0 {
-                    tied(&mut self.flat[unit], &self.flat_steps, unit, twin);
-                }
+                let values = over_quads(values);
+                let twin = if reversible { values.swap(1) } else { Lanes::ZERO };
+                let both = values.zip(twin, |value, twin| value + twin);
+                self.flat[owner] = self.flat[owner].plus(both, Lanes::splat(step));
             }
         }
-        self.first_steps.fill(Quad::default());
-        self.bias_steps.fill(Quad::default());
-        self.flat_steps.fill(Quad::default());
     }
 }
 
-/// What a stone counts as a side sees it.
+/// The sum of the quads, four times.
 #[inline(always)]
-fn stone(board: Board, side: Side, cell: u8) -> f32 {
-    if board.stones(side) >> cell & 1 != 0 { 1.0 } else { -1.0 }
+fn over_quads(lanes: Lanes) -> Lanes {
+    let pairs = lanes.zip(lanes.swap(4), |left, right| left + right);
+    pairs.zip(pairs.swap(8), |left, right| left + right)
 }
 
-/// Adds a quad of steps and, if there is one, its twin's, in which neighbours have changed places.
+/// The weights with which four look at a cell.
 #[inline(always)]
-fn tied(weights: &mut Quad, steps: &[Quad], at: usize, twin: usize) {
-    for lane in 0..4 {
-        let other = steps.get(twin).map_or(0.0, |twin| twin.0[lane ^ 1]);
-        weights.0[lane] += steps[at].0[lane] + other;
+fn weights(first: &[Lanes], looks: &[Look; 4]) -> Lanes {
+    let mut out = Lanes::ZERO;
+    for index in 0..4 {
+        let weights = &first[usize::from(looks[index].weights)];
+        for lane in 0..4 {
+            out.0[4 * index + lane] = weights.0[lane];
+        }
     }
+    out
+}
+
+/// The output weights of four who look at a cell.
+#[inline(always)]
+fn outputs(flat: &[Lanes], owners: &[u16], looks: &[Look; 4]) -> Lanes {
+    let mut out = Lanes::ZERO;
+    for index in 0..4 {
+        let weights = &flat[usize::from(owners[usize::from(looks[index].quad / 4)])];
+        for lane in 0..4 {
+            out.0[4 * index + lane] = weights.0[lane];
+        }
+    }
+    out
+}
+
+/// The quads of a block.
+#[inline(always)]
+fn quads_of(block: u16) -> [u16; 4] {
+    [4 * block, 4 * block + 1, 4 * block + 2, 4 * block + 3]
+}
+
+/// The quads of four who look at a cell.
+#[inline(always)]
+fn quads(looks: &[Look; 4]) -> [u16; 4] {
+    [looks[0].quad, looks[1].quad, looks[2].quad, looks[3].quad]
 }
 
 impl Engine for Shared {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
-        self.awake_count = 0;
+        self.inputs.fill(Lanes::ZERO);
+        self.awake.clear();
         self.is_awake.fill(false);
+        // Nobody need wake the block of no units.
+        *self.is_awake.last_mut().expect("it has a place") = true;
+        self.scratch.steps.fill(Lanes::ZERO);
+        self.scratch.both.fill(Lanes::ZERO);
         for view in &mut self.views {
             view.fresh = false;
-            view.sums.fill(Quad::default());
-            view.values.fill(Quad::default());
+            view.sums.fill(Lanes::ZERO);
+            view.values.fill(Lanes::ZERO);
         }
-        if self.ties.unshared.biases {
-            for quad in 0..self.turning.cells.len() * self.parts {
-                self.is_awake[quad % QUADS] = true;
-                self.awake[quad % QUADS] = quad as u16;
+        if self.biased {
+            for quad in &self.quads {
+                let row = usize::from(quad / 4) * self.rows + self.k;
+                self.inputs[row].0.as_chunks_mut::<4>().0[usize::from(quad % 4)] = [1.0; 4];
             }
-            self.awake_count = self.turning.cells.len() * self.parts;
-            self.fill_up();
+            self.awake.extend(0..(self.owners.len() - 1) as u16);
+            self.is_awake.fill(true);
         }
     }
 
+    /// Each step is taken for all moves before the next, as without sharing.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
-        let side = self.board.to_move();
-        self.refresh(side);
-        let mut rest = legal;
-        while rest != 0 {
-            let cell = rest.trailing_zeros() as u8;
-            rest &= rest - 1;
-            let view = &self.views[side as usize];
-            let range = self.blocks_of(cell);
-            let mut direct = view.direct;
-            for (slot, block) in range.clone().enumerate() {
-                let quads = self.quads[block];
-                let weights = gather_from(&self.first, self.entries[block]);
-                let sums = gather(&view.sums, quads).zip(weights, |sum, weight| sum + weight);
-                let change = self.curve.lanes(sums).zip(gather(&view.values, quads), |new, old| new - old);
-                direct = direct.plus(gather_from(&self.flat, self.units_of(quads)), change);
-                self.changes[slot] = change;
-            }
-            let mut sum = direct.sum() + self.bias;
-            for chunk in 0..self.head.chunks() {
-                let mut above = view.above[chunk];
-                for (change, block) in self.changes.iter().zip(range.clone()) {
-                    self.head.add(chunk, &mut above, self.quads[block], *change);
+        let seat = self.seat(self.board.to_move());
+        self.refresh(seat.view);
+        let seen = &self.views[seat.view];
+        let chunks = self.head.chunks();
+        let mut order = [0_u8; 64];
+        let (mut count, mut at) = (0, 0);
+        for cell in cells(legal) {
+            let looks = &self.looks[self.looks_of(cell)];
+            let changes = &mut self.scratch.changes[at..at + looks.len()];
+            let mut direct = seen.direct;
+            for (change, looks) in changes.iter_mut().zip(looks) {
+                let quads = quads(looks);
+                let sums = gather(&seen.sums, quads).plus(weights(&self.first, looks), Lanes::splat(seat.sign));
+                *change = self.curve.lanes(sums).zip(gather(&seen.values, quads), |new, old| new - old);
+                if chunks == 0 {
+                    direct = direct.plus(outputs(&self.flat, &self.owners, looks), *change);
                 }
-                sum += self.head.output(chunk, &above);
             }
-            out[usize::from(cell) % 64] = sum;
+            if chunks == 0 {
+                self.scratch.settled[count % 64] = direct;
+            }
+            at += looks.len();
+            order[count % 64] = cell;
+            count += 1;
+        }
+        let order = &order[..count.min(64)];
+        at = 0;
+        for (index, cell) in order.iter().enumerate() {
+            let looks = &self.looks[self.looks_of(*cell)];
+            let changes = &self.scratch.changes[at..at + looks.len()];
+            at += looks.len();
+            for chunk in 0..chunks {
+                let (joints, mut above) = (self.head.joints(chunk), seen.above[chunk]);
+                for (looks, change) in looks.iter().zip(changes) {
+                    joints.add(&mut above, quads(looks), change);
+                }
+                self.scratch.settled[index * chunks + chunk] = Lanes::sums_of_quads(&apart(&above));
+            }
+        }
+        for (index, cells) in order.chunks(4).enumerate() {
+            let mut parts = [Lanes::ZERO; 4];
+            for (at, part) in parts.iter_mut().take(cells.len()).enumerate() {
+                let index = 4 * index + at;
+                if chunks == 0 {
+                    *part = self.scratch.settled[index];
+                }
+                for chunk in 0..chunks {
+                    *part = self.head.output(chunk, self.scratch.settled[index * chunks + chunk], *part);
+                }
+            }
+            for (cell, sum) in cells.iter().zip(Lanes::sums(&apart(&parts))) {
+                out[usize::from(*cell) % 64] = seat.sign * (sum + self.bias);
+            }
         }
     }
 
     #[inline(always)]
     fn play(&mut self, cell: u8) {
         self.board = self.board.play(cell);
-        if !self.ties.unshared.biases {
-            for block in self.blocks_of(cell) {
-                self.wake(self.quads[block]);
+        self.wake(cell);
+        for view in 0..self.views.len() {
+            if self.views[view].fresh {
+                self.shift(view, cell, self.stone(cell, view));
             }
         }
-        for side in Side::BOTH {
-            if self.views[side as usize].fresh {
-                self.shift(side, cell, stone(self.board, side, cell));
-            }
-        }
+        self.set(cell, self.stone(cell, 0));
     }
 
     #[inline(always)]
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
-        self.refresh(side);
-        for cell in cells(self.board.occupied() & !board.occupied()) {
-            self.shift(side, cell, -stone(self.board, side, cell));
+        let seat = self.seat(side);
+        let later = self.board.occupied() & !board.occupied();
+        self.refresh(seat.view);
+        for cell in cells(later) {
+            self.shift(seat.view, cell, -self.stone(cell, seat.view));
+            self.set(cell, 0.0);
         }
-        let mut sum = self.views[side as usize].direct.sum() + self.bias;
+        let seen = &self.views[seat.view];
+        let mut parts = seen.direct;
         for chunk in 0..self.head.chunks() {
-            sum += self.head.keep(chunk, &self.views[side as usize].above[chunk]);
+            parts = self.head.keep(chunk, Lanes::sums_of_quads(&apart(&seen.above[chunk])), parts);
         }
-        let value = self.curve.apply(sum);
+        let value = self.curve.apply(parts.sum() + self.bias);
         let slope = if derivative { self.slope * (1.0 - value * value) } else { 1.0 };
-        let step = -rate * ((value - target) * slope);
+        let step = -rate * ((value - seat.sign * target) * slope);
         for chunk in 0..self.head.chunks() {
-            self.head.begin(chunk, step, &mut self.errors[chunk]);
+            self.scratch.errors[chunk] = self.head.begin(chunk, step);
         }
         for chunk in 0..self.head.chunks() {
-            self.head.finish(chunk, step, &self.errors[chunk]);
+            self.head.finish(chunk, step, &self.scratch.errors[chunk]);
         }
-        self.pass(side, step);
-        for cell in cells(board.occupied()) {
-            let stone = stone(board, side, cell);
-            for block in self.blocks_of(cell) {
-                let quads = self.quads[block].into_iter().zip(self.entries[block]);
-                for (quad, entry) in quads {
-                    add(&mut self.first_steps[usize::from(entry)], &self.steps[usize::from(quad) % QUADS], stone);
-                }
-            }
-        }
-        self.descend();
-        if self.ties.unshared.biases {
+        self.step(seat.view, step);
+        self.head.learn(&self.scratch.errors, &self.scratch.both);
+        self.descend(seat.view, step);
+        if self.biased {
             self.bias += step;
+        }
+        for cell in cells(later) {
+            self.set(cell, self.stone(cell, 0));
         }
         self.views.iter_mut().for_each(|view| view.fresh = false);
     }
