@@ -161,8 +161,10 @@ impl Coordinator {
         } else {
             self.warn(format!("worker {} is lost with {tasks} tasks: {why} (session {id})", session.name));
         }
+        // Silence speaks of the host or of the way to it: a task that kills its worker ends the connection.
+        let silent = self.now - session.heard > self.settings.silence_ms_max;
         for (number, assignment) in session.assignments {
-            let alone = assignment.alone && !session.draining;
+            let alone = assignment.alone && !session.draining && !silent;
             if let Some(run) = self.runs.get_mut(&assignment.run) {
                 run.assigned_us -= assignment.each_us.unwrap_or(1) * assignment.remaining.len() as u64;
             }

@@ -35,7 +35,8 @@ impl Coordinator {
         }
     }
 
-    /// A beat proves life, not progress.
+    /// A beat proves life, not progress. A task that was overdue alone has four times as long when it is next alone: it may
+    /// have been the host that was slow, and only one that never ends is overdue three times.
     fn lose_overdue(&mut self) {
         let settings = self.settings;
         let ids: Vec<SessionId> = self
@@ -48,6 +49,10 @@ impl Coordinator {
                 let limit_ms = each_us.map_or(settings.deadline_ms_unknown, |each_us| {
                     settings.deadline_ms_min.max(each_us.saturating_mul(settings.deadline_factor) / 1000)
                 });
+                let alone = session.assignments.values().filter(|assignment| assignment.alone);
+                let tasks = alone.flat_map(|assignment| assignment.remaining.values());
+                let lost = tasks.filter_map(|task| self.tasks.get(*task)).map(|task| task.lost_alone).max();
+                let limit_ms = limit_ms.saturating_mul(4_u64.pow(lost.unwrap_or(0)));
                 progress.is_some_and(|progress| self.now - progress > limit_ms)
             })
             .map(|(id, _)| *id)

@@ -166,3 +166,40 @@ fn what_tasks_share_travels_once_a_session_and_their_poison_is_whole() {
     let saved = saved.expect("it failed three times");
     assert_eq!(honest(&poison), Outcome::Output(task::run_encoded(&saved).unwrap()), "the file is all that it takes");
 }
+
+/// A task that is alone on one worker after the other, each of which is lost after `silence_ms` without a beat, or without
+/// progress if it `beats`: for each how long it was there, until none is left or the run has failed.
+fn lost_workers(beats: bool) -> (Vec<u64>, v1::RunState) {
+    let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
+    let config = ONE_ROUND.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
+    story.submit("r", &config).unwrap();
+    let mut lives = Vec::new();
+    for session in 1..=6 {
+        story.join(session, 1);
+        let begin = story.now;
+        while !story.closed.contains_key(&session) && story.run("r").state() == v1::RunState::Running {
+            story.now = story.now + 1000;
+            if beats {
+                story.say(session, from_worker::Message::Beat(v1::Beat {}));
+            }
+            story.tell(Event::Wake);
+        }
+        lives.push((story.now - begin) / 1000);
+    }
+    (lives, story.run("r").state())
+}
+
+#[test]
+fn silent_workers_speak_against_no_task() {
+    let (lives, state) = lost_workers(false);
+    assert_eq!(lives, [11; 6]);
+    assert_eq!(state, v1::RunState::Running);
+}
+
+#[test]
+fn a_task_that_never_ends_has_more_time_each_time_and_is_poison_in_the_end() {
+    let (lives, state) = lost_workers(true);
+    assert_eq!(state, v1::RunState::Failed);
+    let first = lives[1];
+    assert_eq!(lives[..4], [first, first, 4 * (first - 1) + 1, 16 * (first - 1) + 1], "{lives:?}");
+}
