@@ -150,6 +150,37 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     assert_eq!(desk.result("out/table")["digest"], expected(6));
 }
 
+/// Whoever has closed standard error does not want to know: the status still says it.
+#[test]
+fn a_closed_standard_error_hurts_nobody() {
+    let desk = Desk::new();
+    let status = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        desk.command(arguments).stderr(writer).stdout(Stdio::null()).status().expect("evoxo starts").code()
+    };
+    assert_eq!(status(&["--set", "populaton=5"]), Some(2));
+    assert_eq!(status(&["--workers", "0"]), Some(0), "nor does one who has closed the progress");
+}
+
+/// Nobody can know what a run without a good order was: it is left alone, and that is said at once.
+#[test]
+fn a_run_whose_order_is_damaged_is_refused_at_once() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0"]);
+    for entry in fs::read_dir(desk.path("out/table/store/runs/table/order")).expect("orders") {
+        fs::write(entry.expect("an order").path(), "evoxo").expect("a damaged order");
+    }
+    for workers in ["0", "1"] {
+        let mut child = desk.command(&["--workers", workers]).spawn().expect("evoxo starts");
+        wait_until("it ends by itself", || child.try_wait().is_ok_and(|status| status.is_some()));
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it has ended");
+        let told = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(1) && told.lines().count() == 1, "{workers}: {told}");
+        assert!(told.contains("has no good order and is left alone") && told.contains("directory"), "{workers}: {told}");
+    }
+}
+
 #[test]
 fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
     let desk = Desk::new();

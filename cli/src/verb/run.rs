@@ -24,7 +24,7 @@ use crate::{
     progress::Progress,
     remote::{self, connect, converse, refused},
     results::{Results, written},
-    usage,
+    tell, usage,
 };
 
 /// An experiment file and what goes before it.
@@ -225,15 +225,14 @@ fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-#[expect(clippy::print_stderr, reason = "how to go on is not a result")]
 fn interrupted(view: &v1::Run) -> anyhow::Result<ExitCode> {
     let command: Vec<String> = std::env::args().collect();
-    eprintln!(
+    tell(format_args!(
         "stopped after {} of {} rounds; everything is saved. Go on with\n  {}",
         view.rounds_done,
         view.rounds_total,
         command.join(" ")
-    );
+    ));
     Ok(ExitCode::FAILURE)
 }
 
@@ -331,5 +330,4 @@ async fn follow(
 /// The coordinator did not refuse: it is gone.
 fn lost(status: &tonic::Status) -> bool {
     matches!(status.code(), tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Cancelled)
-        && !status.message().contains("cannot be written")
 }
