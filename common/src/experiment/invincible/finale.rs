@@ -265,7 +265,7 @@ fn page_table(arms: &[Arm<'_>]) -> Table {
     let ratio = |odds: Odds| to_one(2, odds.win.to_f64() / odds.loss.to_f64());
     row("random play, X wins : O wins, no filter".into(), ratio(random_play(false)), "about 2 : 1");
     row("random play, X wins : O wins, both with the filter".into(), ratio(random_play(true)), "about 2 : 1");
-    for arm in arms.iter().filter(|arm| arm.champions.len() > 0) {
+    for arm in arms.iter().filter(|arm| !arm.champions.is_empty()) {
         let total = arm.champions.len();
         let (low, high) = wilson(arm.unbeatable(), total);
         let never = format!("{} of {total} ({:.0} to {:.0} %)", arm.unbeatable(), 100.0 * low, 100.0 * high);
