@@ -68,8 +68,8 @@ impl Odds {
         let share = |name: &str| {
             let text = odds[name].as_str()?;
             let (above, below) = text.split_once('/').unwrap_or((text, "1"));
-            let (above, below): (u32, u32) = (above.parse().ok()?, below.parse().ok()?);
-            (above <= below && below > 0).then(|| Ratio::new(above.into(), below.into()))
+            let (above, below): (i64, i64) = (above.parse().ok()?, below.parse().ok()?);
+            (0 <= above && above <= below && below > 0).then(|| Ratio::new(above.into(), below.into()))
         };
         Some(Self { win: share("win")?, draw: share("draw")?, loss: share("loss")? })
     }
