@@ -1,6 +1,6 @@
 //! What is typed, and how it ends: status 0 good, 1 failed, 2 wrong usage.
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -94,7 +94,11 @@ pub(crate) fn usage(sentence: impl std::fmt::Display) -> anyhow::Error {
     Usage(sentence.to_string()).into()
 }
 
-#[expect(clippy::print_stderr, reason = "the one line that says why")]
+/// Writes a line for the person on standard error. One who has closed it does not want to know.
+pub(crate) fn tell(line: impl std::fmt::Display) {
+    drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
 pub(crate) fn main() -> ExitCode {
     let error = match run(Command::parse().verb) {
         Ok(status) => return status,
@@ -107,7 +111,7 @@ pub(crate) fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {error:#}");
+    tell(format_args!("error: {error:#}"));
     if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 

@@ -7,13 +7,15 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use evoxo_common::config::Config;
+use serde_json::Value;
 
-use crate::{results::Results, usage};
+use crate::{results::Results, tell, usage};
 
 /// Files and directories that are ours.
 const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
+const RESULT: &str = "result.json";
 
 /// A directory that is empty or holds this run.
 pub(crate) struct Directory {
@@ -63,25 +65,44 @@ impl Directory {
         self.write(CONFIG, config.to_toml())
     }
 
-    /// Writes everything a person keeps of a run.
-    pub(crate) fn write_results(&self, results: &Results, seconds: f64, workers: u32) -> anyhow::Result<()> {
+    /// What `result.json` says of the computation, if there is a whole one.
+    pub(crate) fn provenance(&self) -> Option<Value> {
+        let bytes = fs::read(self.path.join(RESULT)).ok()?;
+        let result: Value = serde_json::from_slice(&bytes).ok()?;
+        result.get("provenance").filter(|provenance| provenance.is_object()).cloned()
+    }
+
+    /// Writes everything a person keeps of a run, `result` as `result.json`. What is there already is left as it is, unless
+    /// it differs: then it is damaged or out of date.
+    pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history())?;
         results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))?;
         for figure in &results.finale.figures {
             self.write(&format!("plots/{}.svg", figure.name), crate::plot::svg(figure))?;
         }
-        self.write("result.json", crate::json::text(&results.to_json(seconds, workers)))
+        self.write(RESULT, crate::json::text(result))
     }
 
-    /// Writes the cards of whole populations.
+    /// Writes the cards of whole populations, and says where there are none.
     pub(crate) fn write_populations(&self, results: &Results) -> anyhow::Result<()> {
+        let without = results.without_population().join(", ");
+        if !without.is_empty() {
+            tell(format_args!(
+                "note: no population of {without}: a replica there keeps one player at most, and champions/ has it"
+            ));
+        }
         results.populations().try_for_each(|(name, bytes)| self.write(&format!("populations/{name}"), bytes))
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file whole or not at all, unless it is there as it should be.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         let path = self.path.join(name);
+        let content = content.as_ref();
+        let length = fs::metadata(&path).map_or(0, |file| file.len());
+        if length == content.len() as u64 && fs::read(&path).is_ok_and(|there| there == content) {
+            return Ok(());
+        }
         let unwritable = || format!("cannot write {}: is the disk full, or the directory read-only?", path.display());
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(unwritable)?;

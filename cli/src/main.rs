@@ -12,7 +12,7 @@ mod remote;
 mod results;
 mod verb;
 
-pub(crate) use arguments::usage;
+pub(crate) use arguments::{tell, usage};
 
 fn main() -> std::process::ExitCode {
     arguments::main()

@@ -64,11 +64,10 @@ impl Progress {
     }
 
     /// A line that stays.
-    #[expect(clippy::print_stderr, reason = "progress goes to standard error")]
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => crate::tell(line),
         }
     }
 

@@ -86,6 +86,13 @@ impl Results {
         self.replicas.iter().filter_map(all).flatten()
     }
 
+    /// The arms whose replicas keep no population.
+    pub(crate) fn without_population(&self) -> Vec<&str> {
+        let arms = self.config.arms.iter().map(|arm| arm.name.as_str());
+        let kept = |arm: &str| self.replicas.iter().any(|it| it.arm() == arm && !it.population().is_empty());
+        arms.filter(|arm| !kept(arm)).collect()
+    }
+
     /// The name of a replica's champion's card, without its ending.
     fn stem(&self, replica: &Replica) -> Option<String> {
         let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;

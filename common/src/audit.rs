@@ -14,6 +14,7 @@
 use crate::board::{Board, Outcome, Side, cells, quoted, tic_tac_toe};
 use crate::experiment::invincible::Score;
 use crate::ratio::Ratio;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most losing lines that an audit keeps; it counts all.
@@ -53,6 +54,24 @@ impl Odds {
     pub fn of_score(score: Score, whole: u32) -> Self {
         let share = |part: u32| Ratio::new(part.into(), whole.into());
         Self { win: share(score.wins), draw: share(whole - score.wins - score.losses), loss: share(score.losses) }
+    }
+
+    /// The three as fractions.
+    #[must_use]
+    pub fn to_json(self) -> Value {
+        json!({"win": self.win.to_string(), "draw": self.draw.to_string(), "loss": self.loss.to_string()})
+    }
+
+    /// The inverse of [`Self::to_json`]; what else is there does not matter.
+    #[must_use]
+    pub fn of_json(odds: &Value) -> Option<Self> {
+        let share = |name: &str| {
+            let text = odds[name].as_str()?;
+            let (above, below) = text.split_once('/').unwrap_or((text, "1"));
+            let (above, below): (i64, i64) = (above.parse().ok()?, below.parse().ok()?);
+            (0 <= above && above <= below && below > 0).then(|| Ratio::new(above.into(), below.into()))
+        };
+        Some(Self { win: share("win")?, draw: share("draw")?, loss: share("loss")? })
     }
 
     /// The odds of one of these, each equally likely.

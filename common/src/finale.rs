@@ -73,6 +73,37 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
+impl Series {
+    /// To five decimals: what a result keeps of it.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        let round = |value: f64| (value * 1e5).round() / 1e5;
+        let point =
+            |point: Point| Point { mean: round(point.mean), low: round(point.low), high: round(point.high), ..point };
+        Self { points: self.points.into_iter().map(point).collect(), ..self }
+    }
+
+    /// Its values as lists, one entry a round.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let list = |value: fn(&Point) -> f64| self.points.iter().map(value).collect::<Vec<f64>>();
+        json!({"mean": list(|point| point.mean), "low": list(|point| point.low), "high": list(|point| point.high)})
+    }
+
+    /// The inverse of [`Self::to_json`], of a curve of this name.
+    #[must_use]
+    pub fn of_json(name: &str, lists: &Value) -> Option<Self> {
+        let list = |name: &str| lists[name].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
+        let (means, lows, highs) = (list("mean")?, list("low")?, list("high")?);
+        if lows.len() != means.len() || highs.len() != means.len() {
+            return None;
+        }
+        let point =
+            |round: usize| Point { x: (round + 1) as f64, mean: means[round], low: lows[round], high: highs[round] };
+        Some(Self { name: name.into(), points: (0..means.len()).map(point).collect() })
+    }
+}
+
 /// A point of a curve: the mean over replicas, and the band in which four of five of them lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -116,8 +147,9 @@ pub fn of_result(result: &Value) -> Result<Finale, String> {
         Kind::Nndtf => nndtf::finale::of_result(&config, arms)?,
         Kind::Rules => rules::finale::of_result(&config, arms)?,
         Kind::Ternary => ternary::finale::of_result(&config, arms)?,
-        kind => {
-            return Err(format!("the result of {:?} cannot be told again: it has not all of its numbers", kind.name()));
+        Kind::Invincible => invincible::finale::of_result(&config, arms)?,
+        Kind::Dispatch => {
+            return Err("a run of \"dispatch\" only measures a cluster: its result says nothing more".into());
         }
     };
     finale.add_failures();

@@ -130,7 +130,7 @@ impl Store {
     /// Carries out a write. Writing the same twice is once.
     ///
     /// # Errors
-    /// [`StoreFault::Fenced`] if another coordinator has the run, [`StoreFault::Failed`] for all else.
+    /// [`StoreFault::Fenced`] if another coordinator has the run or it has no good order, [`StoreFault::Failed`] for all else.
     pub fn write(&mut self, run: &str, write: &Write) -> Result<(), StoreFault> {
         self.check_leadership(run)?;
         match (object_name(write), write) {

@@ -133,6 +133,23 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     let desk = Desk::new();
     let first = desk.run(&["--workers", "1"]);
     assert_eq!(desk.run(&[]), first, "the same words again");
+    let told =
+        Command::new(program("evoxo")).args(["report"]).arg(desk.path("out/table")).output().expect("evoxo starts");
+    assert!(first.starts_with(&*String::from_utf8_lossy(&told.stdout)) && told.status.success(), "{told:?}");
+    // Whatever is damaged is written again, and who computed it is not forgotten.
+    let kept = ["result.json", "history.csv", "champions/X-0.json", "plots/X.svg"]
+        .map(|name| desk.path("out/table").join(name));
+    let before = kept.each_ref().map(|path| fs::read_to_string(path).expect("a file"));
+    for damage in ["", "{}"] {
+        for path in &kept[usize::from(damage.is_empty())..] {
+            fs::write(path, damage).expect("a file");
+        }
+        desk.run(&[]);
+        let again = kept.each_ref().map(|path| fs::read_to_string(path).expect("a file"));
+        assert_eq!(again[1..], before[1..]);
+        assert_eq!(again[0] == before[0], damage.is_empty(), "a result that is whole is left as it is");
+    }
+    assert_eq!(desk.result("out/table")["digest"], expected(3));
     let json: Value = serde_json::from_str(&desk.run(&["--json", "--populations"])).expect("JSON");
     let (all, card) = (desk.path("out/table/populations"), "X-2.json");
     assert_eq!(files(&all).len(), 6 * 200, "every player of every replica");
@@ -148,6 +165,54 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     assert_eq!(files(&desk.path("out/table/champions")).len(), 10);
     desk.run(&["--workers", "2", "--replicas", "6"]);
     assert_eq!(desk.result("out/table")["digest"], expected(6));
+}
+
+/// Whole populations where there are some, and a line where there are none.
+#[test]
+fn populations_are_written_or_it_is_said_that_there_are_none() {
+    let desk = Desk::new();
+    let networks = "experiment = \"nndtf\"\nreplicas = 2\n[settings]\nboards = 30\niterations = 5\nevaluations = 200\n\
+        population = 8\n[arms.\"O, 1\"]\n[arms.steps]\nalgorithm = \"cma-es\"\n";
+    fs::write(desk.path("table.toml"), networks).expect("a file");
+    let output = desk.command(&["--workers", "0", "--populations"]).output().expect("evoxo starts");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("note: no population of steps: "), "{told}");
+    let names = files(&desk.path("out/table/populations"));
+    assert!(names.len() == 16 && names.iter().all(|name| name.starts_with("O-1-")), "{names:?}");
+}
+
+/// Whoever has closed standard error does not want to know: the status still says it.
+#[test]
+fn a_closed_standard_error_hurts_nobody() {
+    let desk = Desk::new();
+    let status = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        desk.command(arguments).stderr(writer).stdout(Stdio::null()).status().expect("evoxo starts").code()
+    };
+    assert_eq!(status(&["--set", "populaton=5"]), Some(2));
+    assert_eq!(status(&["--workers", "0"]), Some(0), "nor does one who has closed the progress");
+}
+
+/// Nobody can know what a run without a good order was: it is left alone, and that is said at once.
+#[test]
+fn a_run_whose_order_is_damaged_is_refused_at_once() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0"]);
+    for entry in fs::read_dir(desk.path("out/table/store/runs/table/order")).expect("orders") {
+        fs::write(entry.expect("an order").path(), "evoxo").expect("a damaged order");
+    }
+    for workers in ["0", "1"] {
+        let mut child = desk.command(&["--workers", workers]).spawn().expect("evoxo starts");
+        wait_until("it ends by itself", || child.try_wait().is_ok_and(|status| status.is_some()));
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it has ended");
+        let told = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(1) && told.lines().count() == 1, "{workers}: {told}");
+        assert!(
+            told.contains("has no good order and is left alone") && told.contains("directory"),
+            "{workers}: {told}"
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `evoxo audit FILE`.
 
 use std::{
+    cell::RefCell,
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -10,11 +11,13 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use evoxo_common::{
     audit::{Audit, Subject, boards},
-    board::{Board, Shape, Side, cells, tic_tac_toe},
+    board::{Board, Position, Shape, Side, cells, tic_tac_toe},
     card::{CARD_BYTES_MAX, Card, FILE_BYTES_MAX, FILE_ENDING, Network, Player},
+    experiment::nndtf::{network::Kind, teacher},
     experiment::rules::{agent::Agent, index::Ready, strength},
     experiment::ternary::{index::Strings, player::Ternary},
     net::plain,
+    player::alpha_beta::Solver,
 };
 use serde_json::json;
 
@@ -25,7 +28,9 @@ use serde_json::json;
 Boards are read from the top left, cells are 0 to 8 in the same order; any rotation or reflection of a board will do."
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; of a network, its .safetensors will do
+    /// A champion's card: JSON, as in a run's champions/ or made by hand; of a network, its .safetensors will do.
+    /// Or a player without a file: perfect or teacher
+    #[arg(value_name = "WHO")]
     file: PathBuf,
     /// Print it as JSON: win, draw, loss as fractions (unfiltered: against plain chance), unbeatable, and more
     #[arg(long)]
@@ -57,8 +62,14 @@ pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let card = read_card(&arguments.file)?;
     let mut out = std::io::stdout().lock();
+    if let Some((who, choose)) = built_in(&arguments.file) {
+        let subject = |side| Subject { side, filtered: false, choose: Box::new(&*choose) };
+        let audit = |side| subject(side).audit().expect("a built-in player has an answer on every board");
+        let audits = Side::BOTH.map(|side| (side, audit(side)));
+        return if arguments.json { print_json(&audits, &mut out) } else { print_sides(&who, &audits, &mut out) };
+    }
+    let card = read_card(&arguments.file)?;
     let audits = match &card.player {
         Player::Rules(agent) => return audit_agent(agent, arguments.json, &mut out),
         Player::Table(table) => vec![(table.side(), table.audit())],
@@ -73,28 +84,81 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Player::Nndtf(network) => Side::BOTH.map(|side| (side, network.audit(side))).into(),
     };
     if arguments.json {
-        let both = audits.iter().map(|(side, audit)| (side.letter().to_string(), to_json(audit)));
-        let json = match &audits[..] {
-            [(_, audit)] => to_json(audit),
-            _ => both.collect::<serde_json::Map<_, _>>().into(),
-        };
-        writeln!(out, "{json:#}")?;
-        return Ok(ExitCode::SUCCESS);
+        return print_json(&audits, &mut out);
     }
-    for (side, audit) in &audits {
-        let side = side.letter();
-        match &card.player {
-            Player::Table(_) => writeln!(
-                out,
-                "A table that plays {side}; both sides complete a line or block one before they choose.\n"
-            )?,
-            Player::Network(_) | Player::Nndtf(_) | Player::Rules(_) => writeln!(
-                out,
-                "The network as {side}, which chooses every move itself. The filter completes a line or blocks one first.\n"
-            )?,
-            Player::Ternary(string) => writeln!(out, "{}\n", about(string))?,
+    match &card.player {
+        Player::Table(table) => writeln!(
+            out,
+            "A table that plays {}; both sides complete a line or block one before they choose.\n",
+            table.side().letter()
+        )?,
+        Player::Ternary(string) => writeln!(out, "{}\n", about(string))?,
+        Player::Network(_) | Player::Nndtf(_) | Player::Rules(_) => {
+            return print_sides(&network_name(&card), &audits, &mut out);
         }
-        show(&mut out, audit)?;
+    }
+    audits.iter().try_for_each(|(_, audit)| show(&mut out, audit))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The cells that a player may take, each equally likely.
+type Choose = Box<dyn Fn(Board) -> u64>;
+
+/// A player that is no file, with its name at the beginning of a sentence, if this names one that can be audited.
+fn built_in(name: &Path) -> Option<(String, Choose)> {
+    match name.to_str() {
+        Some("teacher") => Some(("The teacher of nndtf".into(), Box::new(teacher::choose))),
+        Some("perfect") => {
+            let solver = RefCell::new(Solver::new(tic_tac_toe()));
+            let best = move |board: Board| {
+                let best = solver.borrow_mut().all_best(Position::of(tic_tac_toe(), board));
+                best.expect("tic-tac-toe has fewer positions than it may see").0
+            };
+            Some(("The player that never errs".into(), Box::new(best)))
+        }
+        _ => None,
+    }
+}
+
+/// What a network is and where it comes from, at the beginning of a sentence.
+fn network_name(card: &Card) -> String {
+    let what = match &card.player {
+        Player::Nndtf(player) => match player.network().kind {
+            Kind::Double => "The nndtf network with double transfer functions".to_owned(),
+            Kind::Traditional => "The nndtf network with the hyperbolic tangent".to_owned(),
+        },
+        Player::Network(network) => format!("The network of {} weights", network.weights.len()),
+        _ => "The player".into(),
+    };
+    // A stranger's card may say anything here: quotes keep it harmless.
+    match (card.about.get("arm").and_then(|arm| arm.as_str()), card.about.get("replica").and_then(|it| it.as_u64())) {
+        (Some(arm), Some(replica)) => format!("{what} ({arm:?}, replica {replica})"),
+        _ => what,
+    }
+}
+
+fn print_json(audits: &[(Side, Audit)], out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let both = audits.iter().map(|(side, audit)| (side.letter().to_string(), to_json(audit)));
+    let json = match audits {
+        [(_, audit)] => to_json(audit),
+        _ => both.collect::<serde_json::Map<_, _>>().into(),
+    };
+    writeln!(out, "{json:#}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A player of both sides.
+fn print_sides(who: &str, audits: &[(Side, Audit)], out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    for (index, (side, audit)) in audits.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let side = side.letter();
+        writeln!(
+            out,
+            "{who} as {side}, which chooses every move itself. The filter completes a line or blocks one first.\n"
+        )?;
+        show(out, audit)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -168,11 +232,14 @@ fn show_proof(out: &mut impl Write, audit: &Audit, loses: &str) -> std::io::Resu
 /// and the proof asks what its lots may do at worst.
 fn audit_agent(agent: &Agent, json: bool, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let ready = Ready::new(agent);
-    let sides = Side::BOTH.into_iter().zip(strength::odds(&ready)).map(|(side, odds)| (side, odds, agent.audit(side)));
+    let odds = strength::odds(&ready).into_iter().zip(strength::odds_filtered(&ready));
+    let sides = Side::BOTH.into_iter().zip(odds).map(|(side, odds)| (side, odds, agent.audit(side)));
     if json {
-        let sides = sides.map(|(side, odds, audit)| {
+        let sides = sides.map(|(side, (plain, filtered), audit)| {
             let mut json = to_json(&audit);
-            (json["win"], json["draw"], json["loss"]) = (odds.win.into(), odds.draw.into(), odds.loss.into());
+            (json["win"], json["draw"], json["loss"]) =
+                (filtered.win.into(), filtered.draw.into(), filtered.loss.into());
+            json["unfiltered"] = json!({"win": plain.win, "draw": plain.draw, "loss": plain.loss});
             (side.letter().to_string(), json)
         });
         writeln!(out, "{:#}", serde_json::Value::Object(sides.collect()))?;
@@ -180,12 +247,17 @@ fn audit_agent(agent: &Agent, json: bool, out: &mut impl Write) -> anyhow::Resul
     }
     let (rules, share) = (agent.rules.len(), 100.0 * strength::strength(&ready));
     writeln!(out, "An agent of {rules} rules; of rules that rank equally, and where none matches, a lot decides.")?;
-    writeln!(out, "Of a game against a random mover it can expect {share:.3} % of the point.")?;
-    for (side, odds, audit) in sides {
+    writeln!(out, "Against a random mover it scores {share:.3} % on average, a draw being half a win.")?;
+    for (side, (plain, filtered), audit) in sides {
         writeln!(out, "\nAs {}, against a random mover, exactly:", side.letter())?;
-        for (what, share) in [("wins", odds.win), ("draws", odds.draw), ("loses", odds.loss)] {
+        for (what, share) in [("wins", plain.win), ("draws", plain.draw), ("loses", plain.loss)] {
             writeln!(out, "  {what:<6} {:>9.5} %", 100.0 * share)?;
         }
+        let [win, draw, loss] = [filtered.win, filtered.draw, filtered.loss].map(|share| 100.0 * share);
+        writeln!(
+            out,
+            "Against one that completes a line or blocks one first: {win:.5} %, {draw:.5} % and {loss:.5} %."
+        )?;
         show_proof(out, &audit, "it can lose")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -243,6 +315,29 @@ mod tests {
         };
         insta::assert_snapshot!(text(Strings::Short, |letters| vec![0; letters]));
         assert!(text(Strings::Long, |letters| vec![2; letters]).contains("1052 letters of 3, for every board.\nOn "));
+    }
+
+    /// What is printed of a player of both sides, and that the perfect one never loses as either.
+    #[test]
+    fn players_without_a_file() {
+        let audits = |name: &str| {
+            let (who, choose) = built_in(Path::new(name)).unwrap();
+            let subject = |side| Subject { side, filtered: false, choose: Box::new(&*choose) };
+            (who, Side::BOTH.map(|side| (side, subject(side).audit().unwrap())))
+        };
+        let ((who, teacher), mut seen) = (audits("teacher"), Vec::new());
+        print_sides(&who, &teacher, &mut seen).unwrap();
+        insta::assert_snapshot!(String::from_utf8(seen).unwrap());
+        assert!(audits("perfect").1.iter().all(|(_, audit)| audit.unbeatable()));
+        assert!(built_in(Path::new("random")).is_none());
+    }
+
+    /// Of an agent the odds are those of its lots, against a mover with the filter too.
+    #[test]
+    fn an_agent_as_it_is_seen() {
+        let mut seen = Vec::new();
+        audit_agent(&Agent::default(), false, &mut seen).unwrap();
+        insta::assert_snapshot!(String::from_utf8(seen).unwrap());
     }
 
     /// A network that has learnt nothing loses somewhere, and no audit calls it safe: its losing lines are games.

@@ -43,10 +43,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
     let directory = Directory::open(&out, &config)?;
     let results = Results::new(config, &replicas)?;
-    directory.write_results(&results, 0.0, 0)?;
+    let result = results.to_json(0.0, 0);
+    directory.write_results(&results, &result)?;
     if arguments.populations {
         directory.write_populations(&results)?;
     }
-    super::run::print(&results, &directory, arguments.json, 0.0, 0)?;
+    super::run::print(&results, &result, &directory, arguments.json)?;
     Ok(ExitCode::SUCCESS)
 }

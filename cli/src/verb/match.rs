@@ -5,7 +5,7 @@ use std::{io::Write, process::ExitCode};
 use evoxo_common::{
     board::{Position, Side},
     player::duel::{Duel, duel, openings},
-    rng::{Generator, Stream},
+    rng::{Generator, Stream, shuffle},
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::{
     usage,
 };
 
-/// The longest openings: on Qubic there are 79,000 of four plies that are no images of each other.
+/// The longest openings: on Qubic there are 3.8 million of four plies.
 const PLIES_MAX: u32 = 4;
 
 /// The most games of one match.
@@ -25,9 +25,12 @@ const GAMES_MAX: u64 = 100_000_000;
 #[command(
     after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta or perfect; one that looks ahead may
 have a number of plies behind it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening: all
-positions after so many plies in which nobody has won, but one only of those that are images of each other.
+positions after so many plies in which nobody has won, or with --sample so many of them, drawn by --seed.
 The interval is of the score, in which a draw is half a win, and holds if every game were won or lost; draws
-make it narrower than it says. The same command prints the same games on any machine."
+make it narrower than it says. The same command prints the same games on any machine.
+
+The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:
+  evoxo match CHAMPION.json teacher --openings 4 --sample 25"
 )]
 pub(crate) struct Arguments {
     /// The first player
@@ -42,10 +45,13 @@ pub(crate) struct Arguments {
     /// Plies of the openings, 0 to 4
     #[arg(long, value_name = "PLIES", default_value_t = 2)]
     openings: u32,
+    /// Only so many of the openings, different ones drawn by the seed [default: all]
+    #[arg(long, value_name = "OPENINGS")]
+    sample: Option<u32>,
     /// Games from each opening with each side; more than 1 only if a player leaves something to chance
     #[arg(long, value_name = "GAMES", default_value_t = 1)]
     games: u32,
-    /// Where the players' chance comes from
+    /// Where the sample and the players' chance come from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Print it as JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"}
@@ -68,6 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 struct Record {
     game: Game,
     openings: usize,
+    /// How many there are to draw from.
+    of: usize,
     /// The first player's results as X and as O; none where a player does not play that side.
     as_x: Option<Duel>,
     as_o: Option<Duel>,
@@ -86,7 +94,15 @@ fn play(arguments: &Arguments) -> anyhow::Result<Record> {
     if let (Some(side), true) = (one.side, one.side == two.side) {
         return Err(usage(format!("both champions play {}: take one that plays the other side", side.letter())));
     }
-    let (game, geometry, openings) = (one.game, one.geometry, openings(one.geometry, plies));
+    let (game, geometry, mut openings) = (one.game, one.geometry, openings(one.geometry, plies));
+    let of = openings.len();
+    if let Some(sample) = arguments.sample {
+        if sample == 0 || sample as usize > of {
+            return Err(usage(format!("--sample is {sample}: give 1 to {of}, for there are {of} openings")));
+        }
+        shuffle(&mut Stream::root(seed).text("match").text("openings").rng(), &mut openings);
+        openings.truncate(sample as usize);
+    }
     let count = 2 * openings.len() as u64 * u64::from(games);
     if count > GAMES_MAX {
         return Err(usage(format!("that would be {count} games: at most {GAMES_MAX} are played")));
@@ -100,7 +116,7 @@ fn play(arguments: &Arguments) -> anyhow::Result<Record> {
         let mut round = |game: u32| duel(geometry, &openings, side, stream(game), &mut first, &mut second);
         plays.then(|| (0..games).map(&mut round).fold(Duel::default(), |sum, duel| sum + duel))
     };
-    Ok(Record { game, openings: openings.len(), as_x: as_side(Side::X), as_o: as_side(Side::O) })
+    Ok(Record { game, openings: openings.len(), of, as_x: as_side(Side::X), as_o: as_side(Side::O) })
 }
 
 impl Record {
@@ -113,6 +129,7 @@ impl Record {
         let Arguments { one, two, openings: plies, games, .. } = arguments;
         let openings = match (self.openings, *plies) {
             (_, 0) => "the empty board".to_owned(),
+            (count, plies) if count < self.of => format!("{count} of {} openings of {plies} plies", self.of),
             (1, plies) => format!("1 opening of {plies} plies"),
             (count, plies) => format!("{count} openings of {plies} plies"),
         };
@@ -161,7 +178,7 @@ mod tests {
 
     fn arguments(one: &str, two: &str, game: Game) -> Arguments {
         let (one, two) = (one.to_owned(), two.to_owned());
-        Arguments { one, two, game: Some(game), openings: 2, games: 1, seed: 1, json: false }
+        Arguments { one, two, game: Some(game), openings: 2, sample: None, games: 1, seed: 1, json: false }
     }
 
     /// A table of each side that never loses, as files in a directory.
@@ -199,8 +216,8 @@ mod tests {
         (against_chance.openings, against_chance.games) = (1, 100);
         let record = play(&against_chance).unwrap();
         let duel = record.as_o.unwrap();
-        assert_eq!((record.as_x, duel.games(), duel.losses), (None, 300, 0));
-        assert!(duel.wins > 200, "{duel:?}");
+        assert_eq!((record.as_x, duel.games(), duel.losses), (None, 900, 0));
+        assert!(duel.wins > 600, "{duel:?}");
         let mut perfect = arguments(&x, &o, Game::TicTacToe);
         perfect.openings = 0;
         let drawn = Duel { draws: 1, ..Duel::default() };
@@ -208,6 +225,23 @@ mod tests {
         assert_eq!((record.as_x, record.as_o), (Some(drawn), None));
         let sentence = play(&arguments(&o, &o, Game::TicTacToe)).unwrap_err().to_string();
         assert_eq!(sentence, "both champions play O: take one that plays the other side");
+    }
+
+    /// The match of the paper behind `nndtf`; another seed draws other boards, and all of them are in the sample of all.
+    #[test]
+    fn a_sample_of_the_openings_is_drawn_by_the_seed() {
+        let mut arguments = arguments("teacher", "teacher", Game::TicTacToe);
+        let mut seen = |sample, seed| {
+            (arguments.openings, arguments.sample, arguments.seed) = (4, sample, seed);
+            let (record, mut text) = (play(&arguments).unwrap(), Vec::new());
+            record.print(&arguments, &mut text).unwrap();
+            (record.together(), String::from_utf8(text).unwrap().lines().next().unwrap().to_owned())
+        };
+        let (duel, first) = seen(Some(25), 1);
+        assert_eq!((duel.games(), duel), (50, seen(Some(25), 1).0));
+        assert_eq!(first, "teacher against teacher, tic-tac-toe, from 25 of 756 openings of 4 plies");
+        assert!((2..9).any(|seed| seen(Some(25), seed).0 != duel));
+        assert_eq!([seen(Some(756), 1), seen(None, 1)].map(|(duel, _)| duel.games()), [1512; 2]);
     }
 
     #[test]
@@ -220,6 +254,8 @@ mod tests {
         assert_eq!(sentence(&|it| it.openings = 5), "--openings is 5: give 0 to 4 plies");
         assert_eq!(sentence(&|it| it.games = 0), "--games is 0: give 1 or more");
         assert!(sentence(&|it| it.games = u32::MAX).contains("games: at most 100000000 are played"));
+        assert!(sentence(&|it| it.sample = Some(50)).ends_with("give 1 to 49, for there are 49 openings"));
+        assert!(sentence(&|it| it.sample = Some(0)).starts_with("--sample is 0: give 1 to 49"));
         assert!(sentence(&|it| it.two = "bench".into()).contains("no player \"bench\""));
         let certain = sentence(&|it| (it.one, it.two, it.games) = ("alpha-beta:1".into(), "alpha-beta:2".into(), 2));
         assert_eq!(certain, "--games is 2: give 1 here: neither player leaves anything to chance");

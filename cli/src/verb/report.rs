@@ -1,4 +1,4 @@
-//! `evoxo report FILE`: tables and plots of a run again, from its `result.json` alone.
+//! `evoxo report FILE`, or the directory that it is in: tables and plots of a run again, from its `result.json` alone.
 
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -17,10 +17,10 @@ use crate::{
 #[command(after_help = "A result.json has every trial's tests in it, so it is enough to keep and to share.
 
 Examples:
-  evoxo report out/td3d-paper/result.json
+  evoxo report out/td3d-paper
   evoxo report docs/reproduction/td3d/result-nearest.json --plots plots")]
 pub(crate) struct Arguments {
-    /// A run's result.json
+    /// A run's result.json, or the directory that it is in
     file: PathBuf,
     /// Print it as JSON: the result, with what is told of it made anew
     #[arg(long)]
@@ -34,8 +34,12 @@ pub(crate) struct Arguments {
 const FILE_BYTES_MAX: usize = 1 << 28;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let name = arguments.file.display();
-    let bytes = super::audit::read(&arguments.file, FILE_BYTES_MAX)?;
+    let file = match arguments.file.is_dir() {
+        true => arguments.file.join("result.json"),
+        false => arguments.file.clone(),
+    };
+    let name = file.display();
+    let bytes = super::audit::read(&file, FILE_BYTES_MAX)?;
     let mut result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
     let finale = of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
     let mut out = std::io::stdout().lock();

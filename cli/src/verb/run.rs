@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use evoxo_common::config::Config;
 use evoxo_proto::v1::{self, RunState};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
     progress::Progress,
     remote::{self, connect, converse, refused},
     results::{Results, written},
-    usage,
+    tell, usage,
 };
 
 /// An experiment file and what goes before it.
@@ -131,15 +132,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     if let Some((view, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(resolved(&view)?, &replicas)?;
-        let seconds = start.elapsed().as_secs_f64();
-        if !out.join("result.json").exists() {
-            directory.write_results(&results, seconds, workers)?;
+        let mut result = results.to_json(start.elapsed().as_secs_f64(), workers);
+        if let Some(provenance) = directory.provenance() {
+            result["provenance"] = provenance;
         }
-        if arguments.populations {
-            directory.write_populations(&results)?;
-        }
-        print(&results, &directory, arguments.json, seconds, workers)?;
-        return Ok(ExitCode::SUCCESS);
+        return finish(arguments, &directory, &results, &result);
     }
     directory.write_config(&config)?;
     let stop = stop_on_signal()?;
@@ -162,12 +159,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         _ => bail!("the run stopped in the middle: the same command goes on from its last checkpoint"),
     }
     let results = Results::new(resolved(&view)?, &replicas)?;
-    let seconds = start.elapsed().as_secs_f64();
-    directory.write_results(&results, seconds, workers)?;
+    let result = results.to_json(start.elapsed().as_secs_f64(), workers);
+    finish(arguments, &directory, &results, &result)
+}
+
+/// Writes and prints the results.
+fn finish(arguments: &Arguments, directory: &Directory, results: &Results, result: &Value) -> anyhow::Result<ExitCode> {
+    directory.write_results(results, result)?;
     if arguments.populations {
-        directory.write_populations(&results)?;
+        directory.write_populations(results)?;
     }
-    print(&results, &directory, arguments.json, seconds, workers)?;
+    print(results, result, directory, arguments.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -177,16 +179,10 @@ fn resolved(view: &v1::Run) -> anyhow::Result<Config> {
 }
 
 /// Prints results where a person looks for them.
-pub(crate) fn print(
-    results: &Results,
-    directory: &Directory,
-    json: bool,
-    seconds: f64,
-    workers: u32,
-) -> anyhow::Result<()> {
+pub(crate) fn print(results: &Results, result: &Value, directory: &Directory, json: bool) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
-        write!(out, "{}", json::text(&results.to_json(seconds, workers)))?;
+        write!(out, "{}", json::text(result))?;
         return Ok(());
     }
     writeln!(out, "{}", written(&results.finale))?;
@@ -225,15 +221,14 @@ fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-#[expect(clippy::print_stderr, reason = "how to go on is not a result")]
 fn interrupted(view: &v1::Run) -> anyhow::Result<ExitCode> {
     let command: Vec<String> = std::env::args().collect();
-    eprintln!(
+    tell(format_args!(
         "stopped after {} of {} rounds; everything is saved. Go on with\n  {}",
         view.rounds_done,
         view.rounds_total,
         command.join(" ")
-    );
+    ));
     Ok(ExitCode::FAILURE)
 }
 
@@ -331,5 +326,4 @@ async fn follow(
 /// The coordinator did not refuse: it is gone.
 fn lost(status: &tonic::Status) -> bool {
     matches!(status.code(), tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Cancelled)
-        && !status.message().contains("cannot be written")
 }

@@ -199,7 +199,7 @@ impl Coordinator {
             if unborn {
                 self.runs.remove(&id);
             }
-            self.effects.push(Effect::Answer { ticket, answer: Err(Rejection::Unavailable(why)) });
+            self.effects.push(Effect::Answer { ticket, answer: Err(Rejection::Conflict(why)) });
         }
     }
 
@@ -221,7 +221,7 @@ impl Coordinator {
                 self.runs.remove(&id);
             }
             Err(StoreFault::Fenced(why) | StoreFault::Failed(why)) => {
-                self.effects.push(Effect::Answer { ticket, answer: Err(Rejection::Unavailable(why)) });
+                self.effects.push(Effect::Answer { ticket, answer: Err(Rejection::Conflict(why)) });
             }
         }
     }

@@ -157,11 +157,11 @@ pub enum Rejection {
     Invalid(String),
     /// NOT_FOUND.
     NotFound(String),
-    /// FAILED_PRECONDITION.
+    /// FAILED_PRECONDITION: asking again is of no use before a person has put something right, the store included.
     Conflict(String),
     /// RESOURCE_EXHAUSTED.
     Exhausted(String),
-    /// UNAVAILABLE: the store cannot be written, or the coordinator is stopping.
+    /// UNAVAILABLE: the coordinator is stopping, or busy with the same question: ask again.
     Unavailable(String),
 }
 
@@ -243,7 +243,7 @@ pub enum Write {
 /// Why a write was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// A coordinator with a higher epoch has the run: this one must never write to it again.
+    /// This coordinator must never write to the run: one with a higher epoch has it, or nobody can read what it was.
     Fenced(String),
     /// Full, read-only, out of reach: one sentence naming the object. It will be tried again.
     Failed(String),

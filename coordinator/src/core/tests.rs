@@ -365,7 +365,7 @@ fn a_storm_of_workers_is_admitted_in_small_numbers() {
 fn a_store_that_fails_is_told_and_tried_again() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.store = Err(StoreFault::Failed("the disk is full".into()));
-    assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Unavailable(why)) if why == "the disk is full"));
+    assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Conflict(why)) if why == "the disk is full"));
     story.store = Ok(());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);

@@ -61,8 +61,9 @@ impl Store {
         let known = self.known(run);
         if known.unreadable {
             let shown = &self.shown;
-            return Err(StoreFault::Failed(format!(
-                "run {run} in the store {shown} has no good order and is left alone: choose another name, or move it away"
+            return Err(StoreFault::Fenced(format!(
+                "run {run} in the store {shown} has no good order and is left alone: \
+                 move it away, or choose another name or directory for the new run"
             )));
         }
         let free = known.epoch.is_none() && highest.as_ref().map_or(0, |epoch| epoch.number) == known.epoch_seen;

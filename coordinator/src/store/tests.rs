@@ -159,7 +159,7 @@ fn a_run_without_a_good_order_is_left_alone() {
     assert!(runs.is_empty());
     assert!(notices.iter().any(|notice| notice.contains("run demo has no good order")), "{notices:?}");
     let fault = store.write("demo", &order(1)).unwrap_err();
-    assert!(matches!(&fault, StoreFault::Failed(why) if why.contains("choose another name")), "{fault:?}");
+    assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains("choose another name")), "{fault:?}");
 }
 
 #[test]

@@ -1809,7 +1809,8 @@ pub mod run_service_client {
             self
         }
         /// Starts a run, or extends one of the same name and configuration with more replicas. Submitting the same thing
-        /// twice is one run. FAILED_PRECONDITION if the name is taken by another configuration.
+        /// twice is one run. FAILED_PRECONDITION if the name is taken by another configuration or by a run that nobody can read,
+        /// or if the store cannot be written.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -2045,7 +2046,8 @@ pub mod run_service_server {
     #[async_trait]
     pub trait RunService: std::marker::Send + std::marker::Sync + 'static {
         /// Starts a run, or extends one of the same name and configuration with more replicas. Submitting the same thing
-        /// twice is one run. FAILED_PRECONDITION if the name is taken by another configuration.
+        /// twice is one run. FAILED_PRECONDITION if the name is taken by another configuration or by a run that nobody can read,
+        /// or if the store cannot be written.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,

@@ -11,67 +11,111 @@ use super::{
     optimum::{Optimum, never_losing, optimum},
 };
 use crate::{
-    audit::{Audit, Odds},
+    audit::Odds,
     board::Side,
     card::Player,
     config::{Config, Values},
-    finale::{Figure, Finale, Table, curve, file_name, replica_json, settings_json},
+    finale::{Figure, Finale, Series, Table, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
     replica::Replica,
     rng::Stream,
     stats::{Estimate, estimate, odds_interval, wilson},
 };
 
-/// An arm with everything that is known of its champions.
+/// An arm as `result.json` has it, with everything that is told of it.
 struct Arm<'a> {
     name: &'a str,
     side: Side,
     penalty: Ratio,
-    replicas: &'a [&'a Replica],
-    /// One entry a replica; `None` before its first generation.
-    champions: Vec<Option<Champion>>,
+    replicas: usize,
+    unfinished: usize,
+    /// Of the replicas that have begun.
+    champions: Vec<Champion>,
+    curves: Vec<Series>,
     optimum: Optimum,
     /// Of the resamples of its intervals.
     stream: Stream,
 }
 
 struct Champion {
-    audit: Audit,
-    peak: usize,
+    odds: Odds,
+    unbeatable: bool,
     optimal: bool,
+    peak: u64,
+    boards_met: u64,
 }
 
+/// The curves of an arm: their names in `result.json` and in the figure, and their columns in the history.
+const CURVES: [(&str, &str, usize); 2] = [("best", "best player", 1), ("mean", "mean of the population", 2)];
+
 /// Makes tables, notes, numbers and figures of all arms with their replicas.
+///
+/// # Panics
+/// Never: what it writes of an arm is all that is told of it.
 #[must_use]
 pub fn finale(config: &Config, arms: &[(usize, Vec<&Replica>)]) -> Finale {
-    let judged: Vec<Arm<'_>> = arms.iter().map(|(index, replicas)| judge(config, *index, replicas)).collect();
-    Finale {
-        tables: vec![champions_table(&judged), optimum_table(&judged), page_table(&judged)],
-        notes: notes(&judged),
-        json: json!({
-            "arms": arms.iter().zip(&judged).map(|((index, _), arm)| arm_json(config, *index, arm)).collect::<Vec<_>>(),
-            "summary": judged.iter().map(|arm| (arm.name.to_owned(), summary_json(arm))).collect::<serde_json::Map<_, _>>(),
-        }),
-        figures: arms.iter().zip(&judged).filter_map(|((index, _), arm)| figure(config, *index, arm)).collect(),
-    }
+    let arms: Vec<Value> = arms.iter().map(|(index, replicas)| arm_json(config, *index, replicas)).collect();
+    of_result(config, &arms).expect("what has just been written has all that it takes")
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// If something is missing in it, as a sentence.
+pub fn of_result(config: &Config, arms: &[Value]) -> Result<Finale, String> {
+    let read = |(index, json)| Arm::read(config, index, json);
+    let read = arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?;
+    let summary = read.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
+    Ok(Finale {
+        tables: vec![champions_table(&read), optimum_table(&read), page_table(&read)],
+        notes: notes(&read),
+        json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
+        figures: read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)).collect(),
+    })
 }
 
 fn side_of(settings: &Values) -> Side {
     if settings.choice("side") == "X" { Side::X } else { Side::O }
 }
 
-fn judge<'a>(config: &'a Config, index: usize, replicas: &'a [&'a Replica]) -> Arm<'a> {
+/// What `result.json` keeps of an arm.
+fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
     let arm = &config.arms[index];
-    let (side, penalty) = (side_of(&arm.settings), arm.settings.decimal("penalty"));
-    let optimum = optimum(side, penalty);
-    let champions = replicas.iter().map(|replica| {
-        let Player::Table(player) = replica.champion()?.player else { return None };
-        let audit = player.audit();
-        let optimal = worth(audit.odds, penalty) == optimum.fitness;
-        Some(Champion { peak: peak(replica, penalty), optimal, audit })
-    });
-    let stream = Stream::root(config.seed).text("finale").text(&arm.name);
-    Arm { name: &arm.name, side, penalty, replicas, champions: champions.collect(), optimum, stream }
+    let penalty = arm.settings.decimal("penalty");
+    let optimum = optimum(side_of(&arm.settings), penalty);
+    let told = |replica: &&Replica| {
+        let mut json = replica_json(config, index, replica);
+        if let Some(Player::Table(player)) = replica.champion().map(|card| card.player)
+            && let Some(json) = json.as_object_mut()
+        {
+            let audit = player.audit();
+            json.extend(audit.odds.to_json().as_object().cloned().unwrap_or_default());
+            json.insert("unbeatable".into(), audit.unbeatable().into());
+            json.insert("optimal".into(), (worth(audit.odds, penalty) == optimum.fitness).into());
+            json.insert("peak_generation".into(), peak(replica, penalty).into());
+            json.insert("boards_met".into(), audit.boards_asked.into());
+        }
+        json
+    };
+    let curves = CURVES.map(|(name, _, column)| (name.to_owned(), curve(name, replicas, column).rounded().to_json()));
+    json!({
+        "name": arm.name,
+        "settings": settings_json(config, index),
+        "curves": serde_json::Map::from_iter(curves),
+        "replicas": replicas.iter().map(told).collect::<Vec<_>>(),
+    })
+}
+
+impl Champion {
+    fn read(json: &Value) -> Option<Self> {
+        Some(Self {
+            odds: Odds::of_json(json)?,
+            unbeatable: json["unbeatable"].as_bool()?,
+            optimal: json["optimal"].as_bool()?,
+            peak: json["peak_generation"].as_u64()?,
+            boards_met: json["boards_met"].as_u64()?,
+        })
+    }
 }
 
 fn worth(odds: Odds, penalty: Ratio) -> Ratio {
@@ -85,13 +129,31 @@ fn peak(replica: &Replica, penalty: Ratio) -> usize {
     1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
 }
 
-impl Arm<'_> {
-    fn champions(&self) -> impl Iterator<Item = &Champion> {
-        self.champions.iter().flatten()
+impl<'a> Arm<'a> {
+    fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
+        let Config { seed, arms, .. } = config;
+        let (name, settings) = (&arms[index].name, &arms[index].settings);
+        let lacks = |what: &str| format!("the arm {name:?} of the result has not {what}");
+        let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
+        let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
+        let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
+        let curves = CURVES.iter().map(|(name, shown, _)| Series::of_json(shown, &json["curves"][*name]));
+        let (side, penalty) = (side_of(settings), settings.decimal("penalty"));
+        Ok(Self {
+            name,
+            side,
+            penalty,
+            replicas: replicas.len(),
+            unfinished: replicas.iter().filter(|replica| replica["finished"] != true).count(),
+            champions,
+            curves: curves.collect::<Option<_>>().ok_or_else(|| lacks("its curves"))?,
+            optimum: optimum(side, penalty),
+            stream: Stream::root(*seed).text("finale").text(name),
+        })
     }
 
     fn estimate(&self, value: impl Fn(&Champion) -> f64) -> Option<Estimate> {
-        estimate(&self.champions().map(value).collect::<Vec<f64>>())
+        estimate(&self.champions.iter().map(value).collect::<Vec<f64>>())
     }
 
     /// An estimate in a table.
@@ -100,25 +162,25 @@ impl Arm<'_> {
     }
 
     fn unbeatable(&self) -> usize {
-        self.champions().filter(|champion| champion.audit.unbeatable()).count()
+        self.champions.iter().filter(|champion| champion.unbeatable).count()
     }
 
     fn optimal(&self) -> usize {
-        self.champions().filter(|champion| champion.optimal).count()
+        self.champions.iter().filter(|champion| champion.optimal).count()
     }
 
     /// Mean wins to mean losses, with its interval; infinite if no champion loses.
     fn wins_per_loss(&self) -> (f64, Option<(f64, f64)>) {
-        let odds = |champion: &Champion| (champion.audit.odds.win.to_f64(), champion.audit.odds.loss.to_f64());
-        let pairs: Vec<(f64, f64)> = self.champions().map(odds).collect();
+        let odds = |champion: &Champion| (champion.odds.win.to_f64(), champion.odds.loss.to_f64());
+        let pairs: Vec<(f64, f64)> = self.champions.iter().map(odds).collect();
         let (wins, losses) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
         (wins / losses, odds_interval(&pairs, self.stream))
     }
 
     /// The boards that its champions can meet: mean, least and most.
     fn boards_met(&self) -> String {
-        let boards = || self.champions().map(|champion| champion.audit.boards_asked);
-        match (self.estimate(|champion| champion.audit.boards_asked as f64), boards().min(), boards().max()) {
+        let boards = || self.champions.iter().map(|champion| champion.boards_met);
+        match (self.estimate(|champion| champion.boards_met as f64), boards().min(), boards().max()) {
             (Some(mean), Some(least), Some(most)) => format!("{:.1} ({least} to {most})", mean.mean),
             _ => "-".into(),
         }
@@ -131,16 +193,16 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
         ["champions (exact odds)", "win %", "draw %", "loss %", "never lose", "optimal", "peak gen.", "boards met"];
     let mut rows = Vec::new();
     for arm in arms {
-        let total = arm.champions().count();
+        let total = arm.champions.len();
         rows.push(vec![
             arm.name.to_owned(),
-            arm.text(2, |champion| 100.0 * champion.audit.odds.win.to_f64()),
-            arm.text(2, |champion| 100.0 * champion.audit.odds.draw.to_f64()),
-            arm.text(2, |champion| 100.0 * champion.audit.odds.loss.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.odds.win.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.odds.draw.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.odds.loss.to_f64()),
             format!("{} of {total}", arm.unbeatable()),
             format!("{} of {total}", arm.optimal()),
             arm.text(1, |champion| champion.peak as f64),
-            arm.text(1, |champion| champion.audit.boards_asked as f64),
+            arm.text(1, |champion| champion.boards_met as f64),
         ]);
         let odds = arm.optimum.odds;
         let exact = |share: Ratio| format!("{:.2}", 100.0 * share.to_f64());
@@ -203,8 +265,8 @@ fn page_table(arms: &[Arm<'_>]) -> Table {
     let ratio = |odds: Odds| to_one(2, odds.win.to_f64() / odds.loss.to_f64());
     row("random play, X wins : O wins, no filter".into(), ratio(random_play(false)), "about 2 : 1");
     row("random play, X wins : O wins, both with the filter".into(), ratio(random_play(true)), "about 2 : 1");
-    for arm in arms.iter().filter(|arm| arm.champions().count() > 0) {
-        let total = arm.champions().count();
+    for arm in arms.iter().filter(|arm| !arm.champions.is_empty()) {
+        let total = arm.champions.len();
         let (low, high) = wilson(arm.unbeatable(), total);
         let never = format!("{} of {total} ({:.0} to {:.0} %)", arm.unbeatable(), 100.0 * low, 100.0 * high);
         if arm.side == Side::O && arm.penalty == Ratio::ONE {
@@ -261,38 +323,16 @@ fn notes(arms: &[Arm<'_>]) -> Vec<String> {
          games can be played.",
         games()
     ));
-    let unfinished = arms.iter().flat_map(|arm| arm.replicas).filter(|replica| !replica.plan().is_empty()).count();
+    let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
     if unfinished > 0 {
         notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
     }
-    if arms.iter().any(|arm| arm.champions().count() == 1) {
+    if arms.iter().any(|arm| arm.champions.len() == 1) {
         notes.push(
             "An arm with one champion has no interval: one says nothing about how much others would differ.".into(),
         );
     }
     notes
-}
-
-fn odds_json(odds: Odds) -> Value {
-    json!({"win": odds.win.to_string(), "draw": odds.draw.to_string(), "loss": odds.loss.to_string()})
-}
-
-fn arm_json(config: &Config, index: usize, arm: &Arm<'_>) -> Value {
-    let replica_json = |(replica, champion): (&&Replica, &Option<Champion>)| {
-        let mut json = replica_json(config, index, replica);
-        if let Some(champion) = champion
-            && let (Some(json), Some(odds)) = (json.as_object_mut(), odds_json(champion.audit.odds).as_object())
-        {
-            json.extend(odds.clone());
-            json.insert("unbeatable".into(), champion.audit.unbeatable().into());
-            json.insert("optimal".into(), champion.optimal.into());
-            json.insert("peak_generation".into(), champion.peak.into());
-            json.insert("boards_met".into(), champion.audit.boards_asked.into());
-        }
-        json
-    };
-    let replicas: Vec<Value> = arm.replicas.iter().zip(&arm.champions).map(replica_json).collect();
-    json!({"name": arm.name, "settings": settings_json(config, index), "replicas": replicas})
 }
 
 fn summary_json(arm: &Arm<'_>) -> Value {
@@ -302,37 +342,36 @@ fn summary_json(arm: &Arm<'_>) -> Value {
             json!({"mean": estimate.mean, "low": end(-1.0), "high": end(1.0)})
         })
     };
-    let champions = arm.champions().count();
+    let champions = arm.champions.len();
     let (low, high) = wilson(arm.unbeatable(), champions);
     let (odds, interval) = arm.wins_per_loss();
-    let mut best = odds_json(arm.optimum.odds);
+    let mut best = arm.optimum.odds.to_json();
     best["fitness"] = arm.optimum.fitness.to_string().into();
     best["unbeatable"] = (arm.optimum.odds.loss == Ratio::ZERO).into();
     best["several"] = (!arm.optimum.ties.is_empty()).into();
     json!({
         "champions": champions,
-        "win": estimate(&|champion| champion.audit.odds.win.to_f64()),
-        "draw": estimate(&|champion| champion.audit.odds.draw.to_f64()),
-        "loss": estimate(&|champion| champion.audit.odds.loss.to_f64()),
+        "win": estimate(&|champion| champion.odds.win.to_f64()),
+        "draw": estimate(&|champion| champion.odds.draw.to_f64()),
+        "loss": estimate(&|champion| champion.odds.loss.to_f64()),
         // Null where it is infinite: JSON has no such number.
         "wins_per_loss": {"mean": odds, "low": interval.map(|ends| ends.0), "high": interval.map(|ends| ends.1)},
         "unbeatable": {"count": arm.unbeatable(), "low": low, "high": high},
         "optimal": arm.optimal(),
         "peak_generation": estimate(&|champion| champion.peak as f64),
-        "boards_met": estimate(&|champion| champion.audit.boards_asked as f64),
+        "boards_met": estimate(&|champion| champion.boards_met as f64),
         "optimum": best,
     })
 }
 
 fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
-    let series = vec![curve("best player", arm.replicas, 1), curve("mean of the population", arm.replicas, 2)];
-    (!series[0].points.is_empty()).then(|| Figure {
+    (!arm.curves[0].points.is_empty()).then(|| Figure {
         name: file_name(config, index),
-        title: format!("{} ({} replicas)", arm.name, arm.replicas.len()),
+        title: format!("{} ({} replicas)", arm.name, arm.replicas),
         x_label: "generation".into(),
         y_label: "fitness (points a game)".into(),
         y_range: None,
-        series,
+        series: arm.curves.clone(),
     })
 }
 
@@ -355,6 +394,30 @@ mod tests {
         assert_eq!(finale.figures.len(), 3);
         let last = finale.figures[0].series[0].points.last().unwrap();
         assert!(last.x == 6.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
+    }
+
+    /// A `result.json` tells all of it again; one that lacks anything says so.
+    #[test]
+    fn a_result_is_enough() {
+        let config = Config::parse("t", CONFIG, &[]).unwrap();
+        let replicas = local::run(&config).unwrap();
+        for replicas in [replicas, local::start(&config).collect()] {
+            let finale = finale(&config, &replicas);
+            let mut result = json!({"experiment": "invincible", "seed": config.seed, "replicas": config.replicas});
+            result.as_object_mut().unwrap().extend(finale.json.as_object().unwrap().clone());
+            let result: Value = serde_json::from_str(&result.to_string()).unwrap();
+            assert_eq!(crate::finale::of_result(&result), Ok(finale));
+            let lacks = |change: &dyn Fn(&mut Value), says: &str| {
+                let mut result = result.clone();
+                change(&mut result["arms"][1]);
+                let sentence = crate::finale::of_result(&result).unwrap_err();
+                assert_eq!(sentence, format!("the arm \"O, 6.5\" of the result has not {says}"));
+            };
+            lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
+            lacks(&|arm| arm["curves"]["mean"]["low"] = json!([0.5]), "its curves");
+            let told = "all that is told of its champions";
+            lacks(&|arm| arm["replicas"][1] = json!({"champion": "champions/O.json", "win": "1/0"}), told);
+        }
     }
 
     #[test]

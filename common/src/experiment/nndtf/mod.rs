@@ -167,6 +167,15 @@ impl Nndtf {
         self.asked = asks.then(|| self.search.ask(&self.state));
     }
 
+    /// The card of a chromosome that has this sum on the training boards.
+    fn card(&self, all: &Judge, genes: &[f32], sum: u64) -> Option<Card> {
+        let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
+        let mut card = Card::from(Player::Nndtf(player));
+        card.about.insert("fitness".into(), judge::fitness(sum, self.judge.boards.len()).into());
+        card.about.insert("fitness_on_all_boards".into(), all.fitness(all.sum(genes)).into());
+        Some(card)
+    }
+
     fn row(&self, row: NndtfRow) -> Vec<f64> {
         let boards = self.judge.boards.len();
         vec![
@@ -246,12 +255,17 @@ impl Experiment for Nndtf {
 
     fn champion(&self) -> Option<Card> {
         let (genes, sum) = search::champion(self.network.kind, &self.state)?;
-        let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
-        let mut card = Card::from(Player::Nndtf(player));
-        card.about.insert("fitness".into(), judge::fitness(sum, self.judge.boards.len()).into());
+        self.card(&Judge::all(self.network), genes, sum)
+    }
+
+    /// In the order of the search. The evolution strategy keeps a distribution and the best so far, and no population.
+    fn population(&self) -> Vec<Card> {
+        if !self.state.distribution.is_empty() {
+            return Vec::new();
+        }
         let all = Judge::all(self.network);
-        card.about.insert("fitness_on_all_boards".into(), all.fitness(all.sum(genes)).into());
-        Some(card)
+        let chromosomes = self.state.genes.chunks(self.network.kind.genes()).zip(&self.state.sums);
+        chromosomes.filter_map(|(genes, sum)| self.card(&all, genes, *sum)).collect()
     }
 }
 

@@ -60,6 +60,23 @@ fn a_state_can_be_taken_up_by_the_other_way() {
     }
 }
 
+/// Both genetic algorithms end with a population, whose first fittest is the champion; the evolution strategy has none.
+#[test]
+fn populations_are_whole_and_the_champion_is_among_them() {
+    for replica in run_with(&[("population", "12")]) {
+        let (population, champion) = (replica.population(), replica.champion().unwrap());
+        if replica.arm() == "cma-es" {
+            assert!(population.is_empty());
+            continue;
+        }
+        assert_eq!(population.len(), 12, "{}", replica.arm());
+        let fitness = |card: &Card| card.about["fitness"].as_f64().unwrap();
+        let best = population.iter().map(fitness).fold(0.0, f64::max);
+        assert_eq!(population.iter().find(|card| fitness(card) == best), Some(&champion), "{}", replica.arm());
+        assert!(population.iter().any(|card| fitness(card) < best), "{}", replica.arm());
+    }
+}
+
 #[test]
 fn so_many_rounds_as_said() {
     for farming in ["segments", "evaluations"] {

@@ -34,6 +34,18 @@ impl Place {
         let empty = !(self.own | self.other) & 0x1ff;
         usize::from(self.next[(empty & ((1 << cell) - 1)).count_ones() as usize])
     }
+
+    /// The cells among which the filter chooses: those that complete a line, else those that block one; 0 if there are none.
+    fn forced(&self) -> u16 {
+        let completing = |stones: u16| {
+            let cells = (0..CELLS).filter(|cell| (self.own | self.other) >> cell & 1 == 0);
+            cells.filter(|cell| wins(u32::from(stones | 1 << cell))).fold(0, |mask, cell| mask | 1 << cell)
+        };
+        match completing(self.own) {
+            0 => completing(self.other),
+            own => own,
+        }
+    }
 }
 
 /// All positions in which a move is to be made, those with more stones first; the last is the empty board.
@@ -76,8 +88,9 @@ fn places() -> &'static [Place] {
     &PLACES
 }
 
-/// What the agent can expect where a win, a draw and a loss are worth this: as the beginner and as the second player.
-fn expectations(agent: &Ready, [win, draw, loss]: [f64; 3]) -> [f64; 2] {
+/// What the agent can expect where a win, a draw and a loss are worth this: as the beginner and as the second player. The
+/// random mover has the filter of [`crate::audit`] or not.
+fn expectations<const FILTERED: bool>(agent: &Ready, [win, draw, loss]: [f64; 3]) -> [f64; 2] {
     let places = places();
     // What the agent can expect where it is to move, and where the random mover is.
     let mut moving = vec![0.0; places.len() + 2];
@@ -103,7 +116,13 @@ fn expectations(agent: &Ready, [win, draw, loss]: [f64; 3]) -> [f64; 2] {
                 sum / f64::from(count)
             }
         };
-        let random = mean(&moving);
+        let random = match if FILTERED { place.forced() } else { 0 } {
+            0 => mean(&moving),
+            forced => {
+                let cells = (0..CELLS as u8).filter(|cell| forced >> cell & 1 == 1);
+                cells.map(|cell| moving[place.after(cell)]).sum::<f64>() / f64::from(forced.count_ones())
+            }
+        };
         (moving[number], waiting[number]) = (chosen, random);
     }
     [moving[places.len() - 1], waiting[places.len() - 1]]
@@ -113,14 +132,24 @@ fn expectations(agent: &Ready, [win, draw, loss]: [f64; 3]) -> [f64; 2] {
 /// sides.
 #[must_use]
 pub fn strength(agent: &Ready) -> f64 {
-    let [beginning, second] = expectations(agent, [1.0, 0.5, 0.0]);
+    let [beginning, second] = expectations::<false>(agent, [1.0, 0.5, 0.0]);
     (beginning + second) / 2.0
 }
 
 /// Its odds against a random mover as X and as O.
 #[must_use]
 pub fn odds(agent: &Ready) -> [Odds; 2] {
-    let [win, draw, loss] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|worth| expectations(agent, worth));
+    both(|worth| expectations::<false>(agent, worth))
+}
+
+/// Its odds against a random mover with the filter of [`crate::audit`], as X and as O.
+#[must_use]
+pub fn odds_filtered(agent: &Ready) -> [Odds; 2] {
+    both(|worth| expectations::<true>(agent, worth))
+}
+
+fn both(expectations: impl Fn([f64; 3]) -> [f64; 2]) -> [Odds; 2] {
+    let [win, draw, loss] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(expectations);
     [0, 1].map(|side| Odds { win: win[side], draw: draw[side], loss: loss[side] })
 }
 
@@ -151,6 +180,25 @@ mod tests {
         assert!(close(x.win, 737.0 / 1260.0) && close(x.loss, 121.0 / 420.0) && close(x.draw, 8.0 / 63.0), "{x:?}");
         assert!(close(o.win, x.loss) && close(o.loss, x.win) && close(o.draw, x.draw), "{o:?}");
         assert!(close(strength(&Ready::new(&Agent::default())), 0.5));
+    }
+
+    /// An agent whose rules never tie chooses one cell or any, and the audit, which knows nothing of rules, has its odds as
+    /// fractions; against the filter too.
+    #[test]
+    fn odds_are_those_of_the_audit() {
+        let rules = ["VVVVVVVVV5", "PPV******3", "V********1"].map(|text| read(text, 0).unwrap());
+        let agent = Agent { weights: vec![3, 2, 1], ..Agent::newborn(rules.into()) };
+        let ready = Ready::new(&agent);
+        let (plain, filtered) = (odds(&ready), odds_filtered(&ready));
+        for (index, side) in Side::BOTH.into_iter().enumerate() {
+            let audit = agent.audit(side);
+            for (ours, exact) in [(plain[index], audit.odds_unfiltered.unwrap()), (filtered[index], audit.odds)] {
+                for (one, two) in [(ours.win, exact.win), (ours.draw, exact.draw), (ours.loss, exact.loss)] {
+                    assert!((one - two.to_f64()).abs() < 1e-12, "{side:?}: {ours:?} {exact:?}");
+                }
+            }
+        }
+        assert!(plain[0].win > filtered[0].win);
     }
 
     #[test]

@@ -7,8 +7,7 @@ use crate::{
     audit::Odds,
     card::Player,
     config::Config,
-    finale::{Point, Series, curve, replica_json, settings_json},
-    ratio::Ratio,
+    finale::{Series, curve, replica_json, settings_json},
     replica::Replica,
     stats::{Estimate, estimate},
 };
@@ -63,22 +62,13 @@ impl Champion {
     }
 
     fn read(json: &Value) -> Option<Self> {
-        let odds = |odds: &Value| {
-            let share = |name: &str| {
-                let text = odds[name].as_str()?;
-                let (above, below) = text.split_once('/').unwrap_or((text, "1"));
-                let (above, below) = (above.parse().ok()?, below.parse().ok().filter(|below: &i128| *below > 0)?);
-                Some(Ratio::new(above, below))
-            };
-            Some(Odds { win: share("win")?, draw: share("draw")?, loss: share("loss")? })
-        };
         let losing_lines = json["losing_lines"].as_u64()?;
-        Some(Self { random: odds(&json["random"])?, rules: odds(&json["rules"])?, losing_lines })
+        let odds = |name: &str| Odds::of_json(&json[name]);
+        Some(Self { random: odds("random")?, rules: odds("rules")?, losing_lines })
     }
 
     fn to_json(&self) -> Value {
-        let odds = |odds: Odds| json!({"win": odds.win.to_string(), "draw": odds.draw.to_string(), "loss": odds.loss.to_string()});
-        json!({"random": odds(self.random), "rules": odds(self.rules), "losing_lines": self.losing_lines})
+        json!({"random": self.random.to_json(), "rules": self.rules.to_json(), "losing_lines": self.losing_lines})
     }
 }
 
@@ -130,7 +120,7 @@ impl<'a> Arm<'a> {
     /// The arm of this index with its replicas.
     pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica]) -> Self {
         let told = replicas.iter().map(|replica| Told::of(config, index, replica)).collect();
-        let curves = CURVES.iter().map(|(name, column)| rounded(curve(name, replicas, *column))).collect();
+        let curves = CURVES.iter().map(|(name, column)| curve(name, replicas, *column).rounded()).collect();
         Self::new(config, index, told, curves)
     }
 
@@ -142,7 +132,7 @@ impl<'a> Arm<'a> {
         let lacks = |what: &str| format!("the arm {:?} of the result has not {what}", config.arms[index].name);
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
         let told = |replica: &Value| Told::read(replica).ok_or_else(|| lacks("all that is told of its replicas"));
-        let curve = |(name, _): &(&str, usize)| series(name, &json["curves"][*name]);
+        let curve = |(name, _): &(&str, usize)| Series::of_json(name, &json["curves"][*name]);
         let curves = CURVES.iter().map(curve).collect::<Option<Vec<Series>>>().ok_or_else(|| lacks("its curves"))?;
         Ok(Self::new(config, index, replicas.iter().map(told).collect::<Result<_, String>>()?, curves))
     }
@@ -154,7 +144,8 @@ impl<'a> Arm<'a> {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let curves: Map<String, Value> = self.curves.iter().map(|curve| (curve.name.clone(), lists(curve))).collect();
+        let curves: Map<String, Value> =
+            self.curves.iter().map(|curve| (curve.name.clone(), curve.to_json())).collect();
         let replicas: Vec<Value> = self.replicas.iter().map(Told::to_json).collect();
         json!({"name": self.name, "settings": self.settings, "curves": curves, "replicas": replicas})
     }
@@ -187,30 +178,4 @@ impl<'a> Arm<'a> {
     pub(super) fn unfinished(&self) -> usize {
         self.replicas.iter().filter(|told| told.about.get("finished") != Some(&Value::Bool(true))).count()
     }
-}
-
-/// A curve to five decimals: what a result keeps of it.
-fn rounded(series: Series) -> Series {
-    let round = |value: f64| (value * 1e5).round() / 1e5;
-    let point =
-        |point: Point| Point { mean: round(point.mean), low: round(point.low), high: round(point.high), ..point };
-    Series { points: series.points.into_iter().map(point).collect(), ..series }
-}
-
-/// A curve as lists, from the first generation on.
-fn lists(series: &Series) -> Value {
-    let list = |value: fn(&Point) -> f64| series.points.iter().map(value).collect::<Vec<f64>>();
-    json!({"mean": list(|point| point.mean), "low": list(|point| point.low), "high": list(|point| point.high)})
-}
-
-/// The inverse of [`lists`].
-fn series(name: &str, lists: &Value) -> Option<Series> {
-    let list = |name: &str| lists[name].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
-    let (means, lows, highs) = (list("mean")?, list("low")?, list("high")?);
-    if lows.len() != means.len() || highs.len() != means.len() {
-        return None;
-    }
-    let point =
-        |round: usize| Point { x: (round + 1) as f64, mean: means[round], low: lows[round], high: highs[round] };
-    Some(Series { name: name.into(), points: (0..means.len()).map(point).collect() })
 }
