@@ -260,26 +260,24 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
     ),
     (
         "run",
-        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 129\nmutation = 1.5\nselection = \"best\"\nweak_weight = \"x\"",
+        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 129\nmutation = 1.5\nselection = \"best\"\nweak_weight = -0.5",
         Code::InvalidArgument,
         &[
             "file:4: rules is 129",
             "1 to 128",
             "file:5: mutation is 1.5",
             "file:6: selection is best",
-            "file:7: weak_weight is x",
+            "file:7: weak_weight is -0.5, but must be a whole number from -1000000 to 1000000",
         ],
     ),
     (
         "run",
-        "experiment = \"rules\"\n[settings]\nagents = 7\ngames = 1000\ncycles = 1000000\nmutation = 0.9\nmutations = \"clustered\"\n\
-         weak_weight = -0.5",
+        "experiment = \"rules\"\n[settings]\nagents = 7\ngames = 1000\ncycles = 1000000\nmutation = 0.9\nmutations = \"clustered\"",
         Code::InvalidArgument,
         &[
             "file:3: arm \"main\": agents is 7, but they play in couples: give an even number",
             "3000000000 games are more than 1073741823",
             "with a cluster of 0.5 a mutation of 0.9 cannot be reached",
-            "file:8: arm \"main\": weak_weight must be a whole number",
         ],
     ),
     ("run", "experiment = \"dispatch\"\nreplicas = 10001", Code::InvalidArgument, &["from 0 to 10000"]),
