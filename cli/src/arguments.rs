@@ -94,6 +94,25 @@ pub(crate) fn usage(sentence: impl std::fmt::Display) -> anyhow::Error {
     Usage(sentence.to_string()).into()
 }
 
+/// Tells what a person should know before the work begins.
+#[expect(clippy::print_stderr, reason = "standard output is for results")]
+pub(crate) fn notice(sentence: &str) {
+    eprintln!("note: {sentence}");
+}
+
+/// Reads an option that is a whole number of this range, or says the range.
+pub(crate) fn whole<T: TryFrom<u64> + 'static>(
+    min: u64,
+    max: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| format!("give a whole number from {min} to {max}"))
+    }
+}
+
 #[expect(clippy::print_stderr, reason = "the one line that says why")]
 pub(crate) fn main() -> ExitCode {
     let error = match run(Command::parse().verb) {

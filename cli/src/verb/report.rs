@@ -14,11 +14,13 @@ use crate::{
 
 /// Which result.
 #[derive(clap::Args)]
-#[command(after_help = "A result.json has every trial's tests in it, so it is enough to keep and to share.
+#[command(
+    after_help = "A result.json of td3d, nndtf, rules or ternary has all that is told in it: it is enough to keep and to share.
 
 Examples:
   evoxo report out/td3d-paper/result.json
-  evoxo report docs/reproduction/td3d/result-nearest.json --plots plots")]
+  evoxo report docs/reproduction/td3d/result-nearest.json --plots plots"
+)]
 pub(crate) struct Arguments {
     /// A run's result.json
     file: PathBuf,
