@@ -31,7 +31,7 @@ pub(crate) async fn connect(address: &str) -> anyhow::Result<Client> {
     let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
     let wrong = |what: &str| crate::usage(format_args!("{address:?} {what}: give HOST:PORT, as in 127.0.0.1:7600"));
     let uri: Uri = url.parse().map_err(|_| wrong("is not an address"))?;
-    uri.port_u16().ok_or_else(|| wrong("has no port"))?;
+    uri.port_u16().ok_or_else(|| wrong("has no port from 0 to 65535"))?;
     let endpoint = Endpoint::from(uri)
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)

@@ -109,7 +109,12 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["submit", "GOOD", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
     case(EVOXO, &["submit", "WRONG", "--coordinator", "127.0.0.1:1"], 1, &["WRONG:1: unknown experiment"]),
     case(EVOXO, &["runs", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
-    case(EVOXO, &["runs", "--coordinator", "127.0.0.1"], 2, &["\"127.0.0.1\" has no port: give HOST:PORT"]),
+    case(
+        EVOXO,
+        &["runs", "--coordinator", "127.0.0.1"],
+        2,
+        &["\"127.0.0.1\" has no port from 0 to 65535: give HOST:PORT"],
+    ),
     case(
         EVOXO,
         &["runs", "--coordinator", "no.such.host.invalid:1"],

@@ -127,12 +127,8 @@ pub(super) fn overruled(text: &str, overrides: &[(String, String)]) -> Vec<Strin
         table.get(key).is_some_and(|own| own.text.as_deref() != Ok(value.trim_matches('"')))
     };
     let of = |(key, value): &(String, String)| {
-        let arms: Vec<&str> = found
-            .arms
-            .iter()
-            .filter(|(.., table)| differs(table, key, value))
-            .map(|(name, ..)| name.as_str())
-            .collect();
+        let differing = found.arms.iter().filter(|(.., table)| differs(table, key, value));
+        let arms: Vec<String> = differing.map(|(name, ..)| format!("{name:?}")).collect();
         let what = match arms.as_slice() {
             [] => return None,
             [arm] => format!("arm {arm} says"),

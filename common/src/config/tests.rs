@@ -94,11 +94,11 @@ fn overrides_of_what_arms_say_are_told() {
         "experiment = \"ternary\"\n[arms.long]\nalphabet = 9\n[arms.b]\nalphabet = \"3\"\n[arms.c]\nalphabet = \"9\"";
     let told = |key: &str, value: &str| Config::overruled(text, &[(key.into(), value.into())]).join("\n");
     assert!(
-        told("alphabet", "3").starts_with("--set alphabet overrides what arms long, c say"),
+        told("alphabet", "3").starts_with("--set alphabet overrides what arms \"long\", \"c\" say"),
         "{}",
         told("alphabet", "3")
     );
-    assert!(told("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm b says"));
+    assert!(told("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm \"b\" says"));
     assert_eq!((told("seed", "3"), told("arms.b.alphabet", "9"), told("elite", "9")), Default::default());
 }
 
