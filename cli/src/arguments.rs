@@ -99,6 +99,24 @@ pub(crate) fn tell(line: impl std::fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
+/// Tells what a person should know before the work begins.
+pub(crate) fn notice(sentence: &str) {
+    tell(format_args!("note: {sentence}"));
+}
+
+/// Reads an option that is a whole number of this range, or says the range.
+pub(crate) fn whole<T: TryFrom<u64> + 'static>(
+    min: u64,
+    max: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| format!("give a whole number from {min} to {max}"))
+    }
+}
+
 pub(crate) fn main() -> ExitCode {
     let error = match run(Command::parse().verb) {
         Ok(status) => return status,

@@ -3,6 +3,7 @@
 mod arguments;
 mod children;
 mod directory;
+mod file;
 mod inline;
 mod json;
 mod opponent;

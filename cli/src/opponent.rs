@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::ValueEnum;
 use evoxo_common::{
     board::{Board, Geometry, Position, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
@@ -22,7 +22,7 @@ use evoxo_common::{
     rng::{Generator, Stream, below},
 };
 
-use crate::{usage, verb::audit::read_card};
+use crate::{arguments::whole, usage, verb::audit::read_card};
 
 /// The games there are to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,10 +70,13 @@ pub(crate) struct Who {
     game: Option<Game>,
     /// Plies that a network or alpha-beta looks ahead, 1 to 6; late in the game it looks to the end
     /// [default: a network takes the move it values most, alpha-beta looks 4 plies ahead]
-    #[arg(long, value_name = "PLIES")]
+    #[arg(long, value_name = "PLIES", allow_negative_numbers = true, value_parser = whole::<u32>(1, DEPTH_MAX.into()))]
     depth: Option<u32>,
+    /// Whether the plies stand behind the name: alpha-beta:6
+    #[arg(skip)]
+    behind_name: bool,
     /// Where the chance of players that leave something to it comes from [default: the clock]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX))]
     seed: Option<u64>,
 }
 
@@ -117,7 +120,7 @@ impl Who {
     /// Finds the opponent.
     pub(crate) fn find(&self) -> anyhow::Result<Opponent> {
         if let Some(depth) = self.depth.filter(|depth| !(1..=DEPTH_MAX).contains(depth)) {
-            return Err(usage(format!("--depth is {depth}: give 1 to {DEPTH_MAX} plies")));
+            return Err(usage(format!("{}:{depth} looks {depth} plies ahead: give 1 to {DEPTH_MAX} plies", self.name)));
         }
         let (skill, game) = match self.name.as_str() {
             "random" => (Skill::Random, None),
@@ -129,7 +132,7 @@ impl Who {
                 None | Some(Game::TicTacToe) => (Skill::Teacher, Some(Game::TicTacToe)),
                 Some(game) => return Err(usage(format!("teacher plays tic-tac-toe, not {}", game.name()))),
             },
-            file if !Path::new(file).exists() && !file.contains(['.', '/']) => {
+            file if !Path::new(file).exists() => {
                 return Err(usage(format!(
                     "there is no player {file:?} and no file of that name: give a champion's file, random, filtered, \
                      benchmark, alpha-beta, perfect or teacher"
@@ -138,7 +141,8 @@ impl Who {
             file => self.champion(Path::new(file))?,
         };
         if self.depth.is_some() && !matches!(skill, Skill::Network(_) | Skill::AlphaBeta) {
-            return Err(usage(format!("{} does not look ahead: leave out --depth", self.name)));
+            let plies = self.depth.filter(|_| self.behind_name).map_or("--depth".into(), |depth| format!(":{depth}"));
+            return Err(usage(format!("{} does not look ahead: leave out {plies}", self.name)));
         }
         let side = match &skill {
             Skill::Table(table) => Some(table.side()),
@@ -191,7 +195,8 @@ impl Who {
         let game = Game::ALL.into_iter().find(|game| game.geometry().shape() == shape);
         let game = game.ok_or_else(|| anyhow!("{}: it plays none of the games that are known here", file.display()))?;
         if let Some(wanted) = self.game.filter(|wanted| *wanted != game) {
-            bail!("{} plays {}, not {}: leave out --game", file.display(), game.name(), wanted.name());
+            let (file, game, wanted) = (file.display(), game.name(), wanted.name());
+            return Err(usage(format!("{file} plays {game}, not {wanted}: leave out --game")));
         }
         Ok((skill, Some(game)))
     }
@@ -204,7 +209,7 @@ pub(crate) fn pair(names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Oppo
             Some((name, Ok(depth))) => (name, Some(depth)),
             _ => (name, None),
         };
-        Who { name: name.into(), game, depth, seed: Some(0) }.find()
+        Who { name: name.into(), game, depth, behind_name: true, seed: Some(0) }.find()
     };
     let [one, two] = [find(names[0], game)?, find(names[1], game)?];
     match (one.game == two.game, one.plays_any(), two.plays_any()) {
@@ -215,7 +220,8 @@ pub(crate) fn pair(names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Oppo
             Ok([one, two])
         }
         (false, ..) => {
-            bail!("{} plays {}, but {} plays {}", names[0], one.game.name(), names[1], two.game.name())
+            let [one, two] = [one, two].map(|player| player.game.name());
+            Err(usage(format!("{} plays {one}, but {} plays {two}: name players of one game", names[0], names[1])))
         }
     }
 }
@@ -280,7 +286,7 @@ impl Opponent {
             Skill::Teacher => {
                 let cell = any_of(teacher::choose(position.board()), &mut self.rng);
                 let score = teacher::scores(teacher::seen_by_mover(position.board()))[usize::from(cell)];
-                Answer { cell, why: format!("this scores {score}, and nothing more") }
+                Answer { cell, why: format!("its score is {score}, the highest") }
             }
             Skill::Network(thinker) => thinker.answer(geometry, position, self.depth),
             Skill::Nndtf(network) => {
@@ -431,7 +437,7 @@ pub(crate) mod testing {
     /// A built-in player.
     pub(crate) fn named(name: &str, game: &str) -> Opponent {
         let game = Game::from_str(game, false).unwrap();
-        Who { name: name.into(), game: Some(game), depth: None, seed: Some(1) }.find().unwrap()
+        Who { name: name.into(), game: Some(game), depth: None, behind_name: false, seed: Some(1) }.find().unwrap()
     }
 
     /// The best table that never loses.

@@ -9,7 +9,7 @@ use evoxo_proto::{
 };
 use tonic::{
     Status,
-    transport::{Channel, Endpoint},
+    transport::{Channel, Endpoint, Uri},
 };
 
 /// Where the coordinator is.
@@ -29,14 +29,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connects.
 pub(crate) async fn connect(address: &str) -> anyhow::Result<Client> {
     let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let endpoint = Endpoint::from_shared(url)
-        .map_err(|_| crate::usage(format_args!("{address:?} is not an address: give HOST:PORT")))?
+    let wrong = |what: &str| crate::usage(format_args!("{address:?} {what}: give HOST:PORT, as in 127.0.0.1:7600"));
+    let uri: Uri = url.parse().map_err(|_| wrong("is not an address"))?;
+    uri.port_u16().ok_or_else(|| wrong("has no port from 0 to 65535"))?;
+    let endpoint = Endpoint::from(uri)
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(Duration::from_secs(10))
         .keep_alive_while_idle(true);
     let channel = endpoint.connect().await.map_err(|error| {
         let why = root_cause(&error);
+        if why.contains("failed to lookup address") {
+            return anyhow!("the host of {address} is not known ({why}): look at its name");
+        }
         anyhow!("no coordinator answers at {address} ({why}): is evoxo-coordinator running there?")
     })?;
     Ok(RunServiceClient::new(channel)

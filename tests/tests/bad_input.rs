@@ -87,25 +87,44 @@ const PROGRAMS: &[Case] = &[
     case(WORKER, &["run-task", "FILE"], 1, &["FILE is not a saved task"]),
     case(EVOXO, &[], 2, &["Usage: evoxo"]),
     case(EVOXO, &["rum", "GOOD"], 2, &["'rum'", "'run'"]),
-    case(EVOXO, &["run", "none.toml"], 1, &["cannot read none.toml", "evoxo new"]),
-    case(EVOXO, &["run", "FILE"], 2, &["FILE is not a text in UTF-8"]),
-    case(EVOXO, &["run", "WRONG"], 2, &["WRONG:1: unknown experiment \"invincibel\"; did you mean \"invincible\"?"]),
+    case(EVOXO, &["run", "none.toml"], 2, &["cannot read none.toml: there is no such file", "evoxo new"]),
+    case(EVOXO, &["run", "READONLY"], 2, &["READONLY: it is a directory: name a file in it"]),
+    case(EVOXO, &["run", "LONELY"], 1, &["LONELY: this is JSON, not an experiment file"]),
+    case(EVOXO, &["run", "FILE"], 1, &["FILE is not a text in UTF-8"]),
+    case(EVOXO, &["run", "WRONG"], 1, &["WRONG:1: unknown experiment \"invincibel\"; did you mean \"invincible\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "task=3"], 2, &["unknown setting \"task\"", "did you mean \"tasks\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks=0"], 2, &["tasks is 0, but must be a whole number from 1 to 100000"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks"], 2, &["give KEY=VALUE"]),
     case(EVOXO, &["run", "GOOD", "--batch", "zero"], 2, &["--batch", "a number from 1"]),
-    case(EVOXO, &["run", "GOOD", "--workers", "many"], 2, &["'many'", "--workers"]),
+    case(EVOXO, &["run", "GOOD", "--workers", "many"], 2, &["'many'", "--workers", "from 0 to 1024"]),
+    case(EVOXO, &["run", "GOOD", "--workers", "-1"], 2, &["'-1'", "--workers", "from 0 to 1024"]),
+    case(EVOXO, &["run", "GOOD", "--replicas", "0"], 2, &["'0' for '--replicas <N>'", "from 1 to 10000"]),
+    case(EVOXO, &["run", "GOOD", "--seed", "99999999999999999999"], 2, &["from 0 to 9223372036854775807"]),
+    case(EVOXO, &["match", "random", "random", "--openings", "-1"], 2, &["from 0 to 4"]),
+    case(EVOXO, &["show", "SHORT", "--first", "-1"], 2, &["from 0 to 1000000"]),
     case(EVOXO, &["run", "GOOD", "--out", "FILE"], 1, &["FILE", "choose another with --out"]),
     case(EVOXO, &["run", "GOOD", "--out", "/proc/evoxo"], 1, &["/proc/evoxo", "choose another with --out"]),
     case(EVOXO, &["run", "GOOD", "--out", "READONLY/out"], 1, &["READONLY/out", "Read-only file system"]),
     case(EVOXO, &["run", "GOOD", "--out", "FULL/out"], 1, &["No space left on device"]),
     case(EVOXO, &["submit", "GOOD", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
-    case(EVOXO, &["submit", "WRONG", "--coordinator", "127.0.0.1:1"], 2, &["WRONG:1: unknown experiment"]),
+    case(EVOXO, &["submit", "WRONG", "--coordinator", "127.0.0.1:1"], 1, &["WRONG:1: unknown experiment"]),
     case(EVOXO, &["runs", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
+    case(
+        EVOXO,
+        &["runs", "--coordinator", "127.0.0.1"],
+        2,
+        &["\"127.0.0.1\" has no port from 0 to 65535: give HOST:PORT"],
+    ),
+    case(
+        EVOXO,
+        &["runs", "--coordinator", "no.such.host.invalid:1"],
+        1,
+        &["the host of no.such.host.invalid:1 is not known"],
+    ),
     case(EVOXO, &["new", "chess"], 2, &["there are dispatch, invincible"]),
-    case(EVOXO, &["audit", "none.json"], 1, &["cannot read none.json"]),
+    case(EVOXO, &["audit", "none.json"], 2, &["cannot read none.json: there is no such file"]),
     case(EVOXO, &["audit", "GOOD"], 1, &["GOOD: the card is not JSON"]),
-    case(EVOXO, &["audit", "none.safetensors"], 1, &["cannot read none.safetensors"]),
+    case(EVOXO, &["audit", "none.safetensors"], 2, &["cannot read none.safetensors"]),
     case(EVOXO, &["audit", "CUT"], 1, &["CUT: it ends within its header: it has 100 bytes"]),
     case(EVOXO, &["play", "CUT"], 1, &["CUT: it ends within its header"]),
     case(EVOXO, &["engine", "ALIEN"], 1, &["ALIEN: it is not a network of this version of evoxo"]),
@@ -122,19 +141,22 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "STRINGS", "--set", "crossover_rate=1.5"], 2, &["crossover_rate is 1.5", "from 0 to 1"]),
     case(EVOXO, &["run", "STRINGS", "--set", "elite=101"], 2, &["elite is 101, but the population is only 100"]),
     case(EVOXO, &["run", "STRINGS", "--set", "mutations=69"], 2, &["mutations is 69", "from 0 to 68"]),
-    case(EVOXO, &["report", "none.json"], 1, &["cannot read none.json"]),
+    case(EVOXO, &["report", "none.json"], 2, &["cannot read none.json"]),
     case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
     case(EVOXO, &["report", "LONELY"], 1, &["LONELY: it is not the result of a run"]),
-    case(EVOXO, &["show", "none.json"], 1, &["cannot read none.json"]),
+    case(EVOXO, &["show", "none.json"], 2, &["cannot read none.json"]),
     case(
         EVOXO,
         &["show", "ILLEGAL"],
         1,
-        &["ILLEGAL: the rule C********1 moves to a cell that it wants to be taken (C)"],
+        &["ILLEGAL: number 2 of the card's rules: the rule C********1 moves to a cell that it wants to be taken (C)"],
     ),
     case(EVOXO, &["play", "ILLEGAL"], 1, &["the rule C********1 moves to a cell"]),
     case(EVOXO, &["optimum", "--side", "Z", "--penalty", "1"], 2, &["give X or O"]),
-    case(EVOXO, &["optimum", "--side", "O", "--penalty", "-1"], 2, &["-1"]),
+    case(EVOXO, &["optimum", "--side", "O", "--penalty", "-1"], 2, &["'-1'", "give a decimal from 0"]),
+    case(EVOXO, &["play", "none.json"], 2, &["there is no player \"none.json\" and no file of that name"]),
+    case(EVOXO, &["play", "RULER", "--game", "qubic"], 2, &["plays tic-tac-toe, not qubic: leave out --game"]),
+    case(EVOXO, &["match", "random", "alpha-beta:9"], 2, &["alpha-beta:9 looks 9 plies ahead: give 1 to 6"]),
 ];
 
 /// Places with which something is wrong.
@@ -151,6 +173,7 @@ impl Trouble {
         fs::write(site.path("file"), b"\xffsomebody's letter").expect("a file");
         let illegal = "{\"kind\": \"rules\", \"rules\": [\"V********1\", \"C********1\"]}";
         fs::write(site.path("illegal"), illegal).expect("a file");
+        fs::write(site.path("ruler"), "{\"kind\": \"rules\", \"rules\": [\"V********1\"]}").expect("a file");
         fs::write(site.path("wrong"), "experiment = \"invincibel\"\n").expect("a file");
         fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
         fs::write(site.path("strings"), "experiment = \"ternary\"\n").expect("a file");
@@ -191,7 +214,7 @@ impl Trouble {
         let mut text = text.replace("TAKEN", &address);
         for name in [
             "file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal", "strings",
-            "stub", "nines",
+            "stub", "nines", "ruler",
         ] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }
@@ -260,26 +283,24 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
     ),
     (
         "run",
-        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 129\nmutation = 1.5\nselection = \"best\"\nweak_weight = \"x\"",
+        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 129\nmutation = 1.5\nselection = \"best\"\nweak_weight = -0.5",
         Code::InvalidArgument,
         &[
             "file:4: rules is 129",
             "1 to 128",
             "file:5: mutation is 1.5",
             "file:6: selection is best",
-            "file:7: weak_weight is x",
+            "file:7: weak_weight is -0.5, but must be a whole number from -1000000 to 1000000",
         ],
     ),
     (
         "run",
-        "experiment = \"rules\"\n[settings]\nagents = 7\ngames = 1000\ncycles = 1000000\nmutation = 0.9\nmutations = \"clustered\"\n\
-         weak_weight = -0.5",
+        "experiment = \"rules\"\n[settings]\nagents = 7\ngames = 1000\ncycles = 1000000\nmutation = 0.9\nmutations = \"clustered\"",
         Code::InvalidArgument,
         &[
             "file:3: arm \"main\": agents is 7, but they play in couples: give an even number",
             "3000000000 games are more than 1073741823",
             "with a cluster of 0.5 a mutation of 0.9 cannot be reached",
-            "file:8: arm \"main\": weak_weight must be a whole number",
         ],
     ),
     ("run", "experiment = \"dispatch\"\nreplicas = 10001", Code::InvalidArgument, &["from 0 to 10000"]),

@@ -15,7 +15,7 @@ use evoxo_common::{
 };
 
 fn who(name: &str) -> Who {
-    Who { name: name.into(), game: None, depth: None, seed: Some(1) }
+    Who { name: name.into(), game: None, depth: None, behind_name: false, seed: Some(1) }
 }
 
 fn answer(table: &TableGenome, board: Board) -> Answer {
@@ -75,7 +75,7 @@ fn the_teacher_plays_as_it_scores() {
     assert_eq!(teacher.geometry.shape(), tic_tac_toe().shape());
     let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
     let answer = teacher.answer(Position::of(tic_tac_toe(), board));
-    assert_eq!(answer, Answer { cell: 8, why: "this scores 873324, and nothing more".into() });
+    assert_eq!(answer, Answer { cell: 8, why: "its score is 873324, the highest".into() });
     let elsewhere = Who { game: Some(Game::Qubic), ..who("teacher") }.find();
     assert!(elsewhere.is_err_and(|error| error.to_string() == "teacher plays tic-tac-toe, not qubic"));
 }
@@ -142,7 +142,10 @@ fn a_pair_plays_one_game() {
     assert_eq!(games(["random", &four], None).unwrap(), [Game::ConnectFour; 2]);
     assert_eq!(games([&format!("{solid}:1"), "filtered"], None).unwrap(), [Game::Qubic; 2]);
     let sentence = games([&four, &solid], None).unwrap_err().to_string();
-    assert!(sentence.contains("plays connect-four, but") && sentence.ends_with("plays qubic"), "{sentence}");
+    assert!(
+        sentence.contains("plays connect-four, but") && sentence.contains("plays qubic: name players of one game"),
+        "{sentence}"
+    );
     assert_eq!(games(["perfect", "random"], None).unwrap(), [Game::TicTacToe; 2]);
     assert!(games(["perfect", &four], None).unwrap_err().to_string().contains("but "));
     assert!(games(["random:2", "benchmark"], None).unwrap_err().to_string().contains("does not look ahead"));
@@ -259,9 +262,11 @@ fn a_string_plays_by_its_letters() {
 fn what_is_no_opponent_is_refused() {
     let sentence = |who: Who| who.find().map(|_| ()).unwrap_err().to_string();
     assert!(sentence(who("bencmark")).contains("no player \"bencmark\""));
-    assert!(sentence(who("nowhere/card.json")).contains("cannot read nowhere/card.json"));
-    assert!(sentence(Who { depth: Some(7), ..who("alpha-beta") }).contains("--depth is 7"));
-    assert!(sentence(Who { depth: Some(2), ..who("random") }).contains("does not look ahead"));
+    assert!(sentence(who("nowhere/card.json")).contains("no player \"nowhere/card.json\" and no file"));
+    assert_eq!(sentence(Who { depth: Some(2), ..who("random") }), "random does not look ahead: leave out --depth");
+    let behind = |one: &str, two: &str| pair([one, two], None).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(behind("random:3", "random"), "random does not look ahead: leave out :3");
+    assert_eq!(behind("alpha-beta:9", "random"), "alpha-beta:9 looks 9 plies ahead: give 1 to 6 plies");
     let large = sentence(Who { game: Some(Game::Qubic), ..who("perfect") });
     assert!(large.starts_with("perfect plays tic-tac-toe, not qubic: give alpha-beta"), "{large}");
 }

@@ -2,13 +2,12 @@
 
 use std::{
     cell::RefCell,
-    fs,
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use evoxo_common::{
     audit::{Audit, Subject, boards},
     board::{Board, Position, Shape, Side, cells, tic_tac_toe},
@@ -52,13 +51,7 @@ pub(crate) fn read_card(file: &Path) -> anyhow::Result<Card> {
 
 /// The bytes of a file that is not larger than it should be.
 pub(crate) fn read(file: &Path, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
-    let name = file.display();
-    let unreadable = || format!("cannot read {name}");
-    let size = fs::metadata(file).with_context(unreadable)?.len();
-    if size > bytes_max as u64 {
-        bail!("{name} has {size} bytes: at most {bytes_max} are read");
-    }
-    fs::read(file).with_context(unreadable)
+    crate::file::read(file, bytes_max, "")
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

@@ -10,12 +10,13 @@ use evoxo_common::{
 use serde_json::{Value, json};
 
 use crate::{
+    arguments::whole,
     opponent::{Game, pair},
     usage,
 };
 
 /// The longest openings: on Qubic there are 3.8 million of four plies.
-const PLIES_MAX: u32 = 4;
+const PLIES_MAX: u64 = 4;
 
 /// The most games of one match.
 const GAMES_MAX: u64 = 100_000_000;
@@ -23,9 +24,9 @@ const GAMES_MAX: u64 = 100_000_000;
 /// Who plays whom.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta or perfect; one that looks ahead may
-have a number of plies behind it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening: all
-positions after so many plies in which nobody has won, or with --sample so many of them, drawn by --seed.
+    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta, perfect or teacher; one that looks
+ahead may have a number of plies behind it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening:
+all positions after so many plies in which nobody has won, or with --sample so many of them, drawn by --seed.
 The interval is of the score, in which a draw is half a win, and holds if every game were won or lost; draws
 make it narrower than it says. The same command prints the same games on any machine.
 
@@ -43,16 +44,39 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "GAME")]
     game: Option<Game>,
     /// Plies of the openings, 0 to 4
-    #[arg(long, value_name = "PLIES", default_value_t = 2)]
+    #[arg(
+        long,
+        value_name = "PLIES",
+        default_value_t = 2,
+        allow_negative_numbers = true,
+        value_parser = whole::<u32>(0, PLIES_MAX)
+    )]
     openings: u32,
     /// Only so many of the openings, different ones drawn by the seed [default: all]
-    #[arg(long, value_name = "OPENINGS")]
+    #[arg(
+        long,
+        value_name = "OPENINGS",
+        allow_negative_numbers = true,
+        value_parser = whole::<u32>(1, u64::from(u32::MAX))
+    )]
     sample: Option<u32>,
     /// Games from each opening with each side; more than 1 only if a player leaves something to chance
-    #[arg(long, value_name = "GAMES", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "GAMES",
+        default_value_t = 1,
+        allow_negative_numbers = true,
+        value_parser = whole::<u32>(1, GAMES_MAX)
+    )]
     games: u32,
     /// Where the sample and the players' chance come from
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        allow_negative_numbers = true,
+        value_parser = whole::<u64>(0, u64::MAX)
+    )]
     seed: u64,
     /// Print it as JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"}
     #[arg(long)]
@@ -83,13 +107,9 @@ struct Record {
 
 fn play(arguments: &Arguments) -> anyhow::Result<Record> {
     let &Arguments { openings: plies, games, seed, .. } = arguments;
-    if plies > PLIES_MAX {
-        return Err(usage(format!("--openings is {plies}: give 0 to {PLIES_MAX} plies")));
-    }
     let [mut one, mut two] = pair([&arguments.one, &arguments.two], arguments.game)?;
-    if games == 0 || (games > 1 && !one.by_chance() && !two.by_chance()) {
-        let why = if games == 0 { "" } else { " here: neither player leaves anything to chance" };
-        return Err(usage(format!("--games is {games}: give {}{why}", if games == 0 { "1 or more" } else { "1" })));
+    if games > 1 && !one.by_chance() && !two.by_chance() {
+        return Err(usage(format!("--games is {games}: give 1 here: neither player leaves anything to chance")));
     }
     if let (Some(side), true) = (one.side, one.side == two.side) {
         return Err(usage(format!("both champions play {}: take one that plays the other side", side.letter())));
@@ -135,7 +155,7 @@ impl Record {
         };
         let times = if *games == 1 { String::new() } else { format!(", {games} games each with each side") };
         writeln!(out, "{one} against {two}, {}, from {openings}{times}\n", self.game.name())?;
-        writeln!(out, "{:<12}{:>9}{:>9}{:>9}{:>9}{:>10}", "", "games", "wins", "draws", "losses", "score")?;
+        writeln!(out, "{:<12}{:>9}{:>9}{:>9}{:>9}{:>10}", "the first's", "games", "wins", "draws", "losses", "score")?;
         for (name, duel) in [("as X", self.as_x), ("as O", self.as_o), ("together", Some(self.together()))] {
             let Some(duel) = duel else { continue };
             let (low, high) = duel.interval();
@@ -251,8 +271,6 @@ mod tests {
             change(&mut arguments);
             play(&arguments).unwrap_err().to_string()
         };
-        assert_eq!(sentence(&|it| it.openings = 5), "--openings is 5: give 0 to 4 plies");
-        assert_eq!(sentence(&|it| it.games = 0), "--games is 0: give 1 or more");
         assert!(sentence(&|it| it.games = u32::MAX).contains("games: at most 100000000 are played"));
         assert!(sentence(&|it| it.sample = Some(50)).ends_with("give 1 to 49, for there are 49 openings"));
         assert!(sentence(&|it| it.sample = Some(0)).starts_with("--sample is 0: give 1 to 49"));

@@ -7,8 +7,7 @@ use evoxo_common::config::{Kind, template};
 /// Which experiment.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The experiment's kind
-    #[arg(value_parser = kind)]
+    #[arg(value_parser = kind, help = format!("The experiment's kind: {}", names()))]
     kind: Kind,
     /// Print it as JSON: {"kind", "file"}
     #[arg(long)]
@@ -16,8 +15,11 @@ pub(crate) struct Arguments {
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    let all: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
-    Kind::named(name).ok_or_else(|| format!("there are {}", all.join(", ")))
+    Kind::named(name).ok_or_else(|| format!("there are {}", names()))
+}
+
+fn names() -> String {
+    Kind::ALL.map(Kind::name).join(", ")
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = side)]
     side: Side,
     /// What a loss costs in wins: an exact decimal from 0, for example 6.5
-    #[arg(long, value_parser = penalty)]
+    #[arg(long, allow_negative_numbers = true, value_parser = penalty)]
     penalty: Ratio,
     /// Print it as JSON: win, draw, loss as fractions, unbeatable, and more
     #[arg(long)]
@@ -32,7 +32,8 @@ fn side(text: &str) -> Result<Side, String> {
 }
 
 fn penalty(text: &str) -> Result<Ratio, String> {
-    text.parse::<Ratio>().map_err(|_| "give a decimal from 0 with at most six digits behind the point".into())
+    let penalty = text.parse().ok().filter(|penalty| *penalty >= Ratio::ZERO);
+    penalty.ok_or_else(|| "give a decimal from 0, with at most six digits before and after the point".into())
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

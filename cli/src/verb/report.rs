@@ -14,7 +14,7 @@ use crate::{
 
 /// Which result.
 #[derive(clap::Args)]
-#[command(after_help = "A result.json has every trial's tests in it, so it is enough to keep and to share.
+#[command(after_help = "A result.json has all that is told in it, but for dispatch: it is enough to keep and to share.
 
 Examples:
   evoxo report out/td3d-paper

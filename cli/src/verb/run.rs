@@ -11,15 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
-use evoxo_common::config::Config;
+use anyhow::{Context as _, anyhow, bail};
+use evoxo_common::config::{Config, FILE_BYTES_MAX, REPLICAS_MAX};
 use evoxo_proto::v1::{self, RunState};
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
+    arguments::{notice, whole},
     children::{Children, Plan},
     directory::Directory,
+    file,
     inline::Inline,
     json,
     progress::Progress,
@@ -37,10 +39,15 @@ pub(crate) struct Experiment {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     overrides: Vec<(String, String)>,
     /// The seed, instead of the file's
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX >> 1))]
     seed: Option<u64>,
     /// Replicas of each arm, instead of the file's; more on a finished run computes only the new ones
-    #[arg(long, value_name = "N")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = whole::<u32>(1, REPLICAS_MAX.into())
+    )]
     replicas: Option<u32>,
 }
 
@@ -58,13 +65,16 @@ impl Experiment {
     /// The configuration that is meant.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
         let name = self.file.display().to_string();
-        let bytes = std::fs::read(&self.file)
-            .with_context(|| format!("cannot read {name} (`evoxo new KIND` prints a file to begin with)"))?;
-        let text = String::from_utf8(bytes).map_err(|_| usage(format_args!("{name} is not a text in UTF-8")))?;
+        let bytes = file::read(&self.file, FILE_BYTES_MAX, ", or begin with one that `evoxo new KIND` prints")?;
+        let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not a text in UTF-8"))?;
         let mut overrides = self.overrides.clone();
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
-        Config::parse(&name, &text, &overrides).map_err(|problems| usage(format_args!("{}", told(&problems))))
+        Config::overruled(&text, &self.overrides).iter().for_each(|sentence| notice(sentence));
+        Config::parse(&name, &text, &overrides).map_err(|problems| {
+            let typed = problems.list.iter().any(|problem| problem.sentence.starts_with("--set "));
+            if typed { usage(told(&problems)) } else { anyhow!(told(&problems)) }
+        })
     }
 
     /// The file's name as a run's name.
@@ -98,7 +108,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
     /// Worker processes of one slot each; 0 computes on one thread without a cluster [default: the cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, 1024))]
     workers: Option<u32>,
     /// Directory for results and checkpoints [default: out/ and the file's name]
     #[arg(long, value_name = "DIRECTORY")]

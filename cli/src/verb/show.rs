@@ -7,17 +7,19 @@ use evoxo_common::{
     card::{Card, Player},
     experiment::{
         invincible::{graph::Graph, table::TableGenome},
-        nndtf::network::Kind,
+        nndtf::network::{HIDDEN, INPUTS, Kind, NetworkPlayer, Numbering},
         rules::{agent::Agent, rule::Rule},
         ternary::{
             index::{PLACEMENT, board_of},
             player::Ternary,
         },
     },
+    net::Activation,
 };
 use serde_json::json;
 
 use super::audit::read_card;
+use crate::arguments::whole;
 
 /// Which card.
 #[derive(clap::Args)]
@@ -29,10 +31,15 @@ brackets. Of a network: its layers, or its genes."
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file
     file: PathBuf,
-    /// Only so many rules or boards
-    #[arg(long, value_name = "COUNT")]
+    /// Only so many rules, boards, layers or genes
+    #[arg(
+        long,
+        value_name = "COUNT",
+        allow_negative_numbers = true,
+        value_parser = whole::<usize>(0, 1_000_000)
+    )]
     first: Option<usize>,
-    /// Print it as JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, of {"tensor", "shape"}, or of {"gene"}
+    /// Print it as JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, of {"tensor", "shape"}, or of {"name", "gene"}
     #[arg(long)]
     json: bool,
 }
@@ -66,7 +73,11 @@ fn to_json(player: &Player, count: usize) -> serde_json::Value {
             .take(count)
             .map(|(board, cell)| json!({"board": tic_tac_toe().board_text(board), "move": tic_tac_toe().cell_name(cell)}))
             .collect(),
-        Player::Nndtf(network) => network.genes().iter().take(count).map(|gene| json!({"gene": gene})).collect(),
+        Player::Nndtf(network) => genes(network)
+            .flat_map(|(_, genes)| genes)
+            .take(count)
+            .map(|(name, gene)| json!({"name": name, "gene": gene}))
+            .collect(),
         Player::Network(network) => {
             let tensors = network.architecture.tensors().into_iter().take(count);
             tensors.map(|tensor| json!({"tensor": tensor.name, "shape": tensor.shape})).collect()
@@ -105,18 +116,7 @@ fn show(card: &Card, count: usize, out: &mut impl Write) -> std::io::Result<()> 
             let pictures = decisions(string).take(count).map(|(board, cell)| table_picture(board, cell)).collect();
             side_by_side(pictures, out)
         }
-        Player::Nndtf(player) => {
-            let (network, genes) = (player.network(), player.genes());
-            let kind = match network.kind {
-                Kind::Double => "double transfer functions",
-                Kind::Traditional => "the hyperbolic tangent",
-            };
-            writeln!(out, "A network of experiment nndtf with {kind}: {} genes, of either side.\n", genes.len())?;
-            for row in genes[..count.min(genes.len())].chunks(8) {
-                writeln!(out, "  {}", row.iter().map(|gene| format!("{gene:+.4}")).collect::<Vec<_>>().join("  "))?;
-            }
-            Ok(())
-        }
+        Player::Nndtf(player) => show_genes(player, count, out),
         Player::Network(network) => {
             let architecture = &network.architecture;
             let shape = architecture.shape;
@@ -124,20 +124,85 @@ fn show(card: &Card, count: usize, out: &mut impl Write) -> std::io::Result<()> 
             let (width, height, depth, k) = (shape.width, shape.height, shape.depth, shape.k);
             writeln!(out, "A network for {width}x{height}x{depth} cells, {k} in a row{gravity}.")?;
             let (connections, parameters) = (architecture.connections(), architecture.parameters());
-            writeln!(
-                out,
-                "{connections} connections, {parameters} weights with biases; {:?}.\n",
-                architecture.activation
-            )?;
+            let activation = match architecture.activation {
+                Activation::Logistic => "logistic units, tanh(x / 2)",
+                Activation::Tanh => "units with tanh(x)",
+            };
+            writeln!(out, "{connections} connections, {parameters} weights with biases; {activation}.\n")?;
             for tensor in architecture.tensors().into_iter().take(count) {
                 let weights = &network.weights[tensor.range.clone()];
                 let (least, most) = weights.iter().fold((f32::MAX, f32::MIN), |(a, b), w| (a.min(*w), b.max(*w)));
                 let shape: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
-                writeln!(out, "  {:<16}{:>12}  from {least:+.3} to {most:+.3}", tensor.name, shape.join(" x "))?;
+                let values = match weights {
+                    [only] => format!("{only:+.3}"),
+                    _ => format!("from {least:+.3} to {most:+.3}"),
+                };
+                writeln!(out, "  {:<16}{:>12}  {values}", tensor.name, shape.join(" x "))?;
             }
             Ok(())
         }
     }
+}
+
+/// A network's genes by name: rows of those that belong together, each with its own name.
+fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f32)>)> + '_ {
+    let per_node: &[&str] = match player.network().kind {
+        Kind::Double => &["ms", "ss", "p(j+1,j)", "p(j-1,j)", "w"],
+        Kind::Traditional => &["bias", "w"],
+    };
+    let of_output: &[&str] = match player.network().kind {
+        Kind::Double => &["mo", "so"],
+        Kind::Traditional => &["output bias"],
+    };
+    let node = |name: &str, j: usize| match name.strip_prefix("p(") {
+        None => format!("{name}_{j}"),
+        Some("j+1,j)") => format!("p({},{j})", j % HIDDEN + 1),
+        Some(_) => format!("p({},{j})", (j + HIDDEN - 2) % HIDDEN + 1),
+    };
+    let nodes = |row: &dyn Fn(usize) -> String| (1..=HIDDEN).map(row).collect::<Vec<String>>();
+    let mut rows: Vec<(String, Vec<String>)> =
+        (1..=INPUTS).map(|i| (format!("v_{i}j"), nodes(&|j| format!("v_{i}{j}")))).collect();
+    let label = |name: &str| if name.starts_with("p(") { name.to_owned() } else { format!("{name}_j") };
+    rows.extend(per_node.iter().map(|name| (label(name), nodes(&|j| node(name, j)))));
+    rows.extend(of_output.iter().map(|name| ((*name).to_owned(), vec![(*name).to_owned()])));
+    let mut genes = player.genes().iter().copied();
+    rows.into_iter().map(move |(label, names)| (label, names.into_iter().zip(genes.by_ref()).collect()))
+}
+
+fn show_genes(player: &NetworkPlayer, count: usize, out: &mut impl Write) -> std::io::Result<()> {
+    let network = player.network();
+    let (kind, legend) = match network.kind {
+        Kind::Double => (
+            "double transfer functions",
+            "ms_j and ss_j are its mean and spread, p(j+1,j) and p(j-1,j) the weights of its neighbours,\n\
+             w_j its weight at the output; mo and so are the output's mean and spread.",
+        ),
+        Kind::Traditional => {
+            ("the hyperbolic tangent", "bias_j is its bias and w_j its weight at the output, which has a bias too.")
+        }
+    };
+    let order = match network.numbering {
+        Numbering::LeftToRight => "left to right",
+        Numbering::RightToLeft => "right to left",
+    };
+    let (count_all, sweeps) = (player.genes().len(), network.coupling.sweeps);
+    let sweeps = match network.kind {
+        Kind::Double => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
+        Kind::Traditional => String::new(),
+    };
+    writeln!(out, "A network of experiment nndtf with {kind}: {count_all} genes{sweeps}, of either side.")?;
+    writeln!(out, "v_ij is the weight from cell i, numbered from {order}, to hidden node j (1 to {HIDDEN}).")?;
+    writeln!(out, "Of node j, {legend}\n")?;
+    let mut left = count;
+    for (label, genes) in genes(player) {
+        let shown = &genes[..left.min(genes.len())];
+        left -= shown.len();
+        if !shown.is_empty() {
+            let row: Vec<String> = shown.iter().map(|(_, gene)| format!("{gene:+.4}")).collect();
+            writeln!(out, "  {label:<12}{}", row.join("  "))?;
+        }
+    }
+    Ok(())
 }
 
 /// The boards on which a table is asked, with the cell it takes.
@@ -207,8 +272,9 @@ mod tests {
     use super::*;
     use evoxo_common::{
         card::Network,
+        experiment::nndtf::network::{Coupling, Network as Nndtf},
         experiment::{invincible::optimum::optimum, rules::rule::read},
-        net::{Activation, Architecture, First},
+        net::{Architecture, First},
         ratio::Ratio,
         rng::Stream,
     };
@@ -229,6 +295,26 @@ mod tests {
         agent.weights.extend([-1, -2]);
         insta::assert_snapshot!(shown(Player::Rules(agent.clone()), 100));
         assert_eq!(shown(Player::Rules(agent), 1).matches("priority ").count(), 1);
+    }
+
+    /// Each gene with its name, in the order of the card.
+    #[test]
+    fn genes_have_names() {
+        for (kind, name) in [(Kind::Double, "double"), (Kind::Traditional, "traditional")] {
+            let network = Nndtf { kind, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+            let all = (0..kind.genes()).map(|gene| gene as f32 / 1000.0);
+            let player = NetworkPlayer::new(network, all.collect()).unwrap();
+            let told: Vec<(String, f32)> = genes(&player).flat_map(|(_, genes)| genes).collect();
+            assert!(told.iter().map(|(_, gene)| gene).eq(player.genes()));
+            let names: std::collections::BTreeSet<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names.len(), told.len());
+            let of = |name: &str| told.iter().position(|(other, _)| other == name);
+            if kind == Kind::Double {
+                let places = ["v_11", "v_12", "v_98", "ms_1", "p(1,8)", "p(8,1)", "so"].map(of);
+                assert_eq!(places, [0, 1, 71, 72, 95, 96, 113].map(Some));
+            }
+            insta::assert_snapshot!(name, shown(Player::Nndtf(player), 1000));
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //!
 //! The key of a move is a board on which the side is asked, as a text from the top left; its value is the cell to play
 //! there, 0 to 8 in the same order. Any of a board's eight images will do: the move turns with it. Boards that the
-//! player cannot meet under its own moves may be left out. The card may have more keys (`game`, `experiment`, `arm`,
-//! `replica`, `digest`), which are kept.
+//! player cannot meet under its own moves may be left out. A card of any kind may also say where it comes from and how
+//! strong it is (the keys of [`ABOUT`]), which is kept; it has no other keys.
 //!
 //! ```json
 //! {"kind": "network", "architecture": {...}, "file": "deep-structured-3.safetensors", "sha256": "..."}
@@ -63,12 +63,29 @@ const KINDS: &str = "\"table\", \"network\", \"nndtf\", \"rules\" and \"ternary\
 /// The longest card, in bytes.
 pub const CARD_BYTES_MAX: usize = 1 << 20;
 
+/// Keys that say what is known about a player of any kind.
+pub const ABOUT: [&str; 13] = [
+    "game",
+    "experiment",
+    "arm",
+    "replica",
+    "digest",
+    "seed",
+    "games",
+    "cycles",
+    "network",
+    "wins",
+    "strength",
+    "fitness",
+    "fitness_on_all_boards",
+];
+
 /// A player and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
     /// The player.
     pub player: Player,
-    /// All other keys, in the order of the card.
+    /// The keys of [`ABOUT`], in the order of the card.
     pub about: Map<String, Value>,
 }
 
@@ -97,7 +114,10 @@ impl Card {
         if text.len() > CARD_BYTES_MAX {
             return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
         }
-        let entries: Entries = serde_json::from_str(text).map_err(|error| format!("the card is not JSON: {error}"))?;
+        let entries: Entries = serde_json::from_str(text).map_err(|error| match error.is_data() {
+            true => "it is not a card, which is a JSON object with a \"kind\"".into(),
+            false => format!("the card is not JSON: {error}"),
+        })?;
         if let Some(twice) = entries.twice() {
             return Err(format!("the card has the key {} twice", quoted(twice)));
         }
@@ -110,6 +130,13 @@ impl Card {
             Some("ternary") => (Player::Ternary(ternary::read(&entries)?), ternary::KEYS.as_slice()),
             _ => return Err(format!("the card's kind is {}, but only {KINDS} are known", brief(kind))),
         };
+        let known = |key: &&str| keys.contains(key) || ABOUT.contains(key);
+        if let Some(other) = entries.0.iter().map(|(key, _)| key.as_str()).find(|key| !known(key)) {
+            let (other, own) = (quoted(other), keys.join(", "));
+            return Err(format!(
+                "the card has an unknown key {other}: leave it out, or see whether one of {own} is meant"
+            ));
+        }
         let about = entries.0.into_iter().filter(|(key, _)| !keys.contains(&key.as_str())).collect();
         Ok(Self { player, about })
     }
@@ -217,7 +244,9 @@ mod tests {
     use super::*;
     use crate::audit::Audit;
     use crate::board::{Side, cells, tic_tac_toe};
+    use crate::config::Config;
     use crate::experiment::invincible::graph::Graph;
+    use crate::local;
     use crate::rng::{Stream, below, shuffle};
     use proptest::prelude::*;
     use serde_json::json;
@@ -270,6 +299,30 @@ mod tests {
         }
     }
 
+    /// No experiment says of its champions what a card may not say.
+    #[test]
+    fn champions_of_every_experiment_are_read_back() {
+        for (kind, settings) in [
+            ("invincible", "population = 8\nfathers = 2\ngenerations = 1\ngames = 10"),
+            ("td3d", "network = \"small\"\ngames = 4\ntest_every = 2\ntest_games = 2"),
+            ("nndtf", "iterations = 1\nboards = 9"),
+            ("rules", "agents = 4\nrules = 4\ngames = 1\ncycles = 1"),
+            ("ternary", "population = 4\ngenerations = 1\nopponents = 1\nrandom_games = 1"),
+        ] {
+            let text = format!("experiment = {kind:?}\nreplicas = 1\n[settings]\n{settings}\n");
+            let config = Config::parse(kind, &text, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+            let replicas = local::run(&config).unwrap();
+            for card in replicas[0].population().into_iter().chain([replicas[0].champion().expect(kind)]) {
+                let (text, file) = card.write("t");
+                let read = Card::read(&text, |_| Ok(file.map(|(_, bytes)| bytes).unwrap_or_default()));
+                // Decimals may differ in the last digit.
+                let keys = |card: &Card| card.about.keys().cloned().collect::<Vec<_>>();
+                let read = read.unwrap_or_else(|why| panic!("{kind}: {why}"));
+                assert_eq!((&read.player, keys(&read)), (&card.player, keys(&card)), "{kind}");
+            }
+        }
+    }
+
     #[test]
     fn a_card_says_whether_wins_are_exact() {
         let with = |about: &[(&str, Value)]| {
@@ -296,7 +349,8 @@ mod tests {
     fn what_is_no_card_is_refused_with_a_sentence() {
         for (text, says) in [
             ("", "not JSON"),
-            ("[1]", "not JSON"),
+            ("[1]", "not a card"),
+            ("3", "not a card"),
             ("{\"kind\":\"table\"", "not JSON"),
             ("{}", "no \"kind\""),
             (
@@ -307,6 +361,7 @@ mod tests {
                 r#"{"kind":1,"side":"X","moves":{}}"#,
                 "only \"table\", \"network\", \"nndtf\", \"rules\" and \"ternary\" are known",
             ),
+            (r#"{"kind":"rules","rules":["V********1"],"rule":1}"#, "an unknown key \"rule\": leave it out"),
             (r#"{"kind":"table","moves":{}}"#, "no \"side\""),
             (r#"{"kind":"table","side":"x","moves":{}}"#, "not \"X\" or \"O\""),
             (r#"{"kind":"table","side":"X","side":"O","moves":{}}"#, "\"side\" twice"),
@@ -332,7 +387,7 @@ mod tests {
             assert!(sentence(text).contains(says), "{text}: {}", sentence(text));
         }
         assert!(sentence(&" ".repeat(CARD_BYTES_MAX + 1)).contains("bytes, more than"));
-        assert!(sentence(&"[".repeat(CARD_BYTES_MAX)).contains("not JSON"));
+        assert!(sentence(&"[".repeat(CARD_BYTES_MAX)).contains("not a card"));
     }
 
     /// Each board that is met is needed, and the sentence names it.

@@ -25,10 +25,13 @@ pub(super) fn read(entries: &Entries) -> Result<NetworkPlayer, String> {
         },
     };
     let genes = entries.get("genes").and_then(Value::as_array).ok_or("the card has no \"genes\", a list of numbers")?;
-    let gene = |value: &Value| {
-        value.as_f64().map(|gene| gene as f32).ok_or_else(|| format!("the gene {} is not a number", brief(value)))
+    let gene = |(at, value): (usize, &Value)| {
+        let gene = value.as_f64().map(|gene| gene as f32).filter(|gene| gene.is_finite());
+        gene.ok_or_else(|| {
+            format!("the card's genes: gene {at} is {}, which is not a number from -1 to 1", brief(value))
+        })
     };
-    let genes = genes.iter().map(gene).collect::<Result<Vec<f32>, String>>()?;
+    let genes = genes.iter().enumerate().map(gene).collect::<Result<Vec<f32>, String>>()?;
     NetworkPlayer::new(Network { kind, coupling: Coupling { sweeps }, numbering }, genes)
         .map_err(|why| format!("the card's genes: {why}"))
 }
@@ -103,6 +106,8 @@ mod tests {
                 card(&good.replace("traditional", "double")),
                 card(&good.replacen("0.5", "1.5", 1)),
                 card(&good.replacen("0.5", "null", 1)),
+                card(&good.replacen("0.5, 0.5", "0.5, 1e300", 1)),
+                card(&format!("{good}, \"coupling\": \"final\"")),
                 card(&format!("{good}, \"sweeps\": 65")),
                 card(&format!("{good}, \"numbering\": 7")),
             ]

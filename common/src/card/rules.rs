@@ -24,10 +24,13 @@ pub(super) fn read(entries: &Entries) -> Result<Agent, String> {
     let Some(Value::Array(rules)) = entries.get("rules") else {
         return Err("the card has no list \"rules\", as in [\"PPV******3 priority 2 weight 5\"]".into());
     };
-    if rules.len() > RULES_MAX {
-        return Err(format!("the card has {} rules, more than {RULES_MAX}", rules.len()));
+    if !(1..=RULES_MAX).contains(&rules.len()) {
+        return Err(format!("the card has {} rules: give 1 to {RULES_MAX}", rules.len()));
     }
-    let rules: Vec<(Rule, i32)> = rules.iter().map(read_rule).collect::<Result<_, String>>()?;
+    let read = |(index, rule): (usize, &Value)| {
+        read_rule(rule).map_err(|why| format!("number {} of the card's rules: {why}", index + 1))
+    };
+    let rules: Vec<(Rule, i32)> = rules.iter().enumerate().map(read).collect::<Result<_, String>>()?;
     let (rules, weights) = rules.into_iter().unzip();
     Ok(Agent { weight, rules, weights })
 }
@@ -39,15 +42,26 @@ fn whole(value: &Value) -> Option<i32> {
 
 /// "PPV******3 priority 2 weight 5"; either part may be left out, which means 0.
 fn read_rule(value: &Value) -> Result<(Rule, i32), String> {
-    let text = value.as_str().ok_or_else(|| format!("the rule {} is not a text", brief(value)))?;
+    let text = value.as_str().ok_or_else(|| format!("{} is not a text", brief(value)))?;
     let mut words = text.split_whitespace();
     let letters = words.next().unwrap_or_default();
     let (mut priority, mut weight) = (0, 0);
+    let out_of_range = |what: &str, least: i32, most: i32, given: &str| {
+        format!("the {what} of {} is {given}, but must be {least} to {most}", quoted(letters))
+    };
     while let Some(word) = words.next() {
-        let number = words.next().and_then(|number| number.parse::<i64>().ok());
-        match (word, number) {
-            ("priority", Some(number)) if (0..=PRIORITY_MAX.into()).contains(&number) => priority = number as u32,
-            ("weight", Some(number)) if number.unsigned_abs() <= WEIGHT_MAX as u64 => weight = number as i32,
+        let given = words.next().unwrap_or_default();
+        match (word, given.parse::<i64>()) {
+            ("priority", Ok(number)) => {
+                let range = 0..=i64::from(PRIORITY_MAX);
+                let most = PRIORITY_MAX as i32;
+                let good = range.contains(&number).then_some(number as u32);
+                priority = good.ok_or_else(|| out_of_range(word, 0, most, given))?;
+            }
+            ("weight", Ok(number)) => {
+                let good = (number.unsigned_abs() <= WEIGHT_MAX as u64).then_some(number as i32);
+                weight = good.ok_or_else(|| out_of_range(word, -WEIGHT_MAX, WEIGHT_MAX, given))?;
+            }
             _ => {
                 return Err(format!(
                     "after {} comes \"priority\" with 0 to {PRIORITY_MAX} or \"weight\" with a weight, not as in {}",
@@ -83,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(seed: u64, count in 0..=128_usize) {
+        fn what_is_written_is_read(seed: u64, count in 1..=128_usize) {
             let rng = &mut Stream::root(seed).rng();
             let rules: Vec<Rule> = (0..count).map(|_| Rule::random(rng)).collect();
             let weights = rules.iter().map(|_| below(rng, 100) as i32 - 50).collect();
@@ -105,13 +119,26 @@ mod tests {
         let cases = [
             (r#"{"kind": "rules"}"#, "the card has no list \"rules\""),
             (r#"{"kind": "rules", "rules": {}}"#, "the card has no list \"rules\""),
-            (r#"{"kind": "rules", "rules": [7]}"#, "the rule 7 is not a text"),
+            (r#"{"kind": "rules", "rules": [7]}"#, "number 1 of the card's rules: 7 is not a text"),
             (r#"{"kind": "rules", "rules": [""]}"#, "\"\" is not a rule"),
-            (r#"{"kind": "rules", "rules": ["C********1"]}"#, "C********1 moves to a cell that it wants to be taken"),
-            (r#"{"kind": "rules", "rules": ["V********1 priority 4"]}"#, "\"priority\" with 0 to 3"),
+            (
+                r#"{"kind": "rules", "rules": ["V********1", "C********1"]}"#,
+                "number 2 of the card's rules: the rule C********1 moves to a cell that it wants to be taken",
+            ),
+            (
+                r#"{"kind": "rules", "rules": ["V********1 priority 4"]}"#,
+                "the priority of \"V********1\" is 4, but must be 0 to 3",
+            ),
+            (r#"{"kind": "rules", "rules": ["V********1 prioritty 2"]}"#, "\"priority\" with 0 to 3"),
             (r#"{"kind": "rules", "rules": ["V********1 weight"]}"#, "\"weight\" with a weight"),
-            (r#"{"kind": "rules", "rules": ["V********1 weight 1073741824"]}"#, "\"weight\" with a weight"),
-            (r#"{"kind": "rules", "rules": ["V********1 weight -9223372036854775808"]}"#, "\"weight\" with a weight"),
+            (
+                r#"{"kind": "rules", "rules": ["V********1 weight 1073741824"]}"#,
+                "1073741824, but must be -1073741823 to",
+            ),
+            (
+                r#"{"kind": "rules", "rules": ["V********1 weight -9223372036854775808"]}"#,
+                "is -9223372036854775808, but",
+            ),
             (r#"{"kind": "rules", "rules": [], "weight": 0.5}"#, "the card's weight is 0.5"),
             (r#"{"kind": "rules", "rules": [], "weight": 9999999999}"#, "the card's weight is 9999999999"),
         ];
@@ -120,7 +147,9 @@ mod tests {
             assert!(sentence.contains(part) && !sentence.contains('\n'), "{sentence}");
         }
         let many = vec!["\"V********1\""; 129].join(", ");
-        let sentence = read(&format!("{{\"kind\": \"rules\", \"rules\": [{many}]}}")).unwrap_err();
-        assert!(sentence.contains("129 rules, more than 128"), "{sentence}");
+        for (list, count) in [(many.as_str(), 129), ("", 0)] {
+            let sentence = read(&format!("{{\"kind\": \"rules\", \"rules\": [{list}]}}")).unwrap_err();
+            assert_eq!(sentence, format!("the card has {count} rules: give 1 to 128"));
+        }
     }
 }

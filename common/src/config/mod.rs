@@ -115,6 +115,12 @@ impl Config {
         parse::parse(file, text, overrides)
     }
 
+    /// Of the same text and overrides: which overrides for all arms change what arms say themselves, a sentence for each.
+    #[must_use]
+    pub fn overruled(text: &str, overrides: &[(String, String)]) -> Vec<String> {
+        parse::overruled(text, overrides)
+    }
+
     /// The resolved configuration: every setting of every arm spelled out. [`Config::parse`] is the inverse.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -174,6 +180,10 @@ pub fn template(kind: Kind) -> String {
         let default = match field.shape {
             Shape::Integer { min, max } => {
                 text += &comment(&format!("From {min} to {max}."));
+                field.default.to_owned()
+            }
+            Shape::Signed { min, max } => {
+                text += &comment(&format!("A whole number from {min} to {max}."));
                 field.default.to_owned()
             }
             Shape::Decimal { min, max } => {

@@ -26,21 +26,28 @@ pub struct Problems {
 
 impl std::fmt::Display for Problems {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (index, problem) in self.list.iter().enumerate() {
-            let end = if index + 1 < self.list.len() { "\n" } else { "" };
+        let shown = &self.list[..self.list.len().min(TOLD_MAX)];
+        for (index, problem) in shown.iter().enumerate() {
+            let end = if index + 1 < shown.len() { "\n" } else { "" };
             match problem.line {
                 Some(line) => write!(f, "{}:{line}: {}{end}", self.file, problem.sentence)?,
                 None => write!(f, "{}: {}{end}", self.file, problem.sentence)?,
             }
         }
-        Ok(())
+        match self.list.len() - shown.len() {
+            0 => Ok(()),
+            rest => write!(f, "\nand {rest} more"),
+        }
     }
 }
 
 impl std::error::Error for Problems {}
 
+/// So many problems are told; the first ones are often the cause of the others.
+const TOLD_MAX: usize = 10;
+
 /// Where a value was written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Line(usize),
     Override(String),
@@ -55,6 +62,15 @@ struct Raw {
 
 /// Settings by name.
 type Table = BTreeMap<String, Raw>;
+
+/// What does not fit together in an arm.
+struct Mistake {
+    place: Place,
+    /// Whether the setting to change is not the arm's own.
+    shared: bool,
+    arm: String,
+    sentence: String,
+}
 
 #[derive(Default)]
 struct File {
@@ -77,6 +93,10 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
         let sentence = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
         return Err(fail(vec![Problem { line: None, sentence }]));
     }
+    if text.trim_start().starts_with('{') {
+        let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to begin with".into();
+        return Err(fail(vec![Problem { line: None, sentence }]));
+    }
     let mut found = File::default();
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -95,6 +115,28 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
         Some(config) if found.problems.is_empty() => Ok(config),
         _ => Err(fail(found.problems)),
     }
+}
+
+/// What overrides for all arms put in the place of an arm's own setting of another value, as sentences.
+pub(super) fn overruled(text: &str, overrides: &[(String, String)]) -> Vec<String> {
+    let mut found = File::default();
+    if let Ok(table) = DeTable::parse(text) {
+        found.read(text, table.get_ref());
+    }
+    let differs = |table: &Table, key: &str, value: &str| {
+        table.get(key).is_some_and(|own| own.text.as_deref() != Ok(value.trim_matches('"')))
+    };
+    let of = |(key, value): &(String, String)| {
+        let differing = found.arms.iter().filter(|(.., table)| differs(table, key, value));
+        let arms: Vec<String> = differing.map(|(name, ..)| format!("{name:?}")).collect();
+        let what = match arms.as_slice() {
+            [] => return None,
+            [arm] => format!("arm {arm} says"),
+            _ => format!("arms {} say", arms.join(", ")),
+        };
+        Some(format!("--set {key} overrides what {what}: they may no longer be what their names say"))
+    };
+    overrides.iter().filter_map(of).collect()
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -177,11 +219,13 @@ impl File {
         let schema = kind.schema();
         self.check_names(schema);
         let arms = if self.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { self.arms.clone() };
+        let (count, mut mistakes) = (arms.len(), Vec::new());
         let arms = arms.into_iter().filter_map(|(name, line, own)| {
-            let settings = self.resolve_arm(schema, &name, line, &own)?;
+            let settings = self.resolve_arm(schema, &name, line, &own, &mut mistakes)?;
             Some(Arm { name, settings })
         });
         let arms: Vec<Arm> = arms.collect();
+        self.tell_once(count, mistakes);
         Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms })
     }
 
@@ -227,7 +271,14 @@ impl File {
     }
 
     /// A value for every field: the arm's own, else the common one, else the default.
-    fn resolve_arm(&mut self, schema: &'static Schema, arm: &str, line: usize, own: &Table) -> Option<Values> {
+    fn resolve_arm(
+        &mut self,
+        schema: &'static Schema,
+        arm: &str,
+        line: usize,
+        own: &Table,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<Values> {
         let mut values: Vec<Value> = Vec::new();
         for field in schema.fields {
             let raw = own.get(field.name).or_else(|| self.settings.get(field.name)).cloned();
@@ -248,11 +299,36 @@ impl File {
         }
         let values = Values::new(schema, values);
         for (name, sentence) in (schema.check)(&values) {
-            let place =
-                own.get(name).or_else(|| self.settings.get(name)).map_or(Place::Line(line), |raw| raw.place.clone());
-            self.problem_at(&place, &format!("arm {arm:?}: {sentence}"));
+            let own = own.get(name).map(|raw| raw.place.clone());
+            let common = || self.settings.get(name).map(|raw| raw.place.clone());
+            mistakes.push(Mistake {
+                shared: own.is_none(),
+                place: own.or_else(common).unwrap_or(Place::Line(line)),
+                arm: arm.into(),
+                sentence,
+            });
         }
         Some(values)
+    }
+
+    /// One problem for equal mistakes of several of so many arms, at the first one's place.
+    fn tell_once(&mut self, count: usize, mistakes: Vec<Mistake>) {
+        let same = |one: &Mistake, other: &Mistake| {
+            one.sentence == other.sentence && (one.place == other.place || one.shared && other.shared)
+        };
+        for (index, first) in mistakes.iter().enumerate() {
+            if mistakes[..index].iter().any(|before| same(first, before)) {
+                continue;
+            }
+            let arms: Vec<String> =
+                mistakes[index..].iter().filter(|other| same(first, other)).map(|it| format!("{:?}", it.arm)).collect();
+            let which = match arms.len() {
+                1 => format!("arm {}", arms[0]),
+                all if all == count => "in all arms".into(),
+                _ => format!("arms {}", arms.join(", ")),
+            };
+            self.problem_at(&first.place, &format!("{which}: {}", first.sentence));
+        }
     }
 }
 
@@ -274,7 +350,13 @@ fn raw(value: &DeValue<'_>, line: usize) -> Raw {
 }
 
 fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
-    let text = raw.text.as_ref().map_err(|what| format!("{} must not be of type {what}", field.name))?;
+    let text = raw.text.as_ref().map_err(|what| {
+        let allowed = field.shape.allowed();
+        match *what {
+            "integer" => format!("{} must be {allowed}, written with decimal digits", field.name),
+            what => format!("{} must be {allowed}, not of type {what}", field.name),
+        }
+    })?;
     field.shape.read(text).map_err(|allowed| {
         let hint = match field.shape {
             Shape::Choice(choices) if text.len() > 1 => hint(text, choices.iter().map(|(name, _)| *name)),

@@ -38,6 +38,13 @@ pub enum Shape {
         /// The greatest.
         max: u64,
     },
+    /// A whole number from `min` to `max`, of which either may be negative; a [`Value::Decimal`].
+    Signed {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
     /// An exact decimal from `min` to `max` with at most six digits behind the point.
     Decimal {
         /// The least.
@@ -63,7 +70,7 @@ pub enum Scope {
 pub enum Value {
     /// Of [`Shape::Integer`].
     Integer(u64),
-    /// Of [`Shape::Decimal`], exactly.
+    /// Of [`Shape::Decimal`] and [`Shape::Signed`], exactly.
     Decimal(Ratio),
     /// Of [`Shape::Choice`].
     Choice(&'static str),
@@ -143,22 +150,34 @@ impl Shape {
     /// # Errors
     /// What is allowed, as the end of a sentence "... must be".
     pub fn read(&self, text: &str) -> Result<Value, String> {
-        match self {
-            Self::Integer { min, max } => match text.parse::<u64>() {
-                Ok(value) if (*min..=*max).contains(&value) => Ok(Value::Integer(value)),
-                _ => Err(format!("a whole number from {min} to {max}")),
-            },
+        let value = match self {
+            Self::Integer { min, max } => {
+                text.parse().ok().filter(|value| (*min..=*max).contains(value)).map(Value::Integer)
+            }
+            Self::Signed { min, max } => read_decimal(text)
+                .filter(|value| value.denominator() == 1 && in_range(*value, *min, *max))
+                .map(Value::Decimal),
             Self::Decimal { min, max } => {
-                read_decimal(text).filter(|value| in_range(*value, *min, *max)).map(Value::Decimal).ok_or_else(|| {
-                    format!("a decimal from {min} to {max} with at most {DECIMALS_MAX} digits behind the point")
-                })
+                read_decimal(text).filter(|value| in_range(*value, *min, *max)).map(Value::Decimal)
             }
             Self::Choice(choices) => {
-                let found = choices.iter().find(|(name, _)| *name == text);
-                found.map(|(name, _)| Value::Choice(name)).ok_or_else(|| {
-                    let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
-                    format!("one of {}", names.join(", "))
-                })
+                choices.iter().find(|(name, _)| *name == text).map(|(name, _)| Value::Choice(name))
+            }
+        };
+        value.ok_or_else(|| self.allowed())
+    }
+
+    /// What is allowed, as the end of a sentence "... must be".
+    pub(super) fn allowed(&self) -> String {
+        match self {
+            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Signed { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Decimal { min, max } => {
+                format!("a decimal from {min} to {max} with at most {DECIMALS_MAX} digits behind the point")
+            }
+            Self::Choice(choices) => {
+                let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+                format!("one of {}", names.join(", "))
             }
         }
     }

@@ -50,6 +50,16 @@ fn each_mistake_has_its_sentence() {
         ("experiment = \"invincible\"", &[("penalty", "6.5000001")]),
         ("experiment = \"invincible\"\n[arms.O]\nside = \"O\"", &[("arms.O.side", "Q"), ("arms.0.side", "X")]),
         ("experiment = \"invincible\"\n[settings]\npopulation = 0x10", &[]),
+        ("{\"experiment\": \"invincible\"}", &[]),
+        ("experiment = \"rules\"\n[settings]\nweak = true\nweak_weight = 0.5", &[]),
+        ("experiment = \"rules\"\n[arms.a]\n[arms.b]\n[arms.c]\nagents = 4", &[("agents", "41")]),
+        ("experiment = \"rules\"\n[settings]\nagents = 41\n[arms.a]\n[arms.b]\n[arms.c]\nagents = 4", &[]),
+        ("experiment = \"ternary\"\n[settings]\nopponents = 0\n[arms.a]\nrandom_games = 0\n[arms.b]\nelite = 101", &[]),
+        ("experiment = \"ternary\"\n[arms.a]\nelite = 101\n[arms.b]\nelite = 101", &[]),
+        (
+            "experiment = \"rules\"\na = 1\nb = 1\nc = 1\nd = 1\ne = 1\nf = 1\ng = 1\nh = 1\ni = 1\nj = 1\nk = 1\nl = 1",
+            &[],
+        ),
     ];
     let told: Vec<String> = cases.iter().map(|(text, overrides)| problems(text, overrides)).collect();
     insta::assert_snapshot!(told.join("\n\n"));
@@ -75,6 +85,21 @@ fn an_override_goes_before_the_file_and_one_of_an_arm_before_one_of_all() {
     let config = Config::parse("x", text, &overrides).unwrap();
     let penalties: Vec<String> = config.arms.iter().map(|arm| arm.settings.decimal("penalty").to_string()).collect();
     assert_eq!(penalties, ["7", "3"]);
+}
+
+/// An override for all arms makes the names of those lie that differ in it.
+#[test]
+fn overrides_of_what_arms_say_are_told() {
+    let text =
+        "experiment = \"ternary\"\n[arms.long]\nalphabet = 9\n[arms.b]\nalphabet = \"3\"\n[arms.c]\nalphabet = \"9\"";
+    let told = |key: &str, value: &str| Config::overruled(text, &[(key.into(), value.into())]).join("\n");
+    assert!(
+        told("alphabet", "3").starts_with("--set alphabet overrides what arms \"long\", \"c\" say"),
+        "{}",
+        told("alphabet", "3")
+    );
+    assert!(told("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm \"b\" says"));
+    assert_eq!((told("seed", "3"), told("arms.b.alphabet", "9"), told("elite", "9")), Default::default());
 }
 
 #[test]

@@ -28,6 +28,10 @@ const fn decimal(name: &'static str, min: i64, max: i64, default: &'static str, 
     Field { name, doc, shape: Shape::Decimal { min, max }, default, scope: Scope::What }
 }
 
+const fn signed(name: &'static str, min: i64, max: i64, default: &'static str, doc: &'static str) -> Field {
+    Field { name, doc, shape: Shape::Signed { min, max }, default, scope: Scope::What }
+}
+
 const fn choice(name: &'static str, choices: &'static [(&'static str, &'static str)], doc: &'static str) -> Field {
     Field { name, doc, shape: Shape::Choice(choices), default: choices[0].0, scope: Scope::What }
 }
@@ -129,22 +133,10 @@ pub static SCHEMA: Schema = Schema {
         ),
         choice("repeated", KEEP_OR_REPLACE, "What becomes of rules that an agent has twice, before a cycle's games."),
         choice("weak", KEEP_OR_REPLACE, "What becomes of rules with little weight, before every cycle but the first."),
-        decimal(
-            "weak_weight",
-            -1_000_000,
-            1_000_000,
-            "0",
-            "Such rules have this weight or less; a whole number. Ours.",
-        ),
+        signed("weak_weight", -1_000_000, 1_000_000, "0", "Such rules have this weight or less. Ours."),
         choice("weak_at_times", KEEP_OR_REPLACE, "The same before every so many cycles."),
         integer("weak_cycles", 1, CYCLES_MAX as u64, "10", "The number of cycles. Ours."),
-        decimal(
-            "weak_at_times_weight",
-            -1_000_000,
-            1_000_000,
-            "0",
-            "Such rules have this weight or less; a whole number. Ours.",
-        ),
+        signed("weak_at_times_weight", -1_000_000, 1_000_000, "0", "Such rules have this weight or less. Ours."),
         choice(
             "agent_weights",
             &[("accumulate", "points of all cycles an agent has lived"), ("cycle", "points of the last cycle alone")],
@@ -189,11 +181,6 @@ fn check(values: &Values) -> Vec<(&'static str, String)> {
         let sentence =
             format!("with a cluster of {} a mutation of {} cannot be reached", again.to_f64(), rate.to_f64());
         problems.push(("cluster", sentence));
-    }
-    for name in ["weak_weight", "weak_at_times_weight"] {
-        if values.decimal(name).denominator() != 1 {
-            problems.push((name, format!("{name} must be a whole number: weights are")));
-        }
     }
     problems
 }

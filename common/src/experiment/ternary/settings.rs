@@ -63,7 +63,8 @@ pub static SCHEMA: Schema = Schema {
         },
         Field {
             name: "random_mover",
-            doc: "What the random mover knows.",
+            doc: "What the random mover knows. Of several cells that complete a line, or block one, it takes the lowest; \
+                  the exact odds with the rules are against one that takes any of them, each equally likely.",
             shape: Shape::Choice(&[
                 ("plain", "nothing: every empty cell is equally likely"),
                 ("rules", "to complete a line, else to block one"),
