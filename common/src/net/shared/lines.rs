@@ -8,9 +8,11 @@
 //! detectors of each, and what it computes needs no weights but one quad for each cell of a line. Orbits that do not fill
 //! their last block have lines of no cells in it, which stay 0.
 
+mod engine;
+
 use super::{Head, Sums, Ties, Turning, gather, scatter};
 use crate::{
-    board::{Board, Side, cells},
+    board::{Board, Side},
     net::{
         Architecture, Engine, First,
         activation::Curve,
@@ -444,144 +446,4 @@ fn quads_of(block: u16) -> [u16; 4] {
 #[inline(always)]
 fn quads(looks: &[Look; 4]) -> [u16; 4] {
     [looks[0].quad, looks[1].quad, looks[2].quad, looks[3].quad]
-}
-
-impl Engine for Shared {
-    #[inline(always)]
-    fn reset(&mut self) {
-        self.board = Board::EMPTY;
-        self.inputs.fill(Lanes::ZERO);
-        self.awake.clear();
-        self.is_awake.fill(false);
-        // Nobody need wake the block of no units.
-        *self.is_awake.last_mut().expect("it has a place") = true;
-        self.scratch.steps.fill(Lanes::ZERO);
-        self.scratch.both.fill(Lanes::ZERO);
-        for view in &mut self.views {
-            view.fresh = false;
-            view.sums.fill(Lanes::ZERO);
-            view.values.fill(Lanes::ZERO);
-        }
-        if self.biased {
-            for quad in &self.quads {
-                let row = usize::from(quad / 4) * self.rows + self.k;
-                self.inputs[row].0.as_chunks_mut::<4>().0[usize::from(quad % 4)] = [1.0; 4];
-            }
-            self.awake.extend(0..(self.owners.len() - 1) as u16);
-            self.is_awake.fill(true);
-        }
-    }
-
-    /// Each step is taken for all moves before the next, as without sharing.
-    #[inline(always)]
-    fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
-        let seat = self.seat(self.board.to_move());
-        self.refresh(seat.view);
-        let seen = &self.views[seat.view];
-        let chunks = self.head.chunks();
-        let mut order = [0_u8; 64];
-        let (mut count, mut at) = (0, 0);
-        for cell in cells(legal) {
-            let looks = &self.looks[self.looks_of(cell)];
-            let changes = &mut self.scratch.changes[at..at + looks.len()];
-            let mut direct = seen.direct;
-            for (change, looks) in changes.iter_mut().zip(looks) {
-                let quads = quads(looks);
-                let sums = gather(&seen.sums, quads).plus(weights(&self.first, looks), Lanes::splat(seat.sign));
-                *change = self.curve.lanes(sums).zip(gather(&seen.values, quads), |new, old| new - old);
-                if chunks == 0 {
-                    direct = direct.plus(outputs(&self.flat, &self.owners, looks), *change);
-                }
-            }
-            if chunks == 0 {
-                self.scratch.settled[count % 64] = direct;
-            }
-            at += looks.len();
-            order[count % 64] = cell;
-            count += 1;
-        }
-        let order = &order[..count.min(64)];
-        at = 0;
-        for (index, cell) in order.iter().enumerate() {
-            let looks = &self.looks[self.looks_of(*cell)];
-            let changes = &self.scratch.changes[at..at + looks.len()];
-            at += looks.len();
-            for chunk in 0..chunks {
-                let (joints, mut above) = (self.head.joints(chunk), seen.above[chunk]);
-                for (looks, change) in looks.iter().zip(changes) {
-                    joints.add(&mut above, quads(looks), change);
-                }
-                self.scratch.settled[index * chunks + chunk] = Lanes::sums_of_quads(&apart(&above));
-            }
-        }
-        for (index, cells) in order.chunks(4).enumerate() {
-            let mut parts = [Lanes::ZERO; 4];
-            for (at, part) in parts.iter_mut().take(cells.len()).enumerate() {
-                let index = 4 * index + at;
-                if chunks == 0 {
-                    *part = self.scratch.settled[index];
-                }
-                for chunk in 0..chunks {
-                    *part = self.head.output(chunk, self.scratch.settled[index * chunks + chunk], *part);
-                }
-            }
-            for (cell, sum) in cells.iter().zip(Lanes::sums(&apart(&parts))) {
-                out[usize::from(*cell) % 64] = seat.sign * (sum + self.bias);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn play(&mut self, cell: u8) {
-        self.board = self.board.play(cell);
-        self.wake(cell);
-        for view in 0..self.views.len() {
-            if self.views[view].fresh {
-                self.shift(view, cell, self.stone(cell, view));
-            }
-        }
-        self.set(cell, self.stone(cell, 0));
-    }
-
-    #[inline(always)]
-    fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
-        let seat = self.seat(side);
-        let later = self.board.occupied() & !board.occupied();
-        self.refresh(seat.view);
-        for cell in cells(later) {
-            self.shift(seat.view, cell, -self.stone(cell, seat.view));
-            self.set(cell, 0.0);
-        }
-        let seen = &self.views[seat.view];
-        let mut parts = seen.direct;
-        for chunk in 0..self.head.chunks() {
-            parts = self.head.keep(chunk, Lanes::sums_of_quads(&apart(&seen.above[chunk])), parts);
-        }
-        let value = self.curve.apply(parts.sum() + self.bias);
-        let slope = if derivative { self.slope * (1.0 - value * value) } else { 1.0 };
-        let step = -rate * ((value - seat.sign * target) * slope);
-        for chunk in 0..self.head.chunks() {
-            self.scratch.errors[chunk] = self.head.begin(chunk, step);
-        }
-        for chunk in 0..self.head.chunks() {
-            self.head.finish(chunk, step, &self.scratch.errors[chunk]);
-        }
-        self.step(seat.view, step);
-        self.head.learn(&self.scratch.errors, &self.scratch.both);
-        self.descend(seat.view, step);
-        if self.biased {
-            self.bias += step;
-        }
-        for cell in cells(later) {
-            self.set(cell, self.stone(cell, 0));
-        }
-        self.views.iter_mut().for_each(|view| view.fresh = false);
-    }
-
-    fn weights(&self) -> Vec<f32> {
-        let count = self.ties.weights.iter().max().map_or(0, |last| last + 1);
-        let mut weights = vec![0.0; count];
-        self.clone().each(|weight, index| weights[index] = *weight);
-        weights
-    }
 }
