@@ -229,16 +229,7 @@ pub(crate) fn pair(names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Oppo
 impl Opponent {
     /// Whether it plays any game.
     fn plays_any(&self) -> bool {
-        !matches!(
-            self.skill,
-            Skill::Table(_)
-                | Skill::Network(_)
-                | Skill::Nndtf(_)
-                | Skill::Rules(_)
-                | Skill::Ternary(_)
-                | Skill::Perfect(_)
-                | Skill::Teacher
-        )
+        matches!(self.skill, Skill::Random | Skill::Filtered | Skill::Benchmark | Skill::AlphaBeta)
     }
 
     /// Whether it leaves anything to chance.

@@ -75,18 +75,7 @@ fn ternary_games(criterion: &mut Criterion) {
 }
 
 fn learning(criterion: &mut Criterion) {
-    let networks = [
-        ("deep structured", &speed::DEEP_STRUCTURED),
-        ("small structured", &speed::SMALL_STRUCTURED),
-        ("small", &speed::SMALL),
-        ("wide", &speed::WIDE),
-        ("deep", &speed::DEEP),
-        ("linear tuples", &speed::LINEAR_TUPLES),
-        ("tuples", &speed::TUPLES),
-        ("unshared", &speed::UNSHARED),
-        ("shared", &speed::SHARED),
-    ];
-    for (name, speed) in networks {
+    for (name, speed) in speed::NETWORKS {
         let mut group = criterion.benchmark_group(format!("learning {name}"));
         for (path, games) in [("fast", 100), ("slow", 2)] {
             group.throughput(Throughput::Elements(games));

@@ -72,7 +72,7 @@ impl Experiment {
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
         Config::overruled(&text, &self.overrides).iter().for_each(|sentence| notice(sentence));
         Config::parse(&name, &text, &overrides).map_err(|problems| {
-            let typed = problems.list.iter().any(|problem| problem.sentence.starts_with("--set "));
+            let typed = problems.list.iter().any(|problem| problem.typed);
             if typed { usage(told(&problems)) } else { anyhow!(told(&problems)) }
         })
     }

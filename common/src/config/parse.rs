@@ -13,6 +13,8 @@ pub struct Problem {
     pub line: Option<usize>,
     /// What and what to do, with the place if it is not a line.
     pub sentence: String,
+    /// Whether it is an override's.
+    pub typed: bool,
 }
 
 /// Everything that is wrong with a file, in the order of its lines.
@@ -91,11 +93,11 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
     };
     if text.len() > FILE_BYTES_MAX {
         let sentence = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
-        return Err(fail(vec![Problem { line: None, sentence }]));
+        return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     if text.trim_start().starts_with('{') {
         let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to begin with".into();
-        return Err(fail(vec![Problem { line: None, sentence }]));
+        return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     let mut found = File::default();
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -103,6 +105,7 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
         let problem = |error: &toml::de::Error| Problem {
             line: error.span().map(|span| line_of(text, span.start)),
             sentence: format!("not TOML: {}", error.message()),
+            typed: false,
         };
         return Err(fail(errors.iter().map(problem).collect()));
     }
@@ -182,7 +185,7 @@ impl File {
                 None => {
                     let names = self.arms.iter().map(|(name, ..)| name.as_str());
                     let sentence = format!("--set {key}: no arm is called {arm:?}{}", hint(arm, names));
-                    self.problems.push(Problem { line: None, sentence });
+                    self.problems.push(Problem { line: None, sentence, typed: true });
                 }
             }
         } else if TOP.contains(&key) {
@@ -194,13 +197,13 @@ impl File {
     }
 
     fn problem(&mut self, line: usize, sentence: String) {
-        self.problems.push(Problem { line: Some(line), sentence });
+        self.problems.push(Problem { line: Some(line), sentence, typed: false });
     }
 
     fn problem_at(&mut self, place: &Place, sentence: &str) {
         self.problems.push(match place {
-            Place::Line(line) => Problem { line: Some(*line), sentence: sentence.into() },
-            Place::Override(key) => Problem { line: None, sentence: format!("--set {key}: {sentence}") },
+            Place::Line(line) => Problem { line: Some(*line), sentence: sentence.into(), typed: false },
+            Place::Override(key) => Problem { line: None, sentence: format!("--set {key}: {sentence}"), typed: true },
         });
     }
 
@@ -234,7 +237,7 @@ impl File {
         let Some(raw) = self.top.get("experiment").cloned() else {
             let names: Vec<&str> = names().collect();
             let sentence = format!("the key \"experiment\" is missing: give one of {}", names.join(", "));
-            self.problems.push(Problem { line: None, sentence });
+            self.problems.push(Problem { line: None, sentence, typed: false });
             return None;
         };
         let name = raw.text.clone().unwrap_or_default();

@@ -24,6 +24,12 @@ impl Estimate {
         let half_width = self.half_width.map(|half_width| format!(" ± {half_width:.decimals$}"));
         format!("{:.decimals$}{}", self.mean, half_width.unwrap_or_default())
     }
+
+    /// The lower and the upper end of the interval.
+    #[must_use]
+    pub fn ends(&self) -> [Option<f64>; 2] {
+        [-1.0, 1.0].map(|sign| self.half_width.map(|half_width| self.mean + sign * half_width))
+    }
 }
 
 /// The quantile 0.975 of the normal distribution.

@@ -313,9 +313,9 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
 
 fn estimate_json(values: &[f64]) -> Value {
     estimate(values).map_or(Value::Null, |estimate| {
-        let end = |sign: f64| estimate.half_width.map(|half_width| estimate.mean + sign * half_width);
+        let [low, high] = estimate.ends();
         let deviation = Sample::of(values).map(|sample| sample.deviation);
-        json!({"mean": estimate.mean, "low": end(-1.0), "high": end(1.0), "deviation": deviation})
+        json!({"mean": estimate.mean, "low": low, "high": high, "deviation": deviation})
     })
 }
 

@@ -194,8 +194,8 @@ fn notes(arms: &[Arm<'_>]) -> Vec<String> {
 fn summary_json(arm: &Arm<'_>) -> Value {
     let estimate = |value: &dyn Fn(&Facts) -> f64| {
         arm.estimate(value).map(|estimate| {
-            let end = |sign: f64| estimate.half_width.map(|half_width| estimate.mean + sign * half_width);
-            json!({"mean": estimate.mean, "low": end(-1.0), "high": end(1.0)})
+            let [low, high] = estimate.ends();
+            json!({"mean": estimate.mean, "low": low, "high": high})
         })
     };
     let ends = |part: fn(&Facts) -> Ends| json!({"first": estimate(&|facts| part(facts).first), "last": estimate(&|facts| part(facts).last)});

@@ -275,8 +275,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     let measured = |measure: Measure| {
         let values = arm.values(measure);
         let (sample, mean) = Sample::of(&values).zip(estimate(&values))?;
-        let end = |sign: f64| mean.half_width.map(|half| mean.mean + sign * half);
-        Some(json!({"mean": mean.mean, "deviation": sample.deviation, "low": end(-1.0), "high": end(1.0)}))
+        let [low, high] = mean.ends();
+        Some(json!({"mean": mean.mean, "deviation": sample.deviation, "low": low, "high": high}))
     };
     let games: Map<String, Value> = LEVELS
         .iter()

@@ -49,6 +49,19 @@ pub static UNSHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 64, false
 /// 64-304-64-1 with shared weights: 8 filters in 8 orientations.
 pub static SHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 8, true);
 
+/// All of them, by name.
+pub static NETWORKS: [(&str, &Speed); 9] = [
+    ("deep structured", &DEEP_STRUCTURED),
+    ("small structured", &SMALL_STRUCTURED),
+    ("small", &SMALL),
+    ("wide", &WIDE),
+    ("deep", &DEEP),
+    ("linear tuples", &LINEAR_TUPLES),
+    ("tuples", &TUPLES),
+    ("unshared", &UNSHARED),
+    ("shared", &SHARED),
+];
+
 impl Speed {
     const fn new(first: First, second: usize, shared: bool) -> Self {
         Self { first, second, shared, warm: OnceLock::new() }

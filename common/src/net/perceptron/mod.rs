@@ -25,20 +25,20 @@ use head::Head;
 use layout::Layout;
 
 /// Quads of the first layer, at most; a power of two. The last one always stands for none.
-pub(super) const QUADS: usize = 512;
+const QUADS: usize = 512;
 /// The quad of no units: all that is known of it stays 0.
-pub(super) const NONE: u16 = QUADS as u16 - 1;
+const NONE: u16 = QUADS as u16 - 1;
 
 /// Numbers for every unit of the first layer.
-pub(super) type Quads = [Quad; QUADS];
+type Quads = [Quad; QUADS];
 
 #[inline(always)]
-pub(super) fn gather(from: &Quads, quads: [u16; 4]) -> Lanes {
+fn gather(from: &Quads, quads: [u16; 4]) -> Lanes {
     Lanes::of_quads(quads.map(|quad| &from[usize::from(quad) % QUADS]))
 }
 
 #[inline(always)]
-pub(super) fn scatter(to: &mut Quads, quads: [u16; 4], values: Lanes) {
+fn scatter(to: &mut Quads, quads: [u16; 4], values: Lanes) {
     for index in 0..4 {
         to[usize::from(quads[index]) % QUADS] = values.quad(index);
     }

@@ -26,9 +26,9 @@ pub(super) struct Head {
     biased: bool,
     slabs: Vec<Slab>,
     groups: Vec<Group>,
-    /// For each slab and group. Of the board that is learnt from: the values.
+    /// One for each slab and group.
     chunks: Vec<Chunk>,
-    /// The quads that there are, each with where its values are in [`Head::learn`].
+    /// The quads that there are: for each line and part one. The others fill up blocks.
     sources: Vec<u16>,
 }
 
@@ -54,10 +54,12 @@ struct Group {
     present: Lanes,
 }
 
+/// Four filters in four orientations.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     slab: usize,
     group: usize,
+    /// Of the board that is learnt from.
     values: Lanes,
 }
 

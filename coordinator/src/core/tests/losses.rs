@@ -167,8 +167,8 @@ fn what_tasks_share_travels_once_a_session_and_their_poison_is_whole() {
     assert_eq!(honest(&poison), Outcome::Output(task::run_encoded(&saved).unwrap()), "the file is all that it takes");
 }
 
-/// A task that is alone on one worker after the other, each of which is lost after `silence_ms` without a beat, or without
-/// progress if it `beats`: for each how long it was there, until none is left or the run has failed.
+/// A task on one worker after the other, none of which makes progress; each is lost because it is silent, or if it `beats`
+/// because it is overdue. For each worker how many seconds it was there, and what became of the run.
 fn lost_workers(beats: bool) -> (Vec<u64>, v1::RunState) {
     let mut story = Story::begin(Settings { batch: Batch::Tasks(1), ..Settings::default() });
     let config = ONE_ROUND.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
