@@ -17,10 +17,23 @@ pub(crate) struct Lanes(pub [f32; LANES]);
 pub(crate) struct Quad(pub [f32; 4]);
 
 /// The value, by way of memory. Between a loop that works lane by lane and one that moves lanes about: otherwise the
-/// compiler, which sees single numbers only, looks for an order that suits both, and finds one that suits neither.
+/// compiler, which sees single numbers only, looks for an order that suits both, and finds one that suits neither. A copy
+/// goes there, so that what it is a copy of can stay in registers.
 #[inline(always)]
 pub(crate) fn apart<T: Copy>(value: &T) -> T {
-    *std::hint::black_box(value)
+    std::hint::black_box(*value)
+}
+
+impl Quad {
+    /// The same quad four times.
+    #[inline(always)]
+    pub(crate) fn tiled(self) -> Lanes {
+        let mut out = Lanes::ZERO;
+        for lane in 0..LANES {
+            out.0[lane] = self.0[lane % 4];
+        }
+        out
+    }
 }
 
 impl Lanes {
@@ -59,16 +72,6 @@ impl Lanes {
         out
     }
 
-    /// Lane by lane one of two blocks: the second where the lane's number has this bit.
-    #[inline(always)]
-    fn blend(self, other: Self, bit: usize) -> Self {
-        let mut out = Self::ZERO;
-        for lane in 0..LANES {
-            out.0[lane] = if lane & bit == 0 { self.0[lane] } else { other.0[lane] };
-        }
-        out
-    }
-
     /// Every lane changes places with that whose number differs in this bit.
     #[inline(always)]
     pub(crate) fn swap(self, bit: usize) -> Self {
@@ -79,10 +82,34 @@ impl Lanes {
         out
     }
 
-    /// Adds lanes whose numbers differ in this bit: those of `self` where the bit is 0, those of `other` where it is 1.
+    /// Sums of neighbours: in each quad the two of `self`, then the two of `other`.
     #[inline(always)]
-    fn fold(self, other: Self, bit: usize) -> Self {
-        self.blend(other, bit).zip(other.blend(self, bit).swap(bit), |left, right| left + right)
+    fn add_neighbours(self, other: Self) -> Self {
+        let (mut even, mut odd) = (Self::ZERO, Self::ZERO);
+        for quad in 0..4 {
+            for pair in 0..2 {
+                even.0[4 * quad + pair] = self.0[4 * quad + 2 * pair];
+                even.0[4 * quad + 2 + pair] = other.0[4 * quad + 2 * pair];
+                odd.0[4 * quad + pair] = self.0[4 * quad + 2 * pair + 1];
+                odd.0[4 * quad + 2 + pair] = other.0[4 * quad + 2 * pair + 1];
+            }
+        }
+        even.zip(odd, |left, right| left + right)
+    }
+
+    /// Sums of neighbouring quads: the two of `self`, then the two of `other`.
+    #[inline(always)]
+    fn add_quads(self, other: Self) -> Self {
+        let (mut even, mut odd) = (Self::ZERO, Self::ZERO);
+        for lane in 0..4 {
+            for pair in 0..2 {
+                even.0[4 * pair + lane] = self.0[8 * pair + lane];
+                even.0[8 + 4 * pair + lane] = other.0[8 * pair + lane];
+                odd.0[4 * pair + lane] = self.0[8 * pair + 4 + lane];
+                odd.0[8 + 4 * pair + lane] = other.0[8 * pair + 4 + lane];
+            }
+        }
+        even.zip(odd, |left, right| left + right)
     }
 
     /// The sum of all lanes: neighbours, then pairs of neighbours, and so on.
@@ -98,7 +125,7 @@ impl Lanes {
     /// The sums of all lanes of four blocks, each with the bits of [`Lanes::sum`].
     #[inline(always)]
     pub(crate) fn sums(blocks: &[Self; 4]) -> [f32; 4] {
-        let mut lanes = Self::sums_of_quads(blocks);
+        let mut lanes = apart(&Self::sums_of_quads(blocks));
         for bit in [4, 8] {
             lanes = lanes.zip(lanes.swap(bit), |left, right| left + right);
         }
@@ -147,13 +174,15 @@ impl Lanes {
     /// block b in lane 4 q + b.
     #[inline(always)]
     pub(crate) fn sums_of_quads(blocks: &[Self; 4]) -> Self {
-        blocks[0].fold(blocks[1], 1).fold(blocks[2].fold(blocks[3], 1), 2)
+        let [low, high] = apart(&[blocks[0].add_neighbours(blocks[1]), blocks[2].add_neighbours(blocks[3])]);
+        low.add_neighbours(high)
     }
 
     /// For each of four blocks the sum of its quads (first and second, third and fourth, both), side by side.
     #[inline(always)]
     pub(crate) fn sums_over_quads(blocks: &[Self; 4]) -> Self {
-        blocks[0].fold(blocks[1], 4).fold(blocks[2].fold(blocks[3], 4), 8)
+        let [low, high] = apart(&[blocks[0].add_quads(blocks[1]), blocks[2].add_quads(blocks[3])]);
+        low.add_quads(high)
     }
 }
 

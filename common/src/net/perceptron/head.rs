@@ -467,16 +467,20 @@ impl<const N: usize> Head for Deep<N> {
                 for index in 0..4 {
                     let weights = &mut self.second[usize::from(group.quads[index]) % QUADS][tiles];
                     let past = group.past.tiled(index);
-                    weights[0] = weights[0].plus(errors[0], past);
-                    weights[1] = weights[1].plus(errors[1], past);
-                    weights[2] = weights[2].plus(errors[2], past);
-                    weights[3] = weights[3].plus(errors[3], past);
+                    // Not read back from where it is written to: the compiler would lose sight of some lanes.
+                    let learnt = [
+                        weights[0].plus(errors[0], past),
+                        weights[1].plus(errors[1], past),
+                        weights[2].plus(errors[2], past),
+                        weights[3].plus(errors[3], past),
+                    ];
+                    *weights = learnt;
                     for view in 0..V {
                         let (sum, value) = (&mut sum[view], group.values[view].tiled(index));
-                        sum[0] = sum[0].plus(weights[0], value);
-                        sum[1] = sum[1].plus(weights[1], value);
-                        sum[2] = sum[2].plus(weights[2], value);
-                        sum[3] = sum[3].plus(weights[3], value);
+                        sum[0] = sum[0].plus(learnt[0], value);
+                        sum[1] = sum[1].plus(learnt[1], value);
+                        sum[2] = sum[2].plus(learnt[2], value);
+                        sum[3] = sum[3].plus(learnt[3], value);
                     }
                 }
             }
