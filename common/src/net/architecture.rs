@@ -4,7 +4,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, shared::Ties, tuples};
+use super::{
+    Activation,
+    shared::{self, Ties},
+    tuples,
+};
 use crate::{
     board::{Geometry, Shape},
     rng::{Stream, unit},
@@ -106,6 +110,9 @@ impl Architecture {
             )),
             First::Lines { detectors } if self.shared && !detectors.is_multiple_of(2) => Err(format!(
                 "{detectors} detectors for each line cannot share weights: they come in mirrored pairs, ask for an even number"
+            )),
+            First::Lines { detectors } if self.shared && shared::quad_count(self) > shared::QUADS_MAX => Err(format!(
+                "{detectors} detectors for each of {lines} lines are too many to share weights: ask for fewer"
             )),
             First::Lines { .. } => Ok(()),
             First::Tuples { states } if !(3..=4).contains(&states) => {
@@ -271,6 +278,12 @@ mod tests {
             Architecture { first: First::Dense { units: 1025 }, ..good },
             Architecture { first: First::Dense { units: 5 }, shared: true, ..good },
             Architecture { first: First::Lines { detectors: 3 }, shared: true, ..good },
+            Architecture {
+                shape: Shape { width: 5, height: 5, depth: 1, k: 2, gravity: true },
+                first: First::Lines { detectors: 16 },
+                shared: true,
+                ..good
+            },
             Architecture { first: First::Tuples { states: 2 }, ..good },
             Architecture { first: First::Tuples { states: 4 }, second: 64, ..good },
             Architecture {

@@ -9,11 +9,41 @@ use super::{Ties, Turning};
 use crate::net::{
     Architecture,
     activation::Curve,
-    lanes::{LANES, Lanes},
+    lanes::{LANES, Lanes, Quad},
 };
 
 /// Orientations of a group, and filters of a slab.
 const FOUR: usize = 4;
+
+/// Places for quads of the first layer: what [`Four`] can number.
+const QUADS: usize = 512;
+/// Quads of the first layer, at most: the last place stands for none.
+pub(in crate::net) const QUADS_MAX: usize = QUADS - 1;
+
+/// Something of each quad, and the same with neighbouring detectors swapped.
+pub(super) type Both<T> = [T; 2 * QUADS];
+
+/// Of four of [`Both`] which they are. Sixteen bits for each, of which the upper ten are its number: so one shift and one mask
+/// make the offset in bytes, and no number is too great.
+#[derive(Clone, Copy, Debug)]
+struct Four(u64);
+
+impl Four {
+    fn new(indices: [u16; FOUR]) -> Self {
+        Self(indices.iter().rev().fold(0, |all, index| all << 16 | u64::from(*index) << 6))
+    }
+
+    /// One of the four.
+    #[inline(always)]
+    fn of<T: Copy>(self, both: &Both<T>, at: usize) -> T {
+        both[usize::from((self.0 >> (16 * at)) as u16 >> 6)]
+    }
+}
+
+/// Nothing of any quad.
+pub(super) fn nothing<T: Copy + Default + std::fmt::Debug>() -> Box<Both<T>> {
+    vec![T::default(); 2 * QUADS].into_boxed_slice().try_into().expect("it has that length")
+}
 
 /// Sums, or errors, of four filters in four orientations; a sum is complete when a quad's four lanes are added.
 pub(super) type Sums = [Lanes; FOUR];
@@ -35,8 +65,8 @@ pub(super) struct Head {
 /// Four filters.
 #[derive(Clone, Debug)]
 struct Slab {
-    /// For each quad its tile, and the same with neighbouring detectors swapped.
-    tiles: Box<[Lanes]>,
+    /// Of each quad the connections to the four filters.
+    tiles: Box<Both<Lanes>>,
     /// In the first lane of each filter's quad.
     bias: Lanes,
     /// Filter q in the four lanes of quad q, which are its orientations.
@@ -47,9 +77,9 @@ struct Slab {
 #[derive(Clone, Debug)]
 struct Group {
     /// For each quad: twice the quad whose weights are used in each orientation, plus 1 if reversed.
-    turns: Box<[[u16; FOUR]]>,
+    turns: Box<[Four]>,
     /// For each quad: twice the quad at which its weights are used in each orientation, plus 1 if reversed.
-    images: Box<[[u16; FOUR]]>,
+    images: Box<[Four]>,
     /// 1 for the orientations there are, 0 for those that fill up.
     present: Lanes,
 }
@@ -63,28 +93,6 @@ struct Chunk {
     values: Lanes,
 }
 
-/// The connections of a chunk to the first layer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Joints<'a> {
-    tiles: &'a [Lanes],
-    turns: &'a [[u16; FOUR]],
-}
-
-impl Joints<'_> {
-    /// Adds what the units of four quads contribute when their values change by so much.
-    #[inline(always)]
-    pub(super) fn add(self, sums: &mut Sums, quads: [u16; 4], change: &Lanes) {
-        for index in 0..4 {
-            let turn = self.turns[usize::from(quads[index])];
-            let change = change.tiled(index);
-            sums[0] = sums[0].plus(self.tiles[usize::from(turn[0])], change);
-            sums[1] = sums[1].plus(self.tiles[usize::from(turn[1])], change);
-            sums[2] = sums[2].plus(self.tiles[usize::from(turn[2])], change);
-            sums[3] = sums[3].plus(self.tiles[usize::from(turn[3])], change);
-        }
-    }
-}
-
 impl Head {
     /// Filters without weights, above so many quads and one of no units. `place` tells the quad of a line and part.
     pub(super) fn new(
@@ -96,7 +104,7 @@ impl Head {
     ) -> Self {
         let none = 2 * quads as u16;
         let group = |orientations: &[Vec<(usize, bool)>]| {
-            let all = || vec![[none; FOUR]; quads + 1].into_boxed_slice();
+            let all = || vec![[none; FOUR]; quads + FOUR].into_boxed_slice();
             let (mut turns, mut images, mut present) = (all(), all(), Lanes::ZERO);
             for (k, sources) in orientations.iter().enumerate() {
                 for lane in (k..LANES).step_by(FOUR) {
@@ -110,14 +118,11 @@ impl Head {
                     }
                 }
             }
-            Group { turns, images, present }
+            let packed = |all: Box<[[u16; FOUR]]>| all.iter().map(|four| Four::new(*four)).collect();
+            Group { turns: packed(turns), images: packed(images), present }
         };
         let groups: Vec<Group> = turning.sources.chunks(FOUR).map(group).collect();
-        let slab = |_| Slab {
-            tiles: vec![Lanes::ZERO; 2 * quads + 2].into_boxed_slice(),
-            bias: Lanes::ZERO,
-            output: Lanes::ZERO,
-        };
+        let slab = |_| Slab { tiles: nothing(), bias: Lanes::ZERO, output: Lanes::ZERO };
         let slabs: Vec<Slab> = (0..architecture.second.div_ceil(FOUR)).map(slab).collect();
         let of_slab = |slab| (0..groups.len()).map(move |group| Chunk { slab, group, values: Lanes::ZERO });
         let lines = (0..turning.cells.len()).flat_map(|line| (0..parts).map(move |part| (line, part)));
@@ -161,7 +166,7 @@ impl Head {
     /// Makes the swapped tiles.
     pub(super) fn mirror(&mut self) {
         for slab in &mut self.slabs {
-            for tiles in slab.tiles.as_chunks_mut::<2>().0 {
+            for tiles in slab.tiles.as_chunks_mut::<2>().0.iter_mut().take(self.groups[0].images.len()) {
                 tiles[1] = tiles[0].swap(1);
             }
         }
@@ -175,15 +180,61 @@ impl Head {
 
     /// The sums of the biases alone.
     #[inline(always)]
-    pub(super) fn start(&self, chunk: usize) -> Sums {
-        [self.slabs[self.chunks[chunk].slab].bias; FOUR]
+    pub(super) fn start(&self, sums: &mut [Sums]) {
+        for (sums, chunk) in sums.iter_mut().zip(&self.chunks) {
+            *sums = [self.slabs[chunk.slab].bias; FOUR];
+        }
     }
 
-    /// The connections of a chunk.
+    /// All sums as they become when the values of so many times four quads change by so much.
     #[inline(always)]
-    pub(super) fn joints(&self, chunk: usize) -> Joints<'_> {
-        let Chunk { slab, group, .. } = self.chunks[chunk];
-        Joints { tiles: &self.slabs[slab].tiles, turns: &self.groups[group].turns }
+    pub(super) fn add<'a>(
+        &self,
+        from: &[Sums],
+        to: &mut [Sums],
+        changes: impl Iterator<Item = ([u16; 4], &'a Lanes)> + Clone,
+    ) {
+        let (pairs, rest) = self.slabs.as_chunks();
+        for (at, pair) in pairs.iter().enumerate() {
+            self.add_slabs::<2>(pair, 2 * at, from, to, changes.clone());
+        }
+        if let [last] = rest {
+            self.add_slabs::<1>(std::array::from_ref(last), 2 * pairs.len(), from, to, changes);
+        }
+    }
+
+    /// The same for some slabs, of which the first has this number: what is looked up once serves them all.
+    #[inline(always)]
+    fn add_slabs<'a, const W: usize>(
+        &self,
+        slabs: &[Slab; W],
+        first: usize,
+        from: &[Sums],
+        to: &mut [Sums],
+        changes: impl Iterator<Item = ([u16; 4], &'a Lanes)> + Clone,
+    ) {
+        for (at, group) in self.groups.iter().enumerate() {
+            let mut sums = [[Lanes::ZERO; FOUR]; W];
+            for slab in 0..W {
+                sums[slab] = from[(first + slab) * self.groups.len() + at];
+            }
+            for (quads, change) in changes.clone() {
+                for index in 0..4 {
+                    let turn = group.turns[usize::from(quads[index])];
+                    let change = change.tiled(index);
+                    for slab in 0..W {
+                        let (sum, tiles) = (&mut sums[slab], &slabs[slab].tiles);
+                        sum[0] = sum[0].plus(turn.of(tiles, 0), change);
+                        sum[1] = sum[1].plus(turn.of(tiles, 1), change);
+                        sum[2] = sum[2].plus(turn.of(tiles, 2), change);
+                        sum[3] = sum[3].plus(turn.of(tiles, 3), change);
+                    }
+                }
+            }
+            for slab in 0..W {
+                to[(first + slab) * self.groups.len() + at] = sums[slab];
+            }
+        }
     }
 
     /// The values of a chunk.
@@ -234,40 +285,65 @@ impl Head {
         }
     }
 
-    /// Minus the rate times the error that comes back to the units of a quad: the four sums over quads of lanes are still to
-    /// be added.
+    /// Adds minus the rate times the errors that come back to the units of these blocks; for each of their quads the sum over
+    /// quads of lanes is still to be made.
     #[inline(always)]
-    pub(super) fn back(&self, errors: &[Sums], quad: u16) -> Lanes {
-        let mut sum = Lanes::ZERO;
+    pub(super) fn back(&self, errors: &[Sums], blocks: &[u16], sums: &mut [Sums]) {
         for (chunk, errors) in self.chunks.iter().zip(errors) {
-            let tiles = &*self.slabs[chunk.slab].tiles;
-            let turn = self.groups[chunk.group].turns[usize::from(quad)];
-            sum = sum.plus(tiles[usize::from(turn[0])], errors[0]);
-            sum = sum.plus(tiles[usize::from(turn[1])], errors[1]);
-            sum = sum.plus(tiles[usize::from(turn[2])], errors[2]);
-            sum = sum.plus(tiles[usize::from(turn[3])], errors[3]);
+            let (tiles, errors) = (&*self.slabs[chunk.slab].tiles, *errors);
+            let turns = self.groups[chunk.group].turns.as_chunks::<FOUR>().0;
+            for block in blocks {
+                let block = usize::from(*block);
+                for (sum, turn) in sums[block].iter_mut().zip(&turns[block]) {
+                    let mut quad = *sum;
+                    quad = quad.plus(turn.of(tiles, 0), errors[0]);
+                    quad = quad.plus(turn.of(tiles, 1), errors[1]);
+                    quad = quad.plus(turn.of(tiles, 2), errors[2]);
+                    quad = quad.plus(turn.of(tiles, 3), errors[3]);
+                    *sum = quad;
+                }
+            }
         }
-        sum
     }
 
-    /// Learns the connections to all quads. `values` are those of the first layer, each quad four times: as it is, and
-    /// with neighbours swapped.
+    /// Learns the connections to all quads. `values` are those of the first layer.
     #[inline(always)]
-    pub(super) fn learn(&mut self, errors: &[Sums], values: &[Lanes]) {
-        let groups = &self.groups;
-        for (slab, errors) in self.slabs.iter_mut().zip(errors.chunks_exact(groups.len())) {
-            for source in &self.sources {
-                let at = 2 * usize::from(*source);
-                let mut tile = slab.tiles[at];
-                for (group, errors) in groups.iter().zip(errors) {
-                    let image = group.images[usize::from(*source)];
-                    tile = tile.plus(errors[0], values[usize::from(image[0])]);
-                    tile = tile.plus(errors[1], values[usize::from(image[1])]);
-                    tile = tile.plus(errors[2], values[usize::from(image[2])]);
-                    tile = tile.plus(errors[3], values[usize::from(image[3])]);
+    pub(super) fn learn(&mut self, errors: &[Sums], values: &Both<Quad>) {
+        let (pairs, rest) = self.slabs.as_chunks_mut();
+        let mut errors = errors.chunks(self.groups.len());
+        for pair in pairs {
+            let errors = [errors.next(), errors.next()].map(Option::unwrap_or_default);
+            Self::learn_slabs::<2>(pair, &self.groups, errors, values);
+        }
+        if let ([last], Some(errors)) = (rest, errors.next()) {
+            Self::learn_slabs::<1>(std::array::from_mut(last), &self.groups, [errors], values);
+        }
+        self.mirror();
+    }
+
+    #[inline(always)]
+    fn learn_slabs<const W: usize>(slabs: &mut [Slab; W], groups: &[Group], errors: [&[Sums]; W], values: &Both<Quad>) {
+        for (at, group) in groups.iter().enumerate() {
+            let mut steps = [[Lanes::ZERO; FOUR]; W];
+            for slab in 0..W {
+                steps[slab] = errors[slab][at];
+            }
+            for (quad, image) in group.images.iter().enumerate().take(QUADS) {
+                let seen = [
+                    image.of(values, 0).tiled(),
+                    image.of(values, 1).tiled(),
+                    image.of(values, 2).tiled(),
+                    image.of(values, 3).tiled(),
+                ];
+                for slab in 0..W {
+                    let (steps, tile) = (&steps[slab], &mut slabs[slab].tiles[2 * quad]);
+                    let mut learnt = *tile;
+                    learnt = learnt.plus(steps[0], seen[0]);
+                    learnt = learnt.plus(steps[1], seen[1]);
+                    learnt = learnt.plus(steps[2], seen[2]);
+                    learnt = learnt.plus(steps[3], seen[3]);
+                    *tile = learnt;
                 }
-                slab.tiles[at] = tile;
-                slab.tiles[at + 1] = tile.swap(1);
             }
         }
     }

@@ -10,22 +10,25 @@
 
 mod engine;
 
-use super::{Head, Sums, Ties, Turning, gather, scatter};
+use super::{Both, Head, Sums, Ties, Turning, gather, nothing, scatter};
 use crate::{
-    board::{Board, Side},
+    board::{Board, Side, cells},
     net::{
         Architecture, Engine, First,
         activation::Curve,
-        lanes::{LANES, Lanes, apart},
+        lanes::{LANES, Lanes, Quad},
         perceptron::Seat,
     },
 };
 
+/// Rows that are read at once.
+const ROWS: usize = 4;
+
 /// What is kept of the board as one side sees it.
 #[derive(Clone, Debug)]
 struct View {
-    /// Whether it is right.
-    fresh: bool,
+    /// The cells that were taken on the board that it is right for, if it is for any.
+    taken: Option<u64>,
     /// Weighted sums of the first layer, and its values; by block.
     sums: Box<[Lanes]>,
     values: Box<[Lanes]>,
@@ -52,7 +55,7 @@ pub(in crate::net) struct Shared {
     detectors: usize,
     /// Quads of detectors of a line.
     parts: usize,
-    /// Cells of a line, and how many rows of inputs a block has.
+    /// Cells of a line, and how many rows of inputs and weights there are for them, filled up to a multiple of [`ROWS`].
     k: usize,
     rows: usize,
     curve: Curve,
@@ -69,12 +72,15 @@ pub(in crate::net) struct Shared {
     /// Who looks at each cell, in fours (the last of them filled up), and where each cell's begin.
     looks: Vec<[Look; 4]>,
     begins: [u16; 65],
-    /// Weights, by owner and row, and output weights if there is no second layer, by owner; each quad four times.
+    /// Weights, by owner and row; by owner biases, and output weights if there is no second layer; each quad four times.
     first: Box<[Lanes]>,
+    biases: Box<[Lanes]>,
     flat: Box<[Lanes]>,
     board: Board,
-    /// The stones on each line's cells as X sees them, by block and row; where there is a bias, the last row is 1.
+    /// The stones on each line's cells as X sees them, by block and row.
     inputs: Box<[Lanes]>,
+    /// By block: 1 for the units there are, 0 for those that fill up.
+    present: Box<[Lanes]>,
     /// One, or with biases one for each side.
     views: Vec<View>,
     /// Blocks that can have another value than 0: all with biases, else those with a stone on some line.
@@ -89,14 +95,18 @@ struct Scratch {
     /// Of each move: changes of values, in fours of quads; what it makes of the sums of each chunk.
     changes: Box<[Lanes]>,
     settled: Box<[Lanes]>,
+    /// Of each move: the sums above.
+    above: Box<[Sums]>,
     /// Errors of the second layer.
     errors: Vec<Sums>,
     /// Steps of the first layer's sums, by block.
     steps: Box<[Lanes]>,
-    /// Steps of an orbit's weights, by row.
+    /// Steps of the first layer's weights, by owner and row.
     rows: Box<[Lanes]>,
-    /// Values of the first layer, each quad four times: as it is, and with neighbours swapped.
-    both: Box<[Lanes]>,
+    /// Values of the first layer.
+    both: Box<Both<Quad>>,
+    /// Errors that come back to the first layer, by block.
+    back: Box<[Sums]>,
 }
 
 impl Shared {
@@ -106,7 +116,7 @@ impl Shared {
         };
         let turning = Turning::new(architecture);
         let (parts, k) = (detectors.div_ceil(4), usize::from(architecture.shape.k));
-        let rows = k + usize::from(architecture.biases);
+        let rows = k.next_multiple_of(ROWS);
         let (mut quads, mut owners, mut owned) = (vec![0; turning.cells.len() * parts], Vec::new(), Vec::new());
         for (orbit, reversible) in turning.reversible.iter().enumerate() {
             let lines: Vec<usize> = (0..turning.cells.len()).filter(|line| turning.orbits[*line] == orbit).collect();
@@ -126,7 +136,7 @@ impl Shared {
         let zeros = |count: usize| vec![Lanes::ZERO; count].into_boxed_slice();
         let head = Head::new(architecture, &turning, parts, 4 * blocks, |line, part| quads[line * parts + part]);
         let view = || View {
-            fresh: false,
+            taken: None,
             sums: zeros(blocks + 1),
             values: zeros(blocks + 1),
             above: vec![[Lanes::ZERO; 4]; head.chunks()],
@@ -146,19 +156,23 @@ impl Shared {
             looks,
             begins,
             first: zeros(owned.len() * rows),
+            biases: zeros(owned.len()),
             flat: zeros(owned.len()),
             board: Board::EMPTY,
             inputs: zeros((blocks + 1) * rows),
+            present: zeros(blocks),
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
             awake: Vec::with_capacity(blocks),
             is_awake: vec![false; blocks + 1],
             scratch: Scratch {
                 changes: zeros(64 * most),
                 settled: zeros(64 * head.chunks().max(1)),
+                above: vec![[Lanes::ZERO; 4]; 64 * head.chunks()].into_boxed_slice(),
                 errors: vec![[Lanes::ZERO; 4]; head.chunks()],
                 steps: zeros(blocks + 1),
-                rows: zeros(rows),
-                both: zeros(8 * blocks + 8),
+                rows: zeros(owned.len() * rows),
+                both: nothing(),
+                back: vec![[Lanes::ZERO; 4]; blocks].into_boxed_slice(),
             },
             ties: Ties::new(architecture),
             turning,
@@ -167,6 +181,9 @@ impl Shared {
             owned,
             head,
         };
+        for quad in &network.quads {
+            network.present[usize::from(quad / 4)].0.as_chunks_mut::<4>().0[usize::from(quad % 4)] = [1.0; 4];
+        }
         network.each(|weight, index| *weight = weights[index]);
         network.head.mirror();
         network.reset();
@@ -215,7 +232,7 @@ impl Shared {
                         f(&mut self.first[owner * rows + row].0[lane], tie);
                     }
                     if let Some(start) = start("first.bias") {
-                        f(&mut self.first[owner * rows + k].0[lane], self.ties.weights[start + unit]);
+                        f(&mut self.biases[owner].0[lane], self.ties.weights[start + unit]);
                     }
                     if self.ties.filters == 0 {
                         let start = start("output.weight").expect("every network has output weights");
@@ -274,12 +291,24 @@ impl Shared {
         }
     }
 
-    /// Computes anew what is seen in a view, if it is not right.
+    /// Sees to it that a view is right for the board as it was when so many cells were taken: takes back or adds stones
+    /// if it is right for another, and otherwise computes it anew.
+    #[inline(always)]
+    fn show(&mut self, view: usize, taken: u64) {
+        if self.views[view].taken.is_none() {
+            self.refresh(view);
+        }
+        let shown = self.views[view].taken.unwrap_or(taken);
+        for cell in cells(shown ^ taken) {
+            let stone = self.stone(cell, view);
+            self.shift(view, cell, if taken >> cell & 1 != 0 { stone } else { -stone });
+        }
+        self.views[view].taken = Some(taken);
+    }
+
+    /// Computes anew what is seen in a view of the present board.
     #[inline(always)]
     fn refresh(&mut self, view: usize) {
-        if self.views[view].fresh {
-            return;
-        }
         let sign = if view == 0 { 1.0 } else { -1.0 };
         let (rows, seen) = (self.rows, &mut self.views[view]);
         seen.direct = Lanes::ZERO;
@@ -288,26 +317,25 @@ impl Shared {
             let owner = usize::from(self.owners[block]);
             let (inputs, weights) = (&self.inputs[block * rows..][..rows], &self.first[owner * rows..][..rows]);
             let mut sums = Lanes::ZERO;
-            for row in 0..self.k {
-                sums = sums.plus(inputs[row], weights[row]);
+            for (inputs, weights) in inputs.as_chunks::<ROWS>().0.iter().zip(weights.as_chunks::<ROWS>().0) {
+                sums = sums.plus(inputs[0], weights[0]);
+                sums = sums.plus(inputs[1], weights[1]);
+                sums = sums.plus(inputs[2], weights[2]);
+                sums = sums.plus(inputs[3], weights[3]);
             }
             sums = sums.map(|sum| sum * sign);
             if self.biased {
-                sums = sums.plus(inputs[self.k], weights[self.k]);
+                sums = sums.plus(self.present[block], self.biases[owner]);
             }
             let values = self.curve.lanes(sums);
             seen.sums[block] = sums;
             seen.values[block] = values;
             seen.direct = seen.direct.plus(self.flat[owner], values);
         }
-        for chunk in 0..self.head.chunks() {
-            let (joints, mut above) = (self.head.joints(chunk), self.head.start(chunk));
-            for block in &self.awake {
-                joints.add(&mut above, quads_of(*block), &seen.values[usize::from(*block)]);
-            }
-            seen.above[chunk] = above;
-        }
-        seen.fresh = true;
+        self.head.start(&mut self.scratch.above);
+        let changes = self.awake.iter().map(|block| (quads_of(*block), &seen.values[usize::from(*block)]));
+        self.head.add(&self.scratch.above, &mut seen.above, changes);
+        seen.taken = Some(self.board.occupied());
     }
 
     /// Moves what is seen in a view along when a cell's input changes by `stone`.
@@ -325,13 +353,10 @@ impl Shared {
             scatter(&mut seen.values, quads, values);
             seen.direct = seen.direct.plus(outputs(&self.flat, &self.owners, looks), *change);
         }
-        for chunk in 0..self.head.chunks() {
-            let (joints, mut above) = (self.head.joints(chunk), seen.above[chunk]);
-            for (looks, change) in looks.iter().zip(&*changes) {
-                joints.add(&mut above, quads(looks), change);
-            }
-            seen.above[chunk] = above;
-        }
+        let changes = looks.iter().map(quads).zip(&*changes);
+        self.head.add(&seen.above, &mut self.scratch.above, changes);
+        let count = seen.above.len();
+        seen.above.copy_from_slice(&self.scratch.above[..count]);
     }
 
     /// Over all units that can have a value: the steps of the first layer's sums.
@@ -339,26 +364,26 @@ impl Shared {
     fn step(&mut self, view: usize, step: f32) {
         let slope = self.slope;
         let scratch = &mut self.scratch;
+        if self.head.chunks() > 0 {
+            for block in &self.awake {
+                let block = usize::from(*block);
+                let (values, both) = (self.views[view].values[block], &mut scratch.both[8 * block..][..8]);
+                let swapped = values.swap(1);
+                for index in 0..4 {
+                    both[2 * index] = values.quad(index);
+                    both[2 * index + 1] = swapped.quad(index);
+                }
+                scratch.back[block] = [Lanes::ZERO; 4];
+            }
+            self.head.back(&scratch.errors, &self.awake, &mut scratch.back);
+        }
         for block in &self.awake {
-            let first = 4 * block;
             let block = usize::from(*block);
             let values = self.views[view].values[block];
             let back = if self.head.chunks() == 0 {
                 self.flat[usize::from(self.owners[block])].map(|weight| weight * step)
             } else {
-                let sums = [
-                    self.head.back(&scratch.errors, first),
-                    self.head.back(&scratch.errors, first + 1),
-                    self.head.back(&scratch.errors, first + 2),
-                    self.head.back(&scratch.errors, first + 3),
-                ];
-                let swapped = values.swap(1);
-                let both = &mut scratch.both[8 * block..][..8];
-                for index in 0..4 {
-                    both[2 * index] = values.tiled(index);
-                    both[2 * index + 1] = swapped.tiled(index);
-                }
-                Lanes::sums_over_quads(&apart(&sums))
+                Lanes::sums_over_quads(&scratch.back[block])
             };
             scratch.steps[block] = back.zip(values, |back, value| back * (slope * (1.0 - value * value)));
         }
@@ -370,24 +395,51 @@ impl Shared {
     fn descend(&mut self, view: usize, step: f32) {
         let sign = if view == 0 { 1.0 } else { -1.0 };
         let (rows, is_flat) = (self.rows, self.head.chunks() == 0);
+        let scratch = &mut self.scratch;
+        for (pair, sums) in self.owned.windows(2).zip(scratch.rows.chunks_exact_mut(rows)) {
+            let blocks = usize::from(pair[0].0)..usize::from(pair[1].0);
+            let inputs = self.inputs[blocks.start * rows..blocks.end * rows].chunks_exact(rows);
+            let blocks = inputs.zip(&scratch.steps[blocks]);
+            for (four, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+                let mut kept = [Lanes::ZERO; ROWS];
+                for (inputs, steps) in blocks.clone() {
+                    let inputs = &inputs.as_chunks::<ROWS>().0[four];
+                    kept[0] = kept[0].plus(inputs[0], *steps);
+                    kept[1] = kept[1].plus(inputs[1], *steps);
+                    kept[2] = kept[2].plus(inputs[2], *steps);
+                    kept[3] = kept[3].plus(inputs[3], *steps);
+                }
+                *sums = kept;
+            }
+        }
+        for sums in scratch.rows.as_chunks_mut::<ROWS>().0 {
+            let over = Lanes::sums_over_quads(sums).map(|step| step * sign);
+            for row in 0..ROWS {
+                sums[row] = over.tiled(row);
+            }
+        }
+        let owners = self.owned.iter().zip(self.first.chunks_exact_mut(rows)).zip(scratch.rows.chunks_exact(rows));
+        for (((_, reversible), weights), steps) in owners {
+            let steps = &steps[..self.k];
+            for ((weights, step), twin) in weights.iter_mut().zip(steps).zip(steps.iter().rev()) {
+                let both = with_twin(*step, *twin, *reversible);
+                *weights = weights.zip(both, |weight, step| weight + step);
+            }
+        }
+        if !self.biased && !is_flat {
+            return;
+        }
         for (owner, pair) in self.owned.windows(2).enumerate() {
             let ((begin, reversible), (end, _)) = (pair[0], pair[1]);
             let blocks = usize::from(begin)..usize::from(end);
-            let sums = &mut self.scratch.rows;
-            for row in 0..rows {
+            if self.biased {
                 let mut sum = Lanes::ZERO;
                 for block in blocks.clone() {
-                    sum = sum.plus(self.inputs[block * rows + row], self.scratch.steps[block]);
+                    sum = sum.plus(self.present[block], self.scratch.steps[block]);
                 }
-                let sign = if row < self.k { sign } else { 1.0 };
-                sums[row] = over_quads(sum).map(|sum| sum * sign);
-            }
-            for row in 0..rows {
-                let twin = if row < self.k { self.k - 1 - row } else { row };
-                let twin = if reversible { sums[twin].swap(1) } else { Lanes::ZERO };
-                let both = sums[row].zip(twin, |step, twin| step + twin);
-                let weights = &mut self.first[owner * rows + row];
-                *weights = weights.zip(both, |weight, step| weight + step);
+                let steps = over_quads(sum);
+                let both = with_twin(steps, steps, reversible);
+                self.biases[owner] = self.biases[owner].zip(both, |bias, step| bias + step);
             }
             if is_flat {
                 let mut values = Lanes::ZERO;
@@ -395,12 +447,20 @@ impl Shared {
                     values = values.zip(*values_of, |sum, value| sum + value);
                 }
                 let values = over_quads(values);
-                let twin = if reversible { values.swap(1) } else { Lanes::ZERO };
-                let both = values.zip(twin, |value, twin| value + twin);
+                let both = with_twin(values, values, reversible);
                 self.flat[owner] = self.flat[owner].plus(both, Lanes::splat(step));
             }
         }
     }
+}
+
+/// Quads of detectors of such a network, those that fill up blocks included.
+pub(in crate::net) fn quad_count(architecture: &Architecture) -> usize {
+    let First::Lines { detectors } = architecture.first else { return 0 };
+    let turning = Turning::new(architecture);
+    let lines_of = |orbit| turning.orbits.iter().filter(|other| **other == orbit).count();
+    (0..turning.reversible.len()).map(|orbit| lines_of(orbit).next_multiple_of(4)).sum::<usize>()
+        * detectors.div_ceil(4)
 }
 
 /// The sum of the quads, four times.
@@ -408,6 +468,13 @@ impl Shared {
 fn over_quads(lanes: Lanes) -> Lanes {
     let pairs = lanes.zip(lanes.swap(4), |left, right| left + right);
     pairs.zip(pairs.swap(8), |left, right| left + right)
+}
+
+/// What goes to weights that are shared by mirrored detectors too if lines can be reversed: the twin's have changed places.
+#[inline(always)]
+fn with_twin(lanes: Lanes, twin: Lanes, reversible: bool) -> Lanes {
+    let twin = if reversible { twin.swap(1) } else { Lanes::ZERO };
+    lanes.zip(twin, |own, twin| own + twin)
 }
 
 /// The weights with which four look at a cell.

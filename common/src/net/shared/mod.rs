@@ -6,11 +6,12 @@ mod head;
 mod lines;
 mod ties;
 
-pub(super) use lines::Shared;
+pub(super) use head::QUADS_MAX;
+pub(super) use lines::{Shared, quad_count};
 pub(super) use ties::Ties;
 
 use super::lanes::Lanes;
-use head::{Head, Sums};
+use head::{Both, Head, Sums, nothing};
 use ties::Turning;
 
 /// Four quads of many, side by side.

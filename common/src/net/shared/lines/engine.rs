@@ -5,7 +5,7 @@ use crate::{
     board::{Board, Side, cells},
     net::{
         Engine,
-        lanes::{Lanes, apart},
+        lanes::{Lanes, Quad, apart},
         shared::gather,
     },
 };
@@ -20,17 +20,13 @@ impl Engine for Shared {
         // Nobody need wake the block of no units.
         *self.is_awake.last_mut().expect("it has a place") = true;
         self.scratch.steps.fill(Lanes::ZERO);
-        self.scratch.both.fill(Lanes::ZERO);
+        self.scratch.both.fill(Quad::default());
         for view in &mut self.views {
-            view.fresh = false;
+            view.taken = None;
             view.sums.fill(Lanes::ZERO);
             view.values.fill(Lanes::ZERO);
         }
         if self.biased {
-            for quad in &self.quads {
-                let row = usize::from(quad / 4) * self.rows + self.k;
-                self.inputs[row].0.as_chunks_mut::<4>().0[usize::from(quad % 4)] = [1.0; 4];
-            }
             self.awake.extend(0..(self.owners.len() - 1) as u16);
             self.is_awake.fill(true);
         }
@@ -40,7 +36,7 @@ impl Engine for Shared {
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let seat = self.seat(self.board.to_move());
-        self.refresh(seat.view);
+        self.show(seat.view, self.board.occupied());
         let seen = &self.views[seat.view];
         let chunks = self.head.chunks();
         let mut order = [0_u8; 64];
@@ -70,13 +66,11 @@ impl Engine for Shared {
             let looks = &self.looks[self.looks_of(*cell)];
             let changes = &self.scratch.changes[at..at + looks.len()];
             at += looks.len();
-            for chunk in 0..chunks {
-                let (joints, mut above) = (self.head.joints(chunk), seen.above[chunk]);
-                for (looks, change) in looks.iter().zip(changes) {
-                    joints.add(&mut above, quads(looks), change);
-                }
-                self.scratch.settled[index * chunks + chunk] = Lanes::sums_of_quads(&apart(&above));
-            }
+            let changes = looks.iter().map(quads).zip(changes);
+            self.head.add(&seen.above, &mut self.scratch.above[index * chunks..][..chunks], changes);
+        }
+        for (settled, above) in self.scratch.settled.iter_mut().zip(&self.scratch.above).take(order.len() * chunks) {
+            *settled = Lanes::sums_of_quads(above);
         }
         for (index, cells) in order.chunks(4).enumerate() {
             let mut parts = [Lanes::ZERO; 4];
@@ -99,11 +93,6 @@ impl Engine for Shared {
     fn play(&mut self, cell: u8) {
         self.board = self.board.play(cell);
         self.wake(cell);
-        for view in 0..self.views.len() {
-            if self.views[view].fresh {
-                self.shift(view, cell, self.stone(cell, view));
-            }
-        }
         self.set(cell, self.stone(cell, 0));
     }
 
@@ -111,9 +100,8 @@ impl Engine for Shared {
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
         let seat = self.seat(side);
         let later = self.board.occupied() & !board.occupied();
-        self.refresh(seat.view);
+        self.show(seat.view, board.occupied());
         for cell in cells(later) {
-            self.shift(seat.view, cell, -self.stone(cell, seat.view));
             self.set(cell, 0.0);
         }
         let seen = &self.views[seat.view];
@@ -139,7 +127,7 @@ impl Engine for Shared {
         for cell in cells(later) {
             self.set(cell, self.stone(cell, 0));
         }
-        self.views.iter_mut().for_each(|view| view.fresh = false);
+        self.views.iter_mut().for_each(|view| view.taken = None);
     }
 
     fn weights(&self) -> Vec<f32> {
