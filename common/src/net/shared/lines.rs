@@ -9,6 +9,7 @@
 //! their last block have lines of no cells in it, which stay 0.
 
 mod engine;
+mod steps;
 
 use super::{Both, Head, Sums, Ties, Turning, gather, nothing, scatter};
 use crate::{
@@ -358,100 +359,6 @@ impl Shared {
         let count = seen.above.len();
         seen.above.copy_from_slice(&self.scratch.above[..count]);
     }
-
-    /// Over all units that can have a value: the steps of the first layer's sums.
-    #[inline(always)]
-    fn step(&mut self, view: usize, step: f32) {
-        let slope = self.slope;
-        let scratch = &mut self.scratch;
-        if self.head.chunks() > 0 {
-            for block in &self.awake {
-                let block = usize::from(*block);
-                let (values, both) = (self.views[view].values[block], &mut scratch.both[8 * block..][..8]);
-                let swapped = values.swap(1);
-                for index in 0..4 {
-                    both[2 * index] = values.quad(index);
-                    both[2 * index + 1] = swapped.quad(index);
-                }
-                scratch.back[block] = [Lanes::ZERO; 4];
-            }
-            self.head.back(&scratch.errors, &self.awake, &mut scratch.back);
-        }
-        for block in &self.awake {
-            let block = usize::from(*block);
-            let values = self.views[view].values[block];
-            let back = if self.head.chunks() == 0 {
-                self.flat[usize::from(self.owners[block])].map(|weight| weight * step)
-            } else {
-                Lanes::sums_over_quads(&scratch.back[block])
-            };
-            scratch.steps[block] = back.zip(values, |back, value| back * (slope * (1.0 - value * value)));
-        }
-    }
-
-    /// Learns the weights of the first layer, and output weights: a step of each is that of all lines of its orbit, and if
-    /// they are reversible of the mirrored detector too.
-    #[inline(always)]
-    fn descend(&mut self, view: usize, step: f32) {
-        let sign = if view == 0 { 1.0 } else { -1.0 };
-        let (rows, is_flat) = (self.rows, self.head.chunks() == 0);
-        let scratch = &mut self.scratch;
-        for (pair, sums) in self.owned.windows(2).zip(scratch.rows.chunks_exact_mut(rows)) {
-            let blocks = usize::from(pair[0].0)..usize::from(pair[1].0);
-            let inputs = self.inputs[blocks.start * rows..blocks.end * rows].chunks_exact(rows);
-            let blocks = inputs.zip(&scratch.steps[blocks]);
-            for (four, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
-                let mut kept = [Lanes::ZERO; ROWS];
-                for (inputs, steps) in blocks.clone() {
-                    let inputs = &inputs.as_chunks::<ROWS>().0[four];
-                    kept[0] = kept[0].plus(inputs[0], *steps);
-                    kept[1] = kept[1].plus(inputs[1], *steps);
-                    kept[2] = kept[2].plus(inputs[2], *steps);
-                    kept[3] = kept[3].plus(inputs[3], *steps);
-                }
-                *sums = kept;
-            }
-        }
-        for sums in scratch.rows.as_chunks_mut::<ROWS>().0 {
-            let over = Lanes::sums_over_quads(sums).map(|step| step * sign);
-            for row in 0..ROWS {
-                sums[row] = over.tiled(row);
-            }
-        }
-        let owners = self.owned.iter().zip(self.first.chunks_exact_mut(rows)).zip(scratch.rows.chunks_exact(rows));
-        for (((_, reversible), weights), steps) in owners {
-            let steps = &steps[..self.k];
-            for ((weights, step), twin) in weights.iter_mut().zip(steps).zip(steps.iter().rev()) {
-                let both = with_twin(*step, *twin, *reversible);
-                *weights = weights.zip(both, |weight, step| weight + step);
-            }
-        }
-        if !self.biased && !is_flat {
-            return;
-        }
-        for (owner, pair) in self.owned.windows(2).enumerate() {
-            let ((begin, reversible), (end, _)) = (pair[0], pair[1]);
-            let blocks = usize::from(begin)..usize::from(end);
-            if self.biased {
-                let mut sum = Lanes::ZERO;
-                for block in blocks.clone() {
-                    sum = sum.plus(self.present[block], self.scratch.steps[block]);
-                }
-                let steps = over_quads(sum);
-                let both = with_twin(steps, steps, reversible);
-                self.biases[owner] = self.biases[owner].zip(both, |bias, step| bias + step);
-            }
-            if is_flat {
-                let mut values = Lanes::ZERO;
-                for values_of in &self.views[view].values[blocks] {
-                    values = values.zip(*values_of, |sum, value| sum + value);
-                }
-                let values = over_quads(values);
-                let both = with_twin(values, values, reversible);
-                self.flat[owner] = self.flat[owner].plus(both, Lanes::splat(step));
-            }
-        }
-    }
 }
 
 /// Quads of detectors of such a network, those that fill up blocks included.
@@ -461,20 +368,6 @@ pub(in crate::net) fn quad_count(architecture: &Architecture) -> usize {
     let lines_of = |orbit| turning.orbits.iter().filter(|other| **other == orbit).count();
     (0..turning.reversible.len()).map(|orbit| lines_of(orbit).next_multiple_of(4)).sum::<usize>()
         * detectors.div_ceil(4)
-}
-
-/// The sum of the quads, four times.
-#[inline(always)]
-fn over_quads(lanes: Lanes) -> Lanes {
-    let pairs = lanes.zip(lanes.swap(4), |left, right| left + right);
-    pairs.zip(pairs.swap(8), |left, right| left + right)
-}
-
-/// What goes to weights that are shared by mirrored detectors too if lines can be reversed: the twin's have changed places.
-#[inline(always)]
-fn with_twin(lanes: Lanes, twin: Lanes, reversible: bool) -> Lanes {
-    let twin = if reversible { twin.swap(1) } else { Lanes::ZERO };
-    lanes.zip(twin, |own, twin| own + twin)
 }
 
 /// The weights with which four look at a cell.
