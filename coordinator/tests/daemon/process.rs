@@ -118,14 +118,19 @@ async fn a_damaged_checkpoint_is_named_in_the_log_and_in_the_run() {
     submit(&mut daemon.people().await, "demo", &config(1_000_000)).await.unwrap();
     let mut session = Session::open(daemon.address).await;
     session.work(200).await;
-    let checkpoints = || std::fs::read_dir(store.join("runs/demo/checkpoint")).into_iter().flatten();
+    // What is still being written has a number behind a # until it is whole.
+    let checkpoints = || -> Vec<_> {
+        let entries = std::fs::read_dir(store.join("runs/demo/checkpoint")).into_iter().flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| !path.to_string_lossy().contains('#')).collect()
+    };
     let start = std::time::Instant::now();
-    while checkpoints().count() == 0 {
+    while checkpoints().is_empty() {
         assert!(start.elapsed() < crate::support::PATIENCE, "no checkpoint is taken");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     daemon.kill();
-    let mut checkpoints: Vec<_> = checkpoints().map(|entry| entry.unwrap().path()).collect();
+    let mut checkpoints = checkpoints();
     checkpoints.sort();
     let newest = checkpoints.pop().unwrap();
     let bytes = std::fs::read(&newest).unwrap();
