@@ -310,40 +310,46 @@ impl Head {
     #[inline(always)]
     pub(super) fn learn(&mut self, errors: &[Sums], values: &Both<Quad>) {
         let (pairs, rest) = self.slabs.as_chunks_mut();
-        let mut errors = errors.chunks(self.groups.len());
-        for pair in pairs {
-            let errors = [errors.next(), errors.next()].map(Option::unwrap_or_default);
-            Self::learn_slabs::<2>(pair, &self.groups, errors, values);
+        let last = 2 * pairs.len();
+        for (at, pair) in pairs.iter_mut().enumerate() {
+            learn_slabs::<2>(pair, 2 * at, &self.groups, errors, values);
         }
-        if let ([last], Some(errors)) = (rest, errors.next()) {
-            Self::learn_slabs::<1>(std::array::from_mut(last), &self.groups, [errors], values);
+        if let [slab] = rest {
+            learn_slabs::<1>(std::array::from_mut(slab), last, &self.groups, errors, values);
         }
         self.mirror();
     }
+}
 
-    #[inline(always)]
-    fn learn_slabs<const W: usize>(slabs: &mut [Slab; W], groups: &[Group], errors: [&[Sums]; W], values: &Both<Quad>) {
-        for (at, group) in groups.iter().enumerate() {
-            let mut steps = [[Lanes::ZERO; FOUR]; W];
+/// [`Head::learn`] of some slabs, of which the first has this number.
+#[inline(always)]
+fn learn_slabs<const W: usize>(
+    slabs: &mut [Slab; W],
+    first: usize,
+    groups: &[Group],
+    errors: &[Sums],
+    values: &Both<Quad>,
+) {
+    for (at, group) in groups.iter().enumerate() {
+        let mut steps = [[Lanes::ZERO; FOUR]; W];
+        for slab in 0..W {
+            steps[slab] = errors[(first + slab) * groups.len() + at];
+        }
+        for (quad, image) in group.images.iter().enumerate().take(QUADS) {
+            let seen = [
+                image.of(values, 0).tiled(),
+                image.of(values, 1).tiled(),
+                image.of(values, 2).tiled(),
+                image.of(values, 3).tiled(),
+            ];
             for slab in 0..W {
-                steps[slab] = errors[slab][at];
-            }
-            for (quad, image) in group.images.iter().enumerate().take(QUADS) {
-                let seen = [
-                    image.of(values, 0).tiled(),
-                    image.of(values, 1).tiled(),
-                    image.of(values, 2).tiled(),
-                    image.of(values, 3).tiled(),
-                ];
-                for slab in 0..W {
-                    let (steps, tile) = (&steps[slab], &mut slabs[slab].tiles[2 * quad]);
-                    let mut learnt = *tile;
-                    learnt = learnt.plus(steps[0], seen[0]);
-                    learnt = learnt.plus(steps[1], seen[1]);
-                    learnt = learnt.plus(steps[2], seen[2]);
-                    learnt = learnt.plus(steps[3], seen[3]);
-                    *tile = learnt;
-                }
+                let (steps, tile) = (&steps[slab], &mut slabs[slab].tiles[2 * quad]);
+                let mut learnt = *tile;
+                learnt = learnt.plus(steps[0], seen[0]);
+                learnt = learnt.plus(steps[1], seen[1]);
+                learnt = learnt.plus(steps[2], seen[2]);
+                learnt = learnt.plus(steps[3], seen[3]);
+                *tile = learnt;
             }
         }
     }

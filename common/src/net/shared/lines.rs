@@ -96,7 +96,7 @@ struct Scratch {
     /// Of each move: changes of values, in fours of quads; what it makes of the sums of each chunk.
     changes: Box<[Lanes]>,
     settled: Box<[Lanes]>,
-    /// Of each move: the sums above.
+    /// Sums above: of each move, or those that others are made from.
     above: Box<[Sums]>,
     /// Errors of the second layer.
     errors: Vec<Sums>,
