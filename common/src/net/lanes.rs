@@ -3,6 +3,8 @@
 //! Everything is written lane by lane over arrays of fixed size, which the compiler turns into whole registers; what needs
 //! lanes to meet (sums over them) has one fixed order. So every instruction set gives the same bits.
 
+use std::hint::black_box;
+
 /// Lanes of a block.
 pub(crate) const LANES: usize = 16;
 
@@ -16,12 +18,12 @@ pub(crate) struct Lanes(pub [f32; LANES]);
 #[repr(C, align(16))]
 pub(crate) struct Quad(pub [f32; 4]);
 
-/// The value, by way of memory. Between a loop that works lane by lane and one that moves lanes about: otherwise the
-/// compiler, which sees single numbers only, looks for an order that suits both, and finds one that suits neither. A copy
-/// goes there, so that what it is a copy of can stay in registers.
+/// The value, by way of memory. Between a loop that works lane by lane and one that moves lanes about: there the compiler,
+/// which sees single numbers only, may look for an order that suits both, and find one that suits neither. A copy goes there,
+/// so that what it is a copy of can stay in registers.
 #[inline(always)]
 pub(crate) fn apart<T: Copy>(value: &T) -> T {
-    std::hint::black_box(*value)
+    black_box(*value)
 }
 
 impl Quad {
@@ -115,21 +117,19 @@ impl Lanes {
     /// The sum of all lanes: neighbours, then pairs of neighbours, and so on.
     #[inline(always)]
     pub(crate) fn sum(self) -> f32 {
-        let mut lanes = self;
-        for bit in [1, 2, 4, 8] {
-            lanes = lanes.zip(lanes.swap(bit), |left, right| left + right);
-        }
-        lanes.0[0]
+        let quads = apart(&self.add_neighbours(self)).0;
+        let sums: [f32; 4] = std::array::from_fn(|quad| quads[4 * quad] + quads[4 * quad + 1]);
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
-    /// The sums of all lanes of four blocks, each with the bits of [`Lanes::sum`].
+    /// The sums of all lanes of sixteen blocks, each with the bits of [`Lanes::sum`].
     #[inline(always)]
-    pub(crate) fn sums(blocks: &[Self; 4]) -> [f32; 4] {
-        let mut lanes = apart(&Self::sums_of_quads(blocks));
-        for bit in [4, 8] {
-            lanes = lanes.zip(lanes.swap(bit), |left, right| left + right);
+    pub(crate) fn sums(blocks: &[Self; LANES]) -> Self {
+        let mut fours = [Self::ZERO; 4];
+        for (four, blocks) in fours.iter_mut().zip(blocks.as_chunks().0) {
+            *black_box(four) = Self::sums_of_quads(blocks);
         }
-        lanes.quad(0).0
+        Self::sums_over_quads(&fours)
     }
 
     /// Four quads side by side.
@@ -174,15 +174,21 @@ impl Lanes {
     /// block b in lane 4 q + b.
     #[inline(always)]
     pub(crate) fn sums_of_quads(blocks: &[Self; 4]) -> Self {
-        let [low, high] = apart(&[blocks[0].add_neighbours(blocks[1]), blocks[2].add_neighbours(blocks[3])]);
-        low.add_neighbours(high)
+        blocks[0].add_neighbours(blocks[1]).add_neighbours(blocks[2].add_neighbours(blocks[3]))
     }
 
     /// For each of four blocks the sum of its quads (first and second, third and fourth, both), side by side.
     #[inline(always)]
     pub(crate) fn sums_over_quads(blocks: &[Self; 4]) -> Self {
-        let [low, high] = apart(&[blocks[0].add_quads(blocks[1]), blocks[2].add_quads(blocks[3])]);
-        low.add_quads(high)
+        blocks[0].add_quads(blocks[1]).add_quads(blocks[2].add_quads(blocks[3]))
+    }
+}
+
+/// For each quad of each block the sum of its numbers, as [`Lanes::sums_of_quads`] orders them.
+impl From<[Self; 4]> for Lanes {
+    #[inline(always)]
+    fn from(blocks: [Self; 4]) -> Self {
+        Self::sums_of_quads(&blocks)
     }
 }
 
@@ -204,7 +210,8 @@ mod tests {
             assert_eq!(over.0[lane], (0..4).map(|quad| block[4 * quad + lane % 4]).sum::<f32>());
         }
         assert_eq!(blocks.map(Lanes::sum), blocks.map(|block| block.0.iter().sum::<f32>()));
-        assert_eq!(Lanes::sums(&blocks), blocks.map(Lanes::sum));
+        let blocks = std::array::from_fn(|index| blocks[index % 4].map(|number| number + index as f32));
+        assert_eq!(Lanes::sums(&blocks).0, blocks.map(Lanes::sum));
         assert_eq!(blocks[2].tiled(1).0[10], blocks[2].0[6]);
         assert_eq!(blocks[2].spread(1).0[10], blocks[2].0[9]);
     }

@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, ops::Range};
 
-use super::{Group, Head, Layout, Lesson, QUADS, Seat, outputs};
+use super::{Group, Head, Layout, Lesson, Seat, outputs};
 use crate::{
     board::{Board, Side, cells},
     net::{
@@ -37,12 +37,6 @@ pub(in crate::net) struct Dense<H: Head> {
     groups: Box<[Group]>,
 }
 
-/// The quads of a block.
-#[inline(always)]
-fn quads(block: usize) -> [u16; 4] {
-    std::array::from_fn(|index| (4 * block + index) as u16 % QUADS as u16)
-}
-
 impl<H: Head> Dense<H> {
     pub(in crate::net) fn new(architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
@@ -62,7 +56,7 @@ impl<H: Head> Dense<H> {
             settled: Box::new([H::Settled::default(); 64]),
             past: zeros(blocks),
             values: zeros(blocks),
-            groups: (0..blocks).map(|block| Group { quads: quads(block), ..Group::default() }).collect(),
+            groups: vec![Group::default(); blocks].into_boxed_slice(),
             layout,
         };
         dense.each(|weight, index| *weight = weights[index]);
@@ -160,8 +154,8 @@ impl<H: Head> Engine for Dense<H> {
         let lesson = Lesson { target: seat.sign * target, rate, derivative };
         let above = self.head.sums(&self.groups);
         let errors = self.head.begin(&above, lesson);
-        for ((values, group), steps) in self.values.iter().zip(&self.groups).zip(&mut self.past) {
-            let back = self.head.back(&errors, group.quads);
+        for (block, (values, steps)) in self.values.iter().zip(&mut self.past).enumerate() {
+            let back = self.head.back(&errors, block);
             *black_box(steps) = back.zip(*values, |back, value| back * (self.slope * (1.0 - value * value)));
         }
         self.head.learn::<0>(&errors, &self.groups);

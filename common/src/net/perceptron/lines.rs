@@ -1,6 +1,8 @@
 //! Networks whose first layer looks at lines: a stone changes only the detectors of the lines through it.
 
-use super::{Group, Head, Layout, Lesson, NONE, QUADS, Quads, Seat, gather, outputs, scatter};
+use std::hint::black_box;
+
+use super::{Group, Head, Layout, Lesson, NONE, QUADS, Quads, Seat, outputs, quads};
 use crate::{
     board::{Board, Geometry, Side, cells},
     net::{
@@ -32,8 +34,12 @@ pub(in crate::net) struct Lines<H: Head> {
     blocks: [u16; 65],
     /// Cells with so many blocks, as masks.
     widths: Vec<(usize, u64)>,
-    /// Of each block: the quads of detectors that look at its cell; [`NONE`] fills it up.
+    /// Of each block: the places of the quads of detectors that look at its cell; [`NONE`] fills it up.
     quads: Box<[[u16; 4]]>,
+    /// Of each place: which quad, in canonical order, stands there.
+    order: [u16; QUADS],
+    /// Of each quad, in canonical order: where in `quads` its place is entered.
+    entries: Box<[Vec<u16>]>,
     /// Of each block: the weights of those detectors for that cell.
     weights: Box<[Lanes]>,
     biases: Box<Quads>,
@@ -42,11 +48,9 @@ pub(in crate::net) struct Lines<H: Head> {
     views: Box<[View<H::Sums>]>,
     /// How many cells of each quad's line are taken, in all its lanes.
     stones: Box<Quads>,
-    /// Quads that can have another value than 0, filled up with [`NONE`]: all with biases, else those with a stone on
-    /// their line.
-    awake: [u16; QUADS],
-    awake_count: usize,
-    quad_count: usize,
+    /// How many quads can have another value than 0: all with biases, else those with a stone on their line. They stand
+    /// first, in the order in which they woke, so that learning runs through memory in order.
+    awake: usize,
     scratch: Scratch<H>,
 }
 
@@ -85,14 +89,17 @@ impl<H: Head> Lines<H> {
                 None => widths.push((width, 1 << cell)),
             }
         }
-        let none = || Box::new([Quad::default(); QUADS]);
+        let mut entries = vec![Vec::new(); geometry.lines().len() * parts];
+        for (entry, quad) in quads.as_flattened().iter().enumerate().filter(|(_, quad)| **quad != NONE) {
+            entries[usize::from(*quad)].push(entry as u16);
+        }
         let head = H::new(&layout, weights);
-        let view = || View { sums: none(), values: none(), above: head.start() };
+        let view = || View { sums: Quads::zeros(), values: Quads::zeros(), above: head.start() };
         let scratch = Scratch {
             changes: vec![Lanes::ZERO; quads.len()].into_boxed_slice(),
             settled: Box::new([H::Settled::default(); 64]),
-            past: none(),
-            steps: none(),
+            past: Quads::zeros(),
+            steps: Quads::zeros(),
             groups: Box::new([Group::default(); QUADS / 4]),
         };
         let mut lines = Self {
@@ -103,13 +110,13 @@ impl<H: Head> Lines<H> {
             widths,
             weights: vec![Lanes::ZERO; quads.len()].into_boxed_slice(),
             quads: quads.into_boxed_slice(),
-            biases: none(),
+            biases: Quads::zeros(),
             board: Board::EMPTY,
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
-            stones: none(),
-            awake: [NONE; QUADS],
-            awake_count: 0,
-            quad_count: geometry.lines().len() * parts,
+            stones: Quads::zeros(),
+            order: std::array::from_fn(|quad| quad as u16),
+            awake: if architecture.biases { entries.len() } else { 0 },
+            entries: entries.into_boxed_slice(),
             scratch,
             head,
             layout,
@@ -135,7 +142,7 @@ impl<H: Head> Lines<H> {
             }
         }
         for (index, (quad, lane)) in self.layout.range("first.bias").zip(places) {
-            f(&mut self.biases[quad].0[lane], index);
+            f(&mut self.biases.0[quad].0[lane], index);
         }
     }
 
@@ -159,7 +166,7 @@ impl<H: Head> Lines<H> {
     /// The sums of a cell's detectors with a stone more, or less, on it.
     #[inline(always)]
     fn moved(&self, sums: &Quads, block: usize, stone: f32) -> Lanes {
-        gather(sums, self.quads[block]).plus(self.weights[block], Lanes::splat(stone))
+        sums.gather(self.quads[block]).plus(self.weights[block], Lanes::splat(stone))
     }
 
     /// A stone more, or less, on the lines of a cell.
@@ -168,8 +175,8 @@ impl<H: Head> Lines<H> {
         for block in self.blocks_of(cell) {
             // NONE has no line, but its detectors' steps are 0, so that what is counted there does no harm.
             let quads = self.quads[block];
-            let counted = gather(&self.stones, quads).map(|count| count + stones);
-            scatter(&mut self.stones, quads, counted);
+            let counted = self.stones.gather(quads).map(|count| count + stones);
+            self.stones.scatter(quads, counted);
         }
     }
 
@@ -180,14 +187,25 @@ impl<H: Head> Lines<H> {
             return;
         }
         for block in self.blocks_of(cell) {
-            for quad in self.quads[block] {
-                let new = quad != NONE && self.stones[usize::from(quad) % QUADS].0[0] == 0.0;
-                self.awake[self.awake_count % QUADS] = quad;
-                self.awake_count += usize::from(new);
+            for at in 0..4 {
+                let place = self.quads[block][at];
+                if place != NONE && usize::from(place) >= self.awake {
+                    self.swap(usize::from(place), self.awake);
+                    self.awake += 1;
+                }
             }
         }
-        for index in 0..3 {
-            self.awake[(self.awake_count + index) % QUADS] = NONE;
+    }
+
+    /// Two quads, both asleep, change places.
+    #[inline(always)]
+    fn swap(&mut self, left: usize, right: usize) {
+        self.order.swap(left % QUADS, right % QUADS);
+        self.head.swap(left, right);
+        for place in [left, right] {
+            for entry in &self.entries[usize::from(self.order[place % QUADS])] {
+                self.quads.as_flattened_mut()[usize::from(*entry)] = place as u16;
+            }
         }
     }
 
@@ -199,8 +217,8 @@ impl<H: Head> Lines<H> {
         for cell in cells(later) {
             for block in self.blocks_of(cell) {
                 let quads = self.quads[block];
-                let sums = gather(&self.views[view].sums, quads);
-                scatter(&mut self.scratch.past, quads, sums);
+                let sums = self.views[view].sums.gather(quads);
+                self.scratch.past.scatter(quads, sums);
             }
         }
         for cell in cells(later) {
@@ -210,10 +228,10 @@ impl<H: Head> Lines<H> {
                 let quads = self.quads[block];
                 let sums = self.moved(&self.scratch.past, block, -stone);
                 let values = self.curve.lanes(sums);
-                let change = values.zip(gather(&self.views[view].values, quads), |new, old| new - old);
+                let change = values.zip(self.views[view].values.gather(quads), |new, old| new - old);
                 self.head.add(&mut above, quads, &change);
-                scatter(&mut self.scratch.past, quads, sums);
-                scatter(&mut self.views[view].values, quads, values);
+                self.scratch.past.scatter(quads, sums);
+                self.views[view].values.scatter(quads, values);
             }
         }
         above
@@ -229,13 +247,12 @@ impl<H: Head> Lines<H> {
     #[inline(always)]
     fn step(&mut self, view: usize, errors: &H::Errors) {
         let slope = self.slope;
-        for (index, group) in self.scratch.groups[..self.awake_count.div_ceil(4)].iter_mut().enumerate() {
-            group.quads = std::array::from_fn(|at| self.awake[(4 * index + at) % QUADS]);
-            let past = gather(&self.views[view].values, group.quads);
+        for (index, group) in self.scratch.groups[..self.awake.div_ceil(4)].iter_mut().enumerate() {
+            let past = self.views[view].values.group(index);
             group.past = past;
-            let back = self.head.back(errors, group.quads);
+            let back = self.head.back(errors, index);
             let steps = back.zip(past, |back, value| back * (slope * (1.0 - value * value)));
-            scatter(&mut self.scratch.steps, group.quads, steps);
+            self.scratch.steps.set_group(index, steps);
         }
     }
 
@@ -243,23 +260,25 @@ impl<H: Head> Lines<H> {
     #[inline(always)]
     fn renew(&mut self, seat: Seat, errors: &H::Errors) {
         let bias = if self.biased { 1.0 } else { 0.0 };
-        let groups = &mut self.scratch.groups[..self.awake_count.div_ceil(4)];
-        for group in &mut *groups {
-            let steps = gather(&self.scratch.steps, group.quads);
-            let stones = gather(&self.stones, group.quads);
+        let groups = &mut self.scratch.groups[..self.awake.div_ceil(4)];
+        for (index, group) in groups.iter_mut().enumerate() {
+            // Group by group: left to itself the compiler gathers the same lane of several groups.
+            let group = black_box(group);
+            let steps = self.scratch.steps.group(index);
+            let stones = self.stones.group(index);
             for (view, kept) in self.views.iter_mut().enumerate() {
                 // A step reaches a sum once for the bias and once for each stone of its line that was learnt from.
                 let sign = if view == seat.view { 1.0 } else { -1.0 };
                 let times = stones.map(|stones| bias + sign * stones);
-                let sums = gather(&kept.sums, group.quads).plus(steps, times);
+                let sums = kept.sums.group(index).plus(steps, times);
                 let values = self.curve.lanes(sums);
-                scatter(&mut kept.sums, group.quads, sums);
-                scatter(&mut kept.values, group.quads, values);
+                kept.sums.set_group(index, sums);
+                kept.values.set_group(index, values);
                 group.values[view] = values;
             }
             if self.biased {
-                let biases = gather(&self.biases, group.quads).zip(steps, |bias, step| bias + step);
-                scatter(&mut self.biases, group.quads, biases);
+                let biases = self.biases.group(index).zip(steps, |bias, step| bias + step);
+                self.biases.set_group(index, biases);
             }
         }
         if let [x, o] = &mut *self.views {
@@ -274,24 +293,21 @@ impl<H: Head> Engine for Lines<H> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
-        self.awake_count = 0;
-        self.stones.fill(Quad::default());
+        self.stones.0.fill(Quad::default());
         for view in &mut self.views {
-            view.sums.copy_from_slice(&*self.biases);
-            view.values.fill(Quad::default());
+            view.sums.0 = self.biases.0;
+            view.values.0.fill(Quad::default());
             view.above = self.head.start();
         }
-        if self.biased {
-            self.awake_count = self.quad_count;
-            for (index, quad) in self.awake.iter_mut().enumerate() {
-                *quad = if index < self.quad_count { index as u16 } else { NONE };
-            }
-            for quads in self.awake[..self.quad_count.next_multiple_of(4)].as_chunks().0 {
-                let values = self.curve.lanes(gather(&self.biases, *quads));
-                for view in &mut self.views {
-                    scatter(&mut view.values, *quads, values);
-                    self.head.add(&mut view.above, *quads, &values);
-                }
+        if !self.biased {
+            self.awake = 0;
+            return;
+        }
+        for index in 0..self.awake.div_ceil(4) {
+            let values = self.curve.lanes(self.biases.group(index));
+            for view in &mut self.views {
+                view.values.set_group(index, values);
+                self.head.add(&mut view.above, quads(index), &values);
             }
         }
     }
@@ -309,13 +325,14 @@ impl<H: Head> Engine for Lines<H> {
                 rest &= rest - 1;
                 for block in start..start + width {
                     let values = self.curve.lanes(self.moved(&view.sums, block, seat.sign));
-                    let before = gather(&view.values, self.quads[block]);
+                    let before = view.values.gather(self.quads[block]);
                     self.scratch.changes[block] = values.zip(before, |new, old| new - old);
                 }
             }
         }
         let mut order = [0; 64];
         let mut count = 0;
+        let above = view.above;
         for (width, cells) in &self.widths {
             let mut rest = legal & cells;
             while rest != 0 {
@@ -324,7 +341,7 @@ impl<H: Head> Engine for Lines<H> {
                 let start = self.blocks_of(cell).start;
                 let blocks = start..start + width;
                 self.scratch.settled[count % 64] =
-                    self.head.settle(&view.above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
+                    self.head.settle(&above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
                 order[count % 64] = cell;
                 count += 1;
             }
@@ -343,11 +360,11 @@ impl<H: Head> Engine for Lines<H> {
                 let (quads, kept) = (self.quads[block], &self.views[view]);
                 let sums = self.moved(&kept.sums, block, Seat::stone(side, view));
                 let values = self.curve.lanes(sums);
-                let change = values.zip(gather(&kept.values, quads), |new, old| new - old);
+                let change = values.zip(kept.values.gather(quads), |new, old| new - old);
                 let kept = &mut self.views[view];
                 self.head.add(&mut kept.above, quads, &change);
-                scatter(&mut kept.sums, quads, sums);
-                scatter(&mut kept.values, quads, values);
+                kept.sums.scatter(quads, sums);
+                kept.values.scatter(quads, values);
             }
         }
     }
@@ -363,7 +380,7 @@ impl<H: Head> Engine for Lines<H> {
         for cell in cells(board.occupied()) {
             let stone = Lanes::splat(self.stone(cell, seat.view));
             for block in self.blocks_of(cell) {
-                self.weights[block] = self.weights[block].plus(gather(&self.scratch.steps, self.quads[block]), stone);
+                self.weights[block] = self.weights[block].plus(self.scratch.steps.gather(self.quads[block]), stone);
             }
         }
         for cell in cells(later) {
@@ -373,8 +390,14 @@ impl<H: Head> Engine for Lines<H> {
 
     fn weights(&self) -> Vec<f32> {
         let mut weights = vec![0.0; self.layout.architecture.parameters()];
-        self.clone().each(|weight, index| weights[index] = *weight);
-        self.head.write(&self.layout, &mut weights);
+        let mut lines = self.clone();
+        for place in 0..QUADS {
+            while usize::from(lines.order[place]) != place {
+                lines.swap(place, lines.order[place].into());
+            }
+        }
+        lines.each(|weight, index| weights[index] = *weight);
+        lines.head.write(&self.layout, &mut weights);
         weights
     }
 }

@@ -19,7 +19,9 @@ pub(super) use dense::Dense;
 pub(super) use head::{Deep, Flat};
 pub(super) use lines::Lines;
 
-use super::lanes::{Lanes, Quad, apart};
+use std::hint::black_box;
+
+use super::lanes::{LANES, Lanes, Quad, apart};
 use crate::board::Side;
 use head::Head;
 use layout::Layout;
@@ -29,19 +31,43 @@ const QUADS: usize = 512;
 /// The quad of no units: all that is known of it stays 0.
 const NONE: u16 = QUADS as u16 - 1;
 
-/// Numbers for every unit of the first layer.
-type Quads = [Quad; QUADS];
+/// Numbers for every unit of the first layer. Four quads in a row are a group.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(in crate::net) struct Quads([Quad; QUADS]);
 
-#[inline(always)]
-fn gather(from: &Quads, quads: [u16; 4]) -> Lanes {
-    Lanes::of_quads(quads.map(|quad| &from[usize::from(quad) % QUADS]))
+impl Quads {
+    fn zeros() -> Box<Self> {
+        Box::new(Self([Quad::default(); QUADS]))
+    }
+
+    #[inline(always)]
+    fn gather(&self, quads: [u16; 4]) -> Lanes {
+        Lanes::of_quads(quads.map(|quad| &self.0[usize::from(quad) % QUADS]))
+    }
+
+    #[inline(always)]
+    fn scatter(&mut self, quads: [u16; 4], values: Lanes) {
+        for (index, quad) in quads.into_iter().enumerate() {
+            self.0[usize::from(quad) % QUADS] = values.quad(index);
+        }
+    }
+
+    #[inline(always)]
+    fn group(&self, group: usize) -> Lanes {
+        Lanes::of_quads(self.0.as_chunks::<4>().0[group % (QUADS / 4)].each_ref())
+    }
+
+    #[inline(always)]
+    fn set_group(&mut self, group: usize, values: Lanes) {
+        self.0.as_chunks_mut::<4>().0[group % (QUADS / 4)] = std::array::from_fn(|index| values.quad(index));
+    }
 }
 
+/// The quads of a group.
 #[inline(always)]
-fn scatter(to: &mut Quads, quads: [u16; 4], values: Lanes) {
-    for index in 0..4 {
-        to[usize::from(quads[index]) % QUADS] = values.quad(index);
-    }
+fn quads(group: usize) -> [u16; 4] {
+    std::array::from_fn(|index| (4 * group + index) as u16 % QUADS as u16)
 }
 
 /// How a side sees the board: in which of the kept sets of sums, and with which sign.
@@ -73,7 +99,6 @@ impl Seat {
 /// Sixteen units of the first layer in a step of learning.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::net) struct Group {
-    quads: [u16; 4],
     /// Their values on the board that is learnt from.
     past: Lanes,
     /// Their values on the present board after the step, in each view.
@@ -90,16 +115,24 @@ pub(in crate::net) struct Lesson {
     derivative: bool,
 }
 
-/// What the output unit makes of moves to these cells: four at a time, since each alone would wait for its own result.
+/// What the output unit makes of moves to these cells. All parts come before all sums: a sum over lanes is a chain of which
+/// each step waits for the one before.
 #[inline(always)]
 fn outputs<H: Head>(head: &H, settled: &[H::Settled; 64], cells: &[u8], sign: f32, out: &mut [f32; 64]) {
-    for (cells, settled) in cells.chunks(4).zip(settled.as_chunks::<4>().0) {
-        let mut parts = [Lanes::ZERO; 4];
+    for (cells, settled) in cells.chunks(LANES).zip(settled.as_chunks::<LANES>().0) {
+        let mut parts = [Lanes::ZERO; LANES];
         for (part, settled) in parts.iter_mut().zip(settled).take(cells.len()) {
-            *part = head.part(settled);
+            *black_box(part) = head.part(settled);
         }
-        for (cell, sum) in cells.iter().zip(Lanes::sums(&apart(&parts))) {
-            out[usize::from(*cell) % 64] = sign * (sum + head.bias());
-        }
+        tell(cells, &parts, sign, head.bias(), out);
+    }
+}
+
+/// Writes the outputs of up to sixteen moves to their places, from the parts of their weighted sums.
+#[inline(always)]
+pub(in crate::net) fn tell(cells: &[u8], parts: &[Lanes; LANES], sign: f32, bias: f32, out: &mut [f32; 64]) {
+    let sums = Lanes::sums(parts).map(|sum| sign * (sum + bias));
+    for (cell, sum) in cells.iter().zip(apart(&sums).0) {
+        out[usize::from(*cell) % 64] = sum;
     }
 }

@@ -5,6 +5,8 @@
 //! line k^-1 L; if k reverses, neighbouring detectors change places, so each tile is kept both ways. Four filters (a *slab*)
 //! in four orientations (a *group*) are one chunk of the second layer: sixteen units.
 
+use std::hint::black_box;
+
 use super::{Ties, Turning};
 use crate::net::{
     Architecture,
@@ -93,6 +95,33 @@ struct Chunk {
     values: Lanes,
 }
 
+impl Group {
+    /// The sums of some slabs in these orientations, as they become when the values of so many times four quads change by so
+    /// much. What is looked up once serves all slabs.
+    #[inline(always)]
+    fn sums<'a, const W: usize>(
+        &self,
+        slabs: &[Slab; W],
+        mut sums: [Sums; W],
+        changes: impl Iterator<Item = ([u16; 4], &'a Lanes)>,
+    ) -> [Sums; W] {
+        for (quads, change) in changes {
+            for index in 0..4 {
+                let turn = self.turns[usize::from(quads[index])];
+                let change = change.tiled(index);
+                for slab in 0..W {
+                    let (sum, tiles) = (&mut sums[slab], &slabs[slab].tiles);
+                    sum[0] = sum[0].plus(turn.of(tiles, 0), change);
+                    sum[1] = sum[1].plus(turn.of(tiles, 1), change);
+                    sum[2] = sum[2].plus(turn.of(tiles, 2), change);
+                    sum[3] = sum[3].plus(turn.of(tiles, 3), change);
+                }
+            }
+        }
+        sums
+    }
+}
+
 impl Head {
     /// Filters without weights, above so many quads and one of no units. `place` tells the quad of a line and part.
     pub(super) fn new(
@@ -164,9 +193,12 @@ impl Head {
     }
 
     /// Makes the swapped tiles.
+    #[inline(always)]
     pub(super) fn mirror(&mut self) {
         for slab in &mut self.slabs {
             for tiles in slab.tiles.as_chunks_mut::<2>().0.iter_mut().take(self.groups[0].images.len()) {
+                // Block by block: left to itself the compiler gathers the same lane of several blocks.
+                let tiles = black_box(tiles);
                 tiles[1] = tiles[0].swap(1);
             }
         }
@@ -186,53 +218,27 @@ impl Head {
         }
     }
 
-    /// All sums as they become when the values of so many times four quads change by so much.
+    /// All sums as they become when the values of so many times four quads change by so much; `to` keeps them, or what is
+    /// made of them.
     #[inline(always)]
-    pub(super) fn add<'a>(
+    pub(super) fn add<'a, T: From<Sums>>(
         &self,
         from: &[Sums],
-        to: &mut [Sums],
+        to: &mut [T],
         changes: impl Iterator<Item = ([u16; 4], &'a Lanes)> + Clone,
     ) {
         let (pairs, rest) = self.slabs.as_chunks();
-        for (at, pair) in pairs.iter().enumerate() {
-            self.add_slabs::<2>(pair, 2 * at, from, to, changes.clone());
-        }
-        if let [last] = rest {
-            self.add_slabs::<1>(std::array::from_ref(last), 2 * pairs.len(), from, to, changes);
-        }
-    }
-
-    /// The same for some slabs, of which the first has this number: what is looked up once serves them all.
-    #[inline(always)]
-    fn add_slabs<'a, const W: usize>(
-        &self,
-        slabs: &[Slab; W],
-        first: usize,
-        from: &[Sums],
-        to: &mut [Sums],
-        changes: impl Iterator<Item = ([u16; 4], &'a Lanes)> + Clone,
-    ) {
         for (at, group) in self.groups.iter().enumerate() {
-            let mut sums = [[Lanes::ZERO; FOUR]; W];
-            for slab in 0..W {
-                sums[slab] = from[(first + slab) * self.groups.len() + at];
+            for (pair, slabs) in pairs.iter().enumerate() {
+                let chunks = [2 * pair, 2 * pair + 1].map(|slab| slab * self.groups.len() + at);
+                let [left, right] = group.sums::<2>(slabs, chunks.map(|chunk| from[chunk]), changes.clone());
+                to[chunks[0]] = left.into();
+                to[chunks[1]] = right.into();
             }
-            for (quads, change) in changes.clone() {
-                for index in 0..4 {
-                    let turn = group.turns[usize::from(quads[index])];
-                    let change = change.tiled(index);
-                    for slab in 0..W {
-                        let (sum, tiles) = (&mut sums[slab], &slabs[slab].tiles);
-                        sum[0] = sum[0].plus(turn.of(tiles, 0), change);
-                        sum[1] = sum[1].plus(turn.of(tiles, 1), change);
-                        sum[2] = sum[2].plus(turn.of(tiles, 2), change);
-                        sum[3] = sum[3].plus(turn.of(tiles, 3), change);
-                    }
-                }
-            }
-            for slab in 0..W {
-                to[(first + slab) * self.groups.len() + at] = sums[slab];
+            if let [last] = rest {
+                let chunk = 2 * pairs.len() * self.groups.len() + at;
+                let [sums] = group.sums::<1>(std::array::from_ref(last), [from[chunk]], changes.clone());
+                to[chunk] = sums.into();
             }
         }
     }

@@ -96,7 +96,7 @@ struct Scratch {
     /// Of each move: changes of values, in fours of quads; what it makes of the sums of each chunk.
     changes: Box<[Lanes]>,
     settled: Box<[Lanes]>,
-    /// Sums above: of each move, or those that others are made from.
+    /// Sums above: those that others are made from.
     above: Box<[Sums]>,
     /// Errors of the second layer.
     errors: Vec<Sums>,
@@ -168,7 +168,7 @@ impl Shared {
             scratch: Scratch {
                 changes: zeros(64 * most),
                 settled: zeros(64 * head.chunks().max(1)),
-                above: vec![[Lanes::ZERO; 4]; 64 * head.chunks()].into_boxed_slice(),
+                above: vec![[Lanes::ZERO; 4]; head.chunks()].into_boxed_slice(),
                 errors: vec![[Lanes::ZERO; 4]; head.chunks()],
                 steps: zeros(blocks + 1),
                 rows: zeros(owned.len() * rows),
@@ -356,8 +356,7 @@ impl Shared {
         }
         let changes = looks.iter().map(quads).zip(&*changes);
         self.head.add(&seen.above, &mut self.scratch.above, changes);
-        let count = seen.above.len();
-        seen.above.copy_from_slice(&self.scratch.above[..count]);
+        seen.above.copy_from_slice(&self.scratch.above);
     }
 }
 

@@ -1,11 +1,14 @@
 //! The network in play and in learning.
 
+use std::hint::black_box;
+
 use super::{Shared, outputs, quads, weights};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Engine,
-        lanes::{Lanes, Quad, apart},
+        lanes::{LANES, Lanes, Quad, apart},
+        perceptron::tell,
         shared::gather,
     },
 };
@@ -67,15 +70,12 @@ impl Engine for Shared {
             let changes = &self.scratch.changes[at..at + looks.len()];
             at += looks.len();
             let changes = looks.iter().map(quads).zip(changes);
-            self.head.add(&seen.above, &mut self.scratch.above[index * chunks..][..chunks], changes);
+            self.head.add(&seen.above, &mut self.scratch.settled[index * chunks..][..chunks], changes);
         }
-        for (settled, above) in self.scratch.settled.iter_mut().zip(&self.scratch.above).take(order.len() * chunks) {
-            *settled = Lanes::sums_of_quads(above);
-        }
-        for (index, cells) in order.chunks(4).enumerate() {
-            let mut parts = [Lanes::ZERO; 4];
+        for (index, cells) in order.chunks(LANES).enumerate() {
+            let mut parts = [Lanes::ZERO; LANES];
             for (at, part) in parts.iter_mut().take(cells.len()).enumerate() {
-                let index = 4 * index + at;
+                let (index, part) = (LANES * index + at, black_box(part));
                 if chunks == 0 {
                     *part = self.scratch.settled[index];
                 }
@@ -83,9 +83,7 @@ impl Engine for Shared {
                     *part = self.head.output(chunk, self.scratch.settled[index * chunks + chunk], *part);
                 }
             }
-            for (cell, sum) in cells.iter().zip(Lanes::sums(&apart(&parts))) {
-                out[usize::from(*cell) % 64] = seat.sign * (sum + self.bias);
-            }
+            tell(cells, &parts, seat.sign, self.bias, out);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A step of learning of the first layer.
 
 use super::{ROWS, Shared};
-use crate::net::lanes::Lanes;
+use crate::net::lanes::{Lanes, apart};
 
 impl Shared {
     /// Over all units that can have a value: the steps of the first layer's sums.
@@ -28,7 +28,7 @@ impl Shared {
             let back = if self.head.chunks() == 0 {
                 self.flat[usize::from(self.owners[block])].map(|weight| weight * step)
             } else {
-                Lanes::sums_over_quads(&scratch.back[block])
+                apart(&Lanes::sums_over_quads(&scratch.back[block]))
             };
             scratch.steps[block] = back.zip(values, |back, value| back * (slope * (1.0 - value * value)));
         }
@@ -58,7 +58,7 @@ impl Shared {
             }
         }
         for sums in scratch.rows.as_chunks_mut::<ROWS>().0 {
-            let over = Lanes::sums_over_quads(sums).map(|step| step * sign);
+            let over = apart(&Lanes::sums_over_quads(sums)).map(|step| step * sign);
             for row in 0..ROWS {
                 sums[row] = over.tiled(row);
             }
