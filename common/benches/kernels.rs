@@ -77,7 +77,7 @@ fn ternary_games(criterion: &mut Criterion) {
 fn learning(criterion: &mut Criterion) {
     for (name, speed) in speed::NETWORKS {
         let mut group = criterion.benchmark_group(format!("learning {name}"));
-        for (path, games) in [("fast", 100), ("slow", 2)] {
+        for (path, games) in [("fast", speed::GAMES), ("slow", 2)] {
             group.throughput(Throughput::Elements(games));
             group.bench_function(path, |bench| {
                 bench.iter(|| if path == "fast" { speed.fast(black_box(games)) } else { speed.slow(black_box(games)) });

@@ -68,7 +68,7 @@ macro_rules! learning {
         Kernel {
             name: $name,
             unit: "games/s",
-            fast: |_, _| learn(2_000, |games| speed::$speed.fast(games)),
+            fast: |_, _| learn(speed::GAMES, |games| speed::$speed.fast(games)),
             slow: |_, _| learn(4, |games| speed::$speed.slow(games)),
         }
     };

@@ -21,6 +21,10 @@ use crate::{
 /// need only see that it works.
 const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
 
+/// Games that a measurement of [`Speed::fast`] asks for at once: enough that making the engine does not count, and that no
+/// branch is known by heart. A task has ten thousand.
+pub const GAMES: u64 = 2_000;
+
 /// One of the networks.
 #[derive(Debug)]
 pub struct Speed {
