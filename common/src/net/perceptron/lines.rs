@@ -391,6 +391,7 @@ impl<H: Head> Engine for Lines<H> {
     fn weights(&self) -> Vec<f32> {
         let mut weights = vec![0.0; self.layout.architecture.parameters()];
         let mut lines = self.clone();
+        // Quads go back to their canonical places, and their weights with them.
         for place in 0..QUADS {
             while usize::from(lines.order[place]) != place {
                 lines.swap(place, lines.order[place].into());
