@@ -21,9 +21,17 @@ const ROW: f64 = 22.0;
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444", "#882255"];
 const DASHES: [&str; 3] = ["", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\""];
 
-/// What a curve and its band are, and how many pixels that takes.
+/// Of more curves than colours bands would hide one another: these have no bands, and their names stand where they end.
+const CROWD: usize = COLOURS.len() + 1;
+
+/// What a curve and its band are, and how many pixels that takes; what they are without bands.
 const NOTE: &str = "line: mean; band: 10th to 90th percentile";
 const NOTE_WIDTH: f64 = 250.0;
+const NOTE_OF_CROWD: &str = "line: mean";
+
+/// Pixels from one name of a crowd to the next, and of the space between its axes and names.
+const NAME: f64 = 16.0;
+const GAP: f64 = 30.0;
 
 /// The look of a curve's line.
 fn stroke(index: usize) -> String {
@@ -81,19 +89,26 @@ pub(crate) fn svg(figure: &Figure) -> String {
     let most = |value: fn(&evoxo_common::finale::Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
     let x = Axis { low: 0.0, ..Axis::new(0.0, most(|point| point.x), 10.0, 1.0) };
     let x = Axis { high: most(|point| point.x).max(1.0), ..x };
-    let (bottom, top) = figure.y_range.unwrap_or_else(|| (least(|point| point.low), most(|point| point.high)));
+    let crowded = figure.series.len() >= CROWD;
+    let (bottom, top) = figure.y_range.unwrap_or_else(|| match crowded {
+        true => (least(|point| point.mean), most(|point| point.mean)),
+        false => (least(|point| point.low), most(|point| point.high)),
+    });
     let y = Axis::new(bottom, top, 6.0, 1e-9);
-    let (legend, rows) = legend(&figure.series);
-    let (top, height) = (TOP + ROW * rows, HEIGHT + ROW * rows);
+    let (legend, rows) = if crowded { (note(0.0, NOTE_OF_CROWD), 1.0) } else { legend(&figure.series) };
+    let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
+    let width = if crowded { WIDTH + GAP + longest } else { WIDTH };
+    let more = if crowded { (NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM)).max(0.0) } else { 0.0 };
+    let (top, height) = (TOP + ROW * rows, HEIGHT + ROW * rows + more);
     let place = |px: f64, py: f64| {
         let right = LEFT + x.share(px) * (WIDTH - LEFT - RIGHT);
         let down = height - BOTTOM - y.share(py) * (height - top - BOTTOM);
         (right, down)
     };
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n"
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
     );
     let mut add = |line: String| text.push_str(&(line + "\n"));
     add(format!("<text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{}</text>", escape(&figure.title)));
@@ -118,7 +133,7 @@ pub(crate) fn svg(figure: &Figure) -> String {
         "<clipPath id=\"axes\"><rect x=\"{left}\" y=\"{up}\" width=\"{width}\" height=\"{inside}\"/></clipPath>\n\
          <g clip-path=\"url(#axes)\">"
     ));
-    for (index, Series { points, .. }) in figure.series.iter().enumerate() {
+    for (index, Series { points, .. }) in figure.series.iter().enumerate().filter(|_| !crowded) {
         let high = points.iter().map(|p| place(p.x, p.high));
         let band = path(high.chain(points.iter().rev().map(|p| place(p.x, p.low))));
         add(format!("<path d=\"{band}Z\" {}/>", fill(index)));
@@ -128,6 +143,11 @@ pub(crate) fn svg(figure: &Figure) -> String {
         add(format!("<path d=\"{line}\" {}/>", stroke(index)));
     }
     add("</g>".into());
+    if crowded {
+        let end =
+            |series: &Series| series.points.last().map_or((left, down), |p| place(p.x, p.mean.clamp(y.low, y.high)));
+        add(names(&figure.series, &figure.series.iter().map(end).collect::<Vec<_>>(), (up, down)));
+    }
     add(legend);
     let middle = (top + height - BOTTOM) / 2.0;
     let x_middle = (LEFT + WIDTH - RIGHT) / 2.0;
@@ -157,7 +177,7 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
 fn legend(series: &[Series]) -> (String, f64) {
     let (mut right, mut row, mut text) = (LEFT, 0.0, String::new());
     for (index, series) in series.iter().enumerate() {
-        let width = 52.0 + 6.8 * series.name.chars().count() as f64;
+        let width = 52.0 + text_width(&series.name);
         if right > LEFT && right + width > WIDTH {
             (right, row) = (LEFT, row + 1.0);
         }
@@ -180,12 +200,60 @@ fn legend(series: &[Series]) -> (String, f64) {
     if right + NOTE_WIDTH > end {
         row += 1.0;
     }
-    let down = TOP + ROW * row + 4.5;
-    let _ = write!(
-        text,
-        "<text x=\"{end}\" y=\"{down:.1}\" text-anchor=\"end\" font-size=\"11\" fill=\"#777\">{NOTE}</text>"
-    );
+    text.push_str(&note(row, NOTE));
     (text, row + 1.0)
+}
+
+/// What lines are, at the end of a row of the legend.
+fn note(row: f64, text: &str) -> String {
+    let (end, down) = (WIDTH - RIGHT, TOP + ROW * row + 4.5);
+    format!("<text x=\"{end}\" y=\"{down:.1}\" text-anchor=\"end\" font-size=\"11\" fill=\"#777\">{text}</text>")
+}
+
+/// The names of the curves of a crowd, right of the axes, in the order of these ends.
+fn names(series: &[Series], ends: &[(f64, f64)], range: (f64, f64)) -> String {
+    let mut order: Vec<usize> = (0..series.len()).collect();
+    order.sort_by(|one, other| ends[*one].1.total_cmp(&ends[*other].1));
+    let heights = apart(&order.iter().map(|index| ends[*index].1).collect::<Vec<f64>>(), range);
+    let (right, mut text) = (WIDTH - RIGHT + GAP, String::new());
+    for (index, height) in order.into_iter().zip(heights) {
+        let (x, y) = ends[index];
+        let _ = writeln!(
+            text,
+            "<path d=\"M{x:.1} {y:.1}L{:.1} {height:.1}\" stroke=\"#ccc\"/><path d=\"M{:.1} {height:.1}h16\" {}/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            right - 18.0,
+            right - 18.0,
+            stroke(index),
+            right + 4.0,
+            height + 4.5,
+            escape(&series[index].name)
+        );
+    }
+    text
+}
+
+/// Ascending heights at least [`NAME`] apart between `up` and `down`, with the least squares of distances from these, which
+/// ascend too: what would come too near to one another stands evenly around its mean.
+fn apart(heights: &[f64], (up, down): (f64, f64)) -> Vec<f64> {
+    let last = heights.len().saturating_sub(1) as f64;
+    // Each group's sum and count of heights, the distances of the names before taken off.
+    let mut groups: Vec<(f64, usize)> = Vec::new();
+    for (index, height) in heights.iter().enumerate() {
+        let (mut sum, mut count) = (height - NAME * index as f64, 1);
+        while let Some(above) = groups.pop_if(|above| above.0 * count as f64 >= sum * above.1 as f64) {
+            (sum, count) = (sum + above.0, count + above.1);
+        }
+        groups.push((sum, count));
+    }
+    let means = groups.into_iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / count as f64, count));
+    let inside = means.map(|mean| mean.min(down - NAME * last).max(up));
+    inside.enumerate().map(|(index, mean)| mean + NAME * index as f64).collect()
+}
+
+/// About how many pixels a text takes.
+fn text_width(text: &str) -> f64 {
+    6.8 * text.chars().count() as f64
 }
 
 fn escape(text: &str) -> String {
@@ -227,6 +295,24 @@ mod tests {
         assert_eq!(rows, 4.0);
         let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();
         assert_eq!(looks.len(), 24);
+    }
+
+    #[test]
+    fn the_curves_of_a_crowd_have_names_at_their_ends_and_no_bands() {
+        let points = figure().series.remove(0).points;
+        let series = |index: u32| Series { name: format!("curve {index}"), points: points.clone() };
+        let crowd = Figure { series: (0..30).map(series).collect(), ..figure() };
+        let text = svg(&crowd);
+        assert_eq!((text.matches(">curve ").count(), text.matches("fill-opacity").count()), (30, 0));
+        let few = Figure { series: (0..8).map(series).collect(), ..figure() };
+        assert_eq!(svg(&few).matches("fill-opacity").count(), 16);
+    }
+
+    #[test]
+    fn names_stand_apart_and_near_their_ends() {
+        assert_eq!(apart(&[50.0, 90.0, 90.0, 90.0, 200.0], (0.0, 300.0)), [50.0, 74.0, 90.0, 106.0, 200.0]);
+        assert_eq!(apart(&[5.0, 5.0, 100.0, 100.0], (0.0, 100.0)), [0.0, 16.0, 84.0, 100.0]);
+        assert!(apart(&[], (0.0, 100.0)).is_empty());
     }
 
     #[test]
