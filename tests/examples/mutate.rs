@@ -1,5 +1,6 @@
 //! `cargo mutate [PART]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and tells which
-//! the tests do not catch. With PART, only those whose file or fragment contains it. Takes a quarter of a minute each.
+//! the tests do not catch. With PART, only those whose file or fragment contains it. Takes a quarter of a minute to two
+//! minutes each.
 
 use std::{
     fs,
