@@ -1,6 +1,6 @@
-//! `cargo mutate [PART]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and tells which
-//! the tests do not catch. With PART, only those whose file or fragment contains it. Takes a quarter of a minute to two
-//! minutes each.
+//! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and tells
+//! which the tests do not catch. With PARTs, only those whose file or fragment contains one. Takes a quarter of a minute to
+//! two minutes each.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ const SUITE_TIME_MAX: Duration = Duration::from_secs(300);
 
 #[expect(clippy::print_stdout, reason = "a report for whoever typed the command")]
 fn main() -> ExitCode {
-    let part = std::env::args().nth(1).unwrap_or_default();
+    let parts: Vec<String> = std::env::args().skip(1).collect();
     let program = std::env::current_exe().expect("a program knows where it is");
     let place = program.ancestors().nth(3).expect("an example lies in target/PROFILE/examples").join("mutate");
     let copy = place.join("tree");
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
     let (mut applied, mut survived) = (0, 0);
     for Mutation { file, old, new } in mutations() {
-        if !file.contains(&part) && !old.contains(&part) {
+        if !parts.is_empty() && !parts.iter().any(|part| file.contains(part) || old.contains(part)) {
             continue;
         }
         let path = copy.join(&file);
