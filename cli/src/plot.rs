@@ -95,11 +95,15 @@ pub(crate) fn svg(figure: &Figure) -> String {
         false => (least(|point| point.low), most(|point| point.high)),
     });
     let y = Axis::new(bottom, top, 6.0, 1e-9);
-    let (legend, rows) = if crowded { (note(0.0, NOTE_OF_CROWD), 1.0) } else { legend(&figure.series) };
-    let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
-    let width = if crowded { WIDTH + GAP + longest } else { WIDTH };
-    let more = if crowded { (NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM)).max(0.0) } else { 0.0 };
-    let (top, height) = (TOP + ROW * rows, HEIGHT + ROW * rows + more);
+    let (legend, rows, aside, more) = if crowded {
+        let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
+        let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
+        (note(0.0, NOTE_OF_CROWD), 1.0, GAP + longest, more.max(0.0))
+    } else {
+        let (legend, rows) = legend(&figure.series);
+        (legend, rows, 0.0, 0.0)
+    };
+    let (top, width, height) = (TOP + ROW * rows, WIDTH + aside, HEIGHT + ROW * rows + more);
     let place = |px: f64, py: f64| {
         let right = LEFT + x.share(px) * (WIDTH - LEFT - RIGHT);
         let down = height - BOTTOM - y.share(py) * (height - top - BOTTOM);
@@ -144,23 +148,27 @@ pub(crate) fn svg(figure: &Figure) -> String {
     }
     add("</g>".into());
     if crowded {
-        let end =
-            |series: &Series| series.points.last().map_or((left, down), |p| place(p.x, p.mean.clamp(y.low, y.high)));
+        let end = |series: &Series| {
+            let last = series.points.last();
+            last.map_or((left, down), |point| place(point.x, point.mean.max(y.low).min(y.high)))
+        };
         add(names(&figure.series, &figure.series.iter().map(end).collect::<Vec<_>>(), (up, down)));
     }
     add(legend);
-    let middle = (top + height - BOTTOM) / 2.0;
-    let x_middle = (LEFT + WIDTH - RIGHT) / 2.0;
-    add(format!(
-        "<text x=\"{x_middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-        height - 14.0,
-        escape(&figure.x_label)
-    ));
-    add(format!(
-        "<text transform=\"translate(20 {middle}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        escape(&figure.y_label)
-    ));
+    add(labels(figure, top, height));
     text + "</svg>\n"
+}
+
+/// What the axes tell, of a picture whose axes begin at `top` and which ends at `height`.
+fn labels(figure: &Figure, top: f64, height: f64) -> String {
+    let (right, down) = ((LEFT + WIDTH - RIGHT) / 2.0, (top + height - BOTTOM) / 2.0);
+    format!(
+        "<text x=\"{right}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+         <text transform=\"translate(20 {down}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        height - 14.0,
+        escape(&figure.x_label),
+        escape(&figure.y_label)
+    )
 }
 
 fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
