@@ -148,10 +148,9 @@ mod tests {
             let mut draw = || (0..length).map(|_| rng::unit(&mut rng) as f32 - 0.5).collect::<Vec<_>>();
             let (left, right) = (draw(), draw());
             let expected = dot_plain(&left, &right).to_bits();
-            for level in [simd::Level::Baseline, simd::Level::Avx2, simd::Level::Best] {
-                simd::set_level(level);
+            simd::at_each_level(|level| {
                 assert_eq!(dot(&left, &right).to_bits(), expected, "length {length} at {level:?}");
-            }
+            });
         }
     }
 

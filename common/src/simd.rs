@@ -36,6 +36,17 @@ pub fn level() -> Level {
     }
 }
 
+/// Does something at each level. All tests of a process share one level, so one of them at a time may do that.
+#[cfg(test)]
+pub(crate) fn at_each_level<T>(mut act: impl FnMut(Level) -> T) -> [T; 3] {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    [Level::Baseline, Level::Avx2, Level::Best].map(|level| {
+        set_level(level);
+        act(level)
+    })
+}
+
 /// Defines a function that is compiled once per instruction set: `kernel! { /// docs  pub fn name(args) -> T { body } }`.
 /// It may have type parameters, each with one bound.
 macro_rules! kernel {

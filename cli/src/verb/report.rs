@@ -53,7 +53,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if let Some(directory) = &arguments.plots {
-        let unwritable = || format!("cannot write the plots into {}", directory.display());
+        let unwritable =
+            || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
         fs::create_dir_all(directory).with_context(unwritable)?;
         for figure in &finale.figures {
             fs::write(directory.join(format!("{}.svg", figure.name)), svg(figure)).with_context(unwritable)?;

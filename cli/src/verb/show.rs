@@ -123,12 +123,13 @@ fn show(card: &Card, count: usize, out: &mut impl Write) -> std::io::Result<()> 
             let gravity = if shape.gravity { ", stones fall" } else { "" };
             let (width, height, depth, k) = (shape.width, shape.height, shape.depth, shape.k);
             writeln!(out, "A network for {width}x{height}x{depth} cells, {k} in a row{gravity}.")?;
-            let (connections, parameters) = (architecture.connections(), architecture.parameters());
+            let (weights, all) = (architecture.connections(), architecture.parameters());
+            let biases = if all > weights { format!(" and {} biases", all - weights) } else { String::new() };
             let activation = match architecture.activation {
                 Activation::Logistic => "logistic units, tanh(x / 2)",
                 Activation::Tanh => "units with tanh(x)",
             };
-            writeln!(out, "{connections} connections, {parameters} weights with biases; {activation}.\n")?;
+            writeln!(out, "{weights} weights{biases}; {activation}.\n")?;
             for tensor in architecture.tensors().into_iter().take(count) {
                 let weights = &network.weights[tensor.range.clone()];
                 let (least, most) = weights.iter().fold((f32::MAX, f32::MIN), |(a, b), w| (a.min(*w), b.max(*w)));

@@ -238,8 +238,7 @@ mod tests {
         let n = 19;
         let mut numbers = |count| (0..count).map(|_| unit(&mut rng) - 0.5).collect::<Vec<f64>>();
         let (matrix, vectors, row) = (numbers(n * n), numbers(2 * n), numbers(n));
-        for level in [simd::Level::Baseline, simd::Level::Avx2, simd::Level::Best] {
-            simd::set_level(level);
+        simd::at_each_level(|_| {
             let mut out = vec![0.0; 2 * n];
             multiply(&matrix, &vectors, &mut out);
             for (index, out) in out.iter().enumerate() {
@@ -253,6 +252,6 @@ mod tests {
                 let first = 0.75 * matrix[index] + 0.5 * row[j] * vectors[i];
                 assert_eq!(*sum, first + 0.25 * row[j] * vectors[n + i]);
             }
-        }
+        });
     }
 }

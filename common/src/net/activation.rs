@@ -114,7 +114,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{self, Level, kernel};
+    use crate::simd::{self, kernel};
 
     /// Units in the last place between a value and what it should be.
     fn error_ulp(value: f32, expected: f64) -> f64 {
@@ -164,10 +164,9 @@ mod tests {
         for chunk in numbers.as_chunks().0 {
             for activation in [Activation::Logistic, Activation::Tanh] {
                 let expected = chunk.map(|sum| activation.apply(sum).to_bits());
-                for level in [Level::Baseline, Level::Avx2, Level::Best] {
-                    simd::set_level(level);
+                simd::at_each_level(|level| {
                     assert_eq!(sixteen(activation, &Lanes(*chunk)).0.map(f32::to_bits), expected, "at {level:?}");
-                }
+                });
             }
         }
     }

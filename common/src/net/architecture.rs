@@ -196,7 +196,8 @@ impl Architecture {
         self.tensors().last().map_or(0, |tensor| tensor.range.end)
     }
 
-    /// How many connections there are between units, as the paper counts its weights: without biases.
+    /// How many weights there are without biases, as the paper counts them: one for each connection between units, if they
+    /// share none.
     #[must_use]
     pub fn connections(&self) -> usize {
         let weights = self.tensors().into_iter().filter(|tensor| tensor.name.ends_with(".weight"));

@@ -90,8 +90,9 @@ impl Rate {
 /// does not show how the trial is cut up.
 pub const AVERAGING_STEP_GAMES: u64 = 100;
 
-/// Weights averaged over a trial: every hundred games they move by a share of the way to the weights as they are. The share
-/// is 1 - exp(-100 / averaging_games), but at the n-th update at least 1 / n: a plain mean until there are enough.
+/// Weights averaged over a trial: every hundred games (with several learners: whenever these are joined) they move by a share
+/// of the way to the weights as they are. After n more games the share is 1 - exp(-n / averaging_games), but at least n of all
+/// games played: a plain mean until there are enough.
 #[derive(Debug)]
 pub struct Average<'a> {
     /// See [`Learning::averaging_games`]; not 0.

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     board::{Geometry, Shape, cells},
     rng::{Generator, Stream, below, chance, unit},
-    simd::{Level, set_level},
+    simd,
 };
 
 /// Games in which a slow engine follows a fast one: both learn, and everything is compared.
@@ -276,8 +276,7 @@ fn every_instruction_set_gives_the_same_bits() {
     for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(2));
-        let learnt = [Level::Baseline, Level::Avx2, Level::Best].map(|level| {
-            set_level(level);
+        let learnt = simd::at_each_level(|_| {
             let duel = Duel { geometry: &geometry, slow: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
             with_engine(architecture, &weights, duel).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
         });

@@ -281,7 +281,7 @@ fn place(board: Board) -> usize {
 }
 
 /// A plain evaluation for any geometry, between -1 and 1, seen by the side to move: a line that only one side has stones on
-/// counts for it, by 4 to the power of their number, k stones short of a line being 1.
+/// counts for it, by 4 to the power of their number, less 1; 1 is as much as all lines with k - 1 stones would count.
 #[must_use]
 pub fn line_count(geometry: &Geometry, position: Position) -> f32 {
     let (own, other) =

@@ -88,5 +88,7 @@ async fn with_segments_of_any_length() {
 #[tokio::test]
 async fn with_any_instructions() {
     comes_to_the_same(&[], &[&["--simd", "baseline"], &["--simd", "auto"]]).await;
-    comes_to_the_same(&[], &[&["--simd", "baseline"]]).await;
+    for level in ["baseline", "avx2"] {
+        comes_to_the_same(&[], &[&["--simd", level]]).await;
+    }
 }

@@ -319,10 +319,9 @@ mod tests {
                 let indices: Vec<u32> = (0..2423).skip(seed as usize).step_by(1 + 3 * seed as usize).collect();
                 let judge = Judge::new(network, &indices);
                 let expected = slow(network, &indices, &genes);
-                for level in [simd::Level::Baseline, simd::Level::Avx2, simd::Level::Best] {
-                    simd::set_level(level);
+                simd::at_each_level(|level| {
                     assert_eq!(judge.sum(&genes), expected, "{network:?} seed {seed} at {level:?}");
-                }
+                });
             }
         }
     }

@@ -192,7 +192,7 @@ fn arms_table(arms: &[Arm<'_>]) -> Table {
             arm.text(Measure::End),
         ];
         row.extend(LEVELS.map(|level| games_text(&arm.games_to(level))));
-        let difference = index.checked_sub(1).and_then(|place| found[place].zip(corrected.next()));
+        let difference = index.checked_sub(1).and_then(|place| Some((found[place]?, corrected.next()?)));
         let (difference, p) =
             difference.map_or_else(Default::default, |(difference, p)| (signed(&difference), probability(p)));
         row.extend([difference, p]);

@@ -269,8 +269,8 @@ pub static SCHEMA: Schema = Schema {
         },
         Field {
             name: "outer_rate",
-            doc: "The share of the way from the old weights to the joined ones that is gone. Above 0; DiLoCo (2023): 0.7.",
-            shape: Shape::Decimal { min: 0, max: 10 },
+            doc: "The share of the way from the old weights to the joined ones that is gone. Above 0; DiLoCo (2023): 0.7; as many as there are learners, with join = \"all\": changes add up.",
+            shape: Shape::Decimal { min: 0, max: 256 },
             default: "1",
             scope: Scope::What,
         },

@@ -92,21 +92,19 @@ fn what_is_saved_goes_on_where_it_was() {
     }
 }
 
-/// Weights this large are finite still; the first step of learning is not.
+/// The first of three replicas would come to it after game 49.
 #[test]
-fn a_learner_that_blows_up_ends_alone_and_says_when() {
-    let config = config(SMALL, &[("segment_games", "40")]);
-    let mut replica = Replica::start(&config, &config.arms[1], 0);
-    assert!(local::step(&mut replica).unwrap());
-    let saved = replica.save();
-    let mut state = Td3dState::decode(&saved.state[..]).unwrap();
-    state.weights = f32::MAX.to_le_bytes().repeat(state.weights.len() / 4).into();
-    let saved = ReplicaState { state: state.encode_to_vec().into(), ..saved };
-    let mut replica = Replica::restore(&config, &saved).unwrap();
-    assert!(local::step(&mut replica).unwrap());
-    let failure = replica.failure().unwrap();
-    assert!(failure.contains("no longer finite after game") && failure.contains("lower alpha"), "{failure}");
-    assert!(replica.plan().is_empty());
+fn a_rate_that_blows_up_ends_a_replica_after_the_same_game_however_it_is_cut_up() {
+    let text = "experiment = \"td3d\"\nseed = 3\nreplicas = 3\n[settings]\nnetwork = \"deep-structured\"\n\
+        games = 40\ntest_every = 20\ntest_games = 2\nalpha = 999999999999\n";
+    for segment in ["7", "20"] {
+        let replicas = local::run(&config(text, &[("segment_games", segment)])).unwrap();
+        let ended = |game: u32| Some(format!("ended: the weights are no longer finite after game {game}: lower alpha"));
+        let failures: Vec<_> = replicas.iter().map(Replica::failure).collect();
+        assert_eq!(failures, [None, ended(11).as_deref(), ended(24).as_deref()], "segments of {segment} games");
+        assert_eq!(replicas.iter().map(|replica| replica.history().len()).collect::<Vec<_>>(), [2, 0, 1]);
+        assert!(replicas.iter().all(|replica| replica.plan().is_empty()));
+    }
 }
 
 #[test]

@@ -54,12 +54,6 @@ impl Plain {
         Self { architecture: *architecture, layers: layer::layers(architecture), weights, board: Board::EMPTY }
     }
 
-    /// The weights, without rounding.
-    #[must_use]
-    pub fn exact_weights(&self) -> &[f64] {
-        &self.weights
-    }
-
     /// The values of all layers below the output unit, inputs first, and its weighted sum.
     fn forward(&self, board: Board, side: Side) -> (Vec<Vec<f64>>, f64) {
         let mut values = vec![layer::inputs(board, side)];

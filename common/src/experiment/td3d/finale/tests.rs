@@ -74,6 +74,21 @@ fn other_arms() {
     assert_eq!(strong.figures.iter().map(|f| f.y_range).collect::<Vec<_>>(), [Some(WHOLE), Some(TOP)]);
 }
 
+/// An arm that has too few trials to be compared leaves the others' differences as they are.
+#[test]
+fn differences_stand_beside_their_own_arms() {
+    let others = |between: Vec<Arm<'static>>| {
+        let mut arms = vec![own("plain", trials(5, 10, 60.0, 8.0))];
+        arms.extend(between);
+        arms.extend([own("better", trials(5, 10, 97.0, 3.0)), own("worse", trials(5, 10, 57.0, 8.0))]);
+        let rows = report(&arms).tables[0].rows.clone();
+        rows[rows.len() - 2..].to_vec()
+    };
+    let rows = others(Vec::new());
+    assert!(rows.iter().flatten().all(|cell| !cell.is_empty()), "{rows:?}");
+    assert_eq!(others(vec![own("one", trials(1, 10, 70.0, 1.0)), own("waiting", Vec::new())]), rows);
+}
+
 #[test]
 fn two_readings_are_told_apart() {
     let mut arms = paper_arms(2, 5);
