@@ -95,6 +95,7 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "GOOD", "--set", "task=3"], 2, &["unknown setting \"task\"", "did you mean \"tasks\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks=0"], 2, &["tasks is 0, but must be a whole number from 1 to 100000"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks"], 2, &["give KEY=VALUE"]),
+    case(EVOXO, &["run", "GOOD", "--arm", "mian"], 2, &["GOOD has no arm \"mian\": it has \"main\""]),
     case(EVOXO, &["run", "GOOD", "--batch", "zero"], 2, &["--batch", "a number from 1"]),
     case(EVOXO, &["run", "GOOD", "--workers", "many"], 2, &["'many'", "--workers", "from 0 to 1024"]),
     case(EVOXO, &["run", "GOOD", "--workers", "-1"], 2, &["'-1'", "--workers", "from 0 to 1024"]),

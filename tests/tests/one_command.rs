@@ -124,6 +124,9 @@ fn cluster_and_one_thread_leave_the_same_files() {
         files(&desk.path("two")),
         ["champions", "cluster.log", "config.toml", "history.csv", "plots", "result.json", "store"]
     );
+    let lone = desk.run(&["--arm", "X", "--out", "lone"]);
+    assert!(!lone.contains("O, 1"), "{lone}");
+    assert_eq!(desk.result("lone")["arms"][0]["replicas"], desk.result("two")["arms"][1]["replicas"]);
     let first = &desk.result("two")["arms"][0]["replicas"][0];
     assert!(first["win"].as_str().is_some_and(|win| win.contains('/')) && first["unbeatable"].is_boolean(), "{first}");
 }

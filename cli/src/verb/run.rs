@@ -38,6 +38,9 @@ pub(crate) struct Experiment {
     /// Override a setting for all arms, or for one as arms.NAME.SETTING; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     overrides: Vec<(String, String)>,
+    /// Only this arm of the file; may be repeated. Its results are those that it has among all arms
+    #[arg(long = "arm", value_name = "NAME")]
+    arms: Vec<String>,
     /// The seed, instead of the file's
     #[arg(long, allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX >> 1))]
     seed: Option<u64>,
@@ -71,10 +74,18 @@ impl Experiment {
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
         Config::overruled(&text, &self.overrides).iter().for_each(|sentence| notice(sentence));
-        Config::parse(&name, &text, &overrides).map_err(|problems| {
+        let mut config = Config::parse(&name, &text, &overrides).map_err(|problems| {
             let typed = problems.list.iter().any(|problem| problem.typed);
             if typed { usage(told(&problems)) } else { anyhow!(told(&problems)) }
-        })
+        })?;
+        for arm in &self.arms {
+            if !config.arms.iter().any(|there| there.name == *arm) {
+                let there: Vec<String> = config.arms.iter().map(|arm| format!("\"{}\"", arm.name)).collect();
+                return Err(usage(format_args!("{name} has no arm \"{arm}\": it has {}", there.join(", "))));
+            }
+        }
+        config.arms.retain(|arm| self.arms.is_empty() || self.arms.contains(&arm.name));
+        Ok(config)
     }
 
     /// The file's name as a run's name.
