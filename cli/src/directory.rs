@@ -86,7 +86,7 @@ impl Directory {
 
     /// Writes the cards of whole populations, and says where there are none.
     pub(crate) fn write_populations(&self, results: &Results) -> anyhow::Result<()> {
-        let without = results.without_population().join(", ");
+        let without = results.without_population().iter().map(|arm| format!("{arm:?}")).collect::<Vec<_>>().join(", ");
         if !without.is_empty() {
             tell(format_args!(
                 "note: no population of {without}: a replica there keeps one player at most, and champions/ has it"

@@ -96,6 +96,12 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "GOOD", "--set", "tasks=0"], 2, &["tasks is 0, but must be a whole number from 1 to 100000"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks"], 2, &["give KEY=VALUE"]),
     case(EVOXO, &["run", "GOOD", "--arm", "mian"], 2, &["GOOD has no arm \"mian\": it has \"main\""]),
+    case(
+        EVOXO,
+        &["run", "ARMS", "--arm", "one", "--set", "arms.other.tasks=3"],
+        2,
+        &["--set arms.other.tasks is of an arm that --arm leaves out"],
+    ),
     case(EVOXO, &["run", "GOOD", "--batch", "zero"], 2, &["--batch", "a number from 1"]),
     case(EVOXO, &["run", "GOOD", "--workers", "many"], 2, &["'many'", "--workers", "from 0 to 1024"]),
     case(EVOXO, &["run", "GOOD", "--workers", "-1"], 2, &["'-1'", "--workers", "from 0 to 1024"]),
@@ -177,6 +183,8 @@ impl Trouble {
         fs::write(site.path("ruler"), "{\"kind\": \"rules\", \"rules\": [\"V********1\"]}").expect("a file");
         fs::write(site.path("wrong"), "experiment = \"invincibel\"\n").expect("a file");
         fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
+        let arms = "experiment = \"dispatch\"\n[arms.one]\ntasks = 1\n[arms.other]\ntasks = 2\n";
+        fs::write(site.path("arms"), arms).expect("a file");
         fs::write(site.path("strings"), "experiment = \"ternary\"\n").expect("a file");
         let string = |genome: &str| {
             format!(r#"{{"kind":"ternary","side":"X","strings":"short","alphabet":3,"genome":"{genome}"}}"#)
@@ -215,7 +223,7 @@ impl Trouble {
         let mut text = text.replace("TAKEN", &address);
         for name in [
             "file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal", "strings",
-            "stub", "nines", "ruler",
+            "stub", "nines", "ruler", "arms",
         ] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }

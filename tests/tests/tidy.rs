@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use evoxo_common::config::Config;
 use evoxo_tests::{mutations::mutations, programs::workspace};
 
 const FILE_LINES_MAX: usize = 500;
@@ -272,6 +273,15 @@ fn every_dependency_has_its_reason() {
         }
     }
     assert_none(wrong);
+}
+
+#[test]
+fn experiments_can_be_run() {
+    let files = files(".toml").into_iter().filter(|(name, _)| name.starts_with("experiments/"));
+    let read = files.map(|(name, text)| Config::parse(&name, &text, &[]).err().map(|problems| problems.to_string()));
+    let read: Vec<Option<String>> = read.collect();
+    assert!(read.len() >= 20, "only {} experiments", read.len());
+    assert_none(read.into_iter().flatten().collect());
 }
 
 #[test]

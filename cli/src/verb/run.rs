@@ -73,7 +73,7 @@ impl Experiment {
         let mut overrides = self.overrides.clone();
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
-        Config::overruled(&text, &self.overrides).iter().for_each(|sentence| notice(sentence));
+        Config::overruled(&text, &self.overrides, &self.arms).iter().for_each(|sentence| notice(sentence));
         let mut config = Config::parse(&name, &text, &overrides).map_err(|problems| {
             let typed = problems.list.iter().any(|problem| problem.typed);
             if typed { usage(told(&problems)) } else { anyhow!(told(&problems)) }
@@ -85,7 +85,11 @@ impl Experiment {
             }
         }
         config.arms.retain(|arm| self.arms.is_empty() || self.arms.contains(&arm.name));
-        Ok(config)
+        let chosen = |key: &str| config.arms.iter().any(|arm| key.starts_with(&format!("arms.{}.", arm.name)));
+        match self.overrides.iter().find(|(key, _)| key.starts_with("arms.") && !chosen(key)) {
+            Some((key, _)) => Err(usage(format_args!("--set {key} is of an arm that --arm leaves out"))),
+            None => Ok(config),
+        }
     }
 
     /// The file's name as a run's name.
@@ -248,9 +252,19 @@ fn interrupted(view: &v1::Run) -> anyhow::Result<ExitCode> {
         "stopped after {} of {} rounds; everything is saved. Go on with\n  {}",
         view.rounds_done,
         view.rounds_total,
-        command.join(" ")
+        shell_words(&command)
     ));
     Ok(ExitCode::FAILURE)
+}
+
+/// A command as a shell reads it.
+fn shell_words(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn set_simd(level: &str) {
@@ -347,4 +361,13 @@ async fn follow(
 /// The coordinator did not refuse: it is gone.
 fn lost(status: &tonic::Status) -> bool {
     matches!(status.code(), tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Cancelled)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_command_can_be_pasted_into_a_shell() {
+        let command = ["evoxo", "run", "a.toml", "--arm", "deep, self", "--out", "o'clock", ""].map(String::from);
+        assert_eq!(super::shell_words(&command), r"evoxo run a.toml --arm 'deep, self' --out 'o'\''clock' ''");
+    }
 }

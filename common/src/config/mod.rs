@@ -115,10 +115,11 @@ impl Config {
         parse::parse(file, text, overrides)
     }
 
-    /// Of the same text and overrides: which overrides for all arms change what arms say themselves, a sentence for each.
+    /// Of the same text and overrides: which overrides for all arms change what these arms (all, if none is named) say
+    /// themselves, a sentence for each.
     #[must_use]
-    pub fn overruled(text: &str, overrides: &[(String, String)]) -> Vec<String> {
-        parse::overruled(text, overrides)
+    pub fn overruled(text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
+        parse::overruled(text, overrides, arms)
     }
 
     /// The resolved configuration: every setting of every arm spelled out. [`Config::parse`] is the inverse.

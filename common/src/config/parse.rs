@@ -120,8 +120,8 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
     }
 }
 
-/// What overrides for all arms put in the place of an arm's own setting of another value, as sentences.
-pub(super) fn overruled(text: &str, overrides: &[(String, String)]) -> Vec<String> {
+/// What overrides for all arms put in the place of one of these arms' own setting of another value, as sentences.
+pub(super) fn overruled(text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
     let mut found = File::default();
     if let Ok(table) = DeTable::parse(text) {
         found.read(text, table.get_ref());
@@ -130,7 +130,8 @@ pub(super) fn overruled(text: &str, overrides: &[(String, String)]) -> Vec<Strin
         table.get(key).is_some_and(|own| own.text.as_deref() != Ok(value.trim_matches('"')))
     };
     let of = |(key, value): &(String, String)| {
-        let differing = found.arms.iter().filter(|(.., table)| differs(table, key, value));
+        let meant = found.arms.iter().filter(|(name, ..)| arms.is_empty() || arms.contains(name));
+        let differing = meant.filter(|(.., table)| differs(table, key, value));
         let arms: Vec<String> = differing.map(|(name, ..)| format!("{name:?}")).collect();
         let what = match arms.as_slice() {
             [] => return None,

@@ -92,13 +92,16 @@ fn an_override_goes_before_the_file_and_one_of_an_arm_before_one_of_all() {
 fn overrides_of_what_arms_say_are_told() {
     let text =
         "experiment = \"ternary\"\n[arms.long]\nalphabet = 9\n[arms.b]\nalphabet = \"3\"\n[arms.c]\nalphabet = \"9\"";
-    let told = |key: &str, value: &str| Config::overruled(text, &[(key.into(), value.into())]).join("\n");
+    let of = |key: &str, value: &str, arms: &[String]| Config::overruled(text, &[(key.into(), value.into())], arms);
+    let told = |key: &str, value: &str| of(key, value, &[]).join("\n");
     assert!(
         told("alphabet", "3").starts_with("--set alphabet overrides what arms \"long\", \"c\" say"),
         "{}",
         told("alphabet", "3")
     );
     assert!(told("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm \"b\" says"));
+    assert!(of("alphabet", "3", &["c".into()])[0].contains("what arm \"c\" says"));
+    assert!(of("alphabet", "3", &["b".into()]).is_empty());
     assert_eq!((told("seed", "3"), told("arms.b.alphabet", "9"), told("elite", "9")), Default::default());
 }
 

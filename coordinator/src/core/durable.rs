@@ -290,11 +290,15 @@ impl Coordinator {
             if signature != &ours.0[..] {
                 let ours = ours.short();
                 Some(format!(
-                    "it was computed by a build that computes other results (behaviour {theirs}, this build {ours}): \
-                     go on with that build, or start the run anew under another name"
+                    "the run was computed by a build that computes other results (behaviour {theirs}, this build {ours}): \
+                     go on with that build, or start it anew under another name or in another directory"
                 ))
             } else if config_hash != &config.hash().0[..] {
-                Some("its stored states belong to another configuration: start the run anew under another name".into())
+                Some(
+                    "the run's stored states belong to another configuration: start it anew under another name or in \
+                     another directory"
+                        .into(),
+                )
             } else {
                 None
             }
