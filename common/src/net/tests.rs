@@ -173,17 +173,17 @@ fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
 
 #[test]
 fn the_papers_networks_are_their_slow_twins() {
-    paper().iter().for_each(|architecture| duel(architecture, games(10, 3000), 0.005, 1e-3));
+    paper().iter().for_each(|architecture| duel(architecture, games(10, 2000), 0.005, 1e-3));
 }
 
 #[test]
 fn networks_of_odd_sizes_on_other_boards_are_their_slow_twins() {
-    odd().iter().for_each(|architecture| duel(architecture, games(10, 300), 0.05, 1e-3));
+    odd().iter().for_each(|architecture| duel(architecture, games(10, 500), 0.05, 1e-3));
 }
 
 #[test]
 fn networks_of_tables_are_their_slow_twins() {
-    tables().iter().for_each(|architecture| duel(architecture, games(3, 300), 0.002, 1e-3));
+    tables().iter().for_each(|architecture| duel(architecture, games(3, 500), 0.002, 1e-3));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn networks_that_share_weights_are_their_slow_twins() {
     for architecture in shared() {
         // A weight is felt in all orientations, and so is its rounding.
         let orientations = Geometry::new(architecture.shape).unwrap().symmetries().len() as f32;
-        duel(&architecture, games(3, 300), 0.0016 / orientations, 1e-4 * orientations);
+        duel(&architecture, games(3, 500), 0.0016 / orientations, 1e-4 * orientations);
     }
 }
 

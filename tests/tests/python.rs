@@ -1,0 +1,77 @@
+//! Champions of networks are files that the ordinary Python packages read, and mean what docs/networks.md says.
+
+use std::{
+    fs,
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use evoxo_common::{
+    board::{Board, Geometry, Shape, cells},
+    card::Network,
+    net::{Activation, Architecture, Engine as _, First, plain::Plain},
+    rng::{Stream, below},
+};
+use evoxo_tests::programs::workspace;
+
+/// Asks for each board, a line of 64 numbers.
+const ASK: &str = "
+import sys
+for line in sys.stdin:
+    print(float(value(np.array([float(number) for number in line.split()]))))
+";
+
+#[test]
+fn a_champion_has_the_same_values_in_python() {
+    let python = |code: &str| {
+        let mut command = Command::new("python3");
+        command.args(["-c", code]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    };
+    if !python("import numpy, safetensors").stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        println!("left out: there is no python3 with numpy and safetensors");
+        return;
+    }
+    let page = fs::read_to_string(workspace().join("docs/networks.md")).expect("the page");
+    let code = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("its program");
+
+    let first = First::Lines { detectors: 4 };
+    let (shape, activation) = (Shape::SCORE_FOUR, Activation::Logistic);
+    let architecture = Architecture { shape, first, second: 32, biases: true, activation, shared: false };
+    let weights = architecture.initial(Stream::root(1));
+    let desk = tempfile::tempdir().expect("a temporary directory");
+    let file = Network { architecture, weights: weights.clone() }.to_file();
+    fs::write(desk.path().join("deep-structured-3.safetensors"), file).expect("a file");
+
+    // All boards after each move of a game, as the mover sees them.
+    let (geometry, mut network) = (Geometry::new(shape).expect("a geometry"), Plain::new(&architecture, &weights));
+    let (mut board, mut rng) = (Board::EMPTY, Stream::root(2).rng());
+    let (mut asked, mut expected) = (String::new(), Vec::new());
+    for _ in 0..20 {
+        let (side, legal, mut sums) = (board.to_move(), geometry.legal(board), [0.0; 64]);
+        network.values(legal, &mut sums);
+        for cell in cells(legal) {
+            let after = board.play(cell);
+            let (own, other) = (after.stones(side), after.stones(side.other()));
+            let stone = |cell: u64| (own >> cell & 1) as i64 - (other >> cell & 1) as i64;
+            asked += &((0..64).map(|cell| stone(cell).to_string()).collect::<Vec<_>>().join(" ") + "\n");
+            expected.push(activation.apply(sums[usize::from(cell)]));
+        }
+        let moves: Vec<u8> = cells(legal).collect();
+        let cell = moves[below(&mut rng, moves.len() as u64) as usize];
+        network.play(cell);
+        board = board.play(cell);
+    }
+
+    let mut python = python(&(code.to_owned() + ASK)).current_dir(desk.path()).spawn().expect("python3 starts");
+    python.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("python3 reads");
+    let output = python.wait_with_output().expect("python3 ends");
+    assert!(output.status.success(), "python3 cannot run what docs/networks.md says");
+    let values = String::from_utf8(output.stdout).expect("text");
+    let values: Vec<f32> = values.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(values.len(), expected.len());
+    for (value, expected) in values.iter().zip(&expected) {
+        assert!((value - expected).abs() < 1e-6, "{value} in Python, {expected} here");
+    }
+    assert!(expected.iter().any(|value| value.abs() > 0.1), "all values are small: {expected:?}");
+}
