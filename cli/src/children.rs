@@ -31,6 +31,8 @@ pub(crate) struct Children {
     plan: Plan,
     store: String,
     log: PathBuf,
+    /// How long the log was when the present coordinator started, in bytes.
+    told: u64,
     replaced: u32,
 }
 
@@ -43,8 +45,9 @@ impl Children {
     /// Starts them; they write what happens to the directory's log.
     pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
         let (store, log) = (directory.store(), directory.log());
+        let told = length(&log)?;
         let (coordinator, address) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
-        let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, replaced: 0 };
+        let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, told, replaced: 0 };
         for _ in 0..children.plan.workers {
             let worker = children.start_worker()?;
             children.workers.push(worker);
@@ -62,6 +65,7 @@ impl Children {
         if self.coordinator.try_wait()?.is_some() {
             self.count_replacement()?;
             let listen = self.address.to_string();
+            self.told = length(&self.log)?;
             (self.coordinator, _) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
         }
         for index in 0..self.workers.len() {
@@ -81,8 +85,8 @@ impl Children {
         Ok(())
     }
 
-    /// Lets everything be saved, and waits until all have ended.
-    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+    /// Lets everything be saved, and waits until all have ended: why not everything could be, if so.
+    pub(crate) fn stop(mut self) -> anyhow::Result<Option<String>> {
         // The coordinator first: while it saves, workers still finish what they have, and it tells them to leave.
         drop(self.coordinator.stdin.take());
         self.workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
@@ -95,7 +99,8 @@ impl Children {
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
-        Ok(())
+        let saved = self.coordinator.wait()?.success();
+        if saved { Ok(None) } else { last_error(&self.log, self.told).map(Some) }
     }
 
     fn start_worker(&self) -> anyhow::Result<Child> {
@@ -121,9 +126,14 @@ fn append(log: &PathBuf) -> anyhow::Result<File> {
     OpenOptions::new().create(true).append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
 }
 
+/// Of the log, in bytes.
+fn length(log: &PathBuf) -> anyhow::Result<u64> {
+    Ok(append(log)?.metadata()?.len())
+}
+
 /// Starts the coordinator and reads from it where it listens.
 fn start_coordinator(store: &str, log: &PathBuf, plan: &Plan, listen: &str) -> anyhow::Result<(Child, SocketAddr)> {
-    let told = append(log)?.metadata()?.len();
+    let told = length(log)?;
     let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
     let mut child = command(&arguments, log)?
         .args(["--store", store, "--batch", &plan.batch])

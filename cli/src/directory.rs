@@ -16,6 +16,8 @@ const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
 const RESULT: &str = "result.json";
+/// Ending of files that are being written.
+const STAGED: &str = "new";
 
 /// A directory that is empty or holds this run.
 pub(crate) struct Directory {
@@ -26,10 +28,19 @@ impl Directory {
     /// Makes or takes up the directory of a run. One that holds anything else is left alone.
     pub(crate) fn open(path: &Path, config: &Config) -> anyhow::Result<Self> {
         let name = path.display();
+        if path.to_str().is_none_or(|text| text.contains("://")) {
+            return Err(usage(format_args!("{name} cannot be a directory for results: choose another with --out")));
+        }
         fs::create_dir_all(path)
             .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
-        let mut entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?.peekable();
-        if entries.peek().is_some() {
+        let entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?;
+        // A file that was not written to its end is nobody's.
+        let mut whole = entries.flatten().filter(|entry| entry.path().extension().is_none_or(|end| end != STAGED));
+        let directory = Self { path: path.to_owned() };
+        if whole.next().is_none() {
+            // Before anything else is there: whatever ends this process now, the directory is this run's.
+            directory.write_config(config)?;
+        } else {
             let Ok(text) = fs::read_to_string(path.join(CONFIG)) else {
                 bail!("{name} has other files in it and is left alone: choose an empty directory with --out");
             };
@@ -43,7 +54,14 @@ impl Directory {
                 Ok(_) => {}
             }
         }
-        Ok(Self { path: path.to_owned() })
+        Ok(directory)
+    }
+
+    /// The name of the run whose checkpoints are there, whatever the experiment file was called then.
+    pub(crate) fn run(&self) -> Option<String> {
+        let mut runs = fs::read_dir(self.path.join(STORE).join("runs")).ok()?.flatten();
+        let only = runs.next()?.file_name().into_string().ok()?;
+        runs.next().is_none().then_some(only)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -107,7 +125,7 @@ impl Directory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
-        let staged = path.with_extension("new");
+        let staged = path.with_extension(STAGED);
         fs::write(&staged, content).with_context(unwritable)?;
         fs::rename(&staged, &path).with_context(unwritable)
     }

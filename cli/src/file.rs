@@ -1,6 +1,10 @@
 //! Files that somebody names: their bytes, or one sentence why not and what to do.
 
-use std::{fs, io::ErrorKind, path::Path};
+use std::{
+    fs,
+    io::{ErrorKind, Read as _},
+    path::Path,
+};
 
 use anyhow::{Context as _, bail};
 
@@ -24,5 +28,15 @@ pub(crate) fn read(file: &Path, bytes_max: usize, else_do: &str) -> anyhow::Resu
     if size > bytes_max as u64 {
         bail!("{name} has {size} bytes: at most {bytes_max} are read");
     }
-    fs::read(file).with_context(unreadable)
+    // What is no file, but endless, has no size.
+    let mut bytes = Vec::new();
+    fs::File::open(file)
+        .with_context(unreadable)?
+        .take(bytes_max as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(unreadable)?;
+    if bytes.len() > bytes_max {
+        bail!("{name} has more than {bytes_max} bytes: no more are read");
+    }
+    Ok(bytes)
 }

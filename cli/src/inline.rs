@@ -25,8 +25,12 @@ use evoxo_proto::{
     v1::{self, RunState, from_worker, task_result::Outcome, to_worker},
 };
 
+use crate::verb::run::not_saved;
+
 /// The only worker.
 const SESSION: SessionId = SessionId(1);
+/// How long saving may take when it is to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often progress is shown.
 const SHOW_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -84,8 +88,12 @@ impl Inline {
             self.settle()?;
             if stop.load(Ordering::Relaxed) && !self.stopped {
                 self.events.push_back(Event::Stop);
-                while !self.stopped {
+                let deadline = Instant::now() + STOP_TIMEOUT;
+                while !self.stopped && Instant::now() < deadline {
                     self.settle()?;
+                }
+                if !self.stopped {
+                    return Err(not_saved(&self.get(run)?.message));
                 }
             }
             let idle = self.events.is_empty();
@@ -106,7 +114,13 @@ impl Inline {
 
     fn submit(&mut self, run: &str, config: &Config) -> anyhow::Result<()> {
         match self.ask(Ask::Submit { name: run.into(), config: config.to_toml() })? {
-            Ok(Answer::Submitted { .. }) => Ok(()),
+            Ok(Answer::Submitted { .. }) => {
+                if self.get(run)?.state() == RunState::Paused {
+                    // Whoever runs it wants it to go on.
+                    drop(self.ask(Ask::Resume { name: run.into() })?);
+                }
+                Ok(())
+            }
             Ok(_) => bail!("the core gave another answer than was asked for: please report this"),
             Err(rejection) => bail!("{}", sentence(rejection)),
         }

@@ -5,8 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_proto::v1;
+use evoxo_proto::v1::{self, RunState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::remote;
 
 /// How often a line is written where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
@@ -84,8 +86,13 @@ fn describe(run: &v1::Run) -> String {
     let leading = run.arms.iter().find(|arm| arm.headline.is_some() && arm.replicas_finished < run.replicas_total);
     let headline =
         leading.and_then(|arm| arm.headline.map(|value| format!(", {} {value:.3} ({})", arm.headline_name, arm.name)));
+    let state = match run.state() {
+        RunState::Running | RunState::Finished => String::new(),
+        _ if run.message.is_empty() => format!("; {}", remote::state(run)),
+        _ => format!("; {}: {}", remote::state(run), run.message),
+    };
     format!(
-        "{}: {} of {} replicas finished{}",
+        "{}: {} of {} replicas finished{}{state}",
         run.name,
         run.replicas_finished,
         run.replicas_total,

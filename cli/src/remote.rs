@@ -23,6 +23,9 @@ pub(crate) struct Coordinator {
 /// A connection for questions.
 pub(crate) type Client = RunServiceClient<Channel>;
 
+/// The longest answer of a coordinator, in bytes: one replica with a history of ten million rows.
+const ANSWER_BYTES_MAX: usize = 1 << 30;
+
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -31,6 +34,9 @@ pub(crate) async fn connect(address: &str) -> anyhow::Result<Client> {
     let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
     let wrong = |what: &str| crate::usage(format_args!("{address:?} {what}: give HOST:PORT, as in 127.0.0.1:7600"));
     let uri: Uri = url.parse().map_err(|_| wrong("is not an address"))?;
+    if uri.scheme_str() != Some("http") || !["", "/"].contains(&uri.path()) {
+        return Err(wrong("is no http:// address without a path"));
+    }
     uri.port_u16().ok_or_else(|| wrong("has no port from 0 to 65535"))?;
     let endpoint = Endpoint::from(uri)
         .connect_timeout(CONNECT_TIMEOUT)
@@ -45,7 +51,7 @@ pub(crate) async fn connect(address: &str) -> anyhow::Result<Client> {
         anyhow!("no coordinator answers at {address} ({why}): is evoxo-coordinator running there?")
     })?;
     Ok(RunServiceClient::new(channel)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_decoding_message_size(ANSWER_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX))
 }
 
@@ -77,11 +83,11 @@ pub(crate) fn converse<T>(conversation: impl Future<Output = anyhow::Result<T>>)
 }
 
 /// All replicas of a run that have begun.
-pub(crate) async fn fetch(client: &mut Client, name: &str) -> anyhow::Result<Vec<v1::Replica>> {
+pub(crate) async fn fetch(client: &mut Client, name: &str) -> Result<Vec<v1::Replica>, Status> {
     let request = v1::FetchRequest { name: name.into() };
-    let mut stream = client.fetch(request).await.map_err(refused)?.into_inner();
+    let mut stream = client.fetch(request).await?.into_inner();
     let mut replicas = Vec::new();
-    while let Some(replica) = stream.message().await.map_err(refused)? {
+    while let Some(replica) = stream.message().await? {
         replicas.push(replica);
     }
     Ok(replicas)

@@ -94,6 +94,10 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "WRONG"], 1, &["WRONG:1: unknown experiment \"invincibel\"; did you mean \"invincible\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "task=3"], 2, &["unknown setting \"task\"", "did you mean \"tasks\"?"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks=0"], 2, &["tasks is 0, but must be a whole number from 1 to 100000"]),
+    case(EVOXO, &["run", "GOOD", "--set", "settings=5"], 2, &["--set settings: it is a table", "SETTING=VALUE"]),
+    case(EVOXO, &["run", "GOOD", "--out", "s3://bucket/run"], 2, &["s3://bucket/run cannot be a directory"]),
+    case(EVOXO, &["run", "/dev/zero"], 1, &["/dev/zero has more than 1048576 bytes"]),
+    case(EVOXO, &["runs", "--coordinator", "https://127.0.0.1:1"], 2, &["is no http:// address", "HOST:PORT"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks"], 2, &["give KEY=VALUE"]),
     case(EVOXO, &["run", "GOOD", "--arm", "mian"], 2, &["GOOD has no arm \"mian\": it has \"main\""]),
     case(

@@ -132,6 +132,34 @@ fn cluster_and_one_thread_leave_the_same_files() {
 }
 
 #[test]
+fn what_is_killed_in_its_first_moments_goes_on() {
+    let desk = Desk::new();
+    for after_ms in [2, 10, 20, 40, 80] {
+        let out = format!("after-{after_ms}");
+        let mut child = desk.command(&["--workers", "1", "--out", &out]).spawn().expect("evoxo starts");
+        std::thread::sleep(Duration::from_millis(after_ms));
+        drop(child.kill());
+        child.wait().expect("it ends");
+        assert!(desk.run(&["--workers", "0", "--out", &out]).contains(&expected(3)), "killed after {after_ms} ms");
+    }
+}
+
+/// Its checkpoints are found whatever the experiment file is called, and a long history comes back whole.
+#[test]
+fn a_long_history_comes_back_under_any_name() {
+    let desk = Desk::new();
+    let long = "experiment = \"rules\"\nreplicas = 1\n[settings]\nagents = 4\nrules = 1\ngames = 1\n\
+        cycles = 300000\ncycles_per_task = 10000\n";
+    fs::write(desk.path("table.toml"), long).expect("a file");
+    let printed = desk.run(&["--workers", "1", "--out", "long"]);
+    fs::write(desk.path("table.toml"), fs::read(desk.path("long/config.toml")).expect("a file")).expect("a file");
+    fs::remove_file(desk.path("long/result.json")).expect("a result");
+    fs::rename(desk.path("long/store/runs/table"), desk.path("long/store/runs/other")).expect("a run");
+    assert_eq!(printed, desk.run(&["--workers", "1", "--out", "long"]));
+    assert_eq!(files(&desk.path("long/store/runs")), ["other"]);
+}
+
+#[test]
 fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     let desk = Desk::new();
     let first = desk.run(&["--workers", "1"]);
@@ -179,7 +207,7 @@ fn populations_are_written_or_it_is_said_that_there_are_none() {
     fs::write(desk.path("table.toml"), networks).expect("a file");
     let output = desk.command(&["--workers", "0", "--populations"]).output().expect("evoxo starts");
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("note: no population of steps: "), "{told}");
+    assert!(output.status.success() && told.contains("note: no population of \"steps\": "), "{told}");
     let names = files(&desk.path("out/table/populations"));
     assert!(names.len() == 16 && names.iter().all(|name| name.starts_with("O-1-")), "{names:?}");
 }

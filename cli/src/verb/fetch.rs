@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut client = connect(&arguments.coordinator.address).await?;
         let request = v1::GetRequest { name: arguments.name.clone() };
         let run = client.get(request).await.map_err(refused)?.into_inner();
-        let replicas = remote::fetch(&mut client, &arguments.name).await?;
+        let replicas = remote::fetch(&mut client, &arguments.name).await.map_err(refused)?;
         Ok((run, replicas))
     })?;
     let config = Config::parse("the coordinator's configuration", &run.config, &[])

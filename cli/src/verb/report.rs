@@ -42,6 +42,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let bytes = super::audit::read(&file, FILE_BYTES_MAX)?;
     let mut result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
     let finale = of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
+    if let Some(directory) = &arguments.plots {
+        let unwritable =
+            || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
+        fs::create_dir_all(directory).with_context(unwritable)?;
+        for figure in &finale.figures {
+            fs::write(directory.join(format!("{}.svg", figure.name)), svg(figure)).with_context(unwritable)?;
+        }
+    }
     let mut out = std::io::stdout().lock();
     if arguments.json {
         retell(&mut result, &finale);
@@ -50,14 +58,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{}", written(&finale))?;
         if let Some(digest) = result["digest"].as_str() {
             writeln!(out, "digest {digest}")?;
-        }
-    }
-    if let Some(directory) = &arguments.plots {
-        let unwritable =
-            || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
-        fs::create_dir_all(directory).with_context(unwritable)?;
-        for figure in &finale.figures {
-            fs::write(directory.join(format!("{}.svg", figure.name)), svg(figure)).with_context(unwritable)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -85,8 +85,9 @@ impl Experiment {
             }
         }
         config.arms.retain(|arm| self.arms.is_empty() || self.arms.contains(&arm.name));
-        let chosen = |key: &str| config.arms.iter().any(|arm| key.starts_with(&format!("arms.{}.", arm.name)));
-        match self.overrides.iter().find(|(key, _)| key.starts_with("arms.") && !chosen(key)) {
+        let arm_of = |key: &str| Some(key.strip_prefix("arms.")?.rsplit_once('.')?.0.trim_matches('"').to_owned());
+        let left_out = |key: &str| arm_of(key).is_some_and(|name| config.arms.iter().all(|arm| arm.name != name));
+        match self.overrides.iter().find(|(key, _)| left_out(key)) {
             Some((key, _)) => Err(usage(format_args!("--set {key} is of an arm that --arm leaves out"))),
             None => Ok(config),
         }
@@ -148,6 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let name = arguments.experiment.run_name();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));
     let directory = Directory::open(&out, &config)?;
+    let name = directory.run().unwrap_or(name);
     let mut inline = Inline::open(&directory.store(), &name)?;
     let workers = match arguments.workers {
         Some(workers) => workers,
@@ -247,7 +249,7 @@ fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 fn interrupted(view: &v1::Run) -> anyhow::Result<ExitCode> {
-    let command: Vec<String> = std::env::args().collect();
+    let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     tell(format_args!(
         "stopped after {} of {} rounds; everything is saved. Go on with\n  {}",
         view.rounds_done,
@@ -300,8 +302,17 @@ fn compute_with_cluster(
 ) -> anyhow::Result<Computed> {
     let mut children = Children::start(directory, plan)?;
     let followed = converse(follow(&mut children, name, config, stop, progress));
-    children.stop()?;
-    followed
+    let unsaved = children.stop()?;
+    let (view, replicas) = followed?;
+    match unsaved {
+        Some(why) if stop.load(Ordering::Relaxed) && view.state() != RunState::Finished => Err(not_saved(&why)),
+        _ => Ok((view, replicas)),
+    }
+}
+
+/// The end of a run that was to stop with everything saved, and could not.
+pub(crate) fn not_saved(why: &str) -> anyhow::Error {
+    anyhow!("the last rounds could not be saved ({why}): the same command goes on from the last checkpoint")
 }
 
 /// How often children are looked after.
@@ -328,6 +339,10 @@ async fn follow(
         };
         let request = v1::SubmitRequest { name: name.into(), config: config.to_toml() };
         match client.submit(request).await {
+            // Whoever runs it wants it to go on.
+            Ok(answer) if answer.get_ref().run.as_ref().is_some_and(|run| run.state() == RunState::Paused) => {
+                drop(client.resume(v1::ResumeRequest { name: name.into() }).await);
+            }
             Ok(_) => {}
             Err(status) if lost(&status) => continue,
             Err(status) => return Err(refused(status)),
@@ -349,7 +364,8 @@ async fn follow(
             match last.state() {
                 RunState::Finished => match remote::fetch(&mut client, name).await {
                     Ok(replicas) => return Ok((last, replicas)),
-                    Err(_) => continue 'connected,
+                    Err(status) if lost(&status) => continue 'connected,
+                    Err(status) => return Err(refused(status)),
                 },
                 RunState::Failed | RunState::Cancelled | RunState::Held => return Ok((last, Vec::new())),
                 _ => {}

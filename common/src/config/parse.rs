@@ -189,6 +189,9 @@ impl File {
                     self.problems.push(Problem { line: None, sentence, typed: true });
                 }
             }
+        } else if ["settings", "arms"].contains(&key) {
+            let sentence = format!("--set {key}: it is a table; give SETTING=VALUE or arms.NAME.SETTING=VALUE");
+            self.problems.push(Problem { line: None, sentence, typed: true });
         } else if TOP.contains(&key) {
             self.top.insert(key.into(), raw);
         } else {
@@ -366,7 +369,7 @@ fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
             Shape::Choice(choices) if text.len() > 1 => hint(text, choices.iter().map(|(name, _)| *name)),
             _ => String::new(),
         };
-        format!("{} is {text}, but must be {allowed}{hint}", field.name)
+        format!("{} is {}, but must be {allowed}{hint}", field.name, text.escape_debug())
     })
 }
 

@@ -55,12 +55,26 @@ pub(crate) fn accept(listener: TcpListener) -> ReceiverStream<io::Result<Connect
 }
 
 async fn admit(stream: TcpStream, counted: OwnedSemaphorePermit, sender: mpsc::Sender<io::Result<Connection>>) {
-    let mut first = [0; PREFACE.len()];
-    let spoken = tokio::time::timeout(PREFACE_TIMEOUT, stream.peek(&mut first)).await;
-    let Ok(Ok(length @ 1..)) = spoken else { return };
-    if PREFACE.starts_with(&first[..length]) && stream.set_nodelay(true).is_ok() {
+    let spoken = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&stream)).await;
+    if spoken == Ok(true) && stream.set_nodelay(true).is_ok() {
         drop(sender.send(Ok(Connection { stream, _counted: counted })).await);
     }
+}
+
+/// Whether the whole preface comes.
+async fn speaks(stream: &TcpStream) -> bool {
+    let mut first = [0; PREFACE.len()];
+    while let Ok(length @ 1..) = stream.peek(&mut first).await {
+        if !PREFACE.starts_with(&first[..length]) {
+            return false;
+        }
+        if length == first.len() {
+            return true;
+        }
+        // What is there already is there at once again.
+        tokio::time::sleep(RETRY).await;
+    }
+    false
 }
 
 impl Connected for Connection {

@@ -121,6 +121,9 @@ impl<'a> Arm<'a> {
         let evaluations = evaluations.ok_or("an arm of the result has \"evaluations\" that are no whole numbers")?;
         let read = |json| Pupil::read(json, &config.arms[index].settings, evaluations.len());
         let pupils = list("replicas")?.iter().map(read).collect::<Result<Vec<Pupil>, String>>()?;
+        if evaluations.len() > pupils.iter().map(|pupil| pupil.best.len()).max().unwrap_or(0) {
+            return Err("an arm of the result has \"evaluations\" that no replica has".into());
+        }
         Ok(Self::new(config, index, evaluations, pupils))
     }
 
