@@ -100,7 +100,9 @@ pub(crate) fn svg(figure: &Figure) -> String {
         let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
         (note(0.0, NOTE_OF_CROWD), 1.0, GAP + longest, more.max(0.0))
     } else {
-        let (legend, rows) = legend(&figure.series);
+        // A curve that lies beyond a given range keeps its colour, but has no place in the legend.
+        let seen = |series: &&Series| series.points.iter().any(|point| point.high >= y.low && point.low <= y.high);
+        let (legend, rows) = legend(figure.series.iter().enumerate().filter(|(_, series)| seen(series)));
         (legend, rows, 0.0, 0.0)
     };
     let (top, width, height) = (TOP + ROW * rows, WIDTH + aside, HEIGHT + ROW * rows + more);
@@ -182,9 +184,9 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
 }
 
 /// The names of the curves, in rows above the axes where they hide nothing, and how many rows these are.
-fn legend(series: &[Series]) -> (String, f64) {
+fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>) -> (String, f64) {
     let (mut right, mut row, mut text) = (LEFT, 0.0, String::new());
-    for (index, series) in series.iter().enumerate() {
+    for (index, series) in series {
         let width = 52.0 + text_width(&series.name);
         if right > LEFT && right + width > WIDTH {
             (right, row) = (LEFT, row + 1.0);
@@ -298,7 +300,7 @@ mod tests {
     #[test]
     fn a_long_legend_has_rows() {
         let series = |index: i32| Series { name: format!("a rather long name, {index}"), points: Vec::new() };
-        let (text, rows) = legend(&(0..10).map(series).collect::<Vec<Series>>());
+        let (text, rows) = legend((0..10).map(series).collect::<Vec<Series>>().iter().enumerate());
         insta::assert_snapshot!("legend", text);
         assert_eq!(rows, 4.0);
         let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();
@@ -314,6 +316,19 @@ mod tests {
         assert_eq!((text.matches(">curve ").count(), text.matches("fill-opacity").count()), (30, 0));
         let few = Figure { series: (0..8).map(series).collect(), ..figure() };
         assert_eq!(svg(&few).matches("fill-opacity").count(), 16);
+    }
+
+    #[test]
+    fn a_curve_beyond_the_range_is_not_in_the_legend_and_others_keep_their_colours() {
+        let series = |name: &str, mean: f64| {
+            let points = vec![Point { x: 1.0, mean, low: mean, high: mean }];
+            Series { name: name.into(), points }
+        };
+        let series = vec![series("below", 5.0), series("within", 95.0)];
+        let text = svg(&Figure { series, y_range: Some((90.0, 100.0)), ..figure() });
+        assert!(!text.contains(">below<") && text.contains(">within<"), "{text}");
+        let legend = text.lines().find(|line| line.contains(">within<")).unwrap();
+        assert!(legend.contains(COLOURS[1]), "{legend}");
     }
 
     #[test]

@@ -86,16 +86,21 @@ fn describe(run: &v1::Run) -> String {
     let leading = run.arms.iter().find(|arm| arm.headline.is_some() && arm.replicas_finished < run.replicas_total);
     let headline =
         leading.and_then(|arm| arm.headline.map(|value| format!(", {} {value:.3} ({})", arm.headline_name, arm.name)));
-    let state = match run.state() {
-        RunState::Running | RunState::Finished => String::new(),
-        _ if run.message.is_empty() => format!("; {}", remote::state(run)),
-        _ => format!("; {}: {}", remote::state(run), run.message),
-    };
     format!(
-        "{}: {} of {} replicas finished{}{state}",
+        "{}: {} of {} replicas finished{}{}",
         run.name,
         run.replicas_finished,
         run.replicas_total,
-        headline.unwrap_or_default()
+        headline.unwrap_or_default(),
+        standstill(run)
     )
+}
+
+/// "; held: why", if nothing goes on.
+pub(crate) fn standstill(run: &v1::Run) -> String {
+    match run.state() {
+        RunState::Running | RunState::Finished => String::new(),
+        _ if run.message.is_empty() => format!("; {}", remote::state(run)),
+        _ => format!("; {}: {}", remote::state(run), run.message),
+    }
 }

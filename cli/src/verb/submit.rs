@@ -5,7 +5,10 @@ use std::{io::Write as _, process::ExitCode};
 use evoxo_proto::v1;
 
 use super::run::Experiment;
-use crate::remote::{Coordinator, connect, converse, refused, run_to_json};
+use crate::{
+    progress::standstill,
+    remote::{Coordinator, connect, converse, refused, run_to_json},
+};
 
 /// What, and where.
 #[derive(clap::Args)]
@@ -40,7 +43,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let address = &arguments.coordinator.address;
         writeln!(out, "{name} is accepted: `evoxo watch {name} --coordinator {address}` follows it")?;
     } else {
-        writeln!(out, "{name} is there already, with {} of {} rounds done", run.rounds_done, run.rounds_total)?;
+        let (done, total) = (run.rounds_done, run.rounds_total);
+        writeln!(out, "{name} is there already, with {done} of {total} rounds done{}", standstill(&run))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -94,8 +94,7 @@ fn report(arms: &[Arm<'_>]) -> Finale {
         // The strongest are told apart in a closer view.
         let strong = curves.iter().any(|curve| curve.points.last().is_some_and(|last| last.mean >= TOP.0 + 5.0));
         figures.extend(figure(curves.clone(), "arms", "Against the benchmark player, while learning", WHOLE));
-        let closer = curves.into_iter().filter(|curve| curve.points.iter().any(|point| point.mean >= TOP.0)).collect();
-        figures.extend(strong.then(|| figure(closer, "arms-top", "The same, seen closer", TOP)).flatten());
+        figures.extend(strong.then(|| figure(curves, "arms-top", "The same, seen closer", TOP)).flatten());
     }
     let summary: Map<String, Value> = arms.iter().map(|arm| (arm.name.to_owned(), summary_json(arm))).collect();
     let json = json!({
