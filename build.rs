@@ -14,7 +14,13 @@ fn main() {
     println!("cargo::rerun-if-env-changed=EVOXO_COMMIT");
     // The log of HEAD grows with every commit and checkout.
     let log = ask("git", &["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| std::path::Path::new(path).exists());
-    for path in log.iter().map(String::as_str).chain(["src", "../common/src", "../coordinator/src", "../worker/src"]) {
+    for path in log.iter().map(String::as_str).chain([
+        "src",
+        "../common/src",
+        "../coordinator/src",
+        "../proto/src",
+        "../worker/src",
+    ]) {
         println!("cargo::rerun-if-changed={path}");
     }
 }

@@ -45,8 +45,7 @@ impl Children {
     /// Starts them; they write what happens to the directory's log.
     pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
         let (store, log) = (directory.store(), directory.log());
-        let told = length(&log)?;
-        let (coordinator, address) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
+        let (coordinator, address, told) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
         let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, told, replaced: 0 };
         for _ in 0..children.plan.workers {
             let worker = children.start_worker()?;
@@ -65,8 +64,7 @@ impl Children {
         if self.coordinator.try_wait()?.is_some() {
             self.count_replacement()?;
             let listen = self.address.to_string();
-            self.told = length(&self.log)?;
-            (self.coordinator, _) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
+            (self.coordinator, _, self.told) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
         }
         for index in 0..self.workers.len() {
             if self.workers[index].try_wait()?.is_some() {
@@ -126,14 +124,14 @@ fn append(log: &PathBuf) -> anyhow::Result<File> {
     OpenOptions::new().create(true).append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
 }
 
-/// Of the log, in bytes.
-fn length(log: &PathBuf) -> anyhow::Result<u64> {
-    Ok(append(log)?.metadata()?.len())
-}
-
-/// Starts the coordinator and reads from it where it listens.
-fn start_coordinator(store: &str, log: &PathBuf, plan: &Plan, listen: &str) -> anyhow::Result<(Child, SocketAddr)> {
-    let told = length(log)?;
+/// Starts the coordinator and reads from it where it listens; also how long the log was before.
+fn start_coordinator(
+    store: &str,
+    log: &PathBuf,
+    plan: &Plan,
+    listen: &str,
+) -> anyhow::Result<(Child, SocketAddr, u64)> {
+    let told = append(log)?.metadata()?.len();
     let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
     let mut child = command(&arguments, log)?
         .args(["--store", store, "--batch", &plan.batch])
@@ -145,7 +143,7 @@ fn start_coordinator(store: &str, log: &PathBuf, plan: &Plan, listen: &str) -> a
         BufReader::new(stdout).read_line(&mut line).context("cannot hear the local coordinator")?;
     }
     match line.trim().parse() {
-        Ok(address) => Ok((child, address)),
+        Ok(address) => Ok((child, address, told)),
         Err(_) => {
             child.wait().context("cannot wait for the local coordinator")?;
             bail!("the local coordinator did not start: {}", last_error(log, told)?)

@@ -34,8 +34,9 @@ impl Directory {
         fs::create_dir_all(path)
             .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
         let entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?;
-        // A file that was not written to its end is nobody's.
-        let mut whole = entries.flatten().filter(|entry| entry.path().extension().is_none_or(|end| end != STAGED));
+        // What is written first may not have been written to its end.
+        let staged = path.join(CONFIG).with_extension(STAGED);
+        let mut whole = entries.flatten().filter(|entry| entry.path() != staged);
         let directory = Self { path: path.to_owned() };
         if whole.next().is_none() {
             // Before anything else is there: whatever ends this process now, the directory is this run's.

@@ -25,8 +25,6 @@ use evoxo_proto::{
     v1::{self, RunState, from_worker, task_result::Outcome, to_worker},
 };
 
-use crate::verb::run::not_saved;
-
 /// The only worker.
 const SESSION: SessionId = SessionId(1);
 /// How long saving may take when it is to stop.
@@ -208,6 +206,11 @@ impl Inline {
         let message = v1::FromWorker { message: Some(message) };
         self.events.push_back(Event::Message { session: SESSION, message });
     }
+}
+
+/// The end of a run that was to stop with everything saved, and could not; here or in a cluster.
+pub(crate) fn not_saved(why: &str) -> anyhow::Error {
+    anyhow::anyhow!("the last rounds could not be saved ({why}): the same command goes on from the last checkpoint")
 }
 
 fn sentence(rejection: Rejection) -> String {

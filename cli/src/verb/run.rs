@@ -22,7 +22,7 @@ use crate::{
     children::{Children, Plan},
     directory::Directory,
     file,
-    inline::Inline,
+    inline::{Inline, not_saved},
     json,
     progress::Progress,
     remote::{self, connect, converse, refused},
@@ -85,8 +85,7 @@ impl Experiment {
             }
         }
         config.arms.retain(|arm| self.arms.is_empty() || self.arms.contains(&arm.name));
-        let arm_of = |key: &str| Some(key.strip_prefix("arms.")?.rsplit_once('.')?.0.trim_matches('"').to_owned());
-        let left_out = |key: &str| arm_of(key).is_some_and(|name| config.arms.iter().all(|arm| arm.name != name));
+        let left_out = |key| Config::arm_of(key).is_some_and(|name| config.arms.iter().all(|arm| arm.name != name));
         match self.overrides.iter().find(|(key, _)| left_out(key)) {
             Some((key, _)) => Err(usage(format_args!("--set {key} is of an arm that --arm leaves out"))),
             None => Ok(config),
@@ -308,11 +307,6 @@ fn compute_with_cluster(
         Some(why) if stop.load(Ordering::Relaxed) && view.state() != RunState::Finished => Err(not_saved(&why)),
         _ => Ok((view, replicas)),
     }
-}
-
-/// The end of a run that was to stop with everything saved, and could not.
-pub(crate) fn not_saved(why: &str) -> anyhow::Error {
-    anyhow!("the last rounds could not be saved ({why}): the same command goes on from the last checkpoint")
 }
 
 /// How often children are looked after.

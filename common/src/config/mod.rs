@@ -115,6 +115,12 @@ impl Config {
         parse::parse(file, text, overrides)
     }
 
+    /// The arm that an override is for, if it is for one.
+    #[must_use]
+    pub fn arm_of(key: &str) -> Option<&str> {
+        parse::of_arm(key).map(|(arm, _)| arm)
+    }
+
     /// Of the same text and overrides: which overrides for all arms change what these arms (all, if none is named) say
     /// themselves, a sentence for each.
     #[must_use]

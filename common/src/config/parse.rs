@@ -120,6 +120,12 @@ pub(super) fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> R
     }
 }
 
+/// The arm and the setting of `arms.NAME.SETTING`.
+pub(super) fn of_arm(key: &str) -> Option<(&str, &str)> {
+    let (arm, setting) = key.strip_prefix("arms.")?.rsplit_once('.')?;
+    Some((arm.trim_matches('"'), setting))
+}
+
 /// What overrides for all arms put in the place of one of these arms' own setting of another value, as sentences.
 pub(super) fn overruled(text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
     let mut found = File::default();
@@ -179,8 +185,7 @@ impl File {
 
     fn override_with(&mut self, key: &str, value: &str) {
         let raw = Raw { text: Ok(value.trim_matches('"').into()), place: Place::Override(key.into()) };
-        if let Some((arm, setting)) = key.strip_prefix("arms.").and_then(|rest| rest.rsplit_once('.')) {
-            let arm = arm.trim_matches('"');
+        if let Some((arm, setting)) = of_arm(key) {
             match self.arms.iter_mut().find(|(name, ..)| name == arm) {
                 Some((.., table)) => drop(table.insert(setting.into(), raw)),
                 None => {
