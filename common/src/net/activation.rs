@@ -14,6 +14,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use fearless_simd::prelude::*;
+
 use super::lanes::Lanes;
 use crate::math;
 
@@ -106,15 +108,42 @@ impl Curve {
 
     /// Of sixteen sums, each with the bits of [`Curve::apply`].
     #[inline(always)]
-    pub(crate) fn lanes(&self, sums: Lanes) -> Lanes {
-        sums.map(|sum| self.apply(sum))
+    pub(crate) fn lanes<S: Simd>(&self, sums: Lanes<S>) -> Lanes<S> {
+        let [values] = self.blocks([sums]);
+        values
+    }
+
+    /// Of several blocks in step: each is one long chain, in which every operation waits for the one before.
+    #[inline(always)]
+    pub(crate) fn blocks<S: Simd, const N: usize>(&self, sums: [Lanes<S>; N]) -> [Lanes<S>; N] {
+        let (mut x, mut squares) = (sums, sums);
+        for (x, square) in x.iter_mut().zip(&mut squares) {
+            // If either is not a number, the second is what comes out.
+            *x = Lanes::splat(x.simd, self.limit).min(Lanes::splat(x.simd, -self.limit).max(*x));
+            *square = *x * *x;
+        }
+        let (mut odd, mut even) = (squares, squares);
+        for (odd, even) in odd.iter_mut().zip(&mut even) {
+            *odd = Lanes::splat(odd.simd, self.odd[TERMS - 1]);
+            *even = Lanes::splat(even.simd, self.even[TERMS - 1]);
+        }
+        for term in (0..TERMS - 1).rev() {
+            for ((odd, even), square) in odd.iter_mut().zip(&mut even).zip(squares) {
+                *odd = *odd * square + self.odd[term];
+                *even = *even * square + self.even[term];
+            }
+        }
+        for ((x, odd), even) in x.iter_mut().zip(odd).zip(even) {
+            *x = *x * odd / even;
+        }
+        x
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{self, kernel};
+    use crate::simd;
 
     /// Units in the last place between a value and what it should be.
     fn error_ulp(value: f32, expected: f64) -> f64 {
@@ -154,18 +183,17 @@ mod tests {
         }
     }
 
-    kernel! {
-        fn sixteen(activation: Activation, sums: &Lanes) -> Lanes { activation.curve().lanes(*sums) }
-    }
-
     #[test]
     fn sixteen_at_a_time_have_the_bits_of_one() {
-        let numbers: Vec<f32> = numbers().step_by(7).collect();
+        let numbers: Vec<f32> = numbers().step_by(7).chain([f32::NAN; 16]).collect();
         for chunk in numbers.as_chunks().0 {
             for activation in [Activation::Logistic, Activation::Tanh] {
                 let expected = chunk.map(|sum| activation.apply(sum).to_bits());
                 simd::at_each_level(|level| {
-                    assert_eq!(sixteen(activation, &Lanes(*chunk)).0.map(f32::to_bits), expected, "at {level:?}");
+                    let bits = simd::dispatch!(simd => {
+                        <[f32; 16]>::from(activation.curve().lanes(Lanes::simd_from(simd, *chunk))).map(f32::to_bits)
+                    });
+                    assert_eq!(bits, expected, "at {level:?}");
                 });
             }
         }

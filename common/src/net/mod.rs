@@ -21,14 +21,15 @@ pub use architecture::{Architecture, First, Tensor};
 
 use crate::{
     board::{Board, Side},
-    simd::kernel,
+    simd::dispatch,
 };
+use lanes::Simd;
 use perceptron::{Deep, Dense, Flat, Lines};
 use shared::Shared;
 use tuples::{Filters, Linear};
 
 /// A network in play and in learning, on one board that begins empty.
-pub trait Engine {
+pub trait Engine: 'static {
     /// Goes back to the empty board.
     fn reset(&mut self);
 
@@ -48,11 +49,6 @@ pub trait Engine {
     fn weights(&self) -> Vec<f32>;
 }
 
-/// An engine that can be kept for later.
-pub trait Kept: Engine + Clone + 'static {}
-
-impl<E: Engine + Clone + 'static> Kept for E {}
-
 /// What to do with an engine, whichever it is.
 pub trait Job {
     /// What comes of it.
@@ -60,7 +56,7 @@ pub trait Job {
 
     /// Does it. Should be `#[inline(always)]`, as everything that is called from it in loops: then it is compiled once for
     /// each engine and each instruction set, with nothing between the loop of games and the arithmetic.
-    fn run<E: Kept>(self, engine: &mut E) -> Self::Output;
+    fn run<E: Engine>(self, engine: &mut E) -> Self::Output;
 }
 
 /// Makes the fastest engine there is for a network, and does the job in it with the best instructions allowed.
@@ -68,17 +64,7 @@ pub trait Job {
 /// # Panics
 /// If [`Architecture::check`] refuses the architecture, or it has another number of weights.
 pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J) -> J::Output {
-    assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
-    match (architecture.first, architecture.second) {
-        (First::Lines { .. }, _) if architecture.shared => run(&mut Shared::new(architecture, weights), job),
-        (First::Lines { .. }, 0) => run(&mut Lines::<Flat>::new(architecture, weights), job),
-        (First::Lines { .. }, 1..=32) => run(&mut Lines::<Deep<2>>::new(architecture, weights), job),
-        (First::Lines { .. }, _) => run(&mut Lines::<Deep<4>>::new(architecture, weights), job),
-        (First::Dense { .. }, 0) => run(&mut Dense::<Flat>::new(architecture, weights), job),
-        (First::Dense { .. }, _) => run(&mut Dense::<Deep<4>>::new(architecture, weights), job),
-        (First::Tuples { .. }, 0) => run(&mut Linear::new(architecture, weights), job),
-        (First::Tuples { .. }, _) => run(&mut Filters::new(architecture, weights), job),
-    }
+    dispatch!(simd => choose(simd, architecture, weights, Direct(job)))
 }
 
 /// The engine of a network, to be asked now and then: whoever plays many games has them played by a [`Job`].
@@ -87,17 +73,93 @@ pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J)
 /// As [`with_engine`].
 #[must_use]
 pub fn engine(architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
-    struct Keep;
-    impl Job for Keep {
-        type Output = Box<dyn Engine>;
-
-        fn run<E: Kept>(self, engine: &mut E) -> Box<dyn Engine> {
-            Box::new(engine.clone())
-        }
-    }
-    with_engine(architecture, weights, Keep)
+    dispatch!(simd => choose(simd, architecture, weights, Keep))
 }
 
-kernel! {
-    fn run<E: Kept, J: Job>(engine: &mut E, job: J) -> J::Output { job.run(engine) }
+/// What to do with an engine for this instruction set.
+trait Task<S: Simd> {
+    type Output;
+
+    fn run<E: Engine>(self, simd: S, engine: E) -> Self::Output;
+}
+
+/// Makes the engine and does something with it.
+#[inline(always)]
+fn choose<S: Simd, T: Task<S>>(simd: S, architecture: &Architecture, weights: &[f32], task: T) -> T::Output {
+    assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
+    match (architecture.first, architecture.second) {
+        (First::Lines { .. }, _) if architecture.shared => task.run(simd, Shared::new(simd, architecture, weights)),
+        (First::Lines { .. }, 0) => task.run(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, 1..=32) => task.run(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, _) => task.run(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
+        (First::Dense { .. }, 0) => task.run(simd, Dense::<S, Flat<S>>::new(simd, architecture, weights)),
+        (First::Dense { .. }, _) => task.run(simd, Dense::<S, Deep<S, 4>>::new(simd, architecture, weights)),
+        (First::Tuples { .. }, 0) => task.run(simd, Linear::new(architecture, weights)),
+        (First::Tuples { .. }, _) => task.run(simd, Filters::new(simd, architecture, weights)),
+    }
+}
+
+/// The job itself.
+struct Direct<J>(J);
+
+impl<S: Simd, J: Job> Task<S> for Direct<J> {
+    type Output = J::Output;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, simd: S, mut engine: E) -> J::Output {
+        // Each engine apart: together they would be one function that takes long to compile.
+        simd.vectorize(
+            #[inline(always)]
+            || self.0.run(&mut engine),
+        )
+    }
+}
+
+/// Keeps the engine.
+struct Keep;
+
+impl<S: Simd> Task<S> for Keep {
+    type Output = Box<dyn Engine>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, simd: S, engine: E) -> Box<dyn Engine> {
+        Box::new(Entered { simd, engine })
+    }
+}
+
+/// An engine that is called from where the instruction set is not known.
+struct Entered<S, E> {
+    simd: S,
+    engine: E,
+}
+
+impl<S: Simd, E: Engine> Engine for Entered<S, E> {
+    fn reset(&mut self) {
+        self.engine.reset();
+    }
+
+    fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
+        self.simd.vectorize(
+            #[inline(always)]
+            || self.engine.values(legal, out),
+        );
+    }
+
+    fn play(&mut self, cell: u8) {
+        self.simd.vectorize(
+            #[inline(always)]
+            || self.engine.play(cell),
+        );
+    }
+
+    fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
+        self.simd.vectorize(
+            #[inline(always)]
+            || self.engine.learn(board, side, target, rate, derivative),
+        );
+    }
+
+    fn weights(&self) -> Vec<f32> {
+        self.engine.weights()
+    }
 }

@@ -236,7 +236,7 @@ fn shared_weights_see_all_images_alike() {
     struct Images<'a>(&'a Geometry);
     impl Job for Images<'_> {
         type Output = ();
-        fn run<E: Kept>(self, engine: &mut E) {
+        fn run<E: Engine>(self, engine: &mut E) {
             Duel { geometry: self.0, slow: None, games: 20, rate: 0.05, bound: 0.0 }.run(engine);
             let mut rng = Stream::root(5).rng();
             let (mut first, mut values) = ([0.0; 64], [0.0; 64]);

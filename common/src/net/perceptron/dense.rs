@@ -2,19 +2,22 @@
 
 use std::{hint::black_box, ops::Range};
 
+use fearless_simd::prelude::*;
+
 use super::{Group, Head, Layout, Lesson, Seat, outputs};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{LANES, Lanes},
+        lanes::{LANES, Lanes, zero},
     },
 };
 
 /// A dense network in play. What lies above its first layer is its [`Head`].
-#[derive(Clone, Debug)]
-pub(in crate::net) struct Dense<H: Head> {
+#[derive(Clone)]
+pub(in crate::net) struct Dense<S: Simd, H: Head<S>> {
+    simd: S,
     layout: Layout,
     curve: Curve,
     slope: f32,
@@ -23,40 +26,40 @@ pub(in crate::net) struct Dense<H: Head> {
     /// Blocks of 16 units in the first layer.
     blocks: usize,
     /// By cell, then by block.
-    weights: Box<[Lanes]>,
-    biases: Box<[Lanes]>,
+    weights: Box<[Lanes<S>]>,
+    biases: Box<[Lanes<S>]>,
     board: Board,
     /// Weighted sums of the first layer, by block: as X sees the board, and with biases as O does.
-    views: Box<[Box<[Lanes]>]>,
-    /// Scratch: values after each move, by block; what they make of the head's sums.
-    moves: Box<[Lanes]>,
+    views: Box<[Box<[Lanes<S>]>]>,
+    /// Scratch: what each move makes of the head's sums.
     settled: Box<[H::Settled; 64]>,
     /// Sums of the board that is learnt from, then steps; its values.
-    past: Box<[Lanes]>,
-    values: Box<[Lanes]>,
-    groups: Box<[Group]>,
+    past: Box<[Lanes<S>]>,
+    values: Box<[Lanes<S>]>,
+    groups: Box<[Group<S>]>,
 }
 
-impl<H: Head> Dense<H> {
-    pub(in crate::net) fn new(architecture: &Architecture, weights: &[f32]) -> Self {
+impl<S: Simd, H: Head<S>> Dense<S, H> {
+    pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
         let blocks = layout.architecture.units().div_ceil(LANES);
-        let zeros = |count: usize| vec![Lanes::ZERO; count].into_boxed_slice();
+        let zeros = |count: usize| vec![zero(simd); count].into_boxed_slice();
+        let head = H::new(simd, &layout, weights);
         let mut dense = Self {
+            simd,
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
             biased: architecture.biases,
-            head: H::new(&layout, weights),
             blocks,
             weights: zeros(64 * blocks),
             biases: zeros(blocks),
             board: Board::EMPTY,
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(blocks)).collect(),
-            moves: zeros(64 * blocks),
-            settled: Box::new([H::Settled::default(); 64]),
+            settled: Box::new([head.unsettled(); 64]),
             past: zeros(blocks),
             values: zeros(blocks),
-            groups: vec![Group::default(); blocks].into_boxed_slice(),
+            groups: vec![Group::zero(simd); blocks].into_boxed_slice(),
+            head,
             layout,
         };
         dense.each(|weight, index| *weight = weights[index]);
@@ -69,10 +72,10 @@ impl<H: Head> Dense<H> {
         let units = self.layout.architecture.units();
         for (at, index) in self.layout.range("first.weight").enumerate() {
             let (cell, unit) = (at / units, at % units);
-            f(&mut self.weights[cell * self.blocks + unit / LANES].0[unit % LANES], index);
+            f(&mut self.weights[cell * self.blocks + unit / LANES][unit % LANES], index);
         }
         for (unit, index) in self.layout.range("first.bias").enumerate() {
-            f(&mut self.biases[unit / LANES].0[unit % LANES], index);
+            f(&mut self.biases[unit / LANES][unit % LANES], index);
         }
     }
 
@@ -91,15 +94,13 @@ impl<H: Head> Dense<H> {
 
 /// Adds a row times a factor.
 #[inline(always)]
-fn add_row(to: &mut [Lanes], row: &[Lanes], factor: f32) {
+fn add_row<S: Simd>(to: &mut [Lanes<S>], row: &[Lanes<S>], factor: f32) {
     for (to, row) in to.iter_mut().zip(row) {
-        // Block by block: left to itself the compiler gathers the same lane of several blocks.
-        let to = black_box(to);
-        *to = to.plus(*row, Lanes::splat(factor));
+        *to += *row * factor;
     }
 }
 
-impl<H: Head> Engine for Dense<H> {
+impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
@@ -111,19 +112,23 @@ impl<H: Head> Engine for Dense<H> {
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let seat = self.seat(self.board.to_move());
-        let sums = &self.views[seat.view % self.views.len()];
-        let mut order = [0; 64];
-        let mut count = 0;
-        for (cell, values) in cells(legal).zip(self.moves.chunks_exact_mut(self.blocks)) {
-            let row = usize::from(cell) % 64 * self.blocks;
-            for ((value, sum), weights) in values.iter_mut().zip(sums).zip(&self.weights[row..row + self.blocks]) {
-                *black_box(value) = self.curve.lanes(sum.plus(*weights, Lanes::splat(seat.sign)));
-            }
+        let sums = &self.views[seat.view % self.views.len()][..self.blocks];
+        let (mut order, mut count) = ([0; 64], 0);
+        for cell in cells(legal) {
             order[count % 64] = cell;
             count += 1;
         }
-        self.head.settle_all(&self.moves, self.blocks, count, &mut self.settled);
-        outputs(&self.head, &self.settled, &order[..count.min(64)], seat.sign, out);
+        self.head.settle_all(
+            count.min(64),
+            self.blocks,
+            #[inline(always)]
+            |board, block| {
+                let row = usize::from(order[board % 64]) * self.blocks;
+                sums[block] + self.weights[row + block] * seat.sign
+            },
+            &mut self.settled,
+        );
+        outputs(self.simd, &self.head, &self.settled, &order[..count.min(64)], seat.sign, out);
     }
 
     #[inline(always)]
@@ -147,7 +152,6 @@ impl<H: Head> Engine for Dense<H> {
             add_row(&mut self.past, &self.weights[row], -stone(cell));
         }
         for ((sums, values), group) in self.past.iter().zip(&mut self.values).zip(&mut self.groups) {
-            let values = black_box(values);
             *values = self.curve.lanes(*sums);
             group.past = *values;
         }
@@ -156,7 +160,7 @@ impl<H: Head> Engine for Dense<H> {
         let errors = self.head.begin(&above, lesson);
         for (block, (values, steps)) in self.values.iter().zip(&mut self.past).enumerate() {
             let back = self.head.back(&errors, block);
-            *black_box(steps) = back.zip(*values, |back, value| back * (self.slope * (1.0 - value * value)));
+            *steps = back * ((1.0 - *values * *values) * self.slope);
         }
         self.head.learn::<0>(&errors, &self.groups);
         // Every stone of that board is on the present one, so each step reaches its sums once per stone.

@@ -7,19 +7,22 @@ pub(in crate::net) use deep::Deep;
 pub(in crate::net) use flat::Flat;
 
 use super::{Group, Layout, Lesson, quads};
-use crate::net::{Activation, lanes::Lanes};
+use crate::net::{
+    Activation,
+    lanes::{Lanes, Simd},
+};
 
 /// Above the first layer. Its sums are linear in the values of the first layer's units, so they can be kept.
-pub(in crate::net) trait Head: Clone {
+pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// Its sums, as they are kept.
-    type Sums: Copy + std::fmt::Debug;
+    type Sums: Copy;
     /// All that is needed to read the output from them.
-    type Settled: Copy + Default + std::fmt::Debug;
+    type Settled: Copy;
     /// A step of learning under way.
     type Errors: Copy;
 
     /// From canonical weights.
-    fn new(layout: &Layout, weights: &[f32]) -> Self;
+    fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self;
 
     /// Writes its weights to their canonical places.
     fn write(&self, layout: &Layout, weights: &mut [f32]);
@@ -28,27 +31,36 @@ pub(in crate::net) trait Head: Clone {
     fn start(&self) -> Self::Sums;
 
     /// Adds what the units of these quads contribute when their values change by so much.
-    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: &Lanes);
+    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Lanes<S>);
+
+    /// To be settled.
+    fn unsettled(&self) -> Self::Settled;
 
     /// The sums as they would be if the values of these blocks' units changed by so much.
-    fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Lanes]) -> Self::Settled;
+    fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Lanes<S>]) -> Self::Settled;
 
-    /// For each of several boards the sums for the values of all units, of which each has so many blocks. What is left to be
-    /// filled up to a multiple of four boards must have values, and its sums are left undefined.
-    fn settle_all(&self, values: &[Lanes], blocks: usize, boards: usize, settled: &mut [Self::Settled; 64]);
+    /// For each of so many boards the sums for the values of all units, of which each has so many blocks. `below` tells the
+    /// weighted sums of a board's block. What is settled for boards that fill up a multiple of four is undefined.
+    fn settle_all(
+        &mut self,
+        boards: usize,
+        blocks: usize,
+        below: impl Fn(usize, usize) -> Lanes<S>,
+        settled: &mut [Self::Settled; 64],
+    );
 
     /// The sums for the past values of all units.
     #[inline(always)]
-    fn sums(&self, groups: &[Group]) -> Self::Sums {
+    fn sums(&self, groups: &[Group<S>]) -> Self::Sums {
         let mut sums = self.start();
         for (index, group) in groups.iter().enumerate() {
-            self.add(&mut sums, quads(index), &group.past);
+            self.add(&mut sums, quads(index), group.past);
         }
         sums
     }
 
     /// The output unit's weighted sum, but for its bias, in sixteen parts.
-    fn part(&self, settled: &Self::Settled) -> Lanes;
+    fn part(&self, settled: &Self::Settled) -> Lanes<S>;
 
     /// The output unit's bias.
     fn bias(&self) -> f32;
@@ -57,14 +69,14 @@ pub(in crate::net) trait Head: Clone {
     fn begin(&mut self, sums: &Self::Sums, lesson: Lesson) -> Self::Errors;
 
     /// Minus the rate times the error that comes back to the units of this group.
-    fn back(&self, errors: &Self::Errors, group: usize) -> Lanes;
+    fn back(&self, errors: &Self::Errors, group: usize) -> Lanes<S>;
 
     /// Two quads change places.
     fn swap(&mut self, left: usize, right: usize);
 
     /// Learns the connections to the first groups' units, which are all that have a value, and computes its sums anew in V
     /// views.
-    fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group]) -> [Self::Sums; V];
+    fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group<S>]) -> [Self::Sums; V];
 }
 
 /// The output unit, and how it learns.

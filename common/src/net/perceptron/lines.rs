@@ -2,13 +2,15 @@
 
 use std::hint::black_box;
 
+use fearless_simd::prelude::*;
+
 use super::{Group, Head, Layout, Lesson, NONE, QUADS, Quads, Seat, outputs, quads};
 use crate::{
     board::{Board, Geometry, Side, cells},
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{Lanes, Quad},
+        lanes::{Lanes, Quad, zero},
     },
 };
 
@@ -23,8 +25,9 @@ struct View<S> {
 }
 
 /// A network over lines in play. What lies above its first layer is its [`Head`].
-#[derive(Clone, Debug)]
-pub(in crate::net) struct Lines<H: Head> {
+#[derive(Clone)]
+pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
+    simd: S,
     layout: Layout,
     curve: Curve,
     slope: f32,
@@ -41,7 +44,7 @@ pub(in crate::net) struct Lines<H: Head> {
     /// Of each quad, in canonical order: where in `quads` its place is entered.
     entries: Box<[Vec<u16>]>,
     /// Of each block: the weights of those detectors for that cell.
-    weights: Box<[Lanes]>,
+    weights: Box<[Lanes<S>]>,
     biases: Box<Quads>,
     board: Board,
     /// One, or with biases one for each side.
@@ -51,25 +54,25 @@ pub(in crate::net) struct Lines<H: Head> {
     /// How many quads can have another value than 0: all with biases, else those with a stone on their line. They stand
     /// first, in the order in which they woke, so that learning runs through memory in order.
     awake: usize,
-    scratch: Scratch<H>,
+    scratch: Scratch<S, H>,
 }
 
 /// What a computation needs for a moment.
-#[derive(Clone, Debug)]
-struct Scratch<H: Head> {
+#[derive(Clone)]
+struct Scratch<S: Simd, H: Head<S>> {
     /// By block: how the values of its detectors would change by a stone on its cell.
-    changes: Box<[Lanes]>,
+    changes: Box<[Lanes<S>]>,
     /// Of each move: what it makes of the sums above.
     settled: Box<[H::Settled; 64]>,
     /// Sums of the board that is learnt from, where they differ from the present ones.
     past: Box<Quads>,
     /// Steps of the first layer's sums.
     steps: Box<Quads>,
-    groups: Box<[Group; QUADS / 4]>,
+    groups: Box<[Group<S>; QUADS / 4]>,
 }
 
-impl<H: Head> Lines<H> {
-    pub(in crate::net) fn new(architecture: &Architecture, weights: &[f32]) -> Self {
+impl<S: Simd, H: Head<S>> Lines<S, H> {
+    pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
         let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
         let parts = layout.parts();
@@ -93,22 +96,23 @@ impl<H: Head> Lines<H> {
         for (entry, quad) in quads.as_flattened().iter().enumerate().filter(|(_, quad)| **quad != NONE) {
             entries[usize::from(*quad)].push(entry as u16);
         }
-        let head = H::new(&layout, weights);
+        let head = H::new(simd, &layout, weights);
         let view = || View { sums: Quads::zeros(), values: Quads::zeros(), above: head.start() };
         let scratch = Scratch {
-            changes: vec![Lanes::ZERO; quads.len()].into_boxed_slice(),
-            settled: Box::new([H::Settled::default(); 64]),
+            changes: vec![zero(simd); quads.len()].into_boxed_slice(),
+            settled: Box::new([head.unsettled(); 64]),
             past: Quads::zeros(),
             steps: Quads::zeros(),
-            groups: Box::new([Group::default(); QUADS / 4]),
+            groups: Box::new([Group::zero(simd); QUADS / 4]),
         };
         let mut lines = Self {
+            simd,
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
             biased: architecture.biases,
             blocks,
             widths,
-            weights: vec![Lanes::ZERO; quads.len()].into_boxed_slice(),
+            weights: vec![zero(simd); quads.len()].into_boxed_slice(),
             quads: quads.into_boxed_slice(),
             biases: Quads::zeros(),
             board: Board::EMPTY,
@@ -136,13 +140,13 @@ impl<H: Head> Lines<H> {
             for cell in cells(*mask) {
                 for (quad, lane) in &places[line * detectors..(line + 1) * detectors] {
                     let (block, at) = self.find(cell, *quad);
-                    f(&mut self.weights[block].0[4 * at + lane], index);
+                    f(&mut self.weights[block][4 * at + lane], index);
                     index += 1;
                 }
             }
         }
         for (index, (quad, lane)) in self.layout.range("first.bias").zip(places) {
-            f(&mut self.biases.0[quad].0[lane], index);
+            f(&mut self.biases.0[quad][lane], index);
         }
     }
 
@@ -165,8 +169,8 @@ impl<H: Head> Lines<H> {
 
     /// The sums of a cell's detectors with a stone more, or less, on it.
     #[inline(always)]
-    fn moved(&self, sums: &Quads, block: usize, stone: f32) -> Lanes {
-        sums.gather(self.quads[block]).plus(self.weights[block], Lanes::splat(stone))
+    fn moved(&self, sums: &Quads, block: usize, stone: f32) -> Lanes<S> {
+        sums.gather(self.simd, self.quads[block]) + self.weights[block] * stone
     }
 
     /// A stone more, or less, on the lines of a cell.
@@ -175,7 +179,7 @@ impl<H: Head> Lines<H> {
         for block in self.blocks_of(cell) {
             // NONE has no line, but its detectors' steps are 0, so that what is counted there does no harm.
             let quads = self.quads[block];
-            let counted = self.stones.gather(quads).map(|count| count + stones);
+            let counted = self.stones.gather(self.simd, quads) + stones;
             self.stones.scatter(quads, counted);
         }
     }
@@ -217,7 +221,7 @@ impl<H: Head> Lines<H> {
         for cell in cells(later) {
             for block in self.blocks_of(cell) {
                 let quads = self.quads[block];
-                let sums = self.views[view].sums.gather(quads);
+                let sums = self.views[view].sums.gather(self.simd, quads);
                 self.scratch.past.scatter(quads, sums);
             }
         }
@@ -228,8 +232,8 @@ impl<H: Head> Lines<H> {
                 let quads = self.quads[block];
                 let sums = self.moved(&self.scratch.past, block, -stone);
                 let values = self.curve.lanes(sums);
-                let change = values.zip(self.views[view].values.gather(quads), |new, old| new - old);
-                self.head.add(&mut above, quads, &change);
+                let change = values - self.views[view].values.gather(self.simd, quads);
+                self.head.add(&mut above, quads, change);
                 self.scratch.past.scatter(quads, sums);
                 self.views[view].values.scatter(quads, values);
             }
@@ -248,10 +252,10 @@ impl<H: Head> Lines<H> {
     fn step(&mut self, view: usize, errors: &H::Errors) {
         let slope = self.slope;
         for (index, group) in self.scratch.groups[..self.awake.div_ceil(4)].iter_mut().enumerate() {
-            let past = self.views[view].values.group(index);
+            let past = self.views[view].values.group(self.simd, index);
             group.past = past;
             let back = self.head.back(errors, index);
-            let steps = back.zip(past, |back, value| back * (slope * (1.0 - value * value)));
+            let steps = back * ((1.0 - past * past) * slope);
             self.scratch.steps.set_group(index, steps);
         }
     }
@@ -262,22 +266,20 @@ impl<H: Head> Lines<H> {
         let bias = if self.biased { 1.0 } else { 0.0 };
         let groups = &mut self.scratch.groups[..self.awake.div_ceil(4)];
         for (index, group) in groups.iter_mut().enumerate() {
-            // Group by group: left to itself the compiler gathers the same lane of several groups.
-            let group = black_box(group);
-            let steps = self.scratch.steps.group(index);
-            let stones = self.stones.group(index);
+            let steps = self.scratch.steps.group(self.simd, index);
+            let stones = self.stones.group(self.simd, index);
             for (view, kept) in self.views.iter_mut().enumerate() {
                 // A step reaches a sum once for the bias and once for each stone of its line that was learnt from.
                 let sign = if view == seat.view { 1.0 } else { -1.0 };
-                let times = stones.map(|stones| bias + sign * stones);
-                let sums = kept.sums.group(index).plus(steps, times);
+                let times = stones * sign + bias;
+                let sums = kept.sums.group(self.simd, index) + steps * times;
                 let values = self.curve.lanes(sums);
                 kept.sums.set_group(index, sums);
                 kept.values.set_group(index, values);
                 group.values[view] = values;
             }
             if self.biased {
-                let biases = self.biases.group(index).zip(steps, |bias, step| bias + step);
+                let biases = self.biases.group(self.simd, index) + steps;
                 self.biases.set_group(index, biases);
             }
         }
@@ -289,7 +291,7 @@ impl<H: Head> Lines<H> {
     }
 }
 
-impl<H: Head> Engine for Lines<H> {
+impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
@@ -304,10 +306,10 @@ impl<H: Head> Engine for Lines<H> {
             return;
         }
         for index in 0..self.awake.div_ceil(4) {
-            let values = self.curve.lanes(self.biases.group(index));
+            let values = self.curve.lanes(self.biases.group(self.simd, index));
             for view in &mut self.views {
                 view.values.set_group(index, values);
-                self.head.add(&mut view.above, quads(index), &values);
+                self.head.add(&mut view.above, quads(index), values);
             }
         }
     }
@@ -325,8 +327,8 @@ impl<H: Head> Engine for Lines<H> {
                 rest &= rest - 1;
                 for block in start..start + width {
                     let values = self.curve.lanes(self.moved(&view.sums, block, seat.sign));
-                    let before = view.values.gather(self.quads[block]);
-                    self.scratch.changes[block] = values.zip(before, |new, old| new - old);
+                    let before = view.values.gather(self.simd, self.quads[block]);
+                    self.scratch.changes[block] = values - before;
                 }
             }
         }
@@ -346,7 +348,7 @@ impl<H: Head> Engine for Lines<H> {
                 count += 1;
             }
         }
-        outputs(&self.head, &self.scratch.settled, &order[..count.min(64)], seat.sign, out);
+        outputs(self.simd, &self.head, &self.scratch.settled, &order[..count.min(64)], seat.sign, out);
     }
 
     #[inline(always)]
@@ -360,9 +362,9 @@ impl<H: Head> Engine for Lines<H> {
                 let (quads, kept) = (self.quads[block], &self.views[view]);
                 let sums = self.moved(&kept.sums, block, Seat::stone(side, view));
                 let values = self.curve.lanes(sums);
-                let change = values.zip(kept.values.gather(quads), |new, old| new - old);
+                let change = values - kept.values.gather(self.simd, quads);
                 let kept = &mut self.views[view];
-                self.head.add(&mut kept.above, quads, &change);
+                self.head.add(&mut kept.above, quads, change);
                 kept.sums.scatter(quads, sums);
                 kept.values.scatter(quads, values);
             }
@@ -379,9 +381,9 @@ impl<H: Head> Engine for Lines<H> {
         self.renew(seat, &errors);
         for cell in cells(board.occupied()) {
             // By way of memory: else the compiler makes a branch of it, which is mispredicted at every other stone.
-            let stone = Lanes::splat(black_box(self.stone(cell, seat.view)));
+            let stone = black_box(self.stone(cell, seat.view));
             for block in self.blocks_of(cell) {
-                self.weights[block] = self.weights[block].plus(self.scratch.steps.gather(self.quads[block]), stone);
+                self.weights[block] += self.scratch.steps.gather(self.simd, self.quads[block]) * stone;
             }
         }
         for cell in cells(later) {

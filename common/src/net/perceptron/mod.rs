@@ -19,9 +19,9 @@ pub(super) use dense::Dense;
 pub(super) use head::{Deep, Flat};
 pub(super) use lines::Lines;
 
-use std::hint::black_box;
+use fearless_simd::prelude::*;
 
-use super::lanes::{LANES, Lanes, Quad, apart};
+use super::lanes::{self, Across, LANES, Lanes, Quad, zero};
 use crate::board::Side;
 use head::Head;
 use layout::Layout;
@@ -42,25 +42,27 @@ impl Quads {
     }
 
     #[inline(always)]
-    fn gather(&self, quads: [u16; 4]) -> Lanes {
-        Lanes::of_quads(quads.map(|quad| &self.0[usize::from(quad) % QUADS]))
+    fn gather<S: Simd>(&self, simd: S, quads: [u16; 4]) -> Lanes<S> {
+        let [first, second, third, fourth] = quads.map(|quad| usize::from(quad) % QUADS);
+        lanes::of_quads(simd, [&self.0[first], &self.0[second], &self.0[third], &self.0[fourth]])
     }
 
     #[inline(always)]
-    fn scatter(&mut self, quads: [u16; 4], values: Lanes) {
-        for (index, quad) in quads.into_iter().enumerate() {
-            self.0[usize::from(quad) % QUADS] = values.quad(index);
+    fn scatter<S: Simd>(&mut self, quads: [u16; 4], values: Lanes<S>) {
+        let values = values.quads();
+        for index in 0..4 {
+            values[index].store_slice(&mut self.0[usize::from(quads[index]) % QUADS]);
         }
     }
 
     #[inline(always)]
-    fn group(&self, group: usize) -> Lanes {
-        Lanes::of_quads(self.0.as_chunks::<4>().0[group % (QUADS / 4)].each_ref())
+    fn group<S: Simd>(&self, simd: S, group: usize) -> Lanes<S> {
+        Lanes::simd_from(simd, self.0.as_flattened().as_chunks().0[group % (QUADS / 4)])
     }
 
     #[inline(always)]
-    fn set_group(&mut self, group: usize, values: Lanes) {
-        self.0.as_chunks_mut::<4>().0[group % (QUADS / 4)] = std::array::from_fn(|index| values.quad(index));
+    fn set_group<S: Simd>(&mut self, group: usize, values: Lanes<S>) {
+        values.store_slice(&mut self.0.as_flattened_mut().as_chunks_mut::<LANES>().0[group % (QUADS / 4)]);
     }
 }
 
@@ -97,12 +99,18 @@ impl Seat {
 }
 
 /// Sixteen units of the first layer in a step of learning.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::net) struct Group {
+#[derive(Clone, Copy, Debug)]
+pub(in crate::net) struct Group<S: Simd> {
     /// Their values on the board that is learnt from.
-    past: Lanes,
+    past: Lanes<S>,
     /// Their values on the present board after the step, in each view.
-    values: [Lanes; 2],
+    values: [Lanes<S>; 2],
+}
+
+impl<S: Simd> Group<S> {
+    fn zero(simd: S) -> Self {
+        Self { past: zero(simd), values: [zero(simd); 2] }
+    }
 }
 
 /// A step of learning, as the output unit begins it.
@@ -118,11 +126,18 @@ pub(in crate::net) struct Lesson {
 /// What the output unit makes of moves to these cells. All parts come before all sums: a sum over lanes is a chain of which
 /// each step waits for the one before.
 #[inline(always)]
-fn outputs<H: Head>(head: &H, settled: &[H::Settled; 64], cells: &[u8], sign: f32, out: &mut [f32; 64]) {
+fn outputs<S: Simd, H: Head<S>>(
+    simd: S,
+    head: &H,
+    settled: &[H::Settled; 64],
+    cells: &[u8],
+    sign: f32,
+    out: &mut [f32; 64],
+) {
     for (cells, settled) in cells.chunks(LANES).zip(settled.as_chunks::<LANES>().0) {
-        let mut parts = [Lanes::ZERO; LANES];
+        let mut parts = [zero(simd); LANES];
         for (part, settled) in parts.iter_mut().zip(settled).take(cells.len()) {
-            *black_box(part) = head.part(settled);
+            *part = head.part(settled);
         }
         tell(cells, &parts, sign, head.bias(), out);
     }
@@ -130,9 +145,15 @@ fn outputs<H: Head>(head: &H, settled: &[H::Settled; 64], cells: &[u8], sign: f3
 
 /// Writes the outputs of up to sixteen moves to their places, from the parts of their weighted sums.
 #[inline(always)]
-pub(in crate::net) fn tell(cells: &[u8], parts: &[Lanes; LANES], sign: f32, bias: f32, out: &mut [f32; 64]) {
-    let sums = Lanes::sums(parts).map(|sum| sign * (sum + bias));
-    for (cell, sum) in cells.iter().zip(apart(&sums).0) {
+pub(in crate::net) fn tell<S: Simd>(
+    cells: &[u8],
+    parts: &[Lanes<S>; LANES],
+    sign: f32,
+    bias: f32,
+    out: &mut [f32; 64],
+) {
+    let sums = <[f32; LANES]>::from((lanes::sums(parts) + bias) * sign);
+    for (cell, sum) in cells.iter().zip(sums) {
         out[usize::from(*cell) % 64] = sum;
     }
 }

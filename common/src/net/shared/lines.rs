@@ -11,13 +11,15 @@
 mod engine;
 mod steps;
 
+use fearless_simd::prelude::*;
+
 use super::{Both, Head, Sums, Ties, Turning, gather, nothing, scatter};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Architecture, Engine, First,
         activation::Curve,
-        lanes::{LANES, Lanes, Quad},
+        lanes::{LANES, Lanes, Quad, zero},
         perceptron::Seat,
     },
 };
@@ -26,17 +28,17 @@ use crate::{
 const ROWS: usize = 4;
 
 /// What is kept of the board as one side sees it.
-#[derive(Clone, Debug)]
-struct View {
+#[derive(Clone)]
+struct View<S: Simd> {
     /// The cells that were taken on the board that it is right for, if it is for any.
     taken: Option<u64>,
     /// Weighted sums of the first layer, and its values; by block.
-    sums: Box<[Lanes]>,
-    values: Box<[Lanes]>,
+    sums: Box<[Lanes<S>]>,
+    values: Box<[Lanes<S>]>,
     /// Sums of the second layer.
-    above: Vec<Sums>,
+    above: Vec<Sums<S>>,
     /// Sixteen parts of the output unit's sum, if there is no second layer.
-    direct: Lanes,
+    direct: Lanes<S>,
 }
 
 /// A cell as four detectors of a line see it.
@@ -49,8 +51,9 @@ struct Look {
 }
 
 /// A network over lines that shares weights.
-#[derive(Clone, Debug)]
-pub(in crate::net) struct Shared {
+#[derive(Clone)]
+pub(in crate::net) struct Shared<S: Simd> {
+    simd: S,
     ties: Ties,
     turning: Turning,
     detectors: usize,
@@ -61,7 +64,7 @@ pub(in crate::net) struct Shared {
     rows: usize,
     curve: Curve,
     slope: f32,
-    head: Head,
+    head: Head<S>,
     biased: bool,
     bias: f32,
     /// For each line and part its quad.
@@ -74,44 +77,44 @@ pub(in crate::net) struct Shared {
     looks: Vec<[Look; 4]>,
     begins: [u16; 65],
     /// Weights, by owner and row; by owner biases, and output weights if there is no second layer; each quad four times.
-    first: Box<[Lanes]>,
-    biases: Box<[Lanes]>,
-    flat: Box<[Lanes]>,
+    first: Box<[Lanes<S>]>,
+    biases: Box<[Lanes<S>]>,
+    flat: Box<[Lanes<S>]>,
     board: Board,
     /// The stones on each line's cells as X sees them, by block and row.
-    inputs: Box<[Lanes]>,
+    inputs: Box<[Lanes<S>]>,
     /// By block: 1 for the units there are, 0 for those that fill up.
-    present: Box<[Lanes]>,
+    present: Box<[Lanes<S>]>,
     /// One, or with biases one for each side.
-    views: Vec<View>,
+    views: Vec<View<S>>,
     /// Blocks that can have another value than 0: all with biases, else those with a stone on some line.
     awake: Vec<u16>,
     is_awake: Vec<bool>,
-    scratch: Scratch,
+    scratch: Scratch<S>,
 }
 
 /// What a computation needs for a moment.
-#[derive(Clone, Debug)]
-struct Scratch {
+#[derive(Clone)]
+struct Scratch<S: Simd> {
     /// Of each move: changes of values, in fours of quads; what it makes of the sums of each chunk.
-    changes: Box<[Lanes]>,
-    settled: Box<[Lanes]>,
+    changes: Box<[Lanes<S>]>,
+    settled: Box<[Lanes<S>]>,
     /// Sums above: those that others are made from.
-    above: Box<[Sums]>,
+    above: Box<[Sums<S>]>,
     /// Errors of the second layer.
-    errors: Vec<Sums>,
+    errors: Vec<Sums<S>>,
     /// Steps of the first layer's sums, by block.
-    steps: Box<[Lanes]>,
+    steps: Box<[Lanes<S>]>,
     /// Steps of the first layer's weights, by owner and row.
-    rows: Box<[Lanes]>,
+    rows: Box<[Lanes<S>]>,
     /// Values of the first layer.
     both: Box<Both<Quad>>,
     /// Errors that come back to the first layer, by block.
-    back: Box<[Sums]>,
+    back: Box<[Sums<S>]>,
 }
 
-impl Shared {
-    pub(in crate::net) fn new(architecture: &Architecture, weights: &[f32]) -> Self {
+impl<S: Simd> Shared<S> {
+    pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let First::Lines { detectors } = architecture.first else {
             panic!("only networks over lines share weights so")
         };
@@ -134,18 +137,19 @@ impl Shared {
         let blocks = owners.len();
         owned.push((blocks as u16, false));
         owners.push((owned.len() - 1) as u16);
-        let zeros = |count: usize| vec![Lanes::ZERO; count].into_boxed_slice();
-        let head = Head::new(architecture, &turning, parts, 4 * blocks, |line, part| quads[line * parts + part]);
+        let zeros = |count: usize| vec![zero(simd); count].into_boxed_slice();
+        let head = Head::new(simd, architecture, &turning, parts, 4 * blocks, |line, part| quads[line * parts + part]);
         let view = || View {
             taken: None,
             sums: zeros(blocks + 1),
             values: zeros(blocks + 1),
-            above: vec![[Lanes::ZERO; 4]; head.chunks()],
-            direct: Lanes::ZERO,
+            above: vec![[zero(simd); 4]; head.chunks()],
+            direct: zero(simd),
         };
         let (looks, begins) = Self::look(&turning, &quads, &owners, rows);
         let most = begins.windows(2).map(|pair| usize::from(pair[1] - pair[0])).max().unwrap_or(0);
         let mut network = Self {
+            simd,
             detectors,
             parts,
             k,
@@ -168,12 +172,12 @@ impl Shared {
             scratch: Scratch {
                 changes: zeros(64 * most),
                 settled: zeros(64 * head.chunks().max(1)),
-                above: vec![[Lanes::ZERO; 4]; head.chunks()].into_boxed_slice(),
-                errors: vec![[Lanes::ZERO; 4]; head.chunks()],
+                above: vec![[zero(simd); 4]; head.chunks()].into_boxed_slice(),
+                errors: vec![[zero(simd); 4]; head.chunks()],
                 steps: zeros(blocks + 1),
                 rows: zeros(owned.len() * rows),
-                both: nothing(),
-                back: vec![[Lanes::ZERO; 4]; blocks].into_boxed_slice(),
+                both: nothing(Quad::default()),
+                back: vec![[zero(simd); 4]; blocks].into_boxed_slice(),
             },
             ties: Ties::new(architecture),
             turning,
@@ -183,7 +187,7 @@ impl Shared {
             head,
         };
         for quad in &network.quads {
-            network.present[usize::from(quad / 4)].0.as_chunks_mut::<4>().0[usize::from(quad % 4)] = [1.0; 4];
+            network.present[usize::from(quad / 4)].as_chunks_mut::<4>().0[usize::from(quad % 4)] = [1.0; 4];
         }
         network.each(|weight, index| *weight = weights[index]);
         network.head.mirror();
@@ -230,14 +234,14 @@ impl Shared {
                 for lane in (detector % 4..LANES).step_by(4) {
                     for row in 0..k {
                         let tie = self.ties.weights[(line * k + row) * detectors + detector];
-                        f(&mut self.first[owner * rows + row].0[lane], tie);
+                        f(&mut self.first[owner * rows + row][lane], tie);
                     }
                     if let Some(start) = start("first.bias") {
-                        f(&mut self.biases[owner].0[lane], self.ties.weights[start + unit]);
+                        f(&mut self.biases[owner][lane], self.ties.weights[start + unit]);
                     }
                     if self.ties.filters == 0 {
                         let start = start("output.weight").expect("every network has output weights");
-                        f(&mut self.flat[owner].0[lane], self.ties.weights[start + unit]);
+                        f(&mut self.flat[owner][lane], self.ties.weights[start + unit]);
                     }
                 }
             }
@@ -272,7 +276,7 @@ impl Shared {
             for look in looks {
                 // The rows of no units are read with weights of 0 only.
                 let quad = usize::from(look.quad) % 4;
-                self.inputs[usize::from(look.input)].0.as_chunks_mut::<4>().0[quad] = [stone; 4];
+                self.inputs[usize::from(look.input)].as_chunks_mut::<4>().0[quad] = [stone; 4];
             }
         }
     }
@@ -312,50 +316,63 @@ impl Shared {
     fn refresh(&mut self, view: usize) {
         let sign = if view == 0 { 1.0 } else { -1.0 };
         let (rows, seen) = (self.rows, &mut self.views[view]);
-        seen.direct = Lanes::ZERO;
+        let simd = self.simd;
+        seen.direct = zero(simd);
         for block in &self.awake {
             let block = usize::from(*block);
             let owner = usize::from(self.owners[block]);
             let (inputs, weights) = (&self.inputs[block * rows..][..rows], &self.first[owner * rows..][..rows]);
-            let mut sums = Lanes::ZERO;
+            let mut sums = zero(simd);
             for (inputs, weights) in inputs.as_chunks::<ROWS>().0.iter().zip(weights.as_chunks::<ROWS>().0) {
-                sums = sums.plus(inputs[0], weights[0]);
-                sums = sums.plus(inputs[1], weights[1]);
-                sums = sums.plus(inputs[2], weights[2]);
-                sums = sums.plus(inputs[3], weights[3]);
+                sums += inputs[0] * weights[0];
+                sums += inputs[1] * weights[1];
+                sums += inputs[2] * weights[2];
+                sums += inputs[3] * weights[3];
             }
-            sums = sums.map(|sum| sum * sign);
+            sums *= sign;
             if self.biased {
-                sums = sums.plus(self.present[block], self.biases[owner]);
+                sums += self.present[block] * self.biases[owner];
             }
             let values = self.curve.lanes(sums);
             seen.sums[block] = sums;
             seen.values[block] = values;
-            seen.direct = seen.direct.plus(self.flat[owner], values);
+            seen.direct += self.flat[owner] * values;
         }
         self.head.start(&mut self.scratch.above);
         let changes = self.awake.iter().map(|block| (quads_of(*block), &seen.values[usize::from(*block)]));
-        self.head.add(&self.scratch.above, &mut seen.above, changes);
+        self.head.add(
+            &self.scratch.above,
+            &mut seen.above,
+            changes,
+            #[inline(always)]
+            |sums| *sums,
+        );
         seen.taken = Some(self.board.occupied());
     }
 
     /// Moves what is seen in a view along when a cell's input changes by `stone`.
     #[inline(always)]
     fn shift(&mut self, view: usize, cell: u8, stone: f32) {
-        let range = self.looks_of(cell);
+        let (simd, range) = (self.simd, self.looks_of(cell));
         let (seen, looks) = (&mut self.views[view], &self.looks[range]);
         let changes = &mut self.scratch.changes[..looks.len()];
         for (change, looks) in changes.iter_mut().zip(looks) {
             let quads = quads(looks);
-            let sums = gather(&seen.sums, quads).plus(weights(&self.first, looks), Lanes::splat(stone));
+            let sums = gather(simd, &seen.sums, quads) + weights(simd, &self.first, looks) * stone;
             let values = self.curve.lanes(sums);
-            *change = values.zip(gather(&seen.values, quads), |new, old| new - old);
+            *change = values - gather(simd, &seen.values, quads);
             scatter(&mut seen.sums, quads, sums);
             scatter(&mut seen.values, quads, values);
-            seen.direct = seen.direct.plus(outputs(&self.flat, &self.owners, looks), *change);
+            seen.direct += outputs(simd, &self.flat, &self.owners, looks) * *change;
         }
         let changes = looks.iter().map(quads).zip(&*changes);
-        self.head.add(&seen.above, &mut self.scratch.above, changes);
+        self.head.add(
+            &seen.above,
+            &mut self.scratch.above,
+            changes,
+            #[inline(always)]
+            |sums| *sums,
+        );
         seen.above.copy_from_slice(&self.scratch.above);
     }
 }
@@ -371,28 +388,16 @@ pub(in crate::net) fn quad_count(architecture: &Architecture) -> usize {
 
 /// The weights with which four look at a cell.
 #[inline(always)]
-fn weights(first: &[Lanes], looks: &[Look; 4]) -> Lanes {
-    let mut out = Lanes::ZERO;
-    for index in 0..4 {
-        let weights = &first[usize::from(looks[index].weights)];
-        for lane in 0..4 {
-            out.0[4 * index + lane] = weights.0[lane];
-        }
-    }
-    out
+fn weights<S: Simd>(simd: S, first: &[Lanes<S>], looks: &[Look; 4]) -> Lanes<S> {
+    let [a, b, c, d] = looks;
+    let rows = [a.weights, b.weights, c.weights, d.weights];
+    gather(simd, first, rows.map(|row| 4 * row))
 }
 
 /// The output weights of four who look at a cell.
 #[inline(always)]
-fn outputs(flat: &[Lanes], owners: &[u16], looks: &[Look; 4]) -> Lanes {
-    let mut out = Lanes::ZERO;
-    for index in 0..4 {
-        let weights = &flat[usize::from(owners[usize::from(looks[index].quad / 4)])];
-        for lane in 0..4 {
-            out.0[4 * index + lane] = weights.0[lane];
-        }
-    }
-    out
+fn outputs<S: Simd>(simd: S, flat: &[Lanes<S>], owners: &[u16], looks: &[Look; 4]) -> Lanes<S> {
+    gather(simd, flat, quads(looks).map(|quad| 4 * owners[usize::from(quad / 4)]))
 }
 
 /// The quads of a block.

@@ -6,13 +6,15 @@
 //! orientations are handled together (a *group*): if there are fewer, blocks that count for nothing fill up, and if there are
 //! more, there are several groups.
 
+use fearless_simd::{f32x8, prelude::*};
+
 use super::{Structure, Views, structure};
 use crate::{
     board::{Board, Side},
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{LANES, Lanes},
+        lanes::{Across, LANES, Lanes, zero},
     },
 };
 
@@ -29,34 +31,36 @@ const WINDOW: usize = 256;
 struct Block([f32; FILTERS]);
 
 /// Numbers of eight filters in eight orientations, two side by side.
-type Group = [Lanes; GROUP / 2];
+type Group<S> = [Lanes<S>; GROUP / 2];
 
 /// An n-tuple network with a second layer.
-#[derive(Clone, Debug)]
-pub(in crate::net) struct Filters {
+#[derive(Clone)]
+pub(in crate::net) struct Filters<S: Simd> {
+    simd: S,
     views: Views,
     filters: usize,
     biases: bool,
     curve: Curve,
     slope: f32,
-    images: Images,
-    slabs: Vec<Slab>,
+    images: Images<S>,
+    slabs: Vec<Slab<S>>,
     bias: f32,
     /// The entries of all lines of the board before a move.
-    read: Vec<Group>,
+    read: Vec<Group<S>>,
     /// The second layer's values of the board that is learnt: by slab, then group.
-    kept: Vec<Group>,
+    kept: Vec<Group<S>>,
 }
 
 /// Where the entries of configurations' images are.
-#[derive(Clone, Debug)]
-struct Images {
+#[derive(Clone)]
+struct Images<S: Simd> {
+    simd: S,
     /// By configuration, then group.
     windows: Vec<Window>,
     /// For each configuration its own place.
     places: Vec<u32>,
     /// For each group: 1 for orientations that there are, 0 for those that fill up.
-    present: Vec<Group>,
+    present: Vec<Group<S>>,
 }
 
 /// Where the entries of a configuration's images are, in a group of orientations.
@@ -68,24 +72,25 @@ struct Window {
 }
 
 /// The weights of eight filters.
-#[derive(Clone, Debug)]
-struct Slab {
+#[derive(Clone)]
+struct Slab<S: Simd> {
     /// By place; ends with zeros, so that as many blocks follow each place as can be asked for.
     tables: Vec<Block>,
     /// The same for both orientations, as are output weights.
-    bias: Lanes,
-    output: Lanes,
+    bias: Lanes<S>,
+    output: Lanes<S>,
 }
 
-impl Filters {
-    pub(in crate::net) fn new(architecture: &Architecture, weights: &[f32]) -> Self {
+impl<S: Simd> Filters<S> {
+    pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let structure = structure(architecture);
-        let images = Images::new(&structure);
+        let images = Images::new(simd, &structure);
         let filters = architecture.second;
         let activation = architecture.activation;
         let lines = structure.reading.configurations() / structure.reading.line_states();
-        let nothing = [Lanes::ZERO; GROUP / 2];
+        let nothing = [zero(simd); GROUP / 2];
         let mut network = Self {
+            simd,
             views: structure.views.clone(),
             filters,
             biases: architecture.biases,
@@ -115,14 +120,14 @@ impl Filters {
             for (place, entry) in places.iter().zip(tables.chunks_exact(filters)) {
                 slab[*place as usize] = block(entry);
             }
-            let both = |from: &[f32]| side_by_side(&block(from), &block(from));
+            let both = |from: &[f32]| side_by_side(self.simd, &block(from), &block(from));
             self.slabs.push(Slab { tables: slab, bias: both(bias), output: both(output) });
         }
     }
 }
 
-impl Images {
-    fn new(structure: &Structure) -> Self {
+impl<S: Simd> Images<S> {
+    fn new(simd: S, structure: &Structure) -> Self {
         let orbits = &structure.orbits;
         let orientations = orbits.orientations;
         let groups = orientations.div_ceil(GROUP);
@@ -137,9 +142,9 @@ impl Images {
         let is_there = |group: usize, pair: usize, lane: usize| {
             f32::from(group * GROUP + 2 * pair + lane / FILTERS < orientations)
         };
-        let present =
-            |group| std::array::from_fn(|pair| Lanes(std::array::from_fn(|lane| is_there(group, pair, lane))));
-        Self { windows, places: orbits.places.clone(), present: (0..groups).map(present).collect() }
+        let pair = |group, pair| Lanes::from_fn(simd, |lane| is_there(group, pair, lane));
+        let present = |group| std::array::from_fn(|at| pair(group, at));
+        Self { simd, windows, places: orbits.places.clone(), present: (0..groups).map(present).collect() }
     }
 
     #[inline(always)]
@@ -149,40 +154,39 @@ impl Images {
 
     /// The entries of a configuration in a group of orientations.
     #[inline(always)]
-    fn entries(&self, slab: &Slab, group: usize, configuration: u32) -> Group {
+    fn entries(&self, slab: &Slab<S>, group: usize, configuration: u32) -> Group<S> {
         let window = self.window(group, configuration);
         let blocks: &[Block; WINDOW] =
             slab.tables[window.start as usize..].first_chunk().expect("tables end with a window");
-        let mut entries = [Lanes::ZERO; GROUP / 2];
+        let mut entries = [zero(self.simd); GROUP / 2];
         for (pair, entries) in entries.iter_mut().enumerate() {
-            let block = |k: usize| &blocks[usize::from(window.offsets[k])];
-            *entries = side_by_side(block(2 * pair), block(2 * pair + 1));
+            let [left, right] = [window.offsets[2 * pair], window.offsets[2 * pair + 1]].map(usize::from);
+            *entries = side_by_side(self.simd, &blocks[left], &blocks[right]);
         }
         entries
     }
 
     /// Adds steps to the entries of a configuration in a group of orientations, one after the other: some may be the same.
     #[inline(always)]
-    fn step(&self, slab: &mut Slab, group: usize, configuration: u32, steps: &Group) {
+    fn step(&self, slab: &mut Slab<S>, group: usize, configuration: u32, steps: &Group<S>) {
         let window = self.window(group, configuration);
         let blocks: &mut [Block; WINDOW] =
             slab.tables[window.start as usize..].first_chunk_mut().expect("tables end with a window");
-        for k in 0..GROUP {
-            let block = &mut blocks[usize::from(window.offsets[k])];
-            let mut sum = *block;
-            for lane in 0..FILTERS {
-                sum.0[lane] += steps[k / 2].0[k % 2 * FILTERS + lane];
+        for pair in 0..GROUP / 2 {
+            let (left, right) = steps[pair].split();
+            for (k, steps) in [(2 * pair, left), (2 * pair + 1, right)] {
+                let block = &mut blocks[usize::from(window.offsets[k])];
+                (f32x8::simd_from(self.simd, block.0) + steps).store_slice(&mut block.0);
             }
-            *block = sum;
         }
     }
 
     /// Of all lines' configurations in a group of orientations: the second layer's sums.
     #[inline(always)]
-    fn sums(&self, slab: &Slab, group: usize, configurations: &[u32]) -> Group {
+    fn sums(&self, slab: &Slab<S>, group: usize, configurations: &[u32]) -> Group<S> {
         let mut sums = [slab.bias; GROUP / 2];
         for configuration in configurations {
-            sums = zip(&sums, &self.entries(slab, group, *configuration), |sum, entry| sum + entry);
+            add(&mut sums, &self.entries(slab, group, *configuration));
         }
         sums
     }
@@ -190,54 +194,51 @@ impl Images {
 
 /// The entries of two orientations.
 #[inline(always)]
-fn side_by_side(left: &Block, right: &Block) -> Lanes {
-    let mut out = Lanes::ZERO;
-    for lane in 0..FILTERS {
-        out.0[lane] = left.0[lane];
-        out.0[FILTERS + lane] = right.0[lane];
-    }
-    out
+fn side_by_side<S: Simd>(simd: S, left: &Block, right: &Block) -> Lanes<S> {
+    f32x8::simd_from(simd, left.0).combine(f32x8::simd_from(simd, right.0))
 }
 
 #[inline(always)]
-fn zip(left: &Group, right: &Group, f: impl Fn(f32, f32) -> f32) -> Group {
-    let mut out = [Lanes::ZERO; GROUP / 2];
+fn add<S: Simd>(to: &mut Group<S>, more: &Group<S>) {
     for pair in 0..GROUP / 2 {
-        out[pair] = left[pair].zip(right[pair], &f);
+        to[pair] += more[pair];
     }
-    out
 }
 
 /// The second layer's values, 0 for orientations that there are not.
 #[inline(always)]
-fn hidden(curve: &Curve, present: &Group, sums: &Group) -> Group {
-    let mut values = [Lanes::ZERO; GROUP / 2];
+fn hidden<S: Simd>(curve: &Curve, present: &Group<S>, sums: &Group<S>) -> Group<S> {
+    let mut values = *sums;
     for pair in 0..GROUP / 2 {
-        values[pair] = curve.lanes(sums[pair]).zip(present[pair], |value, present| value * present);
+        values[pair] = curve.lanes(sums[pair]) * present[pair];
     }
     values
 }
 
 /// The sum over all pairs of orientations, the first to the last.
 #[inline(always)]
-fn folded(values: &Group) -> Lanes {
-    values[1..].iter().fold(values[0], |sum, pair| sum.zip(*pair, |sum, value| sum + value))
+fn folded<S: Simd>(values: &Group<S>) -> Lanes<S> {
+    let mut sum = values[0];
+    for pair in &values[1..] {
+        sum += *pair;
+    }
+    sum
 }
 
 /// The sum over all orientations, for both.
 #[inline(always)]
-fn total(values: &Group) -> Lanes {
+fn total<S: Simd>(values: &Group<S>) -> Lanes<S> {
     let pairs = folded(values);
-    pairs.zip(pairs.swap(FILTERS), |left, right| left + right)
+    pairs + pairs.swap(FILTERS)
 }
 
 /// What these values of the second layer add to the output unit's sum.
 #[inline(always)]
-fn output(slab: &Slab, hidden: &Group) -> f32 {
-    folded(hidden).zip(slab.output, |value, weight| value * weight).sum()
+fn output<S: Simd>(slab: &Slab<S>, hidden: &Group<S>) -> f32 {
+    (folded(hidden) * slab.output).sum()
 }
 
-impl Engine for Filters {
+impl<S: Simd> Engine for Filters<S> {
     #[inline(always)]
     fn reset(&mut self) {
         self.views.reset();
@@ -256,7 +257,7 @@ impl Engine for Filters {
                 let mut before = [slab.bias; GROUP / 2];
                 for (configuration, read) in now.iter().zip(&mut self.read) {
                     let entries = self.images.entries(slab, group, *configuration);
-                    before = zip(&before, &entries, |sum, entry| sum + entry);
+                    add(&mut before, &entries);
                     *read = entries;
                 }
                 let mut rest = legal;
@@ -266,8 +267,9 @@ impl Engine for Filters {
                     for change in self.views.changes(cell) {
                         let line = change.line as usize;
                         let come = self.images.entries(slab, group, now[line].wrapping_add(change.own));
-                        let change = zip(&come, &self.read[line], |come, gone| come - gone);
-                        sums = zip(&sums, &change, |sum, change| sum + change);
+                        for pair in 0..GROUP / 2 {
+                            sums[pair] += come[pair] - self.read[line][pair];
+                        }
                     }
                     out[cell as usize % 64] += output(slab, &hidden(&self.curve, present, &sums));
                     rest &= rest - 1;
@@ -297,16 +299,18 @@ impl Engine for Filters {
         let slope = if derivative { self.slope * (1.0 - value * value) } else { 1.0 };
         let step = rate * (target - value) * slope;
         for (slab, kept) in self.slabs.iter_mut().zip(self.kept.chunks_exact(groups)) {
-            let factor = slab.output.map(|weight| step * weight * self.slope);
+            let factor = slab.output * step * self.slope;
             for (group, (hidden, present)) in kept.iter().zip(&self.images.present).enumerate() {
-                let steps = zip(hidden, &[factor; GROUP / 2], |value, factor| factor * (1.0 - value * value));
-                let steps = zip(&steps, present, |step, present| step * present);
+                let mut steps = *hidden;
+                for pair in 0..GROUP / 2 {
+                    steps[pair] = factor * (1.0 - hidden[pair] * hidden[pair]) * present[pair];
+                }
                 for configuration in configurations {
                     self.images.step(slab, group, *configuration, &steps);
                 }
-                slab.output = slab.output.zip(total(hidden), |weight, value| weight + step * value);
+                slab.output += total(hidden) * step;
                 if self.biases {
-                    slab.bias = slab.bias.zip(total(&steps), |weight, step| weight + step);
+                    slab.bias += total(&steps);
                 }
             }
         }
@@ -326,9 +330,9 @@ impl Engine for Filters {
             slabs().for_each(|(first, slab)| put(first, &slab.tables[*place as usize].0));
         }
         if self.biases {
-            slabs().for_each(|(first, slab)| put(first, &slab.bias.0));
+            slabs().for_each(|(first, slab)| put(first, slab.bias.as_slice()));
         }
-        slabs().for_each(|(first, slab)| put(first, &slab.output.0));
+        slabs().for_each(|(first, slab)| put(first, slab.output.as_slice()));
         weights.extend(self.biases.then_some(self.bias));
         weights
     }

@@ -1,40 +1,35 @@
 //! A second hidden layer and the output unit.
 
+use fearless_simd::prelude::*;
+
 use super::{Head, Output};
 use crate::net::{
     activation::Curve,
-    lanes::{LANES, Lanes, apart},
+    lanes::{Across, LANES, Lanes, sums_of_quads, sums_over_quads, zero},
     perceptron::{Group, Layout, Lesson, QUADS},
 };
 
 /// Four blocks. Of the connections of one quad of the first layer to 16 units of the second: each unit of the second has a
 /// quad of lanes, one for each unit of the first. Then nothing needs to be broadcast one by one, and sums over the first
 /// layer are completed only when they are read.
-type Tiles = [Lanes; 4];
+type Tiles<S> = [Lanes<S>; 4];
 
 /// A second layer of up to 16 N units, and the output unit.
-#[derive(Clone, Debug)]
-pub(in crate::net) struct Deep<const N: usize> {
+#[derive(Clone)]
+pub(in crate::net) struct Deep<S: Simd, const N: usize> {
+    simd: S,
     output: Output,
     curve: Curve,
     /// Blocks that the second layer's units fill: four units each.
     blocks: usize,
     /// Of the output unit.
-    weights: [Lanes; N],
+    weights: [Lanes<S>; N],
     /// In the first lane of each unit's four.
-    biases: [Tiles; N],
+    biases: [Tiles<S>; N],
     /// By quad of the first layer.
-    second: Box<[[Tiles; N]; QUADS]>,
-}
-
-/// A block of weighted sums for each 16 units of the second layer.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::net) struct Settled<const N: usize>([Lanes; N]);
-
-impl<const N: usize> Default for Settled<N> {
-    fn default() -> Self {
-        Self([Lanes::ZERO; N])
-    }
+    second: Box<[[Tiles<S>; N]; QUADS]>,
+    /// Scratch: the first layer's values of several boards.
+    values: Vec<Lanes<S>>,
 }
 
 /// Where a unit of the second layer of so many is: which tiles, and in them its block and quad. Sixteen units fill four
@@ -45,7 +40,7 @@ fn place(unit: usize, units: usize) -> (usize, usize, usize) {
     (tiles, unit % blocks, unit / blocks)
 }
 
-impl<const N: usize> Deep<N> {
+impl<S: Simd, const N: usize> Deep<S, N> {
     /// Calls `f` with each weight and its canonical place.
     fn each(&mut self, layout: &Layout, mut f: impl FnMut(&mut f32, usize)) {
         let units = layout.architecture.second;
@@ -53,16 +48,16 @@ impl<const N: usize> Deep<N> {
         for ((quad, lane), row) in layout.places().zip(second.step_by(units)) {
             for unit in 0..units {
                 let (tiles, block, at) = place(unit, units);
-                f(&mut self.second[quad][tiles][block].0[4 * at + lane], row + unit);
+                f(&mut self.second[quad][tiles][block][4 * at + lane], row + unit);
             }
         }
         for (unit, index) in layout.range("second.bias").enumerate() {
             let (tiles, block, at) = place(unit, units);
-            f(&mut self.biases[tiles][block].0[4 * at], index);
+            f(&mut self.biases[tiles][block][4 * at], index);
         }
         for (unit, index) in layout.range("output.weight").enumerate() {
             let (tiles, block, at) = place(unit, units);
-            f(&mut self.weights[tiles].0[4 * at + block], index);
+            f(&mut self.weights[tiles][4 * at + block], index);
         }
         layout.range("output.bias").for_each(|index| f(&mut self.output.bias, index));
     }
@@ -74,17 +69,17 @@ const PAIR: usize = 2;
 /// Boards whose values stay in the nearest cache together with those weights: a multiple of four.
 const BOARDS: usize = 16;
 
-impl<const N: usize> Deep<N> {
+impl<S: Simd, const N: usize> Deep<S, N> {
     /// B blocks of these tiles' sums for C boards, from the values of all units.
     #[inline(always)]
     fn sum_blocks<const C: usize, const B: usize>(
         &self,
-        sums: &mut [Tiles; C],
+        sums: &mut [Tiles<S>; C],
         tiles: usize,
         block: usize,
-        values: [&[Lanes]; C],
+        values: [&[Lanes<S>]; C],
     ) {
-        let mut kept = [[Lanes::ZERO; B]; C];
+        let mut kept = [[zero(self.simd); B]; C];
         for case in 0..C {
             for at in 0..B {
                 kept[case][at] = self.biases[tiles][(block + at) % 4];
@@ -96,7 +91,7 @@ impl<const N: usize> Deep<N> {
                 for case in 0..C {
                     let value = values[case][at].tiled(index);
                     for at in 0..B {
-                        kept[case][at] = kept[case][at].plus(second[tiles][(block + at) % 4], value);
+                        kept[case][at] += second[tiles][(block + at) % 4] * value;
                     }
                 }
             }
@@ -112,10 +107,10 @@ impl<const N: usize> Deep<N> {
     #[inline(always)]
     fn sum_boards<const B: usize>(
         &self,
-        sums: &mut [Tiles; BOARDS],
+        sums: &mut [Tiles<S>; BOARDS],
         tiles: usize,
         block: usize,
-        (values, blocks, boards): (&[Lanes], usize, usize),
+        (values, blocks, boards): (&[Lanes<S>], usize, usize),
     ) {
         let (fours, rest) = if boards % 4 == 1 { (boards / 4, true) } else { (boards.div_ceil(4), false) };
         let fours_of_values = values.chunks_exact(4 * blocks);
@@ -132,21 +127,25 @@ impl<const N: usize> Deep<N> {
     }
 }
 
-impl<const N: usize> Head for Deep<N> {
-    type Sums = [Tiles; N];
+impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
+    type Sums = [Tiles<S>; N];
     /// The weighted sums of the second layer's units.
-    type Settled = Settled<N>;
+    type Settled = [Lanes<S>; N];
     /// Minus the rate times the errors of the second layer's weighted sums, each in the four lanes of its unit.
-    type Errors = [Tiles; N];
+    type Errors = [Tiles<S>; N];
 
-    fn new(layout: &Layout, weights: &[f32]) -> Self {
+    fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
+        let tiles = [[zero(simd); 4]; N];
+        let second = vec![tiles; QUADS].into_boxed_slice().try_into();
         let mut deep = Self {
+            simd,
             output: Output::new(layout, weights),
             curve: layout.architecture.activation.curve(),
             blocks: layout.architecture.second.div_ceil(4),
-            weights: [Lanes::ZERO; N],
-            biases: [[Lanes::ZERO; 4]; N],
-            second: Box::new([[[Lanes::ZERO; 4]; N]; QUADS]),
+            weights: [zero(simd); N],
+            biases: tiles,
+            second: second.unwrap_or_else(|_| unreachable!("it has that length")),
+            values: Vec::new(),
         };
         deep.each(layout, |weight, index| *weight = weights[index]);
         deep
@@ -157,42 +156,61 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn start(&self) -> [Tiles; N] {
+    fn start(&self) -> [Tiles<S>; N] {
         self.biases
     }
 
     #[inline(always)]
-    fn add(&self, sums: &mut [Tiles; N], quads: [u16; 4], change: &Lanes) {
-        for (index, quad) in quads.into_iter().enumerate() {
+    fn add(&self, sums: &mut [Tiles<S>; N], quads: [u16; 4], change: Lanes<S>) {
+        for index in 0..4 {
             let change = change.tiled(index);
-            let weights = &self.second[usize::from(quad) % QUADS];
+            let weights = &self.second[usize::from(quads[index]) % QUADS];
             for tiles in 0..N {
-                let (sum, weights) = (&mut sums[tiles], &weights[tiles]);
-                sum[0] = sum[0].plus(weights[0], change);
-                sum[1] = sum[1].plus(weights[1], change);
-                sum[2] = sum[2].plus(weights[2], change);
-                sum[3] = sum[3].plus(weights[3], change);
+                for block in 0..4 {
+                    sums[tiles][block] += weights[tiles][block] * change;
+                }
             }
         }
     }
 
     #[inline(always)]
-    fn settle(&self, sums: &[Tiles; N], blocks: &[[u16; 4]], changes: &[Lanes]) -> Settled<N> {
+    fn unsettled(&self) -> [Lanes<S>; N] {
+        [zero(self.simd); N]
+    }
+
+    #[inline(always)]
+    fn settle(&self, sums: &[Tiles<S>; N], blocks: &[[u16; 4]], changes: &[Lanes<S>]) -> [Lanes<S>; N] {
         let mut sums = *sums;
         for (quads, change) in blocks.iter().zip(changes) {
-            self.add(&mut sums, *quads, change);
+            self.add(&mut sums, *quads, *change);
         }
-        let mut settled = Settled::default();
+        let mut settled = self.unsettled();
         for tiles in 0..N {
-            settled.0[tiles] = Lanes::sums_of_quads(&sums[tiles]);
+            settled[tiles] = sums_of_quads(&sums[tiles]);
         }
         settled
     }
 
     #[inline(always)]
-    fn settle_all(&self, values: &[Lanes], blocks: usize, boards: usize, settled: &mut [Settled<N>; 64]) {
-        let mut sums = [[Lanes::ZERO; 4]; BOARDS];
-        for (at, values) in values[..boards.next_multiple_of(4) * blocks].chunks(BOARDS * blocks).enumerate() {
+    fn settle_all(
+        &mut self,
+        boards: usize,
+        blocks: usize,
+        below: impl Fn(usize, usize) -> Lanes<S>,
+        settled: &mut [[Lanes<S>; N]; 64],
+    ) {
+        let all = boards.next_multiple_of(4) * blocks;
+        if self.values.len() < all {
+            self.values.resize(64 * blocks, zero(self.simd));
+        }
+        for (board, values) in self.values.chunks_exact_mut(blocks).enumerate().take(boards) {
+            for (block, to) in values.iter_mut().enumerate() {
+                *to = self.curve.lanes(below(board, block));
+            }
+        }
+        let values = &self.values;
+        let mut sums = [[zero(self.simd); 4]; BOARDS];
+        for (at, values) in values[..all].chunks(BOARDS * blocks).enumerate() {
             let settled = &mut settled[at * BOARDS..];
             let boards = (boards - at * BOARDS).min(BOARDS);
             for tiles in 0..N {
@@ -204,17 +222,17 @@ impl<const N: usize> Head for Deep<N> {
                     self.sum_boards::<1>(&mut sums, tiles, used - 1, (values, blocks, boards));
                 }
                 for (settled, sums) in settled.iter_mut().zip(&sums).take(boards) {
-                    settled.0[tiles] = Lanes::sums_of_quads(sums);
+                    settled[tiles] = sums_of_quads(sums);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn part(&self, settled: &Settled<N>) -> Lanes {
-        let mut part = Lanes::ZERO;
+    fn part(&self, settled: &[Lanes<S>; N]) -> Lanes<S> {
+        let mut part = zero(self.simd);
         for tiles in 0..N {
-            part = part.plus(self.curve.lanes(settled.0[tiles]), self.weights[tiles]);
+            part += self.curve.lanes(settled[tiles]) * self.weights[tiles];
         }
         part
     }
@@ -225,27 +243,26 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn begin(&mut self, sums: &[Tiles; N], lesson: Lesson) -> [Tiles; N] {
+    fn begin(&mut self, sums: &[Tiles<S>; N], lesson: Lesson) -> [Tiles<S>; N] {
         let settled = self.settle(sums, &[], &[]);
-        let mut values = [Lanes::ZERO; N];
-        let mut sum = Lanes::ZERO;
+        let mut values = self.unsettled();
+        let mut sum = zero(self.simd);
         for tiles in 0..N {
-            values[tiles] = self.curve.lanes(settled.0[tiles]);
-            sum = sum.plus(values[tiles], self.weights[tiles]);
+            values[tiles] = self.curve.lanes(settled[tiles]);
+            sum += values[tiles] * self.weights[tiles];
         }
         let step = self.output.begin(sum.sum() + self.output.bias, lesson);
         let slope = self.output.activation.slope();
-        let mut errors = [[Lanes::ZERO; 4]; N];
+        let mut errors = [[zero(self.simd); 4]; N];
         for tiles in 0..N {
-            let back =
-                self.weights[tiles].zip(values[tiles], |weight, value| weight * step * (slope * (1.0 - value * value)));
-            self.weights[tiles] = self.weights[tiles].plus(values[tiles], Lanes::splat(step));
+            let (weights, values) = (self.weights[tiles], values[tiles]);
+            let back = weights * step * ((1.0 - values * values) * slope);
+            self.weights[tiles] = weights + values * step;
             for block in 0..4 {
                 errors[tiles][block] = back.spread(block);
                 if self.output.biased {
-                    let bias = &mut self.biases[tiles][block];
-                    for lane in 0..LANES {
-                        bias.0[lane] += if lane % 4 == 0 { errors[tiles][block].0[lane] } else { 0.0 };
+                    for lane in (0..LANES).step_by(4) {
+                        self.biases[tiles][block][lane] += errors[tiles][block][lane];
                     }
                 }
             }
@@ -254,22 +271,17 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn back(&self, errors: &[Tiles; N], group: usize) -> Lanes {
-        let mut sums = [Lanes::ZERO; 4];
+    fn back(&self, errors: &[Tiles<S>; N], group: usize) -> Lanes<S> {
+        let mut sums = [zero(self.simd); 4];
         let quads = &self.second.as_chunks::<4>().0[group % (QUADS / 4)];
         for index in 0..4 {
-            let second = &quads[index];
-            let mut sum = Lanes::ZERO;
             for tiles in 0..N {
-                let (weights, errors) = (&second[tiles], &errors[tiles]);
-                sum = sum.plus(weights[0], errors[0]);
-                sum = sum.plus(weights[1], errors[1]);
-                sum = sum.plus(weights[2], errors[2]);
-                sum = sum.plus(weights[3], errors[3]);
+                for block in 0..4 {
+                    sums[index] += quads[index][tiles][block] * errors[tiles][block];
+                }
             }
-            sums[index] = sum;
         }
-        Lanes::sums_over_quads(&sums)
+        sums_over_quads(&sums)
     }
 
     #[inline(always)]
@@ -278,33 +290,23 @@ impl<const N: usize> Head for Deep<N> {
     }
 
     #[inline(always)]
-    fn learn<const V: usize>(&mut self, errors: &[Tiles; N], groups: &[Group]) -> [[Tiles; N]; V] {
-        let (errors, mut sums) = (apart(errors), [apart(&self.biases); V]);
+    fn learn<const V: usize>(&mut self, errors: &[Tiles<S>; N], groups: &[Group<S>]) -> [[Tiles<S>; N]; V] {
+        let mut sums = [self.biases; V];
         for tiles in 0..N {
-            let (errors, mut sum) = (errors[tiles], sums.map(|sums| sums[tiles]));
             for (group, quads) in groups.iter().zip(self.second.as_chunks_mut::<4>().0) {
                 for index in 0..4 {
                     let weights = &mut quads[index][tiles];
                     let past = group.past.tiled(index);
-                    // Not read back from where it is written to: the compiler would lose sight of some lanes.
-                    let learnt = [
-                        weights[0].plus(errors[0], past),
-                        weights[1].plus(errors[1], past),
-                        weights[2].plus(errors[2], past),
-                        weights[3].plus(errors[3], past),
-                    ];
-                    *weights = learnt;
+                    for block in 0..4 {
+                        weights[block] += errors[tiles][block] * past;
+                    }
                     for view in 0..V {
-                        let (sum, value) = (&mut sum[view], group.values[view].tiled(index));
-                        sum[0] = sum[0].plus(learnt[0], value);
-                        sum[1] = sum[1].plus(learnt[1], value);
-                        sum[2] = sum[2].plus(learnt[2], value);
-                        sum[3] = sum[3].plus(learnt[3], value);
+                        let value = group.values[view].tiled(index);
+                        for block in 0..4 {
+                            sums[view][tiles][block] += weights[block] * value;
+                        }
                     }
                 }
-            }
-            for view in 0..V {
-                sums[view][tiles] = sum[view];
             }
         }
         sums

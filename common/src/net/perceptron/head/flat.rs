@@ -1,73 +1,104 @@
 //! The first layer joined to the output unit.
 
-use std::hint::black_box;
+use fearless_simd::prelude::*;
 
 use super::{Head, Output};
 use crate::net::{
-    lanes::Lanes,
+    activation::Curve,
+    lanes::{Across, Lanes, zero},
     perceptron::{Group, Layout, Lesson, QUADS, Quads},
 };
 
 /// The output unit alone.
 #[derive(Clone, Debug)]
-pub(in crate::net) struct Flat {
+pub(in crate::net) struct Flat<S> {
+    simd: S,
     output: Output,
+    /// Of the units below.
+    curve: Curve,
     weights: Box<Quads>,
 }
 
-impl Head for Flat {
+/// Blocks whose values are made in step.
+const STEP: usize = 4;
+
+impl<S: Simd> Head<S> for Flat<S> {
     /// Sixteen parts of the output unit's weighted sum.
-    type Sums = Lanes;
-    type Settled = Lanes;
+    type Sums = Lanes<S>;
+    type Settled = Lanes<S>;
     type Errors = f32;
 
-    fn new(layout: &Layout, weights: &[f32]) -> Self {
+    fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
         let mut quads = Quads::zeros();
         for ((quad, lane), weight) in layout.places().zip(&weights[layout.range("output.weight")]) {
-            quads.0[quad].0[lane] = *weight;
+            quads.0[quad][lane] = *weight;
         }
-        Self { output: Output::new(layout, weights), weights: quads }
+        let curve = layout.architecture.activation.curve();
+        Self { simd, output: Output::new(layout, weights), curve, weights: quads }
     }
 
     fn write(&self, layout: &Layout, weights: &mut [f32]) {
         for ((quad, lane), weight) in layout.places().zip(&mut weights[layout.range("output.weight")]) {
-            *weight = self.weights.0[quad].0[lane];
+            *weight = self.weights.0[quad][lane];
         }
         weights[layout.range("output.bias")].fill(self.output.bias);
     }
 
     #[inline(always)]
-    fn start(&self) -> Lanes {
-        Lanes::ZERO
+    fn start(&self) -> Lanes<S> {
+        zero(self.simd)
     }
 
     #[inline(always)]
-    fn add(&self, sums: &mut Lanes, quads: [u16; 4], change: &Lanes) {
-        *sums = sums.plus(self.weights.gather(quads), *change);
+    fn add(&self, sums: &mut Lanes<S>, quads: [u16; 4], change: Lanes<S>) {
+        *sums += self.weights.gather(self.simd, quads) * change;
     }
 
     #[inline(always)]
-    fn settle(&self, sums: &Lanes, blocks: &[[u16; 4]], changes: &[Lanes]) -> Lanes {
+    fn unsettled(&self) -> Lanes<S> {
+        zero(self.simd)
+    }
+
+    #[inline(always)]
+    fn settle(&self, sums: &Lanes<S>, blocks: &[[u16; 4]], changes: &[Lanes<S>]) -> Lanes<S> {
         let mut settled = *sums;
         for (quads, change) in blocks.iter().zip(changes) {
-            self.add(&mut settled, *quads, change);
+            self.add(&mut settled, *quads, *change);
         }
         settled
     }
 
     #[inline(always)]
-    fn settle_all(&self, values: &[Lanes], blocks: usize, boards: usize, settled: &mut [Lanes; 64]) {
-        for (settled, values) in settled.iter_mut().zip(values.chunks_exact(blocks)).take(boards) {
-            let mut sum = Lanes::ZERO;
-            for (value, quads) in values.iter().zip(self.weights.0.as_chunks::<4>().0) {
-                sum = sum.plus(Lanes::of_quads(quads.each_ref()), *value);
+    fn settle_all(
+        &mut self,
+        boards: usize,
+        blocks: usize,
+        below: impl Fn(usize, usize) -> Lanes<S>,
+        settled: &mut [Lanes<S>; 64],
+    ) {
+        for (board, settled) in settled.iter_mut().enumerate().take(boards) {
+            let (mut sum, mut block) = (zero(self.simd), 0);
+            while block + STEP <= blocks {
+                let mut values = [sum; STEP];
+                for at in 0..STEP {
+                    values[at] = below(board, block + at);
+                }
+                values = self.curve.blocks(values);
+                for at in 0..STEP {
+                    sum += self.weights.group(self.simd, block + at) * values[at];
+                }
+                block += STEP;
+            }
+            while block < blocks {
+                sum += self.weights.group(self.simd, block) * self.curve.lanes(below(board, block));
+                block += 1;
             }
             *settled = sum;
         }
     }
 
     #[inline(always)]
-    fn part(&self, settled: &Lanes) -> Lanes {
+    fn part(&self, settled: &Lanes<S>) -> Lanes<S> {
         *settled
     }
 
@@ -77,13 +108,13 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn begin(&mut self, sums: &Lanes, lesson: Lesson) -> f32 {
+    fn begin(&mut self, sums: &Lanes<S>, lesson: Lesson) -> f32 {
         self.output.begin(sums.sum() + self.output.bias, lesson)
     }
 
     #[inline(always)]
-    fn back(&self, step: &f32, group: usize) -> Lanes {
-        self.weights.group(group).map(|weight| weight * step)
+    fn back(&self, step: &f32, group: usize) -> Lanes<S> {
+        self.weights.group(self.simd, group) * *step
     }
 
     #[inline(always)]
@@ -92,15 +123,13 @@ impl Head for Flat {
     }
 
     #[inline(always)]
-    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group]) -> [Lanes; V] {
-        let mut sums = [Lanes::ZERO; V];
-        for (group, quads) in groups.iter().zip(self.weights.0.as_chunks_mut::<4>().0) {
-            // Group by group: left to itself the compiler gathers the same lane of several groups.
-            let quads = black_box(quads);
-            let learnt = Lanes::of_quads(quads.each_ref()).plus(group.past, Lanes::splat(*step));
-            *quads = std::array::from_fn(|index| learnt.quad(index));
+    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group<S>]) -> [Lanes<S>; V] {
+        let mut sums = [zero(self.simd); V];
+        for (index, group) in groups.iter().enumerate() {
+            let learnt = self.weights.group(self.simd, index) + group.past * *step;
+            self.weights.set_group(index, learnt);
             for view in 0..V {
-                sums[view] = sums[view].plus(learnt, group.values[view]);
+                sums[view] += learnt * group.values[view];
             }
         }
         sums

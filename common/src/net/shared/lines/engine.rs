@@ -1,33 +1,32 @@
 //! The network in play and in learning.
 
-use std::hint::black_box;
-
 use super::{Shared, outputs, quads, weights};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Engine,
-        lanes::{LANES, Lanes, Quad, apart},
+        lanes::{Across, LANES, Quad, Simd, sums_of_quads, zero},
         perceptron::tell,
         shared::gather,
     },
 };
 
-impl Engine for Shared {
+impl<S: Simd> Engine for Shared<S> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
-        self.inputs.fill(Lanes::ZERO);
+        self.inputs.fill(zero(self.simd));
         self.awake.clear();
         self.is_awake.fill(false);
         // Nobody need wake the block of no units.
         *self.is_awake.last_mut().expect("it has a place") = true;
-        self.scratch.steps.fill(Lanes::ZERO);
+        self.scratch.steps.fill(zero(self.simd));
         self.scratch.both.fill(Quad::default());
+        let nothing = zero(self.simd);
         for view in &mut self.views {
             view.taken = None;
-            view.sums.fill(Lanes::ZERO);
-            view.values.fill(Lanes::ZERO);
+            view.sums.fill(nothing);
+            view.values.fill(nothing);
         }
         if self.biased {
             self.awake.extend(0..(self.owners.len() - 1) as u16);
@@ -38,7 +37,7 @@ impl Engine for Shared {
     /// Each step is taken for all moves before the next, as without sharing.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
-        let seat = self.seat(self.board.to_move());
+        let (simd, seat) = (self.simd, self.seat(self.board.to_move()));
         self.show(seat.view, self.board.occupied());
         let seen = &self.views[seat.view];
         let chunks = self.head.chunks();
@@ -50,10 +49,10 @@ impl Engine for Shared {
             let mut direct = seen.direct;
             for (change, looks) in changes.iter_mut().zip(looks) {
                 let quads = quads(looks);
-                let sums = gather(&seen.sums, quads).plus(weights(&self.first, looks), Lanes::splat(seat.sign));
-                *change = self.curve.lanes(sums).zip(gather(&seen.values, quads), |new, old| new - old);
+                let sums = gather(simd, &seen.sums, quads) + weights(simd, &self.first, looks) * seat.sign;
+                *change = self.curve.lanes(sums) - gather(simd, &seen.values, quads);
                 if chunks == 0 {
-                    direct = direct.plus(outputs(&self.flat, &self.owners, looks), *change);
+                    direct += outputs(simd, &self.flat, &self.owners, looks) * *change;
                 }
             }
             if chunks == 0 {
@@ -70,12 +69,19 @@ impl Engine for Shared {
             let changes = &self.scratch.changes[at..at + looks.len()];
             at += looks.len();
             let changes = looks.iter().map(quads).zip(changes);
-            self.head.add(&seen.above, &mut self.scratch.settled[index * chunks..][..chunks], changes);
+            let settled = &mut self.scratch.settled[index * chunks..][..chunks];
+            self.head.add(
+                &seen.above,
+                settled,
+                changes,
+                #[inline(always)]
+                |sums| sums_of_quads(sums),
+            );
         }
         for (index, cells) in order.chunks(LANES).enumerate() {
-            let mut parts = [Lanes::ZERO; LANES];
+            let mut parts = [zero(self.simd); LANES];
             for (at, part) in parts.iter_mut().take(cells.len()).enumerate() {
-                let (index, part) = (LANES * index + at, black_box(part));
+                let index = LANES * index + at;
                 if chunks == 0 {
                     *part = self.scratch.settled[index];
                 }
@@ -105,7 +111,7 @@ impl Engine for Shared {
         let seen = &self.views[seat.view];
         let mut parts = seen.direct;
         for chunk in 0..self.head.chunks() {
-            parts = self.head.keep(chunk, Lanes::sums_of_quads(&apart(&seen.above[chunk])), parts);
+            parts = self.head.keep(chunk, sums_of_quads(&seen.above[chunk]), parts);
         }
         let value = self.curve.apply(parts.sum() + self.bias);
         let slope = if derivative { self.slope * (1.0 - value * value) } else { 1.0 };

@@ -1,9 +1,11 @@
 //! A step of learning of the first layer.
 
-use super::{ROWS, Shared};
-use crate::net::lanes::{Lanes, apart};
+use fearless_simd::prelude::*;
 
-impl Shared {
+use super::{ROWS, Shared};
+use crate::net::lanes::{Across, Lanes, sums_over_quads, zero};
+
+impl<S: Simd> Shared<S> {
     /// Over all units that can have a value: the steps of the first layer's sums.
     #[inline(always)]
     pub(super) fn step(&mut self, view: usize, step: f32) {
@@ -13,12 +15,12 @@ impl Shared {
             for block in &self.awake {
                 let block = usize::from(*block);
                 let (values, both) = (self.views[view].values[block], &mut scratch.both[8 * block..][..8]);
-                let swapped = values.swap(1);
+                let (straight, swapped) = (values.quads(), values.swap(1).quads());
                 for index in 0..4 {
-                    both[2 * index] = values.quad(index);
-                    both[2 * index + 1] = swapped.quad(index);
+                    straight[index].store_slice(&mut both[2 * index]);
+                    swapped[index].store_slice(&mut both[2 * index + 1]);
                 }
-                scratch.back[block] = [Lanes::ZERO; 4];
+                scratch.back[block] = [zero(self.simd); 4];
             }
             self.head.back(&scratch.errors, &self.awake, &mut scratch.back);
         }
@@ -26,11 +28,11 @@ impl Shared {
             let block = usize::from(*block);
             let values = self.views[view].values[block];
             let back = if self.head.chunks() == 0 {
-                self.flat[usize::from(self.owners[block])].map(|weight| weight * step)
+                self.flat[usize::from(self.owners[block])] * step
             } else {
-                apart(&Lanes::sums_over_quads(&scratch.back[block]))
+                sums_over_quads(&scratch.back[block])
             };
-            scratch.steps[block] = back.zip(values, |back, value| back * (slope * (1.0 - value * value)));
+            scratch.steps[block] = back * ((1.0 - values * values) * slope);
         }
     }
 
@@ -46,19 +48,19 @@ impl Shared {
             let inputs = self.inputs[blocks.start * rows..blocks.end * rows].chunks_exact(rows);
             let blocks = inputs.zip(&scratch.steps[blocks]);
             for (four, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
-                let mut kept = [Lanes::ZERO; ROWS];
+                let mut kept = [zero(self.simd); ROWS];
                 for (inputs, steps) in blocks.clone() {
                     let inputs = &inputs.as_chunks::<ROWS>().0[four];
-                    kept[0] = kept[0].plus(inputs[0], *steps);
-                    kept[1] = kept[1].plus(inputs[1], *steps);
-                    kept[2] = kept[2].plus(inputs[2], *steps);
-                    kept[3] = kept[3].plus(inputs[3], *steps);
+                    kept[0] += inputs[0] * *steps;
+                    kept[1] += inputs[1] * *steps;
+                    kept[2] += inputs[2] * *steps;
+                    kept[3] += inputs[3] * *steps;
                 }
                 *sums = kept;
             }
         }
         for sums in scratch.rows.as_chunks_mut::<ROWS>().0 {
-            let over = apart(&Lanes::sums_over_quads(sums)).map(|step| step * sign);
+            let over = sums_over_quads(sums) * sign;
             for row in 0..ROWS {
                 sums[row] = over.tiled(row);
             }
@@ -68,7 +70,7 @@ impl Shared {
             let steps = &steps[..self.k];
             for ((weights, step), twin) in weights.iter_mut().zip(steps).zip(steps.iter().rev()) {
                 let both = with_twin(*step, *twin, *reversible);
-                *weights = weights.zip(both, |weight, step| weight + step);
+                *weights += both;
             }
         }
         if !self.biased && !is_flat {
@@ -78,22 +80,22 @@ impl Shared {
             let ((begin, reversible), (end, _)) = (pair[0], pair[1]);
             let blocks = usize::from(begin)..usize::from(end);
             if self.biased {
-                let mut sum = Lanes::ZERO;
+                let mut sum = zero(self.simd);
                 for block in blocks.clone() {
-                    sum = sum.plus(self.present[block], self.scratch.steps[block]);
+                    sum += self.present[block] * self.scratch.steps[block];
                 }
                 let steps = over_quads(sum);
                 let both = with_twin(steps, steps, reversible);
-                self.biases[owner] = self.biases[owner].zip(both, |bias, step| bias + step);
+                self.biases[owner] += both;
             }
             if is_flat {
-                let mut values = Lanes::ZERO;
+                let mut values = zero(self.simd);
                 for values_of in &self.views[view].values[blocks] {
-                    values = values.zip(*values_of, |sum, value| sum + value);
+                    values += *values_of;
                 }
                 let values = over_quads(values);
                 let both = with_twin(values, values, reversible);
-                self.flat[owner] = self.flat[owner].plus(both, Lanes::splat(step));
+                self.flat[owner] += both * step;
             }
         }
     }
@@ -101,14 +103,13 @@ impl Shared {
 
 /// The sum of the quads, four times.
 #[inline(always)]
-fn over_quads(lanes: Lanes) -> Lanes {
-    let pairs = lanes.zip(lanes.swap(4), |left, right| left + right);
-    pairs.zip(pairs.swap(8), |left, right| left + right)
+fn over_quads<S: Simd>(lanes: Lanes<S>) -> Lanes<S> {
+    let pairs = lanes + lanes.swap(4);
+    pairs + pairs.swap(8)
 }
 
 /// What goes to weights that are shared by mirrored detectors too if lines can be reversed: the twin's have changed places.
 #[inline(always)]
-fn with_twin(lanes: Lanes, twin: Lanes, reversible: bool) -> Lanes {
-    let twin = if reversible { twin.swap(1) } else { Lanes::ZERO };
-    lanes.zip(twin, |own, twin| own + twin)
+fn with_twin<S: Simd>(lanes: Lanes<S>, twin: Lanes<S>, reversible: bool) -> Lanes<S> {
+    lanes + if reversible { twin.swap(1) } else { zero(lanes.simd) }
 }
