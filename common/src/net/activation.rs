@@ -113,6 +113,34 @@ impl Curve {
         values
     }
 
+    /// Of so many blocks, whose sums are asked for and whose values are given away in ascending order, a few in step.
+    #[inline(always)]
+    pub(crate) fn each<S: Simd>(
+        &self,
+        blocks: usize,
+        sums: impl Fn(usize) -> Lanes<S>,
+        mut take: impl FnMut(usize, Lanes<S>),
+    ) {
+        let mut block = 0;
+        while block + 4 <= blocks {
+            let values = self.blocks([sums(block), sums(block + 1), sums(block + 2), sums(block + 3)]);
+            for at in 0..4 {
+                take(block + at, values[at]);
+            }
+            block += 4;
+        }
+        if block + 2 <= blocks {
+            let values = self.blocks([sums(block), sums(block + 1)]);
+            for at in 0..2 {
+                take(block + at, values[at]);
+            }
+            block += 2;
+        }
+        if block < blocks {
+            take(block, self.lanes(sums(block)));
+        }
+    }
+
     /// Of several blocks in step: each is one long chain, in which every operation waits for the one before.
     #[inline(always)]
     pub(crate) fn blocks<S: Simd, const N: usize>(&self, sums: [Lanes<S>; N]) -> [Lanes<S>; N] {

@@ -1,6 +1,6 @@
 //! Networks whose first layer is joined to all cells: a stone changes all of its sums by one row of weights.
 
-use std::{hint::black_box, ops::Range};
+use std::ops::Range;
 
 use fearless_simd::prelude::*;
 
@@ -33,9 +33,8 @@ pub(in crate::net) struct Dense<S: Simd, H: Head<S>> {
     views: Box<[Box<[Lanes<S>]>]>,
     /// Scratch: what each move makes of the head's sums.
     settled: Box<[H::Settled; 64]>,
-    /// Sums of the board that is learnt from, then steps; its values.
+    /// Sums of the board that is learnt from, then steps.
     past: Box<[Lanes<S>]>,
-    values: Box<[Lanes<S>]>,
     groups: Box<[Group<S>]>,
 }
 
@@ -57,7 +56,6 @@ impl<S: Simd, H: Head<S>> Dense<S, H> {
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(blocks)).collect(),
             settled: Box::new([head.unsettled(); 64]),
             past: zeros(blocks),
-            values: zeros(blocks),
             groups: vec![Group::zero(simd); blocks].into_boxed_slice(),
             head,
             layout,
@@ -151,16 +149,21 @@ impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
             let row = self.row(cell);
             add_row(&mut self.past, &self.weights[row], -stone(cell));
         }
-        for ((sums, values), group) in self.past.iter().zip(&mut self.values).zip(&mut self.groups) {
-            *values = self.curve.lanes(*sums);
-            group.past = *values;
-        }
+        let past = &self.past[..self.blocks];
+        let groups = &mut self.groups[..self.blocks];
+        self.curve.each(
+            self.blocks,
+            #[inline(always)]
+            |block| past[block],
+            #[inline(always)]
+            |block, value| groups[block].past = value,
+        );
         let lesson = Lesson { target: seat.sign * target, rate, derivative };
         let above = self.head.sums(&self.groups);
         let errors = self.head.begin(&above, lesson);
-        for (block, (values, steps)) in self.values.iter().zip(&mut self.past).enumerate() {
+        for (block, (group, steps)) in self.groups.iter().zip(&mut self.past).enumerate() {
             let back = self.head.back(&errors, block);
-            *steps = back * ((1.0 - *values * *values) * self.slope);
+            *steps = back * ((1.0 - group.past * group.past) * self.slope);
         }
         self.head.learn::<0>(&errors, &self.groups);
         // Every stone of that board is on the present one, so each step reaches its sums once per stone.
@@ -171,10 +174,12 @@ impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
         if self.biased {
             add_row(&mut self.biases, &self.past, 1.0);
         }
-        for cell in cells(board.occupied()) {
-            let row = self.row(cell);
-            // By way of memory: else the compiler makes a branch of it, which is mispredicted at every other stone.
-            add_row(&mut self.weights[row], &self.past, black_box(stone(cell)));
+        for side in Side::BOTH {
+            let stone = Seat::stone(side, seat.view);
+            for cell in cells(board.stones(side)) {
+                let row = self.row(cell);
+                add_row(&mut self.weights[row], &self.past, stone);
+            }
         }
     }
 

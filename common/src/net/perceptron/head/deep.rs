@@ -5,7 +5,7 @@ use fearless_simd::prelude::*;
 use super::{Head, Output};
 use crate::net::{
     activation::Curve,
-    lanes::{Across, LANES, Lanes, sums_of_quads, sums_over_quads, zero},
+    lanes::{Across, LANES, Lanes, sums_of_quads, sums_over_quads, tile, zero},
     perceptron::{Group, Layout, Lesson, QUADS},
 };
 
@@ -89,7 +89,8 @@ impl<S: Simd, const N: usize> Deep<S, N> {
         for (at, quads) in groups.iter().enumerate().take(values[0].len()) {
             for (index, second) in quads.iter().enumerate() {
                 for case in 0..C {
-                    let value = values[case][at].tiled(index);
+                    // Read four times over: moving lanes about is what the processor has least time for here.
+                    let value = tile(self.simd, &values[case][at].as_chunks().0[index]);
                     for at in 0..B {
                         kept[case][at] += second[tiles][(block + at) % 4] * value;
                     }
@@ -204,9 +205,13 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             self.values.resize(64 * blocks, zero(self.simd));
         }
         for (board, values) in self.values.chunks_exact_mut(blocks).enumerate().take(boards) {
-            for (block, to) in values.iter_mut().enumerate() {
-                *to = self.curve.lanes(below(board, block));
-            }
+            self.curve.each(
+                blocks,
+                #[inline(always)]
+                |block| below(board, block),
+                #[inline(always)]
+                |block, value| values[block] = value,
+            );
         }
         let values = &self.values;
         let mut sums = [[zero(self.simd); 4]; BOARDS];
@@ -230,9 +235,9 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
 
     #[inline(always)]
     fn part(&self, settled: &[Lanes<S>; N]) -> Lanes<S> {
-        let mut part = zero(self.simd);
+        let (values, mut part) = (self.curve.blocks(*settled), zero(self.simd));
         for tiles in 0..N {
-            part += self.curve.lanes(settled[tiles]) * self.weights[tiles];
+            part += values[tiles] * self.weights[tiles];
         }
         part
     }
@@ -244,11 +249,9 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
 
     #[inline(always)]
     fn begin(&mut self, sums: &[Tiles<S>; N], lesson: Lesson) -> [Tiles<S>; N] {
-        let settled = self.settle(sums, &[], &[]);
-        let mut values = self.unsettled();
+        let values = self.curve.blocks(self.settle(sums, &[], &[]));
         let mut sum = zero(self.simd);
         for tiles in 0..N {
-            values[tiles] = self.curve.lanes(settled[tiles]);
             sum += values[tiles] * self.weights[tiles];
         }
         let step = self.output.begin(sum.sum() + self.output.bias, lesson);

@@ -19,9 +19,6 @@ pub(in crate::net) struct Flat<S> {
     weights: Box<Quads>,
 }
 
-/// Blocks whose values are made in step.
-const STEP: usize = 4;
-
 impl<S: Simd> Head<S> for Flat<S> {
     /// Sixteen parts of the output unit's weighted sum.
     type Sums = Lanes<S>;
@@ -77,22 +74,14 @@ impl<S: Simd> Head<S> for Flat<S> {
         settled: &mut [Lanes<S>; 64],
     ) {
         for (board, settled) in settled.iter_mut().enumerate().take(boards) {
-            let (mut sum, mut block) = (zero(self.simd), 0);
-            while block + STEP <= blocks {
-                let mut values = [sum; STEP];
-                for at in 0..STEP {
-                    values[at] = below(board, block + at);
-                }
-                values = self.curve.blocks(values);
-                for at in 0..STEP {
-                    sum += self.weights.group(self.simd, block + at) * values[at];
-                }
-                block += STEP;
-            }
-            while block < blocks {
-                sum += self.weights.group(self.simd, block) * self.curve.lanes(below(board, block));
-                block += 1;
-            }
+            let mut sum = zero(self.simd);
+            self.curve.each(
+                blocks,
+                #[inline(always)]
+                |block| below(board, block),
+                #[inline(always)]
+                |block, value| sum += self.weights.group(self.simd, block) * value,
+            );
             *settled = sum;
         }
     }
