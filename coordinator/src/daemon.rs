@@ -121,11 +121,13 @@ fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
-#[expect(clippy::print_stdout, reason = "the parent process reads the address there")]
+/// The parent process reads the address there.
 fn announce(address: SocketAddr) -> anyhow::Result<()> {
     use std::io::Write as _;
-    println!("{address}");
-    std::io::stdout().flush().context("cannot announce the address on standard output")
+    let mut output = std::io::stdout();
+    writeln!(output, "{address}")
+        .and_then(|()| output.flush())
+        .context("cannot announce the address on standard output")
 }
 
 async fn serve(listener: TcpListener, core: Handle) -> Result<(), tonic::transport::Error> {

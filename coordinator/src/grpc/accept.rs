@@ -19,6 +19,8 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// Connections at once: as many workers as the core takes, and some room for people.
 const CONNECTIONS_MAX: usize = 4096 + 256;
+/// Open files beside connections, at most: the store's, the runtimes', standard streams.
+const FILES: usize = 64;
 /// Who connects and says nothing is shown out after so long.
 const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait when the system has no file descriptor for another connection.
@@ -32,10 +34,24 @@ pub(crate) struct Connection {
     _counted: OwnedSemaphorePermit,
 }
 
+/// How many connections the system has files for: as many as are allowed at once, if this process may ask for that.
+fn room() -> usize {
+    let wanted = CONNECTIONS_MAX + FILES;
+    let allowed = rlimit::increase_nofile_limit(wanted as u64).map_or(wanted, |files| files as usize);
+    let room = allowed.saturating_sub(FILES).clamp(1, CONNECTIONS_MAX);
+    if room < CONNECTIONS_MAX {
+        tracing::warn!(
+            "only {room} connections at once, others wait: the system allows {allowed} open files; raise that with \
+             `ulimit -Hn {wanted}` or LimitNOFILE={wanted}"
+        );
+    }
+    room
+}
+
 /// Accepts connections for as long as somebody takes them.
 pub(crate) fn accept(listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(64);
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let room = Arc::new(Semaphore::new(room()));
     tokio::spawn(async move {
         // The semaphore is never closed. While there is no room, new connections wait in the system's queue.
         while let Ok(counted) = Arc::clone(&room).acquire_owned().await {

@@ -59,6 +59,25 @@ async fn random_bytes_on_the_port_only_drop_their_connection() {
 }
 
 #[tokio::test]
+async fn who_finds_no_room_waits_and_the_log_stays_short() {
+    let (_directory, store) = place();
+    let daemon = Daemon::start_with_few_files(&store, 96);
+    let connect = |_| {
+        let mut stream = TcpStream::connect(daemon.address).unwrap();
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+        stream
+    };
+    let crowd: Vec<TcpStream> = (0..60).map(connect).collect();
+    let late = tokio::time::timeout(Duration::from_secs(1), Session::open(daemon.address)).await;
+    assert!(late.is_err(), "there was room for all");
+    drop(crowd);
+    works(&daemon, "demo").await;
+    let log = daemon.log();
+    assert_eq!(log.matches("only 32 connections at once").count(), 1, "{log}");
+    assert!(!log.contains("could not be accepted"), "{log}");
+}
+
+#[tokio::test]
 async fn a_session_without_hello_ends() {
     let (_directory, store) = place();
     let daemon = Daemon::start(&store);

@@ -48,6 +48,11 @@ impl Daemon {
         Self::run(small_disk(blocks), store, &["--checkpoint-interval", "50ms"])
     }
 
+    /// Starts one that may have so many files open, and no more.
+    pub(crate) fn start_with_few_files(store: &Path, files: u32) -> Self {
+        Self::run(limited(&format!("ulimit -n {files}")), store, &["--checkpoint-interval", "50ms"])
+    }
+
     fn run(mut command: Command, store: &Path, more: &[&str]) -> Self {
         let log = store.with_extension(format!("log{}", std::process::id()));
         let errors = std::fs::File::options().create(true).append(true).open(&log).unwrap();
@@ -115,8 +120,13 @@ fn read(path: &Path) -> String {
 
 /// The program, with files that cannot grow beyond so many blocks.
 pub(crate) fn small_disk(blocks: u32) -> Command {
+    limited(&format!("trap '' XFSZ; ulimit -f {blocks}"))
+}
+
+/// The program, after a shell has done this.
+fn limited(script: &str) -> Command {
     let mut command = Command::new("sh");
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    let script = format!("{script}; exec \"$0\" \"$@\"");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_evoxo-coordinator")]);
     command
 }
