@@ -124,15 +124,15 @@ impl Curve {
         let mut block = 0;
         while block + 4 <= blocks {
             let values = self.blocks([sums(block), sums(block + 1), sums(block + 2), sums(block + 3)]);
-            for at in 0..4 {
-                take(block + at, values[at]);
+            for (at, values) in values.into_iter().enumerate() {
+                take(block + at, values);
             }
             block += 4;
         }
         if block + 2 <= blocks {
             let values = self.blocks([sums(block), sums(block + 1)]);
-            for at in 0..2 {
-                take(block + at, values[at]);
+            for (at, values) in values.into_iter().enumerate() {
+                take(block + at, values);
             }
             block += 2;
         }

@@ -92,8 +92,12 @@ fn choose<S: Simd, T: Task<S>>(simd: S, architecture: &Architecture, weights: &[
         (First::Lines { .. }, 0) => task.run(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
         (First::Lines { .. }, 1..=32) => task.run(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
         (First::Lines { .. }, _) => task.run(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
-        (First::Dense { .. }, 0) => task.run(simd, Dense::<S, Flat<S>>::new(simd, architecture, weights)),
-        (First::Dense { .. }, _) => task.run(simd, Dense::<S, Deep<S, 4>>::new(simd, architecture, weights)),
+        // Those of the paper have loops of fixed length.
+        (First::Dense { units: 50 }, 0) => task.run(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights)),
+        (First::Dense { units: 169 }, 0) => task.run(simd, Dense::<S, Flat<S>, 11>::new(simd, architecture, weights)),
+        (First::Dense { .. }, 0) => task.run(simd, Dense::<S, Flat<S>, 0>::new(simd, architecture, weights)),
+        (First::Dense { units: 95 }, _) => task.run(simd, Dense::<S, Deep<S, 4>, 6>::new(simd, architecture, weights)),
+        (First::Dense { .. }, _) => task.run(simd, Dense::<S, Deep<S, 4>, 0>::new(simd, architecture, weights)),
         (First::Tuples { .. }, 0) => task.run(simd, Linear::new(architecture, weights)),
         (First::Tuples { .. }, _) => task.run(simd, Filters::new(simd, architecture, weights)),
     }

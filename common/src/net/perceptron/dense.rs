@@ -16,14 +16,14 @@ use crate::{
 
 /// A dense network in play. What lies above its first layer is its [`Head`].
 #[derive(Clone)]
-pub(in crate::net) struct Dense<S: Simd, H: Head<S>> {
+pub(in crate::net) struct Dense<S: Simd, H: Head<S>, const B: usize> {
     simd: S,
     layout: Layout,
     curve: Curve,
     slope: f32,
     biased: bool,
     head: H,
-    /// Blocks of 16 units in the first layer.
+    /// Blocks of 16 units in the first layer: B of them, unless that is 0.
     blocks: usize,
     /// By cell, then by block.
     weights: Box<[Lanes<S>]>,
@@ -38,7 +38,7 @@ pub(in crate::net) struct Dense<S: Simd, H: Head<S>> {
     groups: Box<[Group<S>]>,
 }
 
-impl<S: Simd, H: Head<S>> Dense<S, H> {
+impl<S: Simd, H: Head<S>, const B: usize> Dense<S, H, B> {
     pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
         let blocks = layout.architecture.units().div_ceil(LANES);
@@ -78,16 +78,21 @@ impl<S: Simd, H: Head<S>> Dense<S, H> {
     }
 
     #[inline(always)]
+    fn blocks(&self) -> usize {
+        if B == 0 { self.blocks } else { B }
+    }
+
+    #[inline(always)]
     fn seat(&self, side: Side) -> Seat {
         Seat::of(side, self.views.len())
     }
+}
 
-    /// Where the weights of a cell are.
-    #[inline(always)]
-    fn row(&self, cell: u8) -> Range<usize> {
-        let start = usize::from(cell) % 64 * self.blocks;
-        start..start + self.blocks
-    }
+/// Where the weights of a cell are.
+#[inline(always)]
+fn row(cell: u8, blocks: usize) -> Range<usize> {
+    let start = usize::from(cell) % 64 * blocks;
+    start..start + blocks
 }
 
 /// Adds a row times a factor.
@@ -98,7 +103,7 @@ fn add_row<S: Simd>(to: &mut [Lanes<S>], row: &[Lanes<S>], factor: f32) {
     }
 }
 
-impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
+impl<S: Simd, H: Head<S>, const B: usize> Engine for Dense<S, H, B> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
@@ -110,7 +115,8 @@ impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         let seat = self.seat(self.board.to_move());
-        let sums = &self.views[seat.view % self.views.len()][..self.blocks];
+        let blocks = self.blocks();
+        let sums = &self.views[seat.view % self.views.len()][..blocks];
         let (mut order, mut count) = ([0; 64], 0);
         for cell in cells(legal) {
             order[count % 64] = cell;
@@ -118,12 +124,9 @@ impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
         }
         self.head.settle_all(
             count.min(64),
-            self.blocks,
+            blocks,
             #[inline(always)]
-            |board, block| {
-                let row = usize::from(order[board % 64]) * self.blocks;
-                sums[block] + self.weights[row + block] * seat.sign
-            },
+            |board, block| sums[block] + self.weights[row(order[board % 64], blocks)][block] * seat.sign,
             &mut self.settled,
         );
         outputs(self.simd, &self.head, &self.settled, &order[..count.min(64)], seat.sign, out);
@@ -133,9 +136,10 @@ impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);
-        let row = self.row(cell);
+        let blocks = self.blocks();
+        let weights = &self.weights[row(cell, blocks)];
         for (view, sums) in self.views.iter_mut().enumerate() {
-            add_row(sums, &self.weights[row.clone()], Seat::stone(side, view));
+            add_row(&mut sums[..blocks], weights, Seat::stone(side, view));
         }
     }
 
@@ -144,41 +148,40 @@ impl<S: Simd, H: Head<S>> Engine for Dense<S, H> {
         let seat = self.seat(side);
         let now = self.board;
         let stone = |cell: u8| Seat::stone(if now.x >> cell & 1 != 0 { Side::X } else { Side::O }, seat.view);
-        self.past.copy_from_slice(&self.views[seat.view % self.views.len()]);
+        let blocks = self.blocks();
+        let (past, groups) = (&mut self.past[..blocks], &mut self.groups[..blocks]);
+        past.copy_from_slice(&self.views[seat.view % self.views.len()][..blocks]);
         for cell in cells(now.occupied() & !board.occupied()) {
-            let row = self.row(cell);
-            add_row(&mut self.past, &self.weights[row], -stone(cell));
+            add_row(past, &self.weights[row(cell, blocks)], -stone(cell));
         }
-        let past = &self.past[..self.blocks];
-        let groups = &mut self.groups[..self.blocks];
         self.curve.each(
-            self.blocks,
+            blocks,
             #[inline(always)]
             |block| past[block],
             #[inline(always)]
             |block, value| groups[block].past = value,
         );
         let lesson = Lesson { target: seat.sign * target, rate, derivative };
-        let above = self.head.sums(&self.groups);
+        let above = self.head.sums(groups);
         let errors = self.head.begin(&above, lesson);
-        for (block, (group, steps)) in self.groups.iter().zip(&mut self.past).enumerate() {
+        let steps = past;
+        for (block, (group, steps)) in groups.iter().zip(&mut *steps).enumerate() {
             let back = self.head.back(&errors, block);
             *steps = back * ((1.0 - group.past * group.past) * self.slope);
         }
-        self.head.learn::<0>(&errors, &self.groups);
+        self.head.learn::<0>(&errors, groups);
         // Every stone of that board is on the present one, so each step reaches its sums once per stone.
         let (bias, stones) = (if self.biased { 1.0 } else { 0.0 }, board.pieces() as f32);
         for (view, sums) in self.views.iter_mut().enumerate() {
-            add_row(sums, &self.past, bias + if view == seat.view { stones } else { -stones });
+            add_row(&mut sums[..blocks], steps, bias + if view == seat.view { stones } else { -stones });
         }
         if self.biased {
-            add_row(&mut self.biases, &self.past, 1.0);
+            add_row(&mut self.biases[..blocks], steps, 1.0);
         }
         for side in Side::BOTH {
             let stone = Seat::stone(side, seat.view);
             for cell in cells(board.stones(side)) {
-                let row = self.row(cell);
-                add_row(&mut self.weights[row], &self.past, stone);
+                add_row(&mut self.weights[row(cell, blocks)], steps, stone);
             }
         }
     }
