@@ -89,12 +89,13 @@ pub fn daemon(settings: &Settings) -> anyhow::Result<()> {
     }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    let listener =
+        runtime.block_on(async { TcpListener::from_std(listener) }).context("cannot wait for connections")?;
+    info!("listening on {address}, store {}, {known} runs known", settings.store);
+    if settings.announce {
+        announce(address)?;
+    }
     runtime.block_on(async {
-        let listener = TcpListener::from_std(listener).context("cannot wait for connections")?;
-        info!("listening on {address}, store {}, {known} runs known", settings.store);
-        if settings.announce {
-            announce(address)?;
-        }
         let (handle, stopped) = shell::start(core, store);
         tokio::select! {
             served = serve(listener, handle.clone()) => served.context("the gRPC server ended")?,

@@ -38,6 +38,18 @@ fn what_cannot_be_done_is_told_in_one_line() {
 }
 
 #[test]
+fn who_asks_for_the_address_and_does_not_read_it_is_told() {
+    let (_directory, store) = place();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = program();
+    command.stdout(writer);
+    let (code, said) = ends(command, &["--listen", "127.0.0.1:0", "--announce", "--store", store.to_str().unwrap()]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("error: cannot announce the address on standard output"), "{said}");
+}
+
+#[test]
 fn help_has_examples_and_version_the_commit() {
     let help = program().arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
