@@ -64,7 +64,10 @@ fn add_fours<S: Simd>([first, second, third, fourth]: &[Lanes<S>; 4]) -> Lanes<S
 /// in lane 4 q + b.
 #[inline(always)]
 pub(crate) fn sums_of_quads<S: Simd>(blocks: &[Lanes<S>; 4]) -> Lanes<S> {
-    add_fours(blocks).moved(|lane| lane % 4 * 4 + lane / 4)
+    add_fours(blocks).moved(
+        #[inline(always)]
+        |lane| lane % 4 * 4 + lane / 4,
+    )
 }
 
 /// For each of four blocks the sum of its quads (first and second, third and fourth, both), side by side.

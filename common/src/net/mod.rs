@@ -139,7 +139,10 @@ struct Entered<S, E> {
 
 impl<S: Simd, E: Engine> Engine for Entered<S, E> {
     fn reset(&mut self) {
-        self.engine.reset();
+        self.simd.vectorize(
+            #[inline(always)]
+            || self.engine.reset(),
+        );
     }
 
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {

@@ -246,24 +246,32 @@ impl<S: Simd> Head<S> {
         }
     }
 
-    /// The values of a chunk.
+    /// Sixteen parts of the output unit's weighted sum, from the weighted sums of all chunks.
     #[inline(always)]
-    fn values(&self, chunk: usize, settled: Lanes<S>) -> Lanes<S> {
-        let present = self.groups[self.chunks[chunk].group].present;
-        self.curve.lanes(settled) * present
+    pub(super) fn part(&self, settled: &[Lanes<S>]) -> Lanes<S> {
+        let mut part = zero(self.simd);
+        self.curve.each(
+            self.chunks.len(),
+            #[inline(always)]
+            |chunk| settled[chunk],
+            #[inline(always)]
+            |chunk, values| part += self.present(chunk, values) * self.slabs[self.chunks[chunk].slab].output,
+        );
+        part
     }
 
-    /// Adds what a chunk makes of its weighted sums to sixteen parts of the output unit's.
+    /// The values of a chunk's units, as far as there are any.
     #[inline(always)]
-    pub(super) fn output(&self, chunk: usize, settled: Lanes<S>, parts: Lanes<S>) -> Lanes<S> {
-        parts + self.values(chunk, settled) * self.slabs[self.chunks[chunk].slab].output
+    fn present(&self, chunk: usize, values: Lanes<S>) -> Lanes<S> {
+        values * self.groups[self.chunks[chunk].group].present
     }
 
-    /// As [`Head::output`], and keeps the values for [`Head::begin`].
+    /// As [`Head::part`] of one chunk, and keeps the values for [`Head::begin`].
     #[inline(always)]
-    pub(super) fn keep(&mut self, chunk: usize, settled: Lanes<S>, parts: Lanes<S>) -> Lanes<S> {
-        self.chunks[chunk].values = self.values(chunk, settled);
-        self.output(chunk, settled, parts)
+    pub(super) fn keep(&mut self, chunk: usize, settled: Lanes<S>) -> Lanes<S> {
+        let values = self.present(chunk, self.curve.lanes(settled));
+        self.chunks[chunk].values = values;
+        values * self.slabs[self.chunks[chunk].slab].output
     }
 
     /// Begins a step of learning, `step` being minus the rate times the error of the output unit's sum: gives the same of the

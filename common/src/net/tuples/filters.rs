@@ -208,9 +208,9 @@ fn add<S: Simd>(to: &mut Group<S>, more: &Group<S>) {
 /// The second layer's values, 0 for orientations that there are not.
 #[inline(always)]
 fn hidden<S: Simd>(curve: &Curve, present: &Group<S>, sums: &Group<S>) -> Group<S> {
-    let mut values = *sums;
+    let mut values = curve.blocks(*sums);
     for pair in 0..GROUP / 2 {
-        values[pair] = curve.lanes(sums[pair]) * present[pair];
+        values[pair] *= present[pair];
     }
     values
 }

@@ -82,12 +82,8 @@ impl<S: Simd> Engine for Shared<S> {
             let mut parts = [zero(self.simd); LANES];
             for (at, part) in parts.iter_mut().take(cells.len()).enumerate() {
                 let index = LANES * index + at;
-                if chunks == 0 {
-                    *part = self.scratch.settled[index];
-                }
-                for chunk in 0..chunks {
-                    *part = self.head.output(chunk, self.scratch.settled[index * chunks + chunk], *part);
-                }
+                let settled = &self.scratch.settled;
+                *part = if chunks == 0 { settled[index] } else { self.head.part(&settled[index * chunks..][..chunks]) };
             }
             tell(cells, &parts, seat.sign, self.bias, out);
         }
@@ -111,7 +107,7 @@ impl<S: Simd> Engine for Shared<S> {
         let seen = &self.views[seat.view];
         let mut parts = seen.direct;
         for chunk in 0..self.head.chunks() {
-            parts = self.head.keep(chunk, sums_of_quads(&seen.above[chunk]), parts);
+            parts += self.head.keep(chunk, sums_of_quads(&seen.above[chunk]));
         }
         let value = self.curve.apply(parts.sum() + self.bias);
         let slope = if derivative { self.slope * (1.0 - value * value) } else { 1.0 };
