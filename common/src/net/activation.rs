@@ -12,9 +12,8 @@
 //! within 6 units in the last place, and its magnitude stays below 1, so that slopes are positive. tanh(x / 2) has
 //! coefficients scaled by powers of two: exactly the same arithmetic without the division of x.
 
-use serde::{Deserialize, Serialize};
-
 use fearless_simd::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::lanes::Lanes;
 use crate::math;

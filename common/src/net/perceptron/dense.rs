@@ -42,6 +42,7 @@ impl<S: Simd, H: Head<S>, const B: usize> Dense<S, H, B> {
     pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
         let blocks = layout.architecture.units().div_ceil(LANES);
+        assert!(B == 0 || B == blocks, "an engine for another number of units");
         let zeros = |count: usize| vec![zero(simd); count].into_boxed_slice();
         let head = H::new(simd, &layout, weights);
         let mut dense = Self {

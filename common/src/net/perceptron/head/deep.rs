@@ -4,6 +4,7 @@ use fearless_simd::prelude::*;
 
 use super::{Head, Output};
 use crate::net::{
+    First,
     activation::Curve,
     lanes::{Across, LANES, Lanes, sums_of_quads, sums_over_quads, tile, zero},
     perceptron::{Group, Layout, Lesson, QUADS},
@@ -28,8 +29,8 @@ pub(in crate::net) struct Deep<S: Simd, const N: usize> {
     biases: [Tiles<S>; N],
     /// By quad of the first layer.
     second: Box<[[Tiles<S>; N]; QUADS]>,
-    /// Scratch: the first layer's values of several boards.
-    values: Vec<Lanes<S>>,
+    /// Scratch: values of a dense first layer on up to 64 boards.
+    values: Box<[Lanes<S>]>,
 }
 
 /// Where a unit of the second layer of so many is: which tiles, and in them its block and quad. Sixteen units fill four
@@ -138,6 +139,10 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
         let tiles = [[zero(simd); 4]; N];
         let second = vec![tiles; QUADS].into_boxed_slice().try_into();
+        let values = match layout.architecture.first {
+            First::Dense { units } => 64 * units.div_ceil(LANES),
+            First::Lines { .. } | First::Tuples { .. } => 0,
+        };
         let mut deep = Self {
             simd,
             output: Output::new(layout, weights),
@@ -146,7 +151,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             weights: [zero(simd); N],
             biases: tiles,
             second: second.unwrap_or_else(|_| unreachable!("it has that length")),
-            values: Vec::new(),
+            values: vec![zero(simd); values].into_boxed_slice(),
         };
         deep.each(layout, |weight, index| *weight = weights[index]);
         deep
@@ -200,10 +205,6 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
         below: impl Fn(usize, usize) -> Lanes<S>,
         settled: &mut [[Lanes<S>; N]; 64],
     ) {
-        let all = boards.next_multiple_of(4) * blocks;
-        if self.values.len() < all {
-            self.values.resize(64 * blocks, zero(self.simd));
-        }
         for (board, values) in self.values.chunks_exact_mut(blocks).enumerate().take(boards) {
             self.curve.each(
                 blocks,
@@ -215,7 +216,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
         }
         let values = &self.values;
         let mut sums = [[zero(self.simd); 4]; BOARDS];
-        for (at, values) in values[..all].chunks(BOARDS * blocks).enumerate() {
+        for (at, values) in values[..boards.next_multiple_of(4) * blocks].chunks(BOARDS * blocks).enumerate() {
             let settled = &mut settled[at * BOARDS..];
             let boards = (boards - at * BOARDS).min(BOARDS);
             for tiles in 0..N {

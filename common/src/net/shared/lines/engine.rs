@@ -14,15 +14,15 @@ use crate::{
 impl<S: Simd> Engine for Shared<S> {
     #[inline(always)]
     fn reset(&mut self) {
+        let nothing = zero(self.simd);
         self.board = Board::EMPTY;
-        self.inputs.fill(zero(self.simd));
+        self.inputs.fill(nothing);
         self.awake.clear();
         self.is_awake.fill(false);
         // Nobody need wake the block of no units.
         *self.is_awake.last_mut().expect("it has a place") = true;
-        self.scratch.steps.fill(zero(self.simd));
+        self.scratch.steps.fill(nothing);
         self.scratch.both.fill(Quad::default());
-        let nothing = zero(self.simd);
         for view in &mut self.views {
             view.taken = None;
             view.sums.fill(nothing);
