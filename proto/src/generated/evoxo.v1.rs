@@ -468,6 +468,9 @@ pub struct NndtfTraditional {
     /// How fast mutations shrink, 0 to 1,000.
     #[prost(double, tag = "4")]
     pub shape: f64,
+    /// The best of a generation takes the place of the worst child unless a child is fitter; else unless one is as fit.
+    #[prost(bool, tag = "5")]
+    pub keeps_best: bool,
 }
 /// The evolution strategy with covariance matrix adaptation.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]

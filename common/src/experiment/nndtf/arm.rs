@@ -2,7 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{duel::openings, judge::Judge, network::NetworkPlayer, network_of, training_boards};
+use super::{
+    duel::openings,
+    judge::{Judge, firm_fitness},
+    network::NetworkPlayer,
+    network_of, training_boards,
+};
 use crate::{
     audit::{Audit, Odds},
     board::{Board, Side},
@@ -16,6 +21,9 @@ use crate::{
 
 /// The paper's fitness after training, of its proposal and of the rival.
 pub(super) const PAPER_FITNESS: [f64; 2] = [0.9605, 0.9456];
+/// How near to the middle between two cells an output may come before the choice is not called firm, in cell numbers. Above
+/// the spread of outputs that saturated nodes leave, which searches make use of.
+pub(super) const FIRM_MARGIN: f64 = 1e-5;
 
 /// An arm with its replicas.
 pub(super) struct Arm<'a> {
@@ -47,6 +55,8 @@ pub(super) struct Champion {
     pub(super) player: NetworkPlayer,
     /// Fitness on its training boards.
     pub(super) training: f64,
+    /// What is left of it if outputs are blurred: see [`firm_fitness`] and [`FIRM_MARGIN`].
+    pub(super) firm: f64,
     /// Fitness on all boards.
     pub(super) all: f64,
     /// As X and as O.
@@ -88,7 +98,7 @@ impl Pupil {
                 Some(NetworkPlayer::new(network_of(settings), genes).map_err(|why| wrong(&format!("genes: {why}")))?)
             }
         };
-        for told in ["fitness", "fitness_on_all_boards", "as_x", "as_o", "genes", "best_millionths"] {
+        for told in ["fitness", "firm_fitness", "fitness_on_all_boards", "as_x", "as_o", "genes", "best_millionths"] {
             about.shift_remove(told);
         }
         let replica = number.ok_or_else(|| wrong("no number"))?;
@@ -139,10 +149,12 @@ impl<'a> Arm<'a> {
         let (all, count) = (Judge::all(network), self.settings.integer("boards") as usize);
         let champion = |pupil: &Pupil| {
             let player = pupil.champion.clone()?;
-            let training = Judge::new(network, &training_boards(self.seed, pupil.replica, count));
+            let boards = training_boards(self.seed, pupil.replica, count);
+            let training = Judge::new(network, &boards);
             Some(Champion {
                 replica: pupil.replica,
                 training: training.fitness(training.sum(player.genes())),
+                firm: firm_fitness(&player, &boards, FIRM_MARGIN),
                 all: all.fitness(all.sum(player.genes())),
                 audits: Side::BOTH.map(|side| player.audit(side)),
                 player,
@@ -204,6 +216,7 @@ fn pupil_json(pupil: &Pupil, champion: Option<&Champion>) -> Value {
     let mut json = Value::Object(pupil.about.clone());
     if let Some(champion) = champion {
         json["fitness"] = champion.training.into();
+        json["firm_fitness"] = champion.firm.into();
         json["fitness_on_all_boards"] = champion.all.into();
         json["as_x"] = odds_json(&champion.audits[0]);
         json["as_o"] = odds_json(&champion.audits[1]);

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    arm::{Arm, Champion, PAPER_FITNESS, odds_json},
+    arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, odds_json},
     duel::series,
     judge::{WHOLE, share},
     network::Network,
@@ -134,7 +134,7 @@ fn first_network(arms: &[Class<'_>]) -> Network {
 
 fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
     let mut rows = Vec::new();
-    let mut row = |name: String, training: &[f64], all: String, paper: &str| {
+    let mut row = |name: String, training: &[f64], firm: String, all: String, paper: &str| {
         let sample = Sample::of(training).filter(|sample| sample.count > 1);
         rows.push(vec![
             name,
@@ -142,13 +142,15 @@ fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
             sample.map_or_else(|| "-".into(), |sample| format!("{:.4}", sample.deviation)),
             training.iter().copied().reduce(f64::max).map_or_else(|| "-".into(), |best| format!("{best:.4}")),
             paper.into(),
+            firm,
             all,
         ]);
     };
     for class in arms {
         let paper = class.arm.contestant().map(|index| format!("{:.4}", PAPER_FITNESS[index])).unwrap_or_default();
-        let all = text(&class.values(|one| one.all), 4);
-        row(class.arm.name.into(), &class.values(|one| one.training), all, &paper);
+        let mean = |value: fn(&Champion) -> f64| text(&class.values(value), 4);
+        let (firm, all) = (mean(|one| one.firm), mean(|one| one.all));
+        row(class.arm.name.into(), &class.values(|one| one.training), firm, all, &paper);
     }
     let count = arms[0].arm.settings.integer("boards") as usize;
     let sets = arms[0].arm.pupils.iter().map(|pupil| training_boards(config.seed, pupil.replica, count));
@@ -156,11 +158,11 @@ fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
     let whole = baselines(first_network(arms), &every_board());
     for (index, name) in ["a random legal cell", "the cell nearest to 5"].into_iter().enumerate() {
         let values: Vec<f64> = trained.iter().map(|values| values[index]).collect();
-        row(name.into(), &values, format!("{:.4}", whole[index]), "");
+        row(name.into(), &values, String::new(), format!("{:.4}", whole[index]), "");
     }
     Table {
         title: "Fitness of champions: mean over replicas ± 95 % interval; a perfect pupil of the teacher has 1".into(),
-        header: ["champions", "training boards", "s.d.", "best", "the paper", "all 2423 boards"]
+        header: ["champions", "training boards", "s.d.", "best", "the paper", "of it firm", "all 2423 boards"]
             .map(String::from)
             .into(),
         rows,
@@ -184,13 +186,16 @@ fn differences_table(arms: &[Class<'_>]) -> Table {
             arms[other].arm.name.to_owned(),
             text(&training, 4),
             format!("{better} of {}", training.len()),
+            text(&differences(arms, other, |one| one.firm), 4),
             text(&differences(arms, other, |one| one.all), 4),
         ]
     };
     let less = format!("fitness less that of {}", arms[0].arm.name);
     Table {
         title: "Differences, replica by replica on the same boards".into(),
-        header: [less.as_str(), "training boards", "fitter in", "all 2423 boards"].map(String::from).into(),
+        header: [less.as_str(), "training boards", "fitter in", "of it firm", "all 2423 boards"]
+            .map(String::from)
+            .into(),
         rows: (1..arms.len()).map(row).collect(),
     }
 }
@@ -283,6 +288,10 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
          boards."
             .into(),
         format!(
+            "Firm is what is left of the fitness if an output within {FIRM_MARGIN} of the middle between two cells takes the \
+             worse of them: where less is firm, champions live on the last digits of their outputs."
+        ),
+        format!(
             "The teacher never loses as X (proven over {} positions), and can be beaten as O: it loses {} games, the first \
              of them {}.",
             x.positions,
@@ -329,6 +338,7 @@ fn summary_json(class: &Class<'_>) -> Value {
     json!({
         "champions": total,
         "fitness": estimate_json(&class.values(|one| one.training)),
+        "firm_fitness": estimate_json(&class.values(|one| one.firm)),
         "fitness_on_all_boards": estimate_json(&class.values(|one| one.all)),
         "paper": class.arm.contestant().map(|index| PAPER_FITNESS[index]),
         "unbeatable": {"X": never(Side::X), "O": never(Side::O)},

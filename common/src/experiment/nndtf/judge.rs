@@ -13,7 +13,9 @@
 use crate::simd::kernel;
 
 use super::{
-    network::{HIDDEN, INPUTS, Kind, Network, number, place, steepness, tanh, tanhs, transfer, transfers},
+    network::{
+        HIDDEN, INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
+    },
     teacher::{BOARDS, boards, scores},
 };
 
@@ -26,7 +28,7 @@ const BLOCK: usize = 8;
 /// A share of 1.
 pub const WHOLE: u32 = 1 << 24;
 
-type Lanes = [f32; LANES];
+type Lanes = [f64; LANES];
 
 /// Sixteen boards.
 #[derive(Clone)]
@@ -101,12 +103,30 @@ pub fn fitness(sum: u64, boards: usize) -> f64 {
     sum as f64 / (boards as f64 * f64::from(WHOLE))
 }
 
+/// The fitness, 0 to 1, that is left if an output within `margin` (in cell numbers, at most a quarter) of the middle between
+/// two empty cells takes the worse of them: what does not hang on the last digits of an output.
+///
+/// # Panics
+/// If there is no board of an index.
+#[must_use]
+pub fn firm_fitness(player: &NetworkPlayer, indices: &[u32], margin: f64) -> f64 {
+    let network = player.network();
+    let firm = |index: &u32| {
+        let board = boards()[*index as usize];
+        let number = player.number(board);
+        let taken = [-margin, margin].map(|blur| network.nearest(board, number + blur));
+        let shares = taken.map(|cell| share(*index, cell.expect("the game goes on, so a cell is empty")));
+        u64::from(shares[0].min(shares[1]))
+    };
+    fitness(indices.iter().map(firm).sum(), indices.len())
+}
+
 /// The shares of a board by the place of the output.
 fn shares(network: Network, index: u32) -> [u32; HALVES] {
     let board = boards()[index as usize];
     std::array::from_fn(|half| {
         // The lower end of the place belongs to it, the upper does not: any place between them will do.
-        let cell = network.nearest(board, number(half as f32 + 0.25)).expect("the game goes on, so a cell is empty");
+        let cell = network.nearest(board, number(half as f64 + 0.25)).expect("the game goes on, so a cell is empty");
         share(index, cell)
     })
 }
@@ -125,7 +145,7 @@ pub fn share(index: u32, cell: u8) -> u32 {
 /// The shares of these groups for these places. The indices are checked, which keeps the loop from becoming gathers: those
 /// are slower.
 #[inline(always)]
-fn worth(groups: &[Group], halves: &[[u32; LANES]; BLOCK]) -> u64 {
+fn worth(groups: &[Group], halves: &[[u64; LANES]; BLOCK]) -> u64 {
     let mut sum = 0;
     for (group, halves) in groups.iter().zip(halves) {
         for (shares, half) in group.shares.iter().zip(halves) {
@@ -137,18 +157,18 @@ fn worth(groups: &[Group], halves: &[[u32; LANES]; BLOCK]) -> u64 {
 
 /// The greatest whole number that is not above a place, but 15 for 16. A conversion that saturates would not run in lanes.
 #[inline(always)]
-fn below(place: f32) -> u32 {
+fn below(place: f64) -> u64 {
     /// Added to a small number it leaves the nearest whole one in the low bits.
-    const ROUND: f32 = 12_582_912.0;
+    const ROUND: f64 = 6_755_399_441_055_744.0;
     let shifted = place + ROUND;
     let nearest = shifted.to_bits() & 31;
-    let whole = nearest - u32::from(shifted - ROUND > place);
+    let whole = nearest - u64::from(shifted - ROUND > place);
     if whole < 15 { whole } else { 15 }
 }
 
 /// The weighted sums of the inputs on one board, all nodes in step.
 #[inline(always)]
-fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f32; INPUTS * HIDDEN]) -> [f32; HIDDEN] {
+fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * HIDDEN]) -> [f64; HIDDEN] {
     let mut sums = [0.0; HIDDEN];
     for j in 0..HIDDEN {
         sums[j] = weights[j] * inputs[0][lane];
@@ -163,7 +183,7 @@ fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f32; INPUTS * HIDDEN]
 
 /// The weighted sums of the nodes' outputs.
 #[inline(always)]
-fn collect(z: &[Lanes; HIDDEN], weights: &[f32; HIDDEN]) -> Lanes {
+fn collect(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
     let mut sums = [0.0; LANES];
     for lane in 0..LANES {
         sums[lane] = weights[0] * z[0][lane];
@@ -178,7 +198,7 @@ fn collect(z: &[Lanes; HIDDEN], weights: &[f32; HIDDEN]) -> Lanes {
 
 /// Puts down the outputs of all nodes on one board.
 #[inline(always)]
-fn put(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f32; HIDDEN]) {
+fn put(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
     for (row, output) in rows.iter_mut().zip(&outputs) {
         row[lane] = *output;
     }
@@ -186,8 +206,8 @@ fn put(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f32; HIDDEN]) {
 
 /// `N` genes from this one on.
 #[inline(always)]
-fn part<const N: usize>(genes: &[f32], from: usize) -> &[f32; N] {
-    genes[from..].first_chunk().expect("a chromosome has as many genes as its network")
+fn part<const N: usize>(genes: &[f32], from: usize) -> [f64; N] {
+    std::array::from_fn(|index| f64::from(genes[from + index]))
 }
 
 kernel! {
@@ -195,13 +215,13 @@ kernel! {
     fn sum_double(groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
         assert_eq!(genes.len(), Kind::Double.genes(), "a chromosome has as many genes as its network");
         const REST: usize = INPUTS * HIDDEN;
-        let weights: &[f32; REST] = part(genes, 0);
-        let mean: &[f32; HIDDEN] = part(genes, REST);
-        let spread: &[f32; HIDDEN] = part(genes, REST + HIDDEN);
-        let next: &[f32; HIDDEN] = part(genes, REST + 2 * HIDDEN);
-        let before: &[f32; HIDDEN] = part(genes, REST + 3 * HIDDEN);
-        let last: &[f32; HIDDEN] = part(genes, REST + 4 * HIDDEN);
-        let output: &[f32; 2] = part(genes, REST + 5 * HIDDEN);
+        let weights: [f64; REST] = part(genes, 0);
+        let mean: [f64; HIDDEN] = part(genes, REST);
+        let spread: [f64; HIDDEN] = part(genes, REST + HIDDEN);
+        let next: [f64; HIDDEN] = part(genes, REST + 2 * HIDDEN);
+        let before: [f64; HIDDEN] = part(genes, REST + 3 * HIDDEN);
+        let last: [f64; HIDDEN] = part(genes, REST + 4 * HIDDEN);
+        let output: [f64; 2] = part(genes, REST + 5 * HIDDEN);
         let mut steep = [0.0; HIDDEN];
         for j in 0..HIDDEN {
             steep[j] = steepness(spread[j]);
@@ -213,7 +233,7 @@ kernel! {
             for (group, net) in block.iter().zip(&mut nets) {
                 let mut k = [[0.0; LANES]; HIDDEN];
                 for lane in 0..LANES {
-                    let mut difference = weigh(&group.inputs, lane, weights);
+                    let mut difference = weigh(&group.inputs, lane, &weights);
                     for j in 0..HIDDEN {
                         difference[j] -= mean[j];
                     }
@@ -232,7 +252,7 @@ kernel! {
                         put(&mut z, lane, transfers(difference, steep));
                     }
                 }
-                *net = collect(&z, last);
+                *net = collect(&z, &last);
             }
             let mut halves = [[0; LANES]; BLOCK];
             for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
@@ -251,23 +271,23 @@ kernel! {
     fn sum_traditional(groups: &[Group], genes: &[f32]) -> u64 {
         assert_eq!(genes.len(), Kind::Traditional.genes(), "a chromosome has as many genes as its network");
         const REST: usize = INPUTS * HIDDEN;
-        let weights: &[f32; REST] = part(genes, 0);
-        let bias: &[f32; HIDDEN] = part(genes, REST);
-        let last: &[f32; HIDDEN] = part(genes, REST + HIDDEN);
-        let output = genes[REST + 2 * HIDDEN];
+        let weights: [f64; REST] = part(genes, 0);
+        let bias: [f64; HIDDEN] = part(genes, REST);
+        let last: [f64; HIDDEN] = part(genes, REST + HIDDEN);
+        let output = f64::from(genes[REST + 2 * HIDDEN]);
         let mut sum = 0;
         for block in groups.chunks(BLOCK) {
             let mut nets = [[0.0; LANES]; BLOCK];
             for (group, net) in block.iter().zip(&mut nets) {
                 let mut z = [[0.0; LANES]; HIDDEN];
                 for lane in 0..LANES {
-                    let mut sums = weigh(&group.inputs, lane, weights);
+                    let mut sums = weigh(&group.inputs, lane, &weights);
                     for j in 0..HIDDEN {
                         sums[j] += bias[j];
                     }
                     put(&mut z, lane, tanhs(sums));
                 }
-                *net = collect(&z, last);
+                *net = collect(&z, &last);
             }
             let mut halves = [[0; LANES]; BLOCK];
             for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
@@ -285,7 +305,7 @@ kernel! {
 mod tests {
     use super::*;
     use crate::{
-        experiment::nndtf::network::{Coupling, NetworkPlayer, Numbering},
+        experiment::nndtf::network::{Coupling, Numbering},
         rng::Stream,
         simd,
     };
@@ -304,6 +324,26 @@ mod tests {
     fn slow(network: Network, indices: &[u32], genes: &[f32]) -> u64 {
         let player = NetworkPlayer::new(network, genes.to_vec()).unwrap();
         indices.iter().map(|index| u64::from(share(*index, player.choose(boards()[*index as usize]).unwrap()))).sum()
+    }
+
+    /// Outputs of this network are half a cell number or more from where a choice changes, except on boards that are made
+    /// for it: those count as the worse cell, and the others as ever.
+    #[test]
+    fn firm_is_what_a_blurred_output_leaves() {
+        for network in networks() {
+            let player = NetworkPlayer::new(network, network.random(&mut Stream::root(9).rng())).unwrap();
+            let indices: Vec<u32> = (0..2423).step_by(7).collect();
+            let judge = Judge::new(network, &indices);
+            let whole = judge.fitness(judge.sum(player.genes()));
+            assert_eq!(firm_fitness(&player, &indices, 0.0), whole, "{network:?}");
+            let mut least = whole;
+            for margin in [1e-6, 1e-3, 0.1, 0.25] {
+                let firm = firm_fitness(&player, &indices, margin);
+                assert!(firm <= least, "{network:?}: {firm} with a margin of {margin}");
+                least = firm;
+            }
+            assert!(least < whole, "{network:?}: a quarter of a cell number changes some choice");
+        }
     }
 
     #[test]

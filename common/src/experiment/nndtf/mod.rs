@@ -97,6 +97,7 @@ pub fn search_of(settings: &Values, stream: Stream) -> NndtfSearch {
             crossover: decimal("crossover"),
             mutation: decimal("mutation"),
             shape: decimal("shape"),
+            keeps_best: settings.choice("elite") == "unless-surpassed",
         }),
         _ => Algorithm::Adaptation(NndtfAdaptation {
             offspring: settings.integer("offspring") as u32,

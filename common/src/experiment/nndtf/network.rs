@@ -6,8 +6,12 @@
 //! final output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes stand in a ring; the network's output is
 //! f(sum_j w_j z_j; mo, so). What the neighbours' n are is a [`Coupling`].
 //!
-//! Everything is single precision with one `exp` of our own ([`exp2_negatives`]), so that [`super::judge`] can compute
-//! sixteen boards side by side and still agree with this file bit for bit.
+//! Genes are single precision and everything computed from them double precision, with one `exp` of our own
+//! ([`exp2_negatives`]), so that [`super::judge`] can compute sixteen boards side by side and still agree with this file bit
+//! for bit. Single precision would not do: a search of some hundred thousand steps finds the genes that put an output
+//! within a rounding of the middle between two cells, on many boards at once, and then it is the rounding that chooses the
+//! better cell (docs/reproduction/nndtf.md has the figures). A gene's steps are a hundred million times as coarse as a
+//! rounding in double precision.
 
 use crate::{
     audit::{Audit, Subject},
@@ -87,28 +91,28 @@ pub struct Network {
 }
 
 /// The square root of log2(e) / 2: exp(-(d / s)^2 / 2) = 2^-(d ROOT / s)^2.
-pub(super) const ROOT: f32 = 0.849_321_8;
+pub(super) const ROOT: f64 = 0.849_321_800_288_019_1;
 /// A spread is at least this, which stands for the limit 0: no difference of two outputs but 0 is so small that it shows.
-pub(super) const SPREAD_MIN: f32 = 1e-30;
+pub(super) const SPREAD_MIN: f64 = 1e-150;
 /// 2 log2(e): tanh(x) = (1 - e) / (1 + e) with e = 2^-(x DOUBLE).
-const DOUBLE: f32 = 2.885_39;
+const DOUBLE: f64 = 2.0 * std::f64::consts::LOG2_E;
 
 /// The factor of a spread.
 #[inline(always)]
-pub(super) fn steepness(spread: f32) -> f32 {
+pub(super) fn steepness(spread: f64) -> f64 {
     let size = spread.abs();
     ROOT / if size > SPREAD_MIN { size } else { SPREAD_MIN }
 }
 
 /// f at `difference` = x - m, for a spread of this [`steepness`].
 #[inline(always)]
-pub(super) fn transfer(difference: f32, steepness: f32) -> f32 {
+pub(super) fn transfer(difference: f64, steepness: f64) -> f64 {
     transfers([difference], [steepness])[0]
 }
 
 /// [`transfer`] of several nodes in step, see [`exp2_negatives`].
 #[inline(always)]
-pub(super) fn transfers<const N: usize>(differences: [f32; N], steepness: [f32; N]) -> [f32; N] {
+pub(super) fn transfers<const N: usize>(differences: [f64; N], steepness: [f64; N]) -> [f64; N] {
     let mut outputs = [0.0; N];
     for i in 0..N {
         let root = differences[i] * steepness[i];
@@ -121,15 +125,15 @@ pub(super) fn transfers<const N: usize>(differences: [f32; N], steepness: [f32; 
     outputs
 }
 
-/// The hyperbolic tangent, within 3e-7.
+/// The hyperbolic tangent, within 1e-15.
 #[inline(always)]
-pub(super) fn tanh(x: f32) -> f32 {
+pub(super) fn tanh(x: f64) -> f64 {
     tanhs([x])[0]
 }
 
 /// [`tanh`] of several nodes in step.
 #[inline(always)]
-pub(super) fn tanhs<const N: usize>(x: [f32; N]) -> [f32; N] {
+pub(super) fn tanhs<const N: usize>(x: [f64; N]) -> [f64; N] {
     let mut outputs = [0.0; N];
     for i in 0..N {
         outputs[i] = x[i].abs() * DOUBLE;
@@ -143,13 +147,13 @@ pub(super) fn tanhs<const N: usize>(x: [f32; N]) -> [f32; N] {
 
 /// The place of an output y on the board: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
 #[inline(always)]
-pub(super) fn place(y: f32) -> f32 {
+pub(super) fn place(y: f64) -> f64 {
     8.0 - 8.0 * y
 }
 
 /// The cell number, 1 to 9 and not always whole, that a place stands for: 5 + 4 y, exactly.
-pub(super) fn number(place: f32) -> f64 {
-    9.0 - f64::from(place) / 2.0
+pub(super) fn number(place: f64) -> f64 {
+    9.0 - place / 2.0
 }
 
 impl Network {
@@ -158,21 +162,22 @@ impl Network {
     /// # Panics
     /// If there are not as many genes as the network has.
     #[must_use]
-    pub fn output(&self, genes: &[f32], input: &[f32; INPUTS]) -> f32 {
+    pub fn output(&self, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
         assert_eq!(genes.len(), self.kind.genes(), "a chromosome has as many genes as its network");
+        let genes: Vec<f64> = genes.iter().copied().map(f64::from).collect();
         let (weights, rest) = genes.split_at(INPUTS * HIDDEN);
-        let net: [f32; HIDDEN] = std::array::from_fn(|j| {
+        let net: [f64; HIDDEN] = std::array::from_fn(|j| {
             let products = (0..INPUTS).map(|i| weights[HIDDEN * i + j] * input[i]);
             products.reduce(|sum, product| sum + product).unwrap_or(0.0)
         });
-        let dot = |z: [f32; HIDDEN], w: &[f32]| {
+        let dot = |z: [f64; HIDDEN], w: &[f64]| {
             (0..HIDDEN).map(|j| w[j] * z[j]).reduce(|sum, product| sum + product).unwrap_or(0.0)
         };
         match self.kind {
             Kind::Double => {
                 let [mean, spread, next, before, w] = std::array::from_fn(|part| &rest[HIDDEN * part..][..HIDDEN]);
-                let k: [f32; HIDDEN] = std::array::from_fn(|j| transfer(net[j] - mean[j], steepness(spread[j])));
-                let sweep = |n: [f32; HIDDEN], _| {
+                let k: [f64; HIDDEN] = std::array::from_fn(|j| transfer(net[j] - mean[j], steepness(spread[j])));
+                let sweep = |n: [f64; HIDDEN], _| {
                     std::array::from_fn(|j| {
                         let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
                         transfer(k[j] - next[j] * n[after], steepness(before[j] * n[behind]))
@@ -191,7 +196,7 @@ impl Network {
 
     /// What the network sees of a board with its own stones as X: 1, -1, and 0.5 for an empty cell, in the order of numbers.
     #[must_use]
-    pub fn input(&self, board: Board) -> [f32; INPUTS] {
+    pub fn input(&self, board: Board) -> [f64; INPUTS] {
         std::array::from_fn(|place| {
             let cell = self.numbering.cell(place);
             match (board.x >> cell & 1, board.o >> cell & 1) {
@@ -251,11 +256,17 @@ impl NetworkPlayer {
         &self.genes
     }
 
-    /// The cell it takes for the side to move; as O it sees the board with the sides swapped. `None` on a full board.
+    /// The cell number, 1 to 9 and not always whole, that it answers for the side to move; as O it sees the board with the
+    /// sides swapped.
+    #[must_use]
+    pub fn number(&self, board: Board) -> f64 {
+        number(place(self.network.output(&self.genes, &self.network.input(seen_by_mover(board)))))
+    }
+
+    /// The cell it takes for the side to move. `None` on a full board.
     #[must_use]
     pub fn choose(&self, board: Board) -> Option<u8> {
-        let output = self.network.output(&self.genes, &self.network.input(seen_by_mover(board)));
-        self.network.nearest(board, number(place(output)))
+        self.network.nearest(board, self.number(board))
     }
 
     /// Walks all games of this player as this side, without a filter.

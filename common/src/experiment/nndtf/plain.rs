@@ -1,4 +1,4 @@
-//! The slow twin of the networks: double precision and the `exp` of `libm`, each formula as the paper prints it. For tests
+//! The slow twin of the networks: the `exp` and `tanh` of `libm`, each formula as the paper prints it. For tests
 //! and benchmarks; what plays and evolves is [`super::network`].
 
 use super::{
@@ -18,10 +18,10 @@ fn transfer(x: f64, m: f64, s: f64) -> f64 {
 
 /// The output, -1 to 1.
 #[must_use]
-pub fn output(network: Network, genes: &[f32], input: &[f32; INPUTS]) -> f64 {
+pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
     let gene = |index: usize| f64::from(genes[index]);
     let part = |part: usize, j: usize| gene(INPUTS * HIDDEN + HIDDEN * part + j % HIDDEN);
-    let net = |j: usize| (0..INPUTS).map(|i| gene(HIDDEN * i + j) * f64::from(input[i])).sum::<f64>();
+    let net = |j: usize| (0..INPUTS).map(|i| gene(HIDDEN * i + j) * input[i]).sum::<f64>();
     match network.kind {
         Kind::Double => {
             let k: Vec<f64> = (0..HIDDEN).map(|j| transfer(net(j), part(0, j), part(1, j))).collect();
@@ -67,27 +67,27 @@ mod tests {
         rng::Stream,
     };
 
-    /// Single precision and our `exp` choose another cell on fewer than one board in a thousand: where the output lies
-    /// within rounding of the middle between two cells, or a spread near 0 makes a step of a rounding.
+    /// The order of additions and the `exp` are others, so outputs differ by roundings; no choice does.
     #[test]
-    fn the_fast_network_is_the_papers_within_rounding() {
+    fn the_fast_network_is_the_papers() {
         for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 2), (Kind::Traditional, 1)] {
             let network = Network { kind, coupling: Coupling { sweeps }, numbering: Numbering::LeftToRight };
-            let (mut far, mut apart, mut total) = (0, 0.0_f64, 0);
+            let (mut far, mut total) = (0, 0);
             for seed in 0..200 {
                 let genes = network.random(&mut Stream::root(seed).rng());
                 let indices: Vec<u32> = (seed as u32 % 24..2423).step_by(24).collect();
                 for index in &indices {
                     let input = network.input(boards()[*index as usize]);
-                    let difference = f64::from(network.output(&genes, &input)) - output(network, &genes, &input);
-                    far += u32::from(difference.abs() > 1e-3);
+                    let difference = network.output(&genes, &input) - output(network, &genes, &input);
+                    // A spread near 0 makes a step of a rounding.
+                    far += u32::from(difference.abs() > 1e-11);
                     total += 1;
                 }
                 let judge = Judge::new(network, &indices);
-                apart = apart.max((judge.fitness(judge.sum(&genes)) - fitness(network, &genes, &indices)).abs());
+                let (fast, slow) = (judge.fitness(judge.sum(&genes)), fitness(network, &genes, &indices));
+                assert!((fast - slow).abs() < 1e-6, "{network:?}, seed {seed}: {fast} and {slow}");
             }
-            assert!(f64::from(far) < 1e-3 * f64::from(total), "{network:?}: {far} of {total} outputs");
-            assert!(apart < 0.021, "{network:?}: {apart}");
+            assert!(f64::from(far) < 1e-4 * f64::from(total), "{network:?}: {far} of {total} outputs");
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
     fn the_limit_of_a_spread_of_0_is_the_sign() {
         let values = [(1.0, 0.5), (-0.25, 0.5), (0.5, 0.5)].map(|(x, m)| transfer(x, m, 0.0));
         assert_eq!(values, [1.0, -1.0, 0.0]);
-        let fast = |x: f32, m: f32| super::super::network::transfer(x - m, super::super::network::steepness(0.0));
+        let fast = |x: f64, m: f64| super::super::network::transfer(x - m, super::super::network::steepness(0.0));
         assert_eq!([fast(1.0, 0.5), fast(-0.25, 0.5), fast(0.5, 0.5)], [1.0, -1.0, 0.0]);
     }
 }

@@ -113,6 +113,17 @@ const FIELDS: &[Field] = &[
         scope: Scope::What,
     },
     Field {
+        name: "elite",
+        doc: "A reading of the traditional algorithm: when the best of the former generation takes the place of the worst \
+              child. The paper is silent.",
+        shape: Shape::Choice(&[
+            ("unless-equalled", "if no child is as fit: equally fit children replace it, so that the best can drift"),
+            ("unless-surpassed", "if no child is fitter: the best stays beside children that are as fit"),
+        ]),
+        default: "unless-equalled",
+        scope: Scope::What,
+    },
+    Field {
         name: "boards",
         doc: "Training boards, all different, drawn from the 2423 with X to move that play can lead to. The paper: 100.",
         shape: Shape::Integer { min: 1, max: BOARDS as u64 },

@@ -152,8 +152,13 @@ pub fn workload() -> [Vec<Task>; 2] {
         stream_low: stream.low(),
     };
     let improved = Algorithm::Improved(NndtfImproved { population: 6, weight: 0.1, acceptance: 0.5 });
-    let traditional =
-        Algorithm::Traditional(NndtfTraditional { population: 6, crossover: 0.8, mutation: 0.1, shape: 5.0 });
+    let traditional = Algorithm::Traditional(NndtfTraditional {
+        population: 6,
+        crossover: 0.8,
+        mutation: 0.1,
+        shape: 5.0,
+        keeps_best: true,
+    });
     let adaptation = Algorithm::Adaptation(NndtfAdaptation { offspring: 6, sigma: 0.5 });
     let judges = [
         judge(NndtfKind::Double, 1, false),
@@ -161,9 +166,16 @@ pub fn workload() -> [Vec<Task>; 2] {
         judge(NndtfKind::Traditional, 1, false),
     ];
     let fitness = judges.iter().map(|judge| {
-        let count = kind(judge).expect("it is one of the two").genes();
+        let kind = kind(judge).expect("it is one of the two");
         let mut rng = stream.text("genes").rng();
-        let genes = (0..3 * count).map(|_| network::gene(&mut rng)).collect();
+        let mut genes: Vec<f32> = (0..3 * kind.genes()).map(|_| network::gene(&mut rng)).collect();
+        // One more, whose outputs lie so near to 0, the middle between cells 4 and 6, that only double precision tells on
+        // which side.
+        let mut near: Vec<f32> = (0..kind.genes()).map(|_| network::gene(&mut rng)).collect();
+        let (weights, last) = near.split_at_mut(kind.genes() - if kind == Kind::Double { 2 } else { 1 });
+        weights.iter_mut().rev().take(network::HIDDEN).for_each(|weight| *weight *= f32::EPSILON);
+        last[0] = 0.0;
+        genes.extend(near);
         task::Work::NndtfFitness(NndtfFitnessTask { judge: Some(judge.clone()), genes }).into()
     });
     let segment = judges.iter().zip([improved, traditional, adaptation]).map(|(judge, algorithm)| {

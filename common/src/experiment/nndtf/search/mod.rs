@@ -133,7 +133,9 @@ impl Search {
         let before = state.iteration;
         match &self.algorithm {
             Algorithm::Improved(improved) => improved::tell(self, improved, state, asked.genes, sums),
-            Algorithm::Traditional(_) => traditional::tell(self, state, asked.genes, sums),
+            Algorithm::Traditional(traditional) => {
+                traditional::tell(self, traditional, state, asked.genes, sums);
+            }
             Algorithm::Adaptation(adaptation) => adaptation::tell(self, adaptation, state, asked, sums),
         }
         let every = self.iterations.div_ceil(ROWS);

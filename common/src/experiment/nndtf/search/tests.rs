@@ -16,7 +16,11 @@ fn improved(acceptance: f64) -> Algorithm {
 }
 
 fn traditional() -> Algorithm {
-    Algorithm::Traditional(NndtfTraditional { population: 6, crossover: 0.8, mutation: 0.1, shape: 5.0 })
+    elitist(false)
+}
+
+fn elitist(keeps_best: bool) -> Algorithm {
+    Algorithm::Traditional(NndtfTraditional { population: 6, crossover: 0.8, mutation: 0.1, shape: 5.0, keeps_best })
 }
 
 fn adaptation() -> Algorithm {
@@ -135,6 +139,28 @@ fn generations_of_the_traditional_algorithm() {
     assert!(state.sums.iter().max().copied() > start);
 }
 
+/// Children that are as fit as the best replace it, unless the best is kept beside them: then it goes when a child is fitter.
+#[test]
+fn the_elite_stays_until_it_is_equalled_or_surpassed() {
+    for (keeps_best, child, stays) in
+        [(false, 6, true), (false, 7, false), (true, 7, true), (true, 8, false), (true, 6, true)]
+    {
+        let search = search(elitist(keeps_best), 10);
+        let mut state = NndtfState::default();
+        let first = search.ask(&state);
+        search.tell(&mut state, first, &[1, 7, 2, 7, 3, 4]);
+        let elite = search.chromosome(&state.genes, 1).to_vec();
+        let children = search.ask(&state);
+        let expected = children.genes.clone();
+        search.tell(&mut state, children, &[5, child, 0, 1, 2, 3]);
+        let is_there = state.genes.chunks(GENES).position(|genes| genes == elite);
+        assert_eq!(is_there, stays.then_some(2), "{keeps_best} {child}");
+        assert_eq!(state.sums, [5, child, if stays { 7 } else { 0 }, 1, 2, 3]);
+        let others = |genes: &[f32]| [&genes[..2 * GENES], &genes[3 * GENES..]].concat();
+        assert_eq!(others(&state.genes), others(&expected));
+    }
+}
+
 /// All get better at something easy, and cma-es very much so.
 #[test]
 fn all_searches_search() {
@@ -182,11 +208,23 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
         refused(Some(improved(f64::NAN)), 1),
         refused(Some(Algorithm::Improved(NndtfImproved { population: 1, weight: 0.1, acceptance: 0.5 })), 1),
         refused(
-            Some(Algorithm::Traditional(NndtfTraditional { population: 7, crossover: 0.8, mutation: 0.1, shape: 5.0 })),
+            Some(Algorithm::Traditional(NndtfTraditional {
+                population: 7,
+                crossover: 0.8,
+                mutation: 0.1,
+                shape: 5.0,
+                keeps_best: false,
+            })),
             1,
         ),
         refused(
-            Some(Algorithm::Traditional(NndtfTraditional { population: 8, crossover: 1.8, mutation: 0.1, shape: 5.0 })),
+            Some(Algorithm::Traditional(NndtfTraditional {
+                population: 8,
+                crossover: 1.8,
+                mutation: 0.1,
+                shape: 5.0,
+                keeps_best: false,
+            })),
             1,
         ),
         refused(
@@ -195,6 +233,7 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
                 crossover: 0.8,
                 mutation: 0.1,
                 shape: -1.0,
+                keeps_best: false,
             })),
             1,
         ),

@@ -3,7 +3,8 @@
 //!
 //! The paper gives the probabilities and the shape of the mutation, and no more. Ours: generations; couples are drawn by the
 //! roulette wheel and have two children, crossed with one random share for the couple or else copies; each gene of a child
-//! is mutated on its own; the best of the former generation takes the place of the worst child unless a child is as fit.
+//! is mutated on its own; the best of the former generation takes the place of the worst child unless a child is as fit, or
+//! (`keeps_best`) unless a child is fitter.
 
 use evoxo_proto::v1::{NndtfState, NndtfTraditional};
 
@@ -15,7 +16,7 @@ use crate::{
 
 /// Whether the figures are in range.
 pub(super) fn check(traditional: &NndtfTraditional) -> Result<(), String> {
-    let NndtfTraditional { population, crossover, mutation, shape } = *traditional;
+    let NndtfTraditional { population, crossover, mutation, shape, keeps_best: _ } = *traditional;
     if !(2..=CHROMOSOMES_MAX as u32).contains(&population) || population % 2 == 1 {
         return Err(format!(
             "a population of couples has 2 to {CHROMOSOMES_MAX} chromosomes, an even number, not {population}"
@@ -54,10 +55,17 @@ pub(super) fn ask(search: &Search, traditional: &NndtfTraditional, state: &Nndtf
 }
 
 /// Keeps what was judged as [`ask`] gave it.
-pub(super) fn tell(search: &Search, state: &mut NndtfState, mut asked: Vec<f32>, sums: &[u64]) {
+pub(super) fn tell(
+    search: &Search,
+    traditional: &NndtfTraditional,
+    state: &mut NndtfState,
+    mut asked: Vec<f32>,
+    sums: &[u64],
+) {
     let mut sums = sums.to_vec();
     if let Some(best) = first_greatest(&state.sums) {
-        if sums.iter().all(|sum| *sum < state.sums[best]) {
+        let beaten_from = state.sums[best] + u64::from(traditional.keeps_best);
+        if sums.iter().all(|sum| *sum < beaten_from) {
             let (worst, length) = (first_least(&sums), search.kind.genes());
             sums[worst] = state.sums[best];
             asked[worst * length..][..length].copy_from_slice(search.chromosome(&state.genes, best));
