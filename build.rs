@@ -16,6 +16,8 @@ fn main() {
     let log = ask("git", &["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| std::path::Path::new(path).exists());
     for path in log.iter().map(String::as_str).chain([
         "src",
+        "../experiments/src",
+        "../games/src",
         "../common/src",
         "../coordinator/src",
         "../proto/src",

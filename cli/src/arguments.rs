@@ -1,10 +1,14 @@
 //! What is typed, and how it ends: status 0 good, 1 failed, 2 wrong usage.
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use evoxo_common::experiment::Registry;
 
-use crate::verb;
+use crate::{
+    say::{Usage, tell},
+    verb,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +55,7 @@ enum Verb {
     Match(verb::r#match::Arguments),
     /// Print the tables of a run again, from its result.json alone, and draw its plots
     Report(verb::report::Arguments),
-    /// Measure the kernels beside their slow twins, and print the behaviour signature
+    /// Measure the kernels beside their reference implementations, and print the behaviour signatures
     Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas
     Submit(verb::submit::Arguments),
@@ -61,7 +65,7 @@ enum Verb {
     Watch(verb::watch::Arguments),
     /// Stop handing out a run's tasks
     Pause(verb::order::Named),
-    /// Go on after pause
+    /// Go on after pause, or try a failed run again
     Resume(verb::order::Named),
     /// End a run for good
     Cancel(verb::order::Cancel),
@@ -77,48 +81,10 @@ enum Verb {
     Worker(evoxo_worker::cli::Options),
 }
 
-/// A mistake of the person who typed: exit status 2.
-#[derive(Debug)]
-struct Usage(String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
-/// An error that ends the process with status 2.
-pub(crate) fn usage(sentence: impl std::fmt::Display) -> anyhow::Error {
-    Usage(sentence.to_string()).into()
-}
-
-/// Writes a line for the person on standard error. One who has closed it does not want to know.
-pub(crate) fn tell(line: impl std::fmt::Display) {
-    drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
-}
-
-/// Tells what a person should know before the work begins.
-pub(crate) fn notice(sentence: &str) {
-    tell(format_args!("note: {sentence}"));
-}
-
-/// Reads an option that is a whole number of this range, or says the range.
-pub(crate) fn whole<T: TryFrom<u64> + 'static>(
-    min: u64,
-    max: u64,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
-        value
-            .and_then(|value| T::try_from(value).ok())
-            .ok_or_else(|| format!("give a whole number from {min} to {max}"))
-    }
-}
-
-pub(crate) fn main() -> ExitCode {
-    let error = match run(Command::parse().verb) {
+/// The program, from its arguments to its exit status, for the kinds of experiments of this registry.
+#[must_use]
+pub fn main(registry: &Registry) -> ExitCode {
+    let error = match run(Command::parse().verb, registry) {
         Ok(status) => return status,
         Err(error) => error,
     };
@@ -133,28 +99,30 @@ pub(crate) fn main() -> ExitCode {
     if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
-fn run(verb: Verb) -> anyhow::Result<ExitCode> {
+fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
     match verb {
-        Verb::Run(arguments) => verb::run::run(&arguments),
-        Verb::New(arguments) => verb::new::run(&arguments),
-        Verb::Audit(arguments) => verb::audit::run(&arguments),
-        Verb::Show(arguments) => verb::show::run(&arguments),
+        Verb::Run(arguments) => verb::run::run(&arguments, registry),
+        Verb::New(arguments) => verb::new::run(&arguments, registry),
+        Verb::Audit(arguments) => verb::audit::run(&arguments, registry),
+        Verb::Show(arguments) => verb::show::run(&arguments, registry),
         Verb::Optimum(arguments) => verb::optimum::run(&arguments),
-        Verb::Play(arguments) => verb::play::run(&arguments),
-        Verb::Engine(arguments) => verb::engine::run(&arguments),
-        Verb::Report(arguments) => verb::report::run(&arguments),
-        Verb::Match(arguments) => verb::r#match::run(&arguments),
-        Verb::Bench(arguments) => verb::bench::run(&arguments),
-        Verb::Submit(arguments) => verb::submit::run(&arguments),
+        Verb::Play(arguments) => verb::play::run(&arguments, registry),
+        Verb::Engine(arguments) => verb::engine::run(&arguments, registry),
+        Verb::Report(arguments) => verb::report::run(&arguments, registry),
+        Verb::Match(arguments) => verb::r#match::run(&arguments, registry),
+        Verb::Bench(arguments) => verb::bench::run(&arguments, registry),
+        Verb::Submit(arguments) => verb::submit::run(&arguments, registry),
         Verb::Runs(arguments) => verb::runs::run(&arguments),
         Verb::Watch(arguments) => verb::watch::run(&arguments),
         Verb::Pause(arguments) => verb::order::pause(&arguments),
         Verb::Resume(arguments) => verb::order::resume(&arguments),
         Verb::Cancel(arguments) => verb::order::cancel(&arguments),
-        Verb::Fetch(arguments) => verb::fetch::run(&arguments),
+        Verb::Fetch(arguments) => verb::fetch::run(&arguments, registry),
         Verb::Workers(arguments) => verb::workers::run(&arguments),
-        Verb::Coordinator(arguments) => evoxo_coordinator::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Verb::Worker(options) => evoxo_worker::cli::work(&options),
+        Verb::Coordinator(arguments) => {
+            evoxo_coordinator::run(&arguments, registry.clone()).map(|()| ExitCode::SUCCESS)
+        }
+        Verb::Worker(options) => evoxo_worker::cli::work(&options, registry.clone()),
     }
 }
 

@@ -11,6 +11,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use clap::ValueEnum as _;
+use evoxo_process::Address;
+use evoxo_worker::cli::Simd;
 
 use crate::directory::Directory;
 
@@ -20,7 +23,7 @@ pub(crate) struct Plan {
     /// As `evoxo-coordinator --batch`.
     pub(crate) batch: String,
     /// As `evoxo-worker --simd`.
-    pub(crate) simd: String,
+    pub(crate) simd: Simd,
 }
 
 /// A coordinator and its workers.
@@ -47,16 +50,16 @@ impl Children {
         let (store, log) = (directory.store(), directory.log());
         let (coordinator, address, told) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
         let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, told, replaced: 0 };
-        for _ in 0..children.plan.workers {
-            let worker = children.start_worker()?;
+        for number in 0..children.plan.workers {
+            let worker = children.start_worker(number)?;
             children.workers.push(worker);
         }
         Ok(children)
     }
 
     /// Where the coordinator listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    pub(crate) fn address(&self) -> Address {
+        self.address.to_string().parse().expect("what a process listens on is an address")
     }
 
     /// Puts new processes in the place of those that were killed.
@@ -69,7 +72,7 @@ impl Children {
         for index in 0..self.workers.len() {
             if self.workers[index].try_wait()?.is_some() {
                 self.count_replacement()?;
-                self.workers[index] = self.start_worker()?;
+                self.workers[index] = self.start_worker(index as u32)?;
             }
         }
         Ok(())
@@ -101,11 +104,23 @@ impl Children {
         if saved { Ok(None) } else { last_error(&self.log, self.told).map(Some) }
     }
 
-    fn start_worker(&self) -> anyhow::Result<Child> {
-        let address = self.address.to_string();
-        let arguments = ["worker", "--slots", "1", "--log", "warn", "--exit-with-stdin", "--coordinator", &address];
+    fn start_worker(&self, number: u32) -> anyhow::Result<Child> {
+        let (address, name) = (self.address.to_string(), format!("local-{number}"));
+        let simd = self.plan.simd.to_possible_value().context("this level has no name")?;
+        let arguments = [
+            "worker",
+            "--slots",
+            "1",
+            "--log",
+            "warn",
+            "--exit-with-stdin",
+            "--coordinator",
+            &address,
+            "--name",
+            &name,
+        ];
         command(&arguments, &self.log)?
-            .args(["--simd", &self.plan.simd])
+            .args(["--simd", simd.get_name()])
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start a local worker")
@@ -140,7 +155,7 @@ fn start_coordinator(
         .context("cannot start the local coordinator")?;
     let mut line = String::new();
     if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line).context("cannot hear the local coordinator")?;
+        BufReader::new(stdout).read_line(&mut line).context("cannot read from the local coordinator")?;
     }
     match line.trim().parse() {
         Ok(address) => Ok((child, address, told)),

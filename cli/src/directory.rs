@@ -6,10 +6,17 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use evoxo_common::config::Config;
+use evoxo_common::{
+    experiment::{Config, Registry},
+    plot,
+};
 use serde_json::Value;
 
-use crate::{results::Results, tell, usage};
+use crate::{
+    json,
+    results::Results,
+    say::{notice, usage},
+};
 
 /// Files and directories that are ours.
 const CONFIG: &str = "config.toml";
@@ -26,7 +33,7 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Makes or takes up the directory of a run. One that holds anything else is left alone.
-    pub(crate) fn open(path: &Path, config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn open(registry: &Registry, path: &Path, config: &Config) -> anyhow::Result<Self> {
         let name = path.display();
         if path.to_str().is_none_or(|text| text.contains("://")) {
             return Err(usage(format_args!("{name} cannot be a directory for results: choose another with --out")));
@@ -45,7 +52,7 @@ impl Directory {
             let Ok(text) = fs::read_to_string(path.join(CONFIG)) else {
                 bail!("{name} has other files in it and is left alone: choose an empty directory with --out");
             };
-            match Config::parse(&path.join(CONFIG).display().to_string(), &text, &[]) {
+            match Config::parse(registry, &path.join(CONFIG).display().to_string(), &text, &[]) {
                 Err(problems) => bail!("{name} holds something else than a run of evoxo: {problems}"),
                 Ok(there) if there.hash() != config.hash() => {
                     return Err(usage(format_args!(
@@ -74,7 +81,7 @@ impl Directory {
         self.path.join(STORE).display().to_string()
     }
 
-    /// Where the processes of the local cluster write what happens.
+    /// Where the processes of the local cluster log what happens.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join(LOG)
     }
@@ -95,20 +102,20 @@ impl Directory {
     /// it differs: then it is damaged or out of date.
     pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
-        self.write("history.csv", results.history())?;
+        self.write("history.csv", results.history()?)?;
         results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))?;
-        for figure in &results.finale.figures {
-            self.write(&format!("plots/{}.svg", figure.name), crate::plot::svg(figure))?;
+        for figure in &results.report.figures {
+            self.write(&format!("plots/{}.svg", figure.name), plot::svg(figure))?;
         }
-        self.write(RESULT, crate::json::text(result))
+        self.write(RESULT, json::text(result))
     }
 
     /// Writes the cards of whole populations, and says where there are none.
     pub(crate) fn write_populations(&self, results: &Results) -> anyhow::Result<()> {
         let without = results.without_population().iter().map(|arm| format!("{arm:?}")).collect::<Vec<_>>().join(", ");
         if !without.is_empty() {
-            tell(format_args!(
-                "note: no population of {without}: a replica there keeps one player at most, and champions/ has it"
+            notice(format_args!(
+                "no population of {without}: a replica there has one player at most, and champions/ has it"
             ));
         }
         results.populations().try_for_each(|(name, bytes)| self.write(&format!("populations/{name}"), bytes))

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use crate::usage;
+use crate::say::usage;
 
 /// The bytes of a file that is not larger than it should be; `else_do` is what else there is to do if it is not there. That
 /// it is not there, or is a directory, is a mistake in what was typed.
@@ -28,7 +28,7 @@ pub(crate) fn read(file: &Path, bytes_max: usize, else_do: &str) -> anyhow::Resu
     if size > bytes_max as u64 {
         bail!("{name} has {size} bytes: at most {bytes_max} are read");
     }
-    // What is no file, but endless, has no size.
+    // Pipes and devices report a size of 0 bytes, and may never end.
     let mut bytes = Vec::new();
     fs::File::open(file)
         .with_context(unreadable)?

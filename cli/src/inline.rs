@@ -1,165 +1,271 @@
-//! `--workers 0`: the coordinator's core, its store and one slot on one thread, without sockets.
+//! `--workers 0`: the coordinator's core with its store and its runs' replicas, and the worker's core with one slot, all on this
+//! thread, without sockets.
 
 use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    collections::{BTreeMap, VecDeque},
     time::{Duration, Instant},
 };
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use evoxo_common::{
-    config::Config,
-    task::{self, Encoded, Kept, Shared},
+    experiment::{Config, Registry},
+    task::Encoded,
     time::Millis,
 };
 use evoxo_coordinator::{
-    core::{Answer, Ask, Coordinator, Effect, Event, Rejection, SessionId, Settings, StoreFault, Ticket},
+    core::{
+        Coordinator, Effect, Event, Rejection, ReplicaAt, Request, RequestId, Response, SessionId, Settings,
+        StoreFault, ThreadId, View, Write, WriteId,
+    },
+    prepared::Prepared,
+    replicas::{Job, Replicas},
+    saved::replica_of_checkpoint,
     store::Store,
 };
-use evoxo_proto::{
-    PROTOCOL,
-    v1::{self, RunState, from_worker, task_result::Outcome, to_worker},
+use evoxo_proto::v1::{self, RunState, from_worker};
+use evoxo_worker::{
+    compute_here,
+    core::{self as worker, Worker},
 };
 
-/// The only worker.
-const SESSION: SessionId = SessionId(1);
+use crate::{
+    cluster::{Computed, not_saved, say_retry},
+    progress::Progress,
+    stop::Stop,
+};
+
 /// How long saving may take when it is to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest sleep, so that a request to stop is seen.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// How often progress is shown.
 const SHOW_INTERVAL: Duration = Duration::from_millis(200);
+/// A store that cannot be written is not asked more often than this.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+/// From one event to the next the clock goes on by no more than this: nobody looks silent because a task takes long on the
+/// thread that they all share. Long enough for checkpoints to become due.
+const TICK_MAX: Duration = Duration::from_secs(3);
 
 /// A cluster in one thread.
 pub(crate) struct Inline {
+    registry: Registry,
     core: Coordinator,
     store: Store,
-    start: Instant,
+    replicas: BTreeMap<ThreadId, Replicas>,
+    worker: Option<Worker>,
+    session: SessionId,
+    looked: Instant,
+    now: Duration,
+    /// What is to be done, each in order.
+    writes: VecDeque<(WriteId, String, Write)>,
     events: VecDeque<Event>,
-    /// What tasks share, as a worker keeps it.
-    kept: Kept<Arc<Shared>>,
-    answer: Option<Result<Answer, Rejection>>,
+    said_to_worker: VecDeque<worker::Event>,
+    jobs: VecDeque<(ThreadId, Job)>,
+    tasks: VecDeque<Encoded>,
+    views: BTreeMap<String, v1::Run>,
+    response: Option<Result<Response, Rejection>>,
     stopped: bool,
 }
 
 impl Inline {
-    /// Takes up what the store holds of this run.
-    pub(crate) fn open(place: &str, run: &str) -> anyhow::Result<Self> {
-        let mut store = Store::open(place)?;
-        let saved = store.load_run(run)?;
-        let core = Coordinator::recover(Settings::default(), saved.into_iter().collect());
-        let (events, kept) = (VecDeque::new(), Kept::default());
-        Ok(Self { core, store, start: Instant::now(), events, kept, answer: None, stopped: false })
+    /// Takes up what a store holds; nothing is written to it yet.
+    pub(crate) fn open(registry: &Registry, place: &str) -> anyhow::Result<Self> {
+        let (mut store, _) = Store::open(place, registry.clone())?;
+        let (saved, _) = store.load()?;
+        let core = Coordinator::recover(Settings::default(), registry.clone(), saved);
+        let mut inline = Self {
+            registry: registry.clone(),
+            core,
+            store,
+            replicas: BTreeMap::new(),
+            worker: None,
+            session: SessionId(1),
+            looked: Instant::now(),
+            now: Duration::ZERO,
+            writes: VecDeque::new(),
+            events: VecDeque::new(),
+            said_to_worker: VecDeque::new(),
+            jobs: VecDeque::new(),
+            tasks: VecDeque::new(),
+            views: BTreeMap::new(),
+            response: None,
+            stopped: false,
+        };
+        inline.handle(Event::Wake);
+        Ok(inline)
     }
 
-    /// The replicas of the run, if it is finished already with as many as are asked for.
-    pub(crate) fn finished(
-        &mut self,
-        run: &str,
-        config: &Config,
-    ) -> anyhow::Result<Option<(v1::Run, Vec<v1::Replica>)>> {
-        let Ok(Answer::Run(view)) = self.ask(Ask::Get { name: run.into() })? else { return Ok(None) };
+    /// The run with its replicas, if it is finished already with as many as are asked for.
+    pub(crate) fn finished(&mut self, name: &str, config: &Config) -> anyhow::Result<Option<Computed>> {
+        let Some(run) = self.views.get(name).cloned() else { return Ok(None) };
         let wanted = config.replicas * config.arms.len() as u32;
-        if view.state() != RunState::Finished || view.replicas_total < wanted {
+        let finished = matches!(run.state(), RunState::Finished | RunState::InDoubt);
+        if !finished || run.replicas_total < wanted || run.config_hash != config.hash().to_string() {
             return Ok(None);
         }
-        Ok(Some((view, self.fetch(run)?)))
+        let replicas = self.fetch(name)?;
+        Ok(Some((run, replicas)))
     }
 
-    /// Computes a run to its end, or until `stop` is set; then everything is saved.
+    /// Computes a run to its end, or until it is to stop; then everything is saved.
     pub(crate) fn compute(
         &mut self,
-        run: &str,
+        name: &str,
         config: &Config,
-        stop: &AtomicBool,
-        mut show: impl FnMut(&v1::Run),
-    ) -> anyhow::Result<v1::Run> {
-        self.submit(run, config)?;
-        let signature = task::signature();
-        let hello =
-            v1::Hello { protocol: PROTOCOL, slots: 1, name: "this thread".into(), signature, build: String::new() };
-        self.say(from_worker::Message::Hello(hello));
-        let mut shown = Instant::now();
-        loop {
-            self.settle()?;
-            if stop.load(Ordering::Relaxed) && !self.stopped {
+        stop: &Stop,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Computed> {
+        self.submit(name, config, progress)?;
+        let settings = worker::Settings {
+            slots: 1,
+            name: "this thread".into(),
+            build: String::new(),
+            kinds: self.registry.signatures(),
+            process: 0,
+            idle_timeout_ms: None,
+        };
+        self.worker = Some(Worker::new(self.look(), settings, 0));
+        self.wake();
+        let (mut stop_until, mut shown) = (None, Instant::now());
+        while !self.stopped {
+            if stop.is_asked() && stop_until.is_none() {
+                stop_until = Some(Instant::now() + STOP_TIMEOUT);
+                self.worker = None;
+                self.tasks.clear();
                 self.events.push_back(Event::Stop);
-                let deadline = Instant::now() + STOP_TIMEOUT;
-                while !self.stopped && Instant::now() < deadline {
-                    self.settle()?;
-                }
-                if !self.stopped {
-                    return Err(not_saved(&self.get(run)?.message));
-                }
             }
-            let idle = self.events.is_empty();
-            if idle || shown.elapsed() >= SHOW_INTERVAL {
+            if stop_until.is_some_and(|until| Instant::now() > until) {
+                return Err(not_saved(&self.run(name)?.message));
+            }
+            if !self.step()? {
+                self.rest();
+            }
+            let run = self.run(name)?;
+            if shown.elapsed() >= SHOW_INTERVAL {
                 shown = Instant::now();
-                let view = self.get(run)?;
-                show(&view);
-                if self.stopped || view.state() != RunState::Running {
-                    return Ok(view);
-                }
+                progress.show(run);
             }
-            if idle {
-                std::thread::sleep(Duration::from_millis(10));
-                self.events.push_back(Event::Wake);
+            match run.state() {
+                RunState::Running | RunState::Paused => {}
+                RunState::Finished | RunState::InDoubt => break,
+                _ => return Ok((run.clone(), Vec::new())),
             }
         }
+        let run = self.run(name)?.clone();
+        let finished = matches!(run.state(), RunState::Finished | RunState::InDoubt);
+        let replicas = if finished { self.fetch(name)? } else { Vec::new() };
+        Ok((run, replicas))
     }
 
-    fn submit(&mut self, run: &str, config: &Config) -> anyhow::Result<()> {
-        match self.ask(Ask::Submit { name: run.into(), config: config.to_toml() })? {
-            Ok(Answer::Submitted { .. }) => {
-                if self.get(run)?.state() == RunState::Paused {
-                    // Whoever runs it wants it to go on.
-                    drop(self.ask(Ask::Resume { name: run.into() })?);
-                }
-                Ok(())
-            }
-            Ok(_) => bail!("the core gave another answer than was asked for: please report this"),
-            Err(rejection) => bail!("{}", sentence(rejection)),
+    fn submit(&mut self, name: &str, config: &Config, progress: &Progress) -> anyhow::Result<()> {
+        let (prepared, address) = (Prepared::new(config.clone()), "this process".to_owned());
+        let Response::Submitted { run, .. } = self.ask(Request::Submit { name: name.into(), prepared, address })?
+        else {
+            bail!("the core gave another answer than was asked for: please report this");
+        };
+        if run.state() == RunState::Failed {
+            say_retry(progress, &run);
         }
-    }
-
-    fn get(&mut self, run: &str) -> anyhow::Result<v1::Run> {
-        match self.ask(Ask::Get { name: run.into() })? {
-            Ok(Answer::Run(view)) => Ok(view),
-            _ => bail!("the run {run} is gone"),
-        }
-    }
-
-    /// The replicas that have begun.
-    pub(crate) fn fetch(&mut self, run: &str) -> anyhow::Result<Vec<v1::Replica>> {
-        match self.ask(Ask::Fetch { name: run.into() })? {
-            Ok(Answer::Replicas(replicas)) => Ok(replicas),
-            _ => bail!("the run {run} is gone"),
-        }
-    }
-
-    /// Asks, and carries out whatever must happen before the answer.
-    fn ask(&mut self, ask: Ask) -> anyhow::Result<Result<Answer, Rejection>> {
-        self.answer = None;
-        self.handle(Event::Ask { ticket: Ticket(0), ask });
-        while self.answer.is_none() {
-            anyhow::ensure!(!self.events.is_empty(), "the core does not answer: please report this");
-            self.settle()?;
-        }
-        self.answer.take().ok_or_else(|| anyhow::anyhow!("the core does not answer: please report this"))
-    }
-
-    /// Handles the next event.
-    fn settle(&mut self) -> anyhow::Result<()> {
-        if let Some(event) = self.events.pop_front() {
-            self.handle(event);
+        // Whoever runs it wants it to go on.
+        if matches!(run.state(), RunState::Paused | RunState::Failed) {
+            self.ask(Request::Resume { name: name.into() })?;
         }
         Ok(())
     }
 
+    fn run(&self, name: &str) -> anyhow::Result<&v1::Run> {
+        self.views.get(name).with_context(|| format!("the run {name} is gone"))
+    }
+
+    /// The replicas that have begun.
+    fn fetch(&mut self, name: &str) -> anyhow::Result<Vec<v1::Replica>> {
+        let Response::Replicas(prepared, replicas) = self.ask(Request::Replicas { name: name.into() })? else {
+            bail!("the core gave another answer than was asked for: please report this");
+        };
+        let mut fetched = Vec::new();
+        for (key, finished) in replicas {
+            let arm = prepared.config.arms[key.arm as usize].name.clone();
+            let at = self.ask(Request::Replica { name: name.into(), replica: key })?;
+            let read = |object: &str| self.store.read(name, object).map_err(anyhow::Error::msg);
+            let state = match at {
+                Response::Replica(ReplicaAt::Bytes(bytes)) => bytes,
+                Response::Replica(ReplicaAt::Object(object)) => read(&object)?,
+                Response::Replica(ReplicaAt::Checkpoint(object)) => {
+                    replica_of_checkpoint(&read(&object)?, &arm, key.index).map_err(anyhow::Error::msg)?
+                }
+                _ => Bytes::new(),
+            };
+            fetched.push(v1::Replica { arm, replica: key.index, finished, state });
+        }
+        Ok(fetched)
+    }
+
+    /// Asks, and does whatever must happen before the answer.
+    fn ask(&mut self, request: Request) -> anyhow::Result<Response> {
+        self.response = None;
+        self.events.push_back(Event::Request { id: RequestId(0), request });
+        loop {
+            match self.response.take() {
+                Some(response) => return response.map_err(|rejection| anyhow::anyhow!("{}", sentence(rejection))),
+                None if self.step()? => {}
+                None => self.rest(),
+            }
+        }
+    }
+
+    /// Does what is to be done next: what is stored soonest is lost least, and computing comes last. False if there is nothing.
+    fn step(&mut self) -> anyhow::Result<bool> {
+        if let Some((write, run, what)) = self.writes.pop_front() {
+            let outcome = self.store.write(&run, &what);
+            if matches!(outcome, Err(StoreFault::Failed(_))) {
+                std::thread::sleep(FAILURE_PAUSE);
+            }
+            self.handle(Event::Stored { write, outcome });
+        } else if let Some(event) = self.events.pop_front() {
+            self.handle(event);
+        } else if let Some(event) = self.said_to_worker.pop_front() {
+            self.handle_worker(event)?;
+        } else if let Some((thread, job)) = self.jobs.pop_front() {
+            let reports = self.replicas.get_mut(&thread).map(|replicas| replicas.run(job)).unwrap_or_default();
+            if !reports.is_empty() {
+                self.handle(Event::Done { thread, reports });
+            }
+        } else if let Some(task) = self.tasks.pop_front() {
+            let (outcome, elapsed_us) = compute_here(&self.registry, &task);
+            self.handle_worker(worker::Event::Computed { slot: 0, outcome, elapsed_us })?;
+            self.wake();
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Lets time pass until something is due.
+    fn rest(&mut self) {
+        let now = self.look();
+        let wakes = [self.core.next_wake(), self.worker.as_ref().and_then(Worker::next_wake)];
+        let due = wakes.into_iter().flatten().map(|wake| Duration::from_millis(wake - now)).min();
+        std::thread::sleep(due.unwrap_or(SLEEP_MAX).min(SLEEP_MAX));
+        self.wake();
+    }
+
+    /// Tells both sides that time has passed.
+    fn wake(&mut self) {
+        self.events.push_back(Event::Wake);
+        if self.worker.is_some() {
+            self.said_to_worker.push_back(worker::Event::Wake);
+        }
+    }
+
+    fn look(&mut self) -> Millis {
+        self.now += self.looked.elapsed().min(TICK_MAX);
+        self.looked = Instant::now();
+        Millis(self.now.as_millis() as u64)
+    }
+
     fn handle(&mut self, event: Event) {
-        let now = Millis(self.start.elapsed().as_millis() as u64);
+        let now = self.look();
         for effect in self.core.handle(now, event) {
             self.carry_out(effect);
         }
@@ -167,50 +273,56 @@ impl Inline {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Send { message, .. } => {
-                if let Some(to_worker::Message::Assignment(assignment)) = message.message {
-                    self.compute_assignment(assignment);
-                }
+            Effect::Send { session, message } if session == self.session => {
+                self.said_to_worker.push_back(worker::Event::Message(message));
             }
-            Effect::Store { write, run, what } => {
-                let outcome: Result<(), StoreFault> = self.store.write(&run, &what);
-                // Before all tasks that wait: what is stored soonest is lost least.
-                self.events.push_front(Event::Stored { write, outcome });
+            Effect::End { session } if session == self.session => {
+                self.said_to_worker.push_back(worker::Event::LinkDown("the session has ended".into()));
             }
-            Effect::Answer { answer, .. } => self.answer = Some(answer),
+            Effect::Start { thread, prepared, states } => {
+                drop(self.replicas.insert(thread, Replicas::new(&self.registry, prepared, states)));
+            }
+            Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
+            Effect::Drop { thread } => drop(self.replicas.remove(&thread)),
+            Effect::Store { write, run, what } => self.writes.push_back((write, run, what)),
+            Effect::Respond { response, .. } => self.response = Some(response),
+            Effect::Publish(view) => {
+                let View { run, .. } = &*view;
+                self.views.insert(run.name.clone(), run.clone());
+            }
+            Effect::Unpublish { run } => drop(self.views.remove(&run)),
             Effect::Stopped => self.stopped = true,
-            Effect::End { .. } | Effect::Changed { .. } | Effect::Log { .. } => {}
+            Effect::Send { .. } | Effect::End { .. } | Effect::Healthy(_) | Effect::Log { .. } => {}
         }
     }
 
-    fn compute_assignment(&mut self, assignment: v1::Assignment) {
-        let number = assignment.id;
-        let tasks = self.kept.unpack(assignment).expect("nothing is lost on the way to this thread");
-        let compute = |task: Encoded| {
-            let begun = Instant::now();
-            let outcome = std::panic::catch_unwind(|| task.run());
-            let outcome = match outcome {
-                Ok(Ok(output)) => Outcome::Output(output),
-                Ok(Err(refusal)) => Outcome::Failure(refusal.0),
-                Err(_) => Outcome::Failure("the task panicked".into()),
-            };
-            let elapsed_us = begun.elapsed().as_micros() as u64;
-            let hash = Bytes::copy_from_slice(&task.hash.0);
-            v1::TaskResult { hash, outcome: Some(outcome), elapsed_us, assignment: number }
-        };
-        let results = tasks.into_iter().map(compute).collect();
-        self.say(from_worker::Message::Outputs(v1::Outputs { results }));
+    fn handle_worker(&mut self, event: worker::Event) -> anyhow::Result<()> {
+        let now = self.look();
+        let effects = self.worker.as_mut().map(|worker| worker.handle(now, event)).unwrap_or_default();
+        for effect in effects {
+            match effect {
+                worker::Effect::Connect => self.said_to_worker.push_back(worker::Event::LinkUp),
+                worker::Effect::Send(message) => self.events.push_back(self.event_of(message)),
+                worker::Effect::Start { tasks, .. } => self.tasks.extend(tasks),
+                worker::Effect::Disconnect => {
+                    self.said_to_worker.clear();
+                    self.events.push_back(Event::Left { session: self.session });
+                    self.session = SessionId(self.session.0 + 1);
+                }
+                worker::Effect::Exit { sentence, .. } => bail!("{sentence}"),
+                worker::Effect::Log(..) => {}
+            }
+        }
+        Ok(())
     }
 
-    fn say(&mut self, message: from_worker::Message) {
-        let message = v1::FromWorker { message: Some(message) };
-        self.events.push_back(Event::Message { session: SESSION, message });
+    fn event_of(&self, message: v1::FromWorker) -> Event {
+        let session = self.session;
+        match message.message {
+            Some(from_worker::Message::Hello(hello)) => Event::Hello { session, address: "this process".into(), hello },
+            message => Event::Message { session, message: v1::FromWorker { message } },
+        }
     }
-}
-
-/// The end of a run that was to stop with everything saved, and could not; here or in a cluster.
-pub(crate) fn not_saved(why: &str) -> anyhow::Error {
-    anyhow::anyhow!("the last rounds could not be saved ({why}): the same command goes on from the last checkpoint")
 }
 
 fn sentence(rejection: Rejection) -> String {

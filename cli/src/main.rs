@@ -1,20 +1,5 @@
-//! `evoxo`: the person's tool. See `--help`.
-
-mod arguments;
-mod children;
-mod directory;
-mod file;
-mod inline;
-mod json;
-mod opponent;
-mod plot;
-mod progress;
-mod remote;
-mod results;
-mod verb;
-
-pub(crate) use arguments::{tell, usage};
+//! `evoxo`: the person's tool, with the experiments that come with it. See `--help`.
 
 fn main() -> std::process::ExitCode {
-    arguments::main()
+    evoxo::main(&evoxo_experiments::registry())
 }

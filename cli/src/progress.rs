@@ -1,24 +1,26 @@
 //! Progress on standard error: a bar on a terminal, a line now and then otherwise.
 
 use std::{
+    collections::VecDeque,
     io::IsTerminal as _,
     time::{Duration, Instant},
 };
 
-use evoxo_proto::v1::{self, RunState};
+use evoxo_proto::v1;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::remote;
+use crate::{remote::standstill, say::tell};
 
-/// How often a line is written where there is no terminal.
+/// When a line is first written where there is no terminal, and how often after that.
+const LINE_FIRST: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// The rate is that of this time before.
+const RATE_WINDOW: Duration = Duration::from_secs(60);
 
 /// Shows how far a run has come.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
-    start: Instant,
-    /// Rounds that were done when we began to look: for the rate.
-    first_rounds: Option<u64>,
+    rate: Rate,
     line_due: Instant,
     notices: Vec<String>,
 }
@@ -27,12 +29,11 @@ impl Progress {
     pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{msg}\n{wide_bar} {pos}/{len} rounds  {per_sec}  {eta} left");
+            let style = ProgressStyle::with_template("{msg}\n{wide_bar} {pos} of {len} rounds{prefix}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        let start = Instant::now();
-        Self { bar, start, first_rounds: None, line_due: start, notices: Vec::new() }
+        Self { bar, rate: Rate::default(), line_due: Instant::now() + LINE_FIRST, notices: Vec::new() }
     }
 
     /// Shows a run as it is now.
@@ -43,22 +44,18 @@ impl Progress {
                 self.say(&format!("note: {notice}"));
             }
         }
-        let first = *self.first_rounds.get_or_insert(run.rounds_done);
-        let message = describe(run);
+        let now = Instant::now();
+        self.rate.note(now, run.rounds_done);
+        let (message, rate) = (describe(run), self.rate.describe(run));
         match &self.bar {
             Some(bar) => {
-                if bar.length() != Some(run.rounds_total) {
-                    bar.set_length(run.rounds_total);
-                    bar.set_position(first);
-                    bar.reset_eta();
-                }
-                bar.set_message(message);
+                bar.set_length(run.rounds_total);
                 bar.set_position(run.rounds_done);
+                bar.set_message(message);
+                bar.set_prefix(rate);
             }
-            None if Instant::now() >= self.line_due => {
-                self.line_due = Instant::now() + LINE_INTERVAL;
-                let rate = (run.rounds_done - first) as f64 / self.start.elapsed().as_secs_f64().max(0.001);
-                let rate = if rate >= 1.0 { format!(", {rate:.0} a second") } else { String::new() };
+            None if now >= self.line_due => {
+                self.line_due = now + LINE_INTERVAL;
                 self.say(&format!("{message}; {} of {} rounds{rate}", run.rounds_done, run.rounds_total));
             }
             None => {}
@@ -69,7 +66,7 @@ impl Progress {
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => crate::tell(line),
+            None => tell(line),
         }
     }
 
@@ -81,26 +78,117 @@ impl Progress {
     }
 }
 
-/// "invincible: 12 of 120 replicas finished, best fitness 0.42 (O, 6.5)".
+/// Rounds that were done at some moments of the last minute.
+#[derive(Default)]
+struct Rate(VecDeque<(Instant, u64)>);
+
+impl Rate {
+    fn note(&mut self, now: Instant, rounds: u64) {
+        self.0.push_back((now, rounds));
+        while self.0.len() > 2 && self.0.get(1).is_some_and(|(then, _)| now - *then >= RATE_WINDOW) {
+            self.0.pop_front();
+        }
+    }
+
+    /// ", 12 a second, 3 min left"; nothing where nothing moves.
+    fn describe(&self, run: &v1::Run) -> String {
+        let (Some((begun, first)), Some((now, last))) = (self.0.front(), self.0.back()) else { return String::new() };
+        let seconds = (*now - *begun).as_secs_f64();
+        // Less than a moment says nothing, nor does a run that began again behind where it was.
+        if seconds < 0.5 || last <= first {
+            return String::new();
+        }
+        let rate = (last - first) as f64 / seconds;
+        let rate_text = match rate {
+            10.0.. => format!("{rate:.0} a second"),
+            1.0.. => format!("{rate:.1} a second"),
+            _ => format!("{:.1} a minute", 60.0 * rate),
+        };
+        format!(", {rate_text}, {} left", time((run.rounds_total.saturating_sub(*last)) as f64 / rate))
+    }
+}
+
+/// A time as people say it: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
+fn time(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).ceil() as u64;
+    let hours = minutes / 60;
+    match seconds {
+        ..60.0 => format!("{seconds:.0} s"),
+        ..3600.0 => format!("{minutes} min"),
+        ..86_400.0 => format!("{hours} h {} min", minutes - 60 * hours),
+        _ => format!("{} d {} h", hours / 24, hours % 24),
+    }
+}
+
+/// "invincible: 12 of 120 replicas finished, O, 6.5: best fitness 0.42": of the first arm that is not finished.
 fn describe(run: &v1::Run) -> String {
-    let leading = run.arms.iter().find(|arm| arm.headline.is_some() && arm.replicas_finished < run.replicas_total);
-    let headline =
-        leading.and_then(|arm| arm.headline.map(|value| format!(", {} {value:.3} ({})", arm.headline_name, arm.name)));
+    let going_on = |arm: &&v1::ArmProgress| arm.replicas_finished < arm.replicas_total;
+    let arm = run.arms.iter().find(going_on);
+    let figure =
+        arm.and_then(|arm| Some(format!(", {}: {} {:.3}", arm.name, arm.primary_metric_name, arm.primary_metric?)));
     format!(
         "{}: {} of {} replicas finished{}{}",
         run.name,
         run.replicas_finished,
         run.replicas_total,
-        headline.unwrap_or_default(),
+        figure.unwrap_or_default(),
         standstill(run)
     )
 }
 
-/// "; held: why", if nothing goes on.
-pub(crate) fn standstill(run: &v1::Run) -> String {
-    match run.state() {
-        RunState::Running | RunState::Finished => String::new(),
-        _ if run.message.is_empty() => format!("; {}", remote::state(run)),
-        _ => format!("; {}: {}", remote::state(run), run.message),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(rounds_done: u64) -> v1::Run {
+        let arm = |name: &str, finished: u32, metric: f64| v1::ArmProgress {
+            name: name.into(),
+            replicas_total: 10,
+            replicas_finished: finished,
+            primary_metric: Some(metric),
+            primary_metric_name: "best fitness".into(),
+            ..v1::ArmProgress::default()
+        };
+        v1::Run {
+            name: "mine".into(),
+            kind: "invincible".into(),
+            state: v1::RunState::Running.into(),
+            replicas_total: 30,
+            replicas_finished: 14,
+            rounds_done,
+            rounds_total: 1000,
+            arms: vec![arm("one", 10, 0.5), arm("two", 4, 0.25), arm("three", 0, 0.125)],
+            workers: 2,
+            ..v1::Run::default()
+        }
+    }
+
+    /// The arm that is shown is one that is being computed, and nobody who computes is not a rate of nothing.
+    #[test]
+    fn what_is_said_on_the_way() {
+        assert_eq!(describe(&run(10)), "mine: 14 of 30 replicas finished, two: best fitness 0.250");
+        let alone = v1::Run { workers: 0, ..run(10) };
+        assert!(describe(&alone).ends_with("; no worker computes \"invincible\" yet"), "{}", describe(&alone));
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_minute() {
+        let (mut rate, start) = (Rate::default(), Instant::now());
+        let mut seen = |seconds: u64, rounds: u64| {
+            rate.note(start + Duration::from_secs(seconds), rounds);
+            rate.describe(&run(rounds))
+        };
+        assert_eq!(seen(0, 100), "");
+        assert_eq!(seen(10, 100), "");
+        assert_eq!(seen(20, 300), ", 10 a second, 2 min left");
+        // Long after, what came in the beginning counts no more.
+        assert_eq!(seen(100, 310), ", 7.5 a minute, 1 h 32 min left");
+        assert_eq!(seen(200, 315), ", 3.0 a minute, 3 h 49 min left");
+    }
+
+    #[test]
+    fn times_are_said_in_two_units_at_most() {
+        let times = [0.4, 59.0, 61.0, 3599.0, 3601.0, 90_000.0].map(time);
+        assert_eq!(times, ["0 s", "59 s", "2 min", "60 min", "1 h 1 min", "1 d 1 h"]);
     }
 }

@@ -1,23 +1,33 @@
 //! Talking to a coordinator.
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use anyhow::{Context as _, anyhow};
+use evoxo_process::{Address, innermost};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX,
-    v1::{self, run_service_client::RunServiceClient},
+    v1::{self, RunState, run_service_client::RunServiceClient},
 };
+use serde_json::{Value, json};
 use tonic::{
-    Status,
-    transport::{Channel, Endpoint, Uri},
+    Code, Status,
+    transport::{Channel, Endpoint},
 };
+
+use crate::say::usage;
 
 /// Where the coordinator is.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Coordinator {
     /// The coordinator's address
-    #[arg(long = "coordinator", value_name = "HOST:PORT", default_value = "127.0.0.1:7600")]
-    pub(crate) address: String,
+    #[arg(
+        long = "coordinator",
+        value_name = "HOST:PORT",
+        env = "EVOXO_COORDINATOR",
+        hide_env_values = true,
+        default_value_t
+    )]
+    pub(crate) address: Address,
 }
 
 /// A connection for questions.
@@ -30,21 +40,14 @@ const ANSWER_BYTES_MAX: usize = 1 << 30;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects.
-pub(crate) async fn connect(address: &str) -> anyhow::Result<Client> {
-    let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let wrong = |what: &str| crate::usage(format_args!("{address:?} {what}: give HOST:PORT, as in 127.0.0.1:7600"));
-    let uri: Uri = url.parse().map_err(|_| wrong("is not an address"))?;
-    if uri.scheme_str() != Some("http") || !["", "/"].contains(&uri.path()) {
-        return Err(wrong("is no http:// address without a path"));
-    }
-    uri.port_u16().ok_or_else(|| wrong("has no port from 0 to 65535"))?;
-    let endpoint = Endpoint::from(uri)
+pub(crate) async fn connect(address: &Address) -> anyhow::Result<Client> {
+    let endpoint = Endpoint::from(address.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(Duration::from_secs(10))
         .keep_alive_while_idle(true);
     let channel = endpoint.connect().await.map_err(|error| {
-        let why = root_cause(&error);
+        let why = innermost(&error);
         if why.contains("failed to lookup address") {
             return anyhow!("the host of {address} is not known ({why}): look at its name");
         }
@@ -55,24 +58,18 @@ pub(crate) async fn connect(address: &str) -> anyhow::Result<Client> {
         .max_encoding_message_size(MESSAGE_BYTES_MAX))
 }
 
-/// What the system said, without the layers around it.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+/// What went wrong in one sentence: the coordinator's own, if it is an answer.
+pub(crate) fn refused(status: Status) -> anyhow::Error {
+    match status.source() {
+        Some(error) => anyhow!("the connection to the coordinator was lost: {}", innermost(error)),
+        None if status.code() == Code::InvalidArgument => usage(status.message()),
+        None => anyhow!("{}", status.message()),
     }
-    cause.to_string()
 }
 
-/// A coordinator's refusal as one sentence.
-pub(crate) fn refused(status: Status) -> anyhow::Error {
-    match status.code() {
-        tonic::Code::InvalidArgument => crate::usage(status.message()),
-        tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Internal => {
-            anyhow!("the coordinator does not answer any more: {}", status.message())
-        }
-        _ => anyhow!("{}", status.message()),
-    }
+/// Whether asking again may help: the connection was lost, or the coordinator is about to stop.
+pub(crate) fn is_lost(status: &Status) -> bool {
+    status.source().is_some() || matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled)
 }
 
 /// Runs one conversation with a coordinator.
@@ -94,8 +91,19 @@ pub(crate) async fn fetch(client: &mut Client, name: &str) -> Result<Vec<v1::Rep
 }
 
 /// A run as JSON.
-pub(crate) fn run_to_json(run: &v1::Run) -> serde_json::Value {
-    serde_json::json!({
+pub(crate) fn run_to_json(run: &v1::Run) -> Value {
+    let arm = |arm: &v1::ArmProgress| {
+        json!({
+            "name": arm.name,
+            "replicas_total": arm.replicas_total,
+            "replicas_finished": arm.replicas_finished,
+            "rounds_done": arm.rounds_done,
+            "rounds_total": arm.rounds_total,
+            "primary_metric": arm.primary_metric_name,
+            "value": arm.primary_metric,
+        })
+    };
+    json!({
         "name": run.name,
         "experiment": run.kind,
         "state": state(run),
@@ -107,20 +115,51 @@ pub(crate) fn run_to_json(run: &v1::Run) -> serde_json::Value {
         "rounds_total": run.rounds_total,
         "tasks_done": run.tasks_done,
         "tasks_assigned": run.tasks_assigned,
+        "workers": run.workers,
+        "slots": run.slots,
         "digest": run.digest,
         "notices": run.notices,
+        "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
+        "arms": run.arms.iter().map(arm).collect::<Value>(),
     })
 }
 
-/// A run's state in a word.
+/// A task whose copies differed, as JSON.
+pub(crate) fn doubt_to_json(doubt: &v1::Doubt) -> Value {
+    json!({
+        "task": doubt.task,
+        "arm": doubt.arm,
+        "replica": doubt.replica,
+        "round": doubt.round,
+        "worker": doubt.worker,
+        "other_worker": doubt.other_worker,
+        "output": doubt.output,
+        "other_output": doubt.other_output,
+    })
+}
+
+/// A run's state in a word or two.
 pub(crate) fn state(run: &v1::Run) -> &'static str {
     match run.state() {
-        v1::RunState::Running => "running",
-        v1::RunState::Paused => "paused",
-        v1::RunState::Finished => "finished",
-        v1::RunState::Cancelled => "cancelled",
-        v1::RunState::Failed => "failed",
-        v1::RunState::Held => "held",
-        v1::RunState::Unspecified => "unknown",
+        RunState::Running => "running",
+        RunState::Paused => "paused",
+        RunState::Finished => "finished",
+        RunState::Cancelled => "cancelled",
+        RunState::Failed => "failed",
+        RunState::Blocked => "blocked",
+        RunState::InDoubt => "in doubt",
+        RunState::Unspecified => "unknown",
+    }
+}
+
+/// ": why", or what it waits for, if nothing goes on.
+pub(crate) fn standstill(run: &v1::Run) -> String {
+    match run.state() {
+        RunState::Finished => String::new(),
+        RunState::Running if run.workers == 0 => format!("; no worker computes {:?} yet", run.kind),
+        RunState::Running if run.message.is_empty() => String::new(),
+        RunState::Running => format!("; {}", run.message),
+        _ if run.message.is_empty() => format!("; {}", state(run)),
+        _ => format!("; {}: {}", state(run), run.message),
     }
 }

@@ -1,31 +1,48 @@
 //! From fetched replicas to what a person keeps: `result.json`, `history.csv`, champions, plots, tables.
 
+use std::{io::Write, path::Path, process::ExitCode};
+
 use anyhow::Context as _;
 use evoxo_common::{
     card::Card,
-    config::Config,
     digest::Digest,
     envelope::{Kind, open},
-    finale::{Finale, champion_stem, finale},
-    replica::{Replica, run_digest},
-    task,
+    experiment::{Config, Registry, Replica, champion_stem, run_digest},
+    report::Report,
 };
 use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-/// A run's replicas and all that is made of them.
+use crate::{
+    json,
+    remote::doubt_to_json,
+    say::{notice, tell},
+};
+
+/// A run's replicas, or some of them, and all that is made of them.
 pub(crate) struct Results {
     pub(crate) config: Config,
-    pub(crate) replicas: Vec<Replica>,
-    pub(crate) finale: Finale,
-    /// Of all replicas, if all are finished.
-    pub(crate) digest: Option<Digest>,
+    replicas: Vec<Replica>,
+    pub(crate) report: Report,
+    /// Of all these replicas, if all are finished.
+    digest: Option<Digest>,
+    doubts: Vec<v1::Doubt>,
+}
+
+/// How results came about.
+pub(crate) enum Provenance {
+    /// This process computed them, or had them computed.
+    Computed { seconds: f64, workers: u32 },
+    /// They were fetched.
+    Fetched,
+    /// As it was written down before.
+    Known(Value),
 }
 
 impl Results {
-    /// Makes sense of replicas as a coordinator sends them.
-    pub(crate) fn new(config: Config, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
+    /// Makes sense of replicas as a coordinator sends them: of those that the configuration names.
+    pub(crate) fn new(config: Config, run: &v1::Run, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
         let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
             let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
             let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
@@ -33,41 +50,82 @@ impl Results {
             let state = state.with_context(|| format!("{name} as fetched cannot be read"))?;
             Replica::restore(&config, &state).map_err(anyhow::Error::msg)
         };
-        let replicas = fetched.iter().map(restore).collect::<anyhow::Result<Vec<Replica>>>()?;
+        let named = fetched.iter().filter(|replica| replica.replica < config.replicas);
+        let replicas = named.map(restore).collect::<anyhow::Result<Vec<Replica>>>()?;
         let complete = replicas.len() == config.arms.len() * config.replicas as usize;
-        let finished = complete && fetched.iter().all(|replica| replica.finished);
-        let digest = finished.then(|| run_digest(&replicas));
-        let finale = finale(&config, &replicas);
-        Ok(Self { config, replicas, finale, digest })
+        let finished = complete && replicas.iter().all(Replica::is_finished);
+        let digest = finished.then(|| run_digest(replicas.iter().map(Replica::digest)));
+        let report = config.report(&replicas);
+        let known =
+            |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
+        let doubts = run.doubts.iter().filter(known).cloned().collect();
+        warn_of_more(&config, run);
+        Ok(Self { config, replicas, report, digest, doubts })
     }
 
     /// The content of `result.json`. What is measured about the computation is under `provenance` and nowhere else.
-    pub(crate) fn to_json(&self, seconds: f64, workers: u32) -> Value {
+    pub(crate) fn to_json(&self, registry: &Registry, provenance: Provenance) -> Value {
         let mut result = json!({
-            "experiment": self.config.kind.name(),
+            "experiment": self.config.kind.name,
             "config_hash": self.config.hash().to_string(),
             "digest": self.digest.map(|digest| digest.to_string()),
             "seed": self.config.seed,
             "replicas": self.config.replicas,
+            "rounds": self.rounds(),
+            "state": self.state(),
+            "doubts": self.doubts.iter().map(doubt_to_json).collect::<Value>(),
         });
-        retell(&mut result, &self.finale);
-        result["provenance"] = provenance(seconds, workers);
+        add_report(&mut result, &self.report);
+        let build = || {
+            json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "commit": env!("EVOXO_COMMIT"),
+                "rustc": env!("EVOXO_RUSTC"),
+            })
+        };
+        result["provenance"] = match provenance {
+            Provenance::Known(known) => known,
+            Provenance::Fetched => json!({"signature": self.signature(registry), "fetched_with": build()}),
+            Provenance::Computed { seconds, workers } => {
+                let mut computed = build();
+                computed["signature"] = self.signature(registry).into();
+                computed["workers"] = workers.into();
+                computed["seconds"] = seconds.into();
+                computed
+            }
+        };
         result
     }
 
+    /// A run that another signature computed is blocked here, so this is theirs too.
+    fn signature(&self, registry: &Registry) -> String {
+        registry.signature(self.config.kind).to_string()
+    }
+
+    fn rounds(&self) -> u64 {
+        self.replicas.iter().map(Replica::rounds).sum()
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.digest, self.doubts.is_empty()) {
+            (None, _) => "unfinished",
+            (Some(_), true) => "finished",
+            (Some(_), false) => "in doubt",
+        }
+    }
+
     /// The content of `history.csv`: every replica's rows, with its arm and number.
-    pub(crate) fn history(&self) -> String {
-        let columns: Vec<&str> = self.config.kind.columns().iter().map(|column| column.name).collect();
-        let mut text = format!("arm,replica,{}\n", columns.join(","));
+    pub(crate) fn history(&self) -> anyhow::Result<Vec<u8>> {
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let columns = self.config.kind.columns.iter().map(|column| column.name);
+        table.write_record(["arm", "replica"].into_iter().chain(columns))?;
         for replica in &self.replicas {
-            let arm = replica.arm();
-            let arm = if arm.contains([',', '"']) { format!("\"{}\"", arm.replace('"', "\"\"")) } else { arm.into() };
+            let name = [replica.arm().to_owned(), replica.index().to_string()];
             for row in replica.history() {
-                let values: Vec<String> = row.iter().map(f64::to_string).collect();
-                text += &format!("{arm},{},{}\n", replica.index(), values.join(","));
+                table.write_record(name.iter().cloned().chain(row.iter().map(f64::to_string)))?;
             }
         }
-        text
+        table.into_inner().context("cannot write the history")
     }
 
     /// The files of a run's directory `champions`, each with what it holds: cards, and what lies beside them.
@@ -86,17 +144,65 @@ impl Results {
         self.replicas.iter().filter_map(all).flatten()
     }
 
-    /// The arms whose replicas keep no population.
+    /// The arms whose replicas have no population.
     pub(crate) fn without_population(&self) -> Vec<&str> {
         let arms = self.config.arms.iter().map(|arm| arm.name.as_str());
-        let kept = |arm: &str| self.replicas.iter().any(|it| it.arm() == arm && !it.population().is_empty());
-        arms.filter(|arm| !kept(arm)).collect()
+        let has_one = |arm: &str| self.replicas.iter().any(|it| it.arm() == arm && !it.population().is_empty());
+        arms.filter(|arm| !has_one(arm)).collect()
     }
 
     /// The name of a replica's champion's card, without its ending.
     fn stem(&self, replica: &Replica) -> Option<String> {
         let arm = self.config.arms.iter().position(|arm| arm.name == replica.arm())?;
         Some(champion_stem(&self.config, arm, replica.index()))
+    }
+
+    /// Prints them where a person looks for them, and says how the process ends: well only without doubts.
+    pub(crate) fn print(&self, result: &Value, directory: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+        let mut out = std::io::stdout().lock();
+        if as_json {
+            write!(out, "{}", json::text(result))?;
+        } else {
+            writeln!(out, "{}", report_text(&self.report))?;
+            writeln!(out, "{}", digest_text(result))?;
+            writeln!(out, "results are in {}", directory.display())?;
+        }
+        if self.doubts.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        tell(format_args!(
+            "error: these results are in doubt: {} tasks were computed twice with different outputs, and one worker of each pair \
+             computes wrongly; \"doubts\" in result.json names them: find the host that errs, and compute the run anew without it",
+            self.doubts.len()
+        ));
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+/// "digest HEX of 120 replicas (6 arms x 20), 2400 rounds", from the content of `result.json`.
+pub(crate) fn digest_text(result: &Value) -> String {
+    let Some(digest) = result["digest"].as_str() else {
+        return "not all replicas are finished yet: there is no digest".into();
+    };
+    let arms = result["arms"].as_array().map_or(0, Vec::len) as u64;
+    let what = match (arms, result["replicas"].as_u64().unwrap_or(0)) {
+        (1, 1) => "1 replica".to_owned(),
+        (1, each) => format!("{each} replicas"),
+        (arms, each) => format!("{} replicas ({arms} arms x {each})", arms * each),
+    };
+    // Results of early builds do not say how many rounds there were.
+    let rounds = result["rounds"].as_u64().map(|rounds| format!(", {rounds} rounds")).unwrap_or_default();
+    format!("digest {digest} of {what}{rounds}")
+}
+
+/// Says so if a run has more replicas than these results are of.
+fn warn_of_more(config: &Config, run: &v1::Run) {
+    let each = run.replicas_total / (config.arms.len() as u32).max(1);
+    if each > config.replicas {
+        let asked = config.replicas;
+        notice(format_args!(
+            "the run has {each} replicas of each arm; these are the results of the first {asked} (--replicas {each}: of all)"
+        ));
     }
 }
 
@@ -106,29 +212,17 @@ fn files(card: &Card, stem: &str) -> impl Iterator<Item = (String, Vec<u8>)> + u
     file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())])
 }
 
-/// Puts what is told of a run into its result.
-pub(crate) fn retell(result: &mut serde_json::Value, finale: &Finale) {
-    if let (Some(result), Some(told)) = (result.as_object_mut(), finale.json.as_object()) {
+/// Puts a report into a result.
+pub(crate) fn add_report(result: &mut Value, report: &Report) {
+    if let (Some(result), Some(told)) = (result.as_object_mut(), report.json.as_object()) {
         result.extend(told.clone());
-        result.insert("notes".into(), finale.notes.clone().into());
+        result.insert("notes".into(), report.notes.clone().into());
     }
 }
 
 /// What is printed at the end.
-pub(crate) fn written(finale: &Finale) -> String {
-    let tables: Vec<String> = finale.tables.iter().map(ToString::to_string).collect();
-    let notes: Vec<String> = finale.notes.iter().map(|note| format!("- {note}\n")).collect();
+pub(crate) fn report_text(report: &Report) -> String {
+    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+    let notes: Vec<String> = report.notes.iter().map(|note| format!("- {note}\n")).collect();
     format!("{}\n{}", tables.join("\n"), notes.concat())
-}
-
-/// Who computed it, with what, and how long it took.
-fn provenance(seconds: f64, workers: u32) -> Value {
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "commit": env!("EVOXO_COMMIT"),
-        "rustc": env!("EVOXO_RUSTC"),
-        "signature": task::signature_digest(&task::signature()).to_string(),
-        "workers": workers,
-        "seconds": seconds,
-    })
 }

@@ -22,6 +22,8 @@ pub enum Kind {
     Finished = 3,
     /// An epoch: who leads a run.
     Epoch = 4,
+    /// A `Doubt`.
+    Doubt = 5,
 }
 
 /// Why bytes are not a good object. Each completes the sentence "the object X ...".

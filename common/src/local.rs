@@ -1,11 +1,10 @@
 //! The meaning of a run: all replicas, one after another, on one thread. What a cluster computes is compared with this.
 
-use evoxo_proto::v1::Output;
+use bytes::Bytes;
 
 use crate::{
-    config::Config,
-    replica::Replica,
-    task::{self, Refusal},
+    experiment::{Config, Replica},
+    task::{Refusal, Task},
 };
 
 /// Computes one round of a replica; false if it was finished already.
@@ -13,11 +12,11 @@ use crate::{
 /// # Errors
 /// The [`Refusal`] of a task that the replica planned.
 pub fn step(replica: &mut Replica) -> Result<bool, Refusal> {
-    let tasks = replica.plan();
-    if tasks.is_empty() {
+    if replica.is_finished() {
         return Ok(false);
     }
-    let outputs = tasks.iter().map(task::run).collect::<Result<Vec<Output>, Refusal>>()?;
+    let tasks = replica.plan(0..replica.tasks());
+    let outputs = tasks.iter().map(Task::run).collect::<Result<Vec<Bytes>, Refusal>>()?;
     replica.absorb(&outputs);
     Ok(true)
 }

@@ -141,7 +141,7 @@ impl std::str::FromStr for Ratio {
         if !fits(whole) || !fits(part) {
             return Err(format!(
                 "{} is not a decimal number like 6.5, with at most six digits before and after the point",
-                crate::board::quoted(text)
+                crate::text::quoted(text)
             ));
         }
         let all = format!("{whole}{part}").bytes().fold(0, |value, digit| value * 10 + i128::from(digit - b'0'));

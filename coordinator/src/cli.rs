@@ -1,13 +1,19 @@
 //! What is typed, and what is meant.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use clap::{CommandFactory as _, Parser};
+use evoxo_process::{Log, bytes, duration, memory_bytes};
 
 use crate::{
     core::{self, Batch},
     daemon::Settings,
 };
+
+/// Bytes of memory for runs where the system does not say how much there is.
+const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
+/// The least that makes sense, in bytes.
+const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
 /// Owns the runs: hands tasks to workers, absorbs their results, keeps checkpoints.
 #[derive(Debug, Parser)]
@@ -36,20 +42,25 @@ pub struct Arguments {
     pub store: String,
 
     /// Time between two checkpoints of a run, at the least: 3s, 500ms, 2m
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = milliseconds)]
-    pub checkpoint_interval: u64,
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration)]
+    pub checkpoint_interval: Duration,
+
+    /// Memory for the runs' states and tasks: 512MiB, 8GiB; one run gets at most the half
+    /// [default: a quarter of what this process may use]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<u64>,
 
     /// Tasks sent to a worker at once: a number, or "auto" for as many as take some hundredths of a second
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
     pub batch: Batch,
 
-    /// Keep only so many finished or cancelled runs: older ones are deleted
+    /// Keep this number of finished or cancelled runs: older ones are deleted [default: keep all]
     #[arg(long, value_name = "RUNS")]
     pub keep_finished: Option<u32>,
 
-    /// What to write to standard error: error, warn, info, debug, trace
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    pub log: tracing::level_filters::LevelFilter,
+    /// What to write to standard error
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
+    pub log: Log,
 
     /// Print the address as the first line on standard output
     #[arg(long, hide = true)]
@@ -71,10 +82,12 @@ impl Arguments {
     /// What is meant.
     #[must_use]
     pub fn settings(&self) -> Settings {
+        let default = || memory_bytes().map_or(MEMORY_BYTES_UNKNOWN, |bytes| bytes / 4).max(MEMORY_BYTES_MIN);
         let core = core::Settings {
-            checkpoint_interval_ms: self.checkpoint_interval,
+            checkpoint_interval_ms: self.checkpoint_interval.as_millis() as u64,
             batch: self.batch,
             finished_runs_kept: self.keep_finished,
+            memory_bytes_max: self.memory.unwrap_or_else(default),
             ..core::Settings::default()
         };
         Settings {
@@ -88,16 +101,11 @@ impl Arguments {
     }
 }
 
-/// A time as people write it, in milliseconds; without a unit it is seconds.
-fn milliseconds(text: &str) -> Result<u64, String> {
-    const DAY_MS: f64 = 86_400_000.0;
-    let unit_start = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_start);
-    let unit_ms =
-        [("ms", 1.0), ("s", 1e3), ("", 1e3), ("m", 6e4), ("h", 3.6e6)].into_iter().find(|known| known.0 == unit);
-    let value_ms = unit_ms.and_then(|(_, ms)| Some(number.parse::<f64>().ok()? * ms));
-    let good = value_ms.filter(|ms| (0.0..=DAY_MS).contains(ms));
-    good.map(|ms| ms as u64).ok_or_else(|| "give a time of at most a day, for example 3s, 500ms or 2m".into())
+fn memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        MEMORY_BYTES_MIN.. => Ok(bytes(text)?),
+        _ => Err("give at least 16MiB".into()),
+    }
 }
 
 /// Reads the value of `--batch`.

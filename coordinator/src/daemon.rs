@@ -3,20 +3,26 @@
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context as _, bail};
+use evoxo_common::experiment::Registry;
+use evoxo_process::EndRequests;
 use evoxo_proto::{
     MESSAGE_BYTES_MAX,
     v1::{run_service_server::RunServiceServer, worker_service_server::WorkerServiceServer},
 };
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::net::TcpListener;
 use tonic::transport::Server;
+use tonic_health::server::HealthReporter;
 use tracing::{info, warn};
 
 use crate::{
     core::{self, Coordinator, Event},
-    grpc::{accept::accept, run::Runs, worker::Workers},
+    grpc::{
+        Peers,
+        accept::{accept, connections_max},
+        gate::GateLayer,
+        run::Runs,
+        worker::Workers,
+    },
     shell::{self, Handle},
     store::Store,
 };
@@ -59,10 +65,12 @@ impl Settings {
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest message of a person, in bytes: an experiment file of 1 MiB, and its name.
 const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
-/// A peer that does not answer a ping for so long is gone.
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often a peer is asked whether it is there, and how long it may take to answer.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// Streams of one connection.
 const STREAMS_MAX: u32 = 256;
+/// Bytes that a connection may send before anything of it is read.
+const WINDOW_BYTES: u32 = 128 << 10;
 /// How long the last messages may take to leave.
 const FLUSH: Duration = Duration::from_millis(30);
 
@@ -70,46 +78,43 @@ const FLUSH: Duration = Duration::from_millis(30);
 ///
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
-pub fn daemon(settings: &Settings) -> anyhow::Result<()> {
+pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     settings.check().map_err(anyhow::Error::msg)?;
     shell::end_process_on_panic();
-    // The port comes first: a second coordinator started by mistake ends here, before it takes the runs from the first.
+    // The port comes first: a second coordinator started by mistake ends here, before it touches the store.
     let listener = listen(settings.listen)?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let mut store = Store::open(&settings.store)?;
+    let (mut store, trouble) = Store::open(&settings.store, registry.clone())?;
+    trouble.iter().for_each(|sentence| warn!("{sentence}"));
     let (saved, notices) = store.load()?;
     notices.iter().for_each(|notice| warn!("{notice}"));
     let known = saved.len();
-    let core = Coordinator::recover(settings.core, saved);
-    for run in core.unfinished() {
-        // A run that cannot be led now is told about when it is written.
-        if let Err(core::StoreFault::Failed(why) | core::StoreFault::Fenced(why)) = store.take_over(&run) {
-            warn!("run {run}: {why}");
-        }
-    }
+    let core = Coordinator::recover(settings.core, registry.clone(), saved);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
     let listener =
         runtime.block_on(async { TcpListener::from_std(listener) }).context("cannot wait for connections")?;
-    info!("listening on {address}, store {}, {known} runs known", settings.store);
+    let mib = settings.core.memory_bytes_max >> 20;
+    info!("listening on {address}, store {}, {known} runs known, {mib} MiB of memory for runs", settings.store);
     if settings.announce {
         announce(address)?;
     }
     runtime.block_on(async {
-        let (handle, stopped) = shell::start(core, store);
+        let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
+        let (handle, stopped) = shell::start(core, store, registry);
         tokio::select! {
             served = serve(listener, handle.clone()) => served.context("the gRPC server ended")?,
-            () = stop_asked(settings.exit_with_stdin) => {}
+            _ = requests.next() => {}
         }
         info!("stopping: saving what is not saved yet");
-        handle.tell(Event::Stop).await;
+        handle.tell(Event::Stop, None).await;
         tokio::select! {
             ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
                 ended.context("the store did not take the last checkpoints in time; the ones before are good")?.ok();
                 tokio::time::sleep(FLUSH).await;
                 Ok(())
             }
-            () = signalled() => bail!("stopped at once: what was not saved is computed again after a restart"),
+            _ = requests.next() => bail!("stopped at once: what was not saved is computed again after a restart"),
         }
     })
 }
@@ -133,48 +138,41 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
 
 async fn serve(listener: TcpListener, core: Handle) -> Result<(), tonic::transport::Error> {
     let (health, health_service) = tonic_health::server::health_reporter();
+    tokio::spawn(tell_health(health, core.healthy.clone()));
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let runs = RunServiceServer::new(Runs { core }).max_decoding_message_size(REQUEST_BYTES_MAX);
-    health.set_serving::<WorkerServiceServer<Workers>>().await;
-    health.set_serving::<RunServiceServer<Runs>>().await;
+    let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
+    let connections = connections_max();
+    let peers = Peers::new(connections);
     Server::builder()
-        .http2_keepalive_interval(Some(PING_TIMEOUT / 2))
-        .http2_keepalive_timeout(Some(PING_TIMEOUT / 2))
+        .http2_keepalive_interval(Some(PING_INTERVAL))
+        .http2_keepalive_timeout(Some(PING_INTERVAL))
         .max_concurrent_streams(STREAMS_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .layer(GateLayer)
         .add_service(health_service)
         .add_service(workers)
         .add_service(runs)
-        .serve_with_incoming(accept(listener))
+        .serve_with_incoming(accept(listener, connections, peers))
         .await
 }
 
-async fn stop_asked(exit_with_stdin: bool) {
-    tokio::select! {
-        () = signalled() => {}
-        () = stdin_ended(), if exit_with_stdin => {}
+/// Keeps the health service up to date.
+async fn tell_health(health: HealthReporter, mut healthy: tokio::sync::watch::Receiver<bool>) {
+    loop {
+        if *healthy.borrow_and_update() {
+            health.set_serving::<WorkerServiceServer<Workers>>().await;
+            health.set_serving::<RunServiceServer<Runs>>().await;
+            health.set_service_status("", tonic_health::ServingStatus::Serving).await;
+        } else {
+            health.set_not_serving::<WorkerServiceServer<Workers>>().await;
+            health.set_not_serving::<RunServiceServer<Runs>>().await;
+            health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
+        }
+        if healthy.changed().await.is_err() {
+            return;
+        }
     }
-}
-
-/// SIGTERM or SIGINT.
-async fn signalled() {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-}
-
-/// The parent is gone when nobody holds the other end of standard input.
-async fn stdin_ended() {
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        drop(std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink()));
-        let _ = sender.send(());
-    });
-    drop(receiver.await);
 }

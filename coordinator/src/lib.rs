@@ -1,31 +1,31 @@
-//! The coordinator: owns populations and state, hands out tasks, absorbs outputs, keeps checkpoints.
+//! The coordinator: owns populations and state, hands out tasks, absorbs outputs, keeps checkpoints. It names no experiment: the
+//! program that runs it hands it a registry of kinds.
 //!
-//! [`core`] is pure and decides everything; [`shell`](crate::daemon) gives it time, sockets and a [`store`].
+//! [`core`] is pure and decides everything; [`replicas`] is pure and has the states; [`shell`](crate::daemon) gives them time,
+//! threads, sockets and a [`store`].
 
 pub mod cli;
 pub mod core;
 pub mod daemon;
 mod grpc;
+pub mod id;
 pub mod names;
+pub mod prepared;
+pub mod replicas;
 pub mod saved;
 mod shell;
 pub mod store;
+mod views;
+pub mod write;
 
-use std::io::IsTerminal as _;
-
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use evoxo_common::experiment::Registry;
 
 /// Runs the daemon with what was typed; logs go to standard error.
 ///
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
-pub fn run(arguments: &cli::Arguments) -> anyhow::Result<()> {
+pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()> {
     arguments.check_usage();
-    // Libraries speak only of what goes wrong: their chatter is about frames.
-    let ours = Targets::new().with_default(LevelFilter::WARN.min(arguments.log)).with_target("evoxo", arguments.log);
-    let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_target(false);
-    tracing_subscriber::registry().with(lines.with_filter(ours)).init();
-    daemon::daemon(&arguments.settings())
+    evoxo_process::log_to_stderr(arguments.log);
+    daemon::daemon(&arguments.settings(), registry)
 }

@@ -1,11 +1,11 @@
-//! `evoxo-coordinator`: see `--help`.
+//! `evoxo-coordinator` with the experiments that come with evoxo: see `--help`.
 
 use std::{io::Write as _, process::ExitCode};
 
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    match evoxo_coordinator::run(&evoxo_coordinator::cli::Arguments::parse()) {
+    match evoxo_coordinator::run(&evoxo_coordinator::cli::Arguments::parse(), evoxo_experiments::registry()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The one line that says why, unless nobody reads it any more.

@@ -1,21 +1,25 @@
 //! What the store found of a run, and how objects are named and read back. Pure: the reading itself is passed in.
 //!
-//! Names are `runs/RUN/order/000001-DIGEST`, `.../checkpoint/000042-DIGEST` and `.../finished/0000001000007-DIGEST`, where
-//! DIGEST are the first 16 hexadecimal digits of the SHA-256 of the object's bytes. A number is used once; nothing is ever
-//! overwritten. `.../epoch/000007` says who leads, `.../poison/HASH.task` is a task that broke the run.
+//! Names are `runs/RUN/order/000001-DIGEST`, `.../checkpoint/000042-DIGEST`, `.../finished/0000001000007-DIGEST` and
+//! `.../doubt/000001-DIGEST`, where DIGEST are the first 16 hexadecimal digits of the SHA-256 of the object's bytes. A number is
+//! used once; nothing is ever overwritten. `.../epoch/000007` says who leads, `.../poison/HASH.task` is a task that broke the
+//! run.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
-    envelope::{Damage, Kind, open},
+    envelope::{Damage, Kind, open, seal},
+    experiment::{Registry, Replica, replica_digest},
 };
 use evoxo_proto::v1;
 use prost::Message;
 
-use crate::core::Write;
+use crate::{prepared::Prepared, write::Write};
 
 /// One run as it lies in the store: pure data.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug)]
 pub struct SavedRun {
     /// The run's name.
     pub name: String,
@@ -23,14 +27,82 @@ pub struct SavedRun {
     pub order_number: u64,
     /// The newest good order.
     pub order: v1::Order,
+    /// Its configuration, or why this build cannot read it.
+    pub prepared: Result<Arc<Prepared>, String>,
     /// The highest number of a checkpoint seen, good or bad; 0 if there is none.
     pub checkpoint_number: u64,
     /// The newest good checkpoint.
-    pub checkpoint: Option<v1::Checkpoint>,
+    pub checkpoint: Option<SavedCheckpoint>,
     /// The good ones.
-    pub finished: Vec<v1::Finished>,
+    pub finished: Vec<SavedFinished>,
+    /// The highest number of a doubt seen, good or bad.
+    pub doubt_number: u64,
+    /// The good ones.
+    pub doubts: Vec<v1::Doubt>,
     /// A sentence for each object that was refused, naming it.
     pub notices: Vec<String>,
+}
+
+/// What computed a state: SHA-256 each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Of the configuration.
+    pub config_hash: Bytes,
+    /// The behaviour signature of the build, for the run's kind.
+    pub signature: Bytes,
+}
+
+/// A checkpoint.
+#[derive(Debug)]
+pub struct SavedCheckpoint {
+    /// Its name below `runs/RUN/`.
+    pub object: String,
+    /// What computed it.
+    pub origin: Origin,
+    /// What it has.
+    pub replicas: Vec<ReplicaSummary>,
+    /// The same whole, if that was asked for; else empty.
+    pub states: Vec<v1::ReplicaState>,
+}
+
+/// A finished replica.
+#[derive(Debug)]
+pub struct SavedFinished {
+    /// Its name below `runs/RUN/`.
+    pub object: String,
+    /// What computed it.
+    pub origin: Origin,
+    /// What it is.
+    pub replica: ReplicaSummary,
+}
+
+/// A replica without its state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicaSummary {
+    /// The arm's name.
+    pub arm: String,
+    /// From 0.
+    pub index: u32,
+    /// Rounds absorbed.
+    pub rounds: u64,
+    /// The newest row of its history.
+    pub last_row: Vec<f64>,
+    /// See [`Replica::digest`].
+    pub digest: Digest,
+}
+
+impl ReplicaSummary {
+    /// Of a saved state.
+    #[must_use]
+    pub fn of(state: &v1::ReplicaState) -> Self {
+        Self {
+            arm: state.arm.clone(),
+            index: state.replica,
+            rounds: state.rounds,
+            last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
+            digest: replica_digest(&state.arm, state.replica, &state.state, &state.failure),
+        }
+    }
 }
 
 /// The name, below `runs/RUN/`, of the object that a write creates; `None` for those that create none.
@@ -41,12 +113,13 @@ pub fn object_name(write: &Write) -> Option<String> {
         Write::Order { number, bytes } => Some(format!("order/{number:06}-{}", short(bytes))),
         Write::Checkpoint { number, bytes } => Some(format!("checkpoint/{number:06}-{}", short(bytes))),
         Write::Finished { ordinal, bytes } => Some(format!("finished/{ordinal:013}-{}", short(bytes))),
+        Write::Doubt { number, bytes } => Some(format!("doubt/{number:06}-{}", short(bytes))),
         Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
-        Write::DropCheckpoints | Write::Delete => None,
+        Write::DropCheckpoints | Write::Delete | Write::Load => None,
     }
 }
 
-/// The number in an object's name, if the name is one that [`object_name`] makes.
+/// The number in an object's name, if the name is one that [`object_name`] makes, and the digest in it.
 #[must_use]
 pub fn object_number<'a>(name: &'a str, directory: &str) -> Option<(u64, &'a str)> {
     let (number, digest) = name.strip_prefix(directory)?.strip_prefix('/')?.split_once('-')?;
@@ -54,48 +127,177 @@ pub fn object_number<'a>(name: &'a str, directory: &str) -> Option<(u64, &'a str
     if plain { Some((number.parse().ok()?, digest)) } else { None }
 }
 
-/// Makes sense of a run's objects, whose names below `runs/RUN/` are given: the newest good order and checkpoint, and all
-/// good finished replicas. `read` fetches one object. `None` if there is no good order: nothing was ever promised.
-pub fn interpret(
-    run: &str,
-    names: &[String],
-    mut read: impl FnMut(&str) -> Result<Bytes, String>,
-) -> (Option<SavedRun>, Vec<String>) {
-    let mut saved = SavedRun { name: run.into(), ..SavedRun::default() };
-    let mut notices = Vec::new();
-    let mut body = |name: &str, kind: Kind, digest: &str| -> Option<Bytes> {
-        let checked = read(name).and_then(|bytes| match open(kind, &bytes) {
-            Ok(_) if Digest::of(&bytes).short() != digest => Err(Damage::Checksum.to_string()),
-            Ok(body) => Ok(body),
-            Err(damage) => Err(damage.to_string()),
-        });
-        checked.map_err(|why| notices.push(format!("the object runs/{run}/{name} {why}: it is not used"))).ok()
-    };
-    let numbered = |directory: &str| {
-        let mut found: Vec<(u64, &str, &str)> = names
-            .iter()
-            .filter_map(|name| object_number(name, directory).map(|(number, digest)| (number, digest, name.as_str())))
-            .collect();
+/// The bytes of a stored order.
+#[must_use]
+pub fn seal_order(order: &v1::Order) -> Bytes {
+    seal(Kind::Order, &order.encode_to_vec())
+}
+
+/// The bytes of a stored doubt.
+#[must_use]
+pub fn seal_doubt(doubt: &v1::Doubt) -> Bytes {
+    seal(Kind::Doubt, &doubt.encode_to_vec())
+}
+
+/// The bytes of a stored checkpoint.
+#[must_use]
+pub fn seal_checkpoint(origin: &Origin, replicas: Vec<v1::ReplicaState>) -> Bytes {
+    let Origin { config_hash, signature } = origin.clone();
+    seal(Kind::Checkpoint, &v1::Checkpoint { config_hash, signature, replicas }.encode_to_vec())
+}
+
+/// The bytes of a replica, as they are stored when it is finished, and fetched.
+#[must_use]
+pub fn seal_replica(origin: &Origin, replica: v1::ReplicaState) -> Bytes {
+    let Origin { config_hash, signature } = origin.clone();
+    seal(Kind::Finished, &v1::Finished { config_hash, signature, replica: Some(replica) }.encode_to_vec())
+}
+
+/// One replica of a stored checkpoint, as [`seal_replica`] would have it; or a sentence about the object.
+///
+/// # Errors
+/// If the bytes are no good checkpoint, or the replica is not in it.
+pub fn replica_of_checkpoint(bytes: &Bytes, arm: &str, index: u32) -> Result<Bytes, String> {
+    let body = open(Kind::Checkpoint, bytes).map_err(|damage| damage.to_string())?;
+    let v1::Checkpoint { config_hash, signature, replicas } =
+        v1::Checkpoint::decode(body).map_err(|_| Damage::Body.to_string())?;
+    let found = replicas.into_iter().find(|state| state.arm == arm && state.replica == index);
+    let state = found.ok_or_else(|| format!("has no replica {index} of arm {arm:?}"))?;
+    Ok(seal_replica(&Origin { config_hash, signature }, state))
+}
+
+/// The objects of a run, and how they are read.
+pub struct Objects<'a> {
+    /// The run's name.
+    pub run: &'a str,
+    /// Their names below `runs/RUN/`.
+    pub names: &'a [String],
+    /// Reads one, or says why it cannot.
+    pub read: &'a mut dyn FnMut(&str) -> Result<Bytes, String>,
+}
+
+impl Objects<'_> {
+    /// Makes sense of them: the newest good order and checkpoint, all good finished replicas and doubts. `None` if there is no
+    /// good order: nothing was ever promised. `with_states` says whether the checkpoint comes whole.
+    pub fn interpret(mut self, registry: &Registry, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
+        let mut notices = Vec::new();
+        let orders = self.numbered("order");
+        let Some(order) = self.newest::<v1::Order>(&orders, Kind::Order, &mut notices) else {
+            return (None, notices);
+        };
+        let prepared = Prepared::read(registry, "the stored order", &order.1.config);
+        let checkpoints = self.numbered("checkpoint");
+        let checkpoint = self.newest::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
+        let mut finished = Vec::new();
+        for (_, digest, name) in self.numbered("finished") {
+            let Some(found) = self.decode::<v1::Finished>(&name, Kind::Finished, &digest, &mut notices) else {
+                continue;
+            };
+            let v1::Finished { config_hash, signature, replica: Some(state) } = found else { continue };
+            let origin = Origin { config_hash, signature };
+            match check_finished(registry, prepared.as_deref().ok(), &origin, &state) {
+                Ok(()) => {
+                    let replica = ReplicaSummary::of(&state);
+                    finished.push(SavedFinished { object: name, origin, replica });
+                }
+                Err(why) => notices.push(why),
+            }
+        }
+        let numbers = self.numbered("doubt");
+        let mut doubts = Vec::new();
+        for (_, digest, name) in &numbers {
+            doubts.extend(self.decode::<v1::Doubt>(name, Kind::Doubt, digest, &mut notices));
+        }
+        let saved = SavedRun {
+            name: self.run.into(),
+            order_number: orders.last().map_or(0, |order| order.0),
+            order: order.1,
+            prepared,
+            checkpoint_number: checkpoints.last().map_or(0, |checkpoint| checkpoint.0),
+            checkpoint: checkpoint.map(|(object, checkpoint)| {
+                let v1::Checkpoint { config_hash, signature, replicas: states } = checkpoint;
+                SavedCheckpoint {
+                    object,
+                    origin: Origin { config_hash, signature },
+                    replicas: states.iter().map(ReplicaSummary::of).collect(),
+                    states: if with_states { states } else { Vec::new() },
+                }
+            }),
+            finished,
+            doubt_number: numbers.last().map_or(0, |doubt| doubt.0),
+            doubts,
+            notices: Vec::new(),
+        };
+        (Some(SavedRun { notices, ..saved }), Vec::new())
+    }
+
+    /// Number, digest and name of the objects in a directory, by number.
+    fn numbered(&self, directory: &str) -> Vec<(u64, String, String)> {
+        let number = |name: &String| {
+            let (number, digest) = object_number(name, directory)?;
+            Some((number, digest.to_owned(), name.clone()))
+        };
+        let mut found: Vec<_> = self.names.iter().filter_map(number).collect();
         found.sort_unstable();
         found
-    };
-    let orders = numbered("order");
-    saved.order_number = orders.last().map_or(0, |order| order.0);
-    let order = orders.iter().rev().find_map(|(_, digest, name)| decode(body(name, Kind::Order, digest)?));
-    let checkpoints = numbered("checkpoint");
-    saved.checkpoint_number = checkpoints.last().map_or(0, |checkpoint| checkpoint.0);
-    saved.checkpoint =
-        checkpoints.iter().rev().find_map(|(_, digest, name)| decode(body(name, Kind::Checkpoint, digest)?));
-    let finished = numbered("finished");
-    saved.finished =
-        finished.iter().filter_map(|(_, digest, name)| decode(body(name, Kind::Finished, digest)?)).collect();
-    match order {
-        Some(order) => (Some(SavedRun { order, notices, ..saved }), Vec::new()),
-        None => (None, notices),
+    }
+
+    /// The last of these that is good, with its name.
+    fn newest<M: Message + Default>(
+        &mut self,
+        objects: &[(u64, String, String)],
+        kind: Kind,
+        notices: &mut Vec<String>,
+    ) -> Option<(String, M)> {
+        objects
+            .iter()
+            .rev()
+            .find_map(|(_, digest, name)| Some((name.clone(), self.decode(name, kind, digest, notices)?)))
+    }
+
+    /// The message in an object, if it is good. A sealed body that is not the message would have to be written by another
+    /// program: it is left out like a damaged one.
+    fn decode<M: Message + Default>(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        digest: &str,
+        notices: &mut Vec<String>,
+    ) -> Option<M> {
+        let checked = (self.read)(name).and_then(|bytes| match open(kind, &bytes) {
+            Ok(_) if Digest::of(&bytes).short() != digest => Err(Damage::Checksum.to_string()),
+            Ok(body) => M::decode(body).map_err(|_| Damage::Body.to_string()),
+            Err(damage) => Err(damage.to_string()),
+        });
+        let run = self.run;
+        checked.map_err(|why| notices.push(format!("the object runs/{run}/{name} {why}: it is not used"))).ok()
     }
 }
 
-/// A sealed body that is not the message would have to be written by another program: it is left out like a damaged one.
-fn decode<M: Message + Default>(body: Bytes) -> Option<M> {
-    M::decode(body).ok()
+/// Whether a stored replica is one that this build would have finished, as far as it can tell. States of other builds and
+/// other configurations are judged by their origin later.
+fn check_finished(
+    registry: &Registry,
+    prepared: Option<&Prepared>,
+    origin: &Origin,
+    state: &v1::ReplicaState,
+) -> Result<(), String> {
+    let Some(prepared) = prepared.filter(|prepared| *origin == origin_of(registry, prepared)) else { return Ok(()) };
+    match Replica::restore(&prepared.config, state) {
+        Ok(replica) if replica.is_finished() => Ok(()),
+        Ok(_) => Err(format!(
+            "replica {} of arm {:?} is stored as finished and is not: it is computed again",
+            state.replica, state.arm
+        )),
+        Err(why) => Err(format!("{why}; it is computed again")),
+    }
+}
+
+/// The origin of what this build computes for a run.
+#[must_use]
+pub fn origin_of(registry: &Registry, prepared: &Prepared) -> Origin {
+    Origin {
+        config_hash: Bytes::copy_from_slice(&prepared.hash.0),
+        signature: Bytes::copy_from_slice(&registry.signature(prepared.config.kind).0),
+    }
 }

@@ -1,7 +1,8 @@
-//! The thin shell around the core: one thread owns the core, one the store; everything else sends them messages.
-//!
-//! Time is stamped when an event enters the inbox, and [`Event::Wake`] is sent only when the inbox is empty, so a long
-//! `absorb` cannot make workers look silent whose words are waiting to be read.
+//! The thin shell around the core: one thread owns the core, one the store, one each run that is in memory; everything else sends
+//! them messages.
+
+mod clock;
+mod threads;
 
 use std::{
     collections::BTreeMap,
@@ -9,187 +10,202 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use evoxo_common::time::Millis;
+use cpu_time::ThreadTime;
+use evoxo_common::experiment::Registry;
 use evoxo_proto::v1;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tonic::Status;
 use tracing::{error, info, warn};
 
 use crate::{
-    core::{Answer, Ask, Coordinator, Effect, Event, Rejection, SessionId, StoreFault, Ticket, Write, WriteId},
-    store::Store,
+    core::{Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId},
+    store::{Reader, Store},
+    views::Views,
 };
+use clock::Clock;
+use threads::{RunThreads, StoreOrders};
 
-/// Events that may wait for the core before their senders must: a worker's message can be large.
+/// Events that may wait for the core before their senders must. (How large they may be together is the business of
+/// [`crate::grpc::gate`].)
 const INBOX_MAX: usize = 512;
-/// Messages that may wait for a worker. One that leaves so many unread for so long does not read, and is given up.
+/// Messages that may wait for a worker. One that leaves this many unread does not read, and is given up.
 const OUTBOX_MAX: usize = 4096;
-/// A store that cannot be written is not asked more often than this.
-const FAILURE_PAUSE: Duration = Duration::from_millis(500);
-/// Changes that a slow watcher may miss before it is told to look again.
-const CHANGES_MAX: usize = 1024;
+/// What the core does about one event takes less processor time than this; if not, the log says so.
+const HANDLE_MAX: Duration = Duration::from_millis(10);
 
 /// Messages on their way to a worker.
 pub(crate) type Outbox = mpsc::Sender<Result<v1::ToWorker, Status>>;
 
-enum Letter {
-    Event(Event),
+/// Room for a message that a stranger has sent: given back when the core has handled it.
+pub(crate) type Room = Option<Box<dyn Send>>;
+
+enum InboxMessage {
+    Event(Event, Room),
     Open(SessionId, Outbox),
-    Ask(Ask, oneshot::Sender<Result<Answer, Rejection>>),
+    Request(Request, oneshot::Sender<Result<Response, Rejection>>),
+}
+
+/// The core's inbox. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Inbox(mpsc::Sender<InboxMessage>);
+
+impl Inbox {
+    /// From a plain thread; an error if the core has ended.
+    fn post_blocking(&self, event: Event) -> Result<(), ()> {
+        self.0.blocking_send(InboxMessage::Event(event, None)).map_err(drop)
+    }
+
+    async fn post(&self, message: InboxMessage) {
+        // The core outlives all who could post; after it only the end of the process comes.
+        let _ = self.0.send(message).await;
+    }
 }
 
 /// How the rest of the process talks to the core. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Handle {
-    inbox: mpsc::Sender<(Millis, Letter)>,
-    changes: broadcast::Sender<Arc<str>>,
-    start: Instant,
+    inbox: Inbox,
     sessions: Arc<AtomicU64>,
+    /// Runs as people see them.
+    pub(crate) views: Views,
+    /// What reads the store.
+    pub(crate) reader: Reader,
+    /// The kinds of experiments.
+    pub(crate) registry: Registry,
+    /// Whether this coordinator may advance all runs that it means to.
+    pub(crate) healthy: watch::Receiver<bool>,
 }
 
 impl Handle {
-    async fn post(&self, letter: Letter) {
-        // The core outlives all who could post; after it only the end of the process comes.
-        if let Ok(room) = self.inbox.reserve().await {
-            room.send((now(self.start), letter));
-        }
-    }
-
     /// Opens a session whose messages go into `outbox`.
     pub(crate) async fn open(&self, outbox: Outbox) -> SessionId {
         let session = SessionId(self.sessions.fetch_add(1, Ordering::Relaxed) + 1);
-        self.post(Letter::Open(session, outbox)).await;
+        self.inbox.post(InboxMessage::Open(session, outbox)).await;
         session
     }
 
-    /// Tells the core what happened.
-    pub(crate) async fn tell(&self, event: Event) {
-        self.post(Letter::Event(event)).await;
+    /// Tells the core what happened, and gives the room back when that is handled.
+    pub(crate) async fn tell(&self, event: Event, room: Room) {
+        self.inbox.post(InboxMessage::Event(event, room)).await;
     }
 
     /// Asks the core for somebody.
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Rejection> {
+    pub(crate) async fn ask(&self, request: Request) -> Result<Response, Rejection> {
         let (sender, receiver) = oneshot::channel();
-        self.post(Letter::Ask(ask, sender)).await;
+        self.inbox.post(InboxMessage::Request(request, sender)).await;
         receiver.await.unwrap_or_else(|_| Err(Rejection::Unavailable("the coordinator is stopping".into())))
-    }
-
-    /// Names of runs that have changed, from now on.
-    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<str>> {
-        self.changes.subscribe()
     }
 }
 
-/// How a [`Letter`] travels to a worker's stream.
+/// How messages travel to a worker's stream.
 pub(crate) fn outbox() -> (Outbox, mpsc::Receiver<Result<v1::ToWorker, Status>>) {
     mpsc::channel(OUTBOX_MAX)
 }
 
-fn now(start: Instant) -> Millis {
-    Millis(start.elapsed().as_millis() as u64)
-}
-
-/// Starts the two threads. The receiver hears once when the core has stopped.
-pub(crate) fn start(core: Coordinator, store: Store) -> (Handle, oneshot::Receiver<()>) {
-    let (inbox, letters) = mpsc::channel(INBOX_MAX);
-    let (changes, _) = broadcast::channel(CHANGES_MAX);
-    let handle = Handle { inbox, changes, start: Instant::now(), sessions: Arc::default() };
-    let (writes, orders) = std::sync::mpsc::channel();
+/// Starts the threads. The receiver hears once when the core has stopped.
+pub(crate) fn start(core: Coordinator, store: Store, registry: Registry) -> (Handle, oneshot::Receiver<()>) {
+    let (inbox, messages) = mpsc::channel(INBOX_MAX);
+    let inbox = Inbox(inbox);
     let (stopped, stop) = oneshot::channel();
-    let back = handle.clone();
-    spawn("store", move || keep(store, &orders, &back));
-    let shell = Shell {
+    let (healthy_sender, healthy) = watch::channel(true);
+    let views = Views::default();
+    let handle = Handle {
+        inbox: inbox.clone(),
+        sessions: Arc::default(),
+        views: views.clone(),
+        reader: store.reader(),
+        registry: registry.clone(),
+        healthy,
+    };
+    let mut shell = Shell {
         core,
-        changes: handle.changes.clone(),
-        writes,
+        clock: Clock::start(),
+        views,
+        store: threads::start_store(store, inbox.clone()),
+        runs: RunThreads::new(registry, inbox),
+        healthy: healthy_sender,
         outboxes: BTreeMap::new(),
-        askers: BTreeMap::new(),
-        ticket: 0,
+        responders: BTreeMap::new(),
+        request: 0,
         stopped: Some(stopped),
         given_up: Vec::new(),
     };
-    let start = handle.start;
-    spawn("core", move || shell.run(letters, start));
+    // What was found in the store is to be seen before anybody can ask.
+    shell.handle(Event::Wake);
+    threads::spawn("core", move || shell.run(messages));
     (handle, stop)
-}
-
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().name(name.into()).spawn(body);
-    thread.expect("the system has a thread for the coordinator");
-}
-
-/// The store's thread: writes in order, each reported.
-fn keep(mut store: Store, orders: &std::sync::mpsc::Receiver<(WriteId, String, Write)>, handle: &Handle) {
-    while let Ok((write, run, what)) = orders.recv() {
-        let outcome = store.write(&run, &what);
-        if matches!(outcome, Err(StoreFault::Failed(_))) {
-            std::thread::sleep(FAILURE_PAUSE);
-        }
-        let letter = Letter::Event(Event::Stored { write, outcome });
-        if handle.inbox.blocking_send((now(handle.start), letter)).is_err() {
-            return;
-        }
-    }
 }
 
 struct Shell {
     core: Coordinator,
-    changes: broadcast::Sender<Arc<str>>,
-    writes: std::sync::mpsc::Sender<(WriteId, String, Write)>,
+    clock: Clock,
+    views: Views,
+    store: StoreOrders,
+    runs: RunThreads,
+    healthy: watch::Sender<bool>,
     outboxes: BTreeMap<SessionId, Outbox>,
-    askers: BTreeMap<Ticket, oneshot::Sender<Result<Answer, Rejection>>>,
-    ticket: u64,
+    responders: BTreeMap<RequestId, oneshot::Sender<Result<Response, Rejection>>>,
+    request: u64,
     stopped: Option<oneshot::Sender<()>>,
     /// Workers that do not read what they are sent.
     given_up: Vec<SessionId>,
 }
 
 impl Shell {
-    fn run(mut self, mut letters: mpsc::Receiver<(Millis, Letter)>, start: Instant) {
+    fn run(mut self, mut messages: mpsc::Receiver<InboxMessage>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let runtime = runtime.expect("a runtime without I/O cannot fail to start");
         runtime.block_on(async {
             loop {
-                let wait = self.core.next_wake().map(|wake| Duration::from_millis(wake - now(start)));
-                let letter = match (letters.try_recv(), wait) {
-                    (Ok(letter), _) => Some(letter),
-                    (Err(_), None) => letters.recv().await,
-                    (Err(_), Some(wait)) => match tokio::time::timeout(wait, letters.recv()).await {
-                        Ok(letter) => letter,
-                        Err(_) => Some((now(start), Letter::Event(Event::Wake))),
+                let due = self.core.next_wake().map(|wake| Duration::from_millis(wake - self.clock.now()));
+                let message = match (messages.try_recv(), due) {
+                    (Ok(message), _) => Some(message),
+                    (Err(_), None) => messages.recv().await,
+                    (Err(_), Some(due)) => match tokio::time::timeout(due, messages.recv()).await {
+                        Ok(message) => message,
+                        Err(_) => Some(InboxMessage::Event(Event::Wake, None)),
                     },
                 };
-                let Some((at, letter)) = letter else { return };
-                self.take(at, letter);
+                let Some(message) = message else { return };
+                self.clock.look(due);
+                self.take(message);
                 while let Some(session) = self.given_up.pop() {
-                    self.take(at, Letter::Event(Event::Left { session }));
+                    self.handle(Event::Left { session });
                 }
             }
         });
     }
 
-    fn take(&mut self, at: Millis, letter: Letter) {
-        let event = match letter {
-            Letter::Event(event) => event,
-            Letter::Open(session, outbox) => {
-                self.outboxes.insert(session, outbox);
-                return;
+    fn take(&mut self, message: InboxMessage) {
+        match message {
+            InboxMessage::Event(event, _room) => {
+                if let Event::Left { session } = event {
+                    self.outboxes.remove(&session);
+                }
+                self.handle(event);
             }
-            Letter::Ask(ask, asker) => {
-                self.ticket += 1;
-                self.askers.insert(Ticket(self.ticket), asker);
-                Event::Ask { ticket: Ticket(self.ticket), ask }
+            InboxMessage::Open(session, outbox) => drop(self.outboxes.insert(session, outbox)),
+            InboxMessage::Request(request, responder) => {
+                self.request += 1;
+                let id = RequestId(self.request);
+                self.responders.insert(id, responder);
+                self.handle(Event::Request { id, request });
             }
-        };
-        if let Event::Left { session } = event {
-            self.outboxes.remove(&session);
         }
-        for effect in self.core.handle(at, event) {
-            self.carry_out(effect);
+    }
+
+    fn handle(&mut self, event: Event) {
+        let what = name_of(&event);
+        let began = ThreadTime::now();
+        let effects = self.core.handle(self.clock.now(), event);
+        let took = began.elapsed();
+        if took > HANDLE_MAX {
+            warn!("the core took {} ms over {what}: please report this", took.as_millis());
         }
+        effects.into_iter().for_each(|effect| self.carry_out(effect));
     }
 
     fn carry_out(&mut self, effect: Effect) {
@@ -205,16 +221,21 @@ impl Shell {
                 }
             }
             Effect::End { session } => drop(self.outboxes.remove(&session)),
-            Effect::Answer { ticket, answer } => {
-                if let Some(asker) = self.askers.remove(&ticket) {
+            Effect::Respond { id, response } => {
+                if let Some(responder) = self.responders.remove(&id) {
                     // Who has gone away needs no answer.
-                    drop(asker.send(answer));
+                    drop(responder.send(response));
                 }
             }
-            Effect::Store { write, run, what } => drop(self.writes.send((write, run, what))),
-            Effect::Changed { run } => drop(self.changes.send(run.into())),
-            Effect::Log { warn: true, sentence } => warn!("{sentence}"),
-            Effect::Log { warn: false, sentence } => info!("{sentence}"),
+            Effect::Start { thread, prepared, states } => self.runs.start(thread, prepared, states),
+            Effect::Job { thread, job } => self.runs.send(thread, job),
+            Effect::Drop { thread } => self.runs.end(thread),
+            Effect::Store { write, run, what } => drop(self.store.send((write, run, what))),
+            Effect::Publish(view) => self.views.publish(view),
+            Effect::Unpublish { run } => self.views.remove(&run),
+            Effect::Healthy(healthy) => drop(self.healthy.send_replace(healthy)),
+            Effect::Log { topic, sentence } if topic.is_warning() => warn!("{sentence}"),
+            Effect::Log { sentence, .. } => info!("{sentence}"),
             Effect::Stopped => {
                 if let Some(stopped) = self.stopped.take() {
                     let _ = stopped.send(());
@@ -224,7 +245,22 @@ impl Shell {
     }
 }
 
-/// A panic on one of the threads that own state must end the process: a restart recovers, a zombie does not.
+/// What an event is, for the log.
+fn name_of(event: &Event) -> &'static str {
+    match event {
+        Event::Hello { .. } => "a worker's greeting",
+        Event::Message { .. } => "a worker's message",
+        Event::Left { .. } => "the end of a session",
+        Event::Request { .. } => "a request",
+        Event::Done { .. } => "a run's reports",
+        Event::Stored { .. } => "a report of the store",
+        Event::Stop => "the request to stop",
+        Event::Wake => "what was due",
+    }
+}
+
+/// A panic on one of the threads that own state must end the process: a restart recovers, a zombie does not. A run's thread
+/// reports its own.
 pub(crate) fn end_process_on_panic() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -3,7 +3,8 @@
 //!
 //! Who may write a run is an object too: a coordinator that takes a run over creates `runs/RUN/epoch/000007` if absent. Before
 //! each write the store looks whether the highest epoch is still its own, and refuses otherwise. Since states are a
-//! function of the seed, two leaders for a moment cost only time: both write true states.
+//! function of the seed, two leaders for a moment cost only time: both write true states. On one machine a lock on the directory
+//! keeps a second coordinator from starting at all.
 //!
 //! Everything here blocks: call it from a plain thread, not from within a runtime.
 
@@ -22,11 +23,13 @@ use std::{
 };
 
 use bytes::Bytes;
+use evoxo_common::experiment::Registry;
+use evoxo_process::innermost;
 use futures_util::StreamExt as _;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, path::Path};
 
 use crate::{
-    core::{StoreFault, Write},
+    core::{StoreFault, Stored, Write},
     saved::object_name,
 };
 
@@ -54,6 +57,16 @@ pub enum StoreError {
         /// From the system.
         cause: String,
     },
+    /// Another coordinator on this machine has it.
+    #[error(
+        "the store {place} is in use by another coordinator ({who}): stop that one first, or name another directory with --store"
+    )]
+    InUse {
+        /// As given.
+        place: String,
+        /// As the other one wrote it down.
+        who: String,
+    },
     /// It could be opened, but not read.
     #[error("{name} in the store {place} cannot be read: {cause}: see that this process may read it, or move it away")]
     Unreadable {
@@ -75,7 +88,32 @@ pub struct Store {
     shown: String,
     /// The place, if it is a directory.
     directory: Option<PathBuf>,
+    /// Held for as long as the store is open.
+    _lock: Option<std::fs::File>,
+    registry: Registry,
     runs: BTreeMap<String, Known>,
+}
+
+/// Reads objects of a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Reader {
+    objects: Arc<dyn ObjectStore>,
+    shown: String,
+}
+
+impl Reader {
+    /// The bytes of an object of a run, by its name below `runs/RUN/`.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
+        let name = format!("runs/{run}/{object}");
+        let path = Path::from(name.as_str());
+        let bytes = async { self.objects.get(&path).await?.bytes().await }.await;
+        bytes.map_err(|error| {
+            format!("the object {name} cannot be read in the store {}: {}", self.shown, innermost(&error))
+        })
+    }
 }
 
 /// What is known of a run.
@@ -95,16 +133,27 @@ struct Known {
 type Entry = (String, ObjectMeta);
 
 impl Store {
-    /// Opens a store, a directory (made if it is not there) or the URL of a bucket, and proves that it can be written.
+    /// Opens a store, a directory (made if it is not there) or the URL of a bucket, and tries whether it can be written. If it
+    /// cannot, but has runs that can be read, it is opened with a sentence that says so.
     ///
     /// # Errors
     /// A [`StoreError`] if it cannot be used.
-    pub fn open(spec: &str) -> Result<Self, StoreError> {
+    pub fn open(spec: &str, registry: Registry) -> Result<(Self, Option<String>), StoreError> {
         let place = place::open(spec)?;
-        let mut store = Self::over(place.objects, spec);
-        store.directory = place.directory;
-        store.probe()?;
-        Ok(store)
+        let mut store = Self::over(place.objects, spec, registry);
+        (store.directory, store._lock) = (place.directory, place.lock);
+        let Err(error) = store.probe() else { return Ok((store, None)) };
+        let cause = innermost(&error);
+        match store.list("runs") {
+            Ok((_, runs)) if !runs.is_empty() => {
+                let sentence = format!(
+                    "the store {spec} cannot be written: {cause}: its runs can be looked at and fetched, and work goes on when \
+                     it can be written"
+                );
+                Ok((store, Some(sentence)))
+            }
+            _ => Err(StoreError::Unusable { place: spec.to_owned(), cause }),
+        }
     }
 
     /// A store over any objects; `shown` names it to people.
@@ -112,13 +161,28 @@ impl Store {
     /// # Panics
     /// If the system cannot make a runtime: it is out of file descriptors at start.
     #[must_use]
-    pub fn over(objects: Arc<dyn ObjectStore>, shown: &str) -> Self {
+    pub fn over(objects: Arc<dyn ObjectStore>, shown: &str, registry: Registry) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(4)
             .build()
             .expect("a runtime needs a few file descriptors, and this is the start of the process");
-        Self { runtime, objects, shown: shown.to_owned(), directory: None, runs: BTreeMap::new() }
+        let shown = shown.to_owned();
+        Self { runtime, objects, shown, directory: None, _lock: None, registry, runs: BTreeMap::new() }
+    }
+
+    /// What reads this store beside it.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader { objects: Arc::clone(&self.objects), shown: self.shown.clone() }
+    }
+
+    /// The bytes of an object of a run, by its name below `runs/RUN/`.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub fn read(&self, run: &str, object: &str) -> Result<Bytes, String> {
+        self.runtime.block_on(self.reader().get(run, object))
     }
 
     /// How the place is shown to people: as it was given.
@@ -131,7 +195,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreFault::Fenced`] if another coordinator has the run or it has no good order, [`StoreFault::Failed`] for all else.
-    pub fn write(&mut self, run: &str, write: &Write) -> Result<(), StoreFault> {
+    pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
+        if *write == Write::Load {
+            return self.take_over_and_load(run).map(|saved| Stored::Loaded(saved.map(Box::new)));
+        }
         self.check_leadership(run)?;
         match (object_name(write), write) {
             (
@@ -139,6 +206,7 @@ impl Store {
                 Write::Order { bytes, .. }
                 | Write::Checkpoint { bytes, .. }
                 | Write::Finished { bytes, .. }
+                | Write::Doubt { bytes, .. }
                 | Write::Poison { bytes, .. },
             ) => {
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
@@ -146,12 +214,12 @@ impl Store {
                     self.known(run).checkpoints.entry(*number).or_default().insert(name);
                     self.prune_checkpoints(run);
                 }
-                Ok(())
             }
-            (_, Write::DropCheckpoints) => self.drop_checkpoints(run),
-            (_, Write::Delete) => self.delete_run(run),
-            (None, _) => unreachable!("a write that creates an object has a name for it"),
+            (_, Write::DropCheckpoints) => self.drop_checkpoints(run)?,
+            (_, Write::Delete) => self.delete_run(run)?,
+            (_, _) => unreachable!("a write that creates an object has a name for it"),
         }
+        Ok(Stored::Written)
     }
 
     fn known(&mut self, run: &str) -> &mut Known {
@@ -212,28 +280,18 @@ impl Store {
         })
     }
 
-    /// Proves that objects can be made and removed.
-    fn probe(&self) -> Result<(), StoreError> {
+    /// Tries whether objects can be made and removed.
+    fn probe(&self) -> object_store::Result<()> {
         let name = format!("probe-{}", std::process::id());
-        let unusable = |error| StoreError::Unusable { place: self.shown.clone(), cause: root_cause(&error) };
-        self.remove(vec![name.clone()]).map_err(unusable)?;
-        self.put(&name, &Bytes::from_static(b"can be written\n")).map_err(unusable)?;
-        self.remove(vec![name]).map_err(unusable)
+        self.remove(vec![name.clone()])?;
+        self.put(&name, &Bytes::from_static(b"can be written\n"))?;
+        self.remove(vec![name])
     }
 
     fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {
-        let (shown, cause) = (&self.shown, root_cause(error));
+        let (shown, cause) = (&self.shown, innermost(error));
         StoreFault::Failed(format!(
             "the object {name} cannot be written in the store {shown}: {cause}: see that there is room and a right to write"
         ))
     }
-}
-
-/// The innermost cause: what the system said.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }

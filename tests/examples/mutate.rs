@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     // There is none at first.
     drop(fs::remove_dir_all(&copy));
     copy_tree(workspace(), &copy);
-    for file in ["common/", "coordinator/"] {
+    for file in ["common/", "games/", "coordinator/"] {
         assert_eq!(run_suites(&copy, file), None, "the tests must pass before anything is changed");
     }
     let (mut applied, mut survived) = (0, 0);
@@ -51,13 +51,20 @@ fn main() -> ExitCode {
     if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The name of the first suite that fails, the quickest first. What is in `common` matters to all.
+/// The name of the first suite that fails, the quickest first. The engine is tested by the experiments too.
 fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
     let common: (&'static str, &[&str]) = ("caught by common", &["-p", "evoxo-common", "--lib"]);
+    let games = ("caught by games", &["-p", "evoxo-games", "--lib"][..]);
+    let experiments = ("caught by experiments", &["-p", "evoxo-experiments"][..]);
     let coordinator = ("caught by coordinator", &["-p", "evoxo-coordinator", "--lib"][..]);
     let simulation = ("caught by simulation", &["-p", "evoxo-tests", "--test", "simulation"][..]);
-    let suites = if file.starts_with("common/") { [common, simulation] } else { [coordinator, simulation] };
-    suites.into_iter().find(|(_, arguments)| !passes(directory, arguments)).map(|(name, _)| name)
+    let suites: &[_] = match file.split('/').next() {
+        Some("common") => &[common, experiments, simulation],
+        Some("games") => &[games, experiments],
+        Some("experiments") => &[experiments, simulation],
+        _ => &[coordinator, simulation],
+    };
+    suites.iter().find(|(_, arguments)| !passes(directory, arguments)).map(|(name, _)| *name)
 }
 
 fn cargo_test(directory: &Path, arguments: &[&str]) -> Command {

@@ -1,6 +1,18 @@
-//! What several of these tests need: the real programs on loopback, a person's client, the list of mutations.
+//! What several of these tests need: the real programs on loopback, a person's client, a worker that follows a script, the
+//! list of mutations.
 
 pub mod live;
 pub mod mutations;
 pub mod person;
 pub mod programs;
+pub mod script;
+
+use std::sync::OnceLock;
+
+use evoxo_common::experiment::Registry;
+
+/// The experiments that come with evoxo.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(evoxo_experiments::registry)
+}

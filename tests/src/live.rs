@@ -45,13 +45,24 @@ impl Site {
     }
 
     /// A coordinator that listens there, on this site's store.
+    #[must_use]
+    pub fn coordinator_on(&self, listen: &str, arguments: &[&str]) -> Coordinator {
+        self.coordinator_in(Command::new(program("evoxo-coordinator")), listen, arguments)
+    }
+
+    /// A coordinator for which a shell does this first, for example `ulimit -n 96`.
+    #[must_use]
+    pub fn limited_coordinator(&self, script: &str, arguments: &[&str]) -> Coordinator {
+        self.coordinator_in(limited("evoxo-coordinator", script), "127.0.0.1:0", arguments)
+    }
+
+    /// A coordinator by that command.
     ///
     /// # Panics
     /// If it does not announce its address.
     #[must_use]
-    pub fn coordinator_on(&self, listen: &str, arguments: &[&str]) -> Coordinator {
+    fn coordinator_in(&self, mut command: Command, listen: &str, arguments: &[&str]) -> Coordinator {
         let store = self.path("store");
-        let mut command = Command::new(program("evoxo-coordinator"));
         command.args(["--listen", listen, "--announce", "--store"]).arg(store).args(arguments).stdout(Stdio::piped());
         if !arguments.contains(&"--checkpoint-interval") {
             command.args(["--checkpoint-interval", "0.05"]);
@@ -71,6 +82,14 @@ impl Site {
         let mut command = Command::new(program("evoxo-worker"));
         command.args(["--coordinator", &coordinator.to_string(), "--slots", "1"]).args(arguments);
         self.start("worker", &mut command)
+    }
+
+    /// One of our programs with these arguments, in this directory.
+    #[must_use]
+    pub fn program(&self, name: &str, arguments: &[&str]) -> Process {
+        let mut command = Command::new(program(name));
+        command.args(arguments).current_dir(self.directory.path());
+        self.start(name, &mut command)
     }
 
     /// Starts a program that logs to a file here.
@@ -111,6 +130,14 @@ impl Drop for Site {
     }
 }
 
+/// The program, after a shell has done this.
+#[must_use]
+pub fn limited(name: &str, script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{script}; exec \"$0\" \"$@\"")]).arg(program(name));
+    command
+}
+
 /// A program that runs; killed when dropped.
 pub struct Process {
     child: Child,
@@ -131,13 +158,21 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// SIGTERM.
+    /// Sends a signal: TERM, STOP, CONT.
     ///
     /// # Panics
     /// If the process is gone.
-    pub fn terminate(&self) {
-        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        assert!(status.is_ok_and(|status| status.success()), "SIGTERM reaches the process");
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "the signal {name} reaches the process");
+    }
+
+    /// A figure of its memory from Linux, in bytes: `VmRSS` now, `VmHWM` at most so far. `None` elsewhere.
+    #[must_use]
+    pub fn memory_bytes(&self, figure: &str) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
     }
 
     /// Whether it has ended.

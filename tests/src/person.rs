@@ -5,14 +5,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_common::{config::Config, local, replica::run_digest};
+use evoxo_common::{
+    experiment::{Config, Replica, run_digest},
+    local,
+};
 use evoxo_proto::v1::{GetRequest, Run, RunState, SubmitRequest, SubmitResponse, run_service_client::RunServiceClient};
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
 };
 
-use crate::live::PATIENCE;
+use crate::{live::PATIENCE, registry};
 
 /// The gRPC client that survives the coordinator's restarts.
 pub type Client = RunServiceClient<Channel>;
@@ -90,8 +93,9 @@ impl Person {
     }
 }
 
-/// The coordinator was not there, or did not survive the call.
-fn is_absence(status: &Status) -> bool {
+/// Whether the coordinator was not there, or did not survive the call.
+#[must_use]
+pub fn is_absence(status: &Status) -> bool {
     status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }
 
@@ -101,7 +105,7 @@ fn is_absence(status: &Status) -> bool {
 /// If the configuration is not a good one.
 #[must_use]
 pub fn digest_of_one_thread(config: &str) -> String {
-    let config = Config::parse("a test", config, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let config = Config::parse(registry(), "a test", config, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let replicas = local::run(&config).unwrap_or_else(|refusal| panic!("{refusal}"));
-    run_digest(&replicas).to_string()
+    run_digest(replicas.iter().map(Replica::digest)).to_string()
 }

@@ -9,7 +9,8 @@ use std::{
 };
 
 const PACKAGES: [&str; 3] = ["evoxo-coordinator", "evoxo-worker", "evoxo"];
-const SOURCES: [&str; 6] = ["Cargo.lock", "proto", "common", "coordinator", "worker", "cli"];
+const SOURCES: [&str; 9] =
+    ["Cargo.lock", "proto", "common", "games", "experiments", "process", "coordinator", "worker", "cli"];
 
 /// The workspace's directory.
 #[must_use]

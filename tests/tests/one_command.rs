@@ -8,8 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_common::{config::Config, local, replica::run_digest};
-use evoxo_tests::programs::program;
+use evoxo_common::{
+    experiment::{Config, Replica, run_digest},
+    local,
+};
+use evoxo_tests::{programs::program, registry};
 use serde_json::Value;
 
 const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 200\ngames = 500\n\
@@ -90,8 +93,9 @@ fn kill(signal: &str, pid: u32) {
 
 fn expected(replicas: u32) -> String {
     let overrides = [("replicas".to_owned(), replicas.to_string())];
-    let config = Config::parse("table.toml", FILE, &overrides).expect("a good file");
-    run_digest(&local::run(&config).expect("planned tasks are good")).to_string()
+    let config = Config::parse(registry(), "table.toml", FILE, &overrides).expect("a good file");
+    let replicas = local::run(&config).expect("planned tasks are good");
+    run_digest(replicas.iter().map(Replica::digest)).to_string()
 }
 
 fn files(directory: &Path) -> Vec<String> {

@@ -3,8 +3,10 @@
 
 mod processes {
     mod crashes;
+    mod daemon;
     mod leaders;
     mod orders;
+    mod services;
     mod shapes;
     mod strangers;
 }
@@ -119,10 +121,17 @@ strings = "long"
 alphabet = "9"
 "#;
 
-/// A run of invincible that lasts: so many replicas of each of two arms, so many generations.
+/// A run of invincible that lasts: this number of replicas of each of two arms, and of generations.
 pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     format!(
         "experiment = \"invincible\"\nseed = 11\nreplicas = {replicas}\n[settings]\npopulation = 200\n\
          generations = {generations}\ngames = 3000\nslice = 20\n[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\n"
+    )
+}
+
+/// Two replicas of this number of rounds, each of four small tasks that do nothing.
+pub(crate) fn echoes(rounds: u32) -> String {
+    format!(
+        "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = {rounds}\ntasks = 4\npayload_bytes = 16\nreply_bytes = 16\n"
     )
 }

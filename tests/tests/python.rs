@@ -6,11 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use evoxo_common::{
+use evoxo_common::rng::{Stream, below};
+use evoxo_games::{
     board::{Board, Geometry, Shape, cells},
-    card::Network,
-    net::{Activation, Architecture, Engine as _, First, plain::Plain},
-    rng::{Stream, below},
+    net::{Activation, Architecture, Engine as _, First, Network, reference::Plain},
 };
 use evoxo_tests::programs::workspace;
 

@@ -2,33 +2,27 @@
 
 use std::{
     fs,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     io::{Write as _, stdout},
-    panic,
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use evoxo_common::{digest::Digest, simd, task};
-use evoxo_proto::TASK_BYTES_MAX;
-use tonic::transport::Uri;
-use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
+use evoxo_process::{Address, Log, duration, host_name, log_to_stderr};
+use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
 
 use crate::{
     BUILD,
     core::{self, SLOTS_MAX},
     daemon::{self, Settings},
-    pool::panic_text,
+    pool::compute_here,
 };
-
-/// Where a coordinator listens unless told otherwise.
-const PORT: u16 = 7600;
-/// The longest name of a worker, in bytes.
-const NAME_BYTES_MAX: usize = 128;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,19 +60,19 @@ enum Verb {
 /// The options of a worker.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Where the coordinator listens: http://HOST:PORT or HOST:PORT.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7600", value_parser = coordinator)]
-    pub coordinator: Uri,
+    /// Where the coordinator listens.
+    #[arg(long, value_name = "HOST:PORT", default_value_t)]
+    pub coordinator: Address,
     /// Assignments to compute at once, 1 to 1024 [default: the cores this process may use].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=SLOTS_MAX as i64))]
     pub slots: Option<u16>,
-    /// Leave after having had no task for so long: 90s, 10m, 2h, or seconds [default: stay].
+    /// Leave after having had no task for this time: 90s, 10m, 2h, or seconds [default: stay].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle_timeout: Option<Duration>,
     /// Instructions the kernels may use: the results are the same.
     #[arg(long, value_enum, default_value_t)]
     pub simd: Simd,
-    /// What to call this worker in lists and messages [default: HOST:PID].
+    /// Who this worker is, in lists and messages and after a restart [default: the name of this host].
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
     /// What to log, on the standard error.
@@ -101,27 +95,13 @@ pub enum Simd {
     Baseline,
 }
 
-/// What is logged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Log {
-    /// Failures that end the process.
-    Error,
-    /// And troubles that pass.
-    Warn,
-    /// And sessions that begin and end.
-    #[default]
-    Info,
-    /// And every attempt to connect.
-    Debug,
-}
-
 /// The worker's program, from its arguments to its exit status.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(registry: &Registry) -> ExitCode {
     let command = Command::parse();
     let done = match command.verb {
-        Some(Verb::RunTask { file, simd }) => run_task(&file, simd),
-        None => work(&command.options),
+        Some(Verb::RunTask { file, simd }) => run_task(registry, &file, simd),
+        None => work(&command.options, registry.clone()),
     };
     done.unwrap_or_else(|error| {
         // Nobody is left to tell if the standard error is closed.
@@ -134,7 +114,7 @@ pub fn main() -> ExitCode {
 ///
 /// # Errors
 /// If the system denies what a worker needs; the message says what.
-pub fn work(options: &Options) -> anyhow::Result<ExitCode> {
+pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
     log_to_stderr(options.log);
     simd::set_level(options.simd.level());
     let slots = match options.slots {
@@ -144,17 +124,16 @@ pub fn work(options: &Options) -> anyhow::Result<ExitCode> {
             .get()
             .min(SLOTS_MAX),
     };
-    daemon::run(Settings {
-        coordinator: options.coordinator.clone(),
-        worker: core::Settings {
-            slots,
-            name: options.name.clone().unwrap_or_else(default_name),
-            build: BUILD.to_owned(),
-            signature: task::signature(),
-            idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
-        },
-        exit_with_stdin: options.exit_with_stdin,
-    })
+    let worker = core::Settings {
+        slots,
+        name: options.name.clone().unwrap_or_else(host_name),
+        build: BUILD.to_owned(),
+        kinds: registry.signatures(),
+        process: RandomState::new().build_hasher().finish(),
+        idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
+    };
+    let (coordinator, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
+    daemon::run(Settings { coordinator, worker, exit_with_stdin }, registry)
 }
 
 impl Simd {
@@ -169,36 +148,20 @@ impl Simd {
     }
 }
 
-/// One line an event, of this program only.
-fn log_to_stderr(log: Log) {
-    let level = match log {
-        Log::Error => tracing::Level::ERROR,
-        Log::Warn => tracing::Level::WARN,
-        Log::Info => tracing::Level::INFO,
-        Log::Debug => tracing::Level::DEBUG,
-    };
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false).compact();
-    let own = Targets::new().with_target(env!("CARGO_CRATE_NAME"), level);
-    // If whoever calls this logs already, so do we, their way.
-    let _ = tracing_subscriber::registry().with(own).with(lines).try_init();
-}
-
-fn run_task(file: &Path, simd: Simd) -> anyhow::Result<ExitCode> {
+fn run_task(registry: &Registry, file: &Path, simd: Simd) -> anyhow::Result<ExitCode> {
     simd::set_level(simd.level());
     let bytes = read_task(file).with_context(|| format!("cannot read the task {}", file.display()))?;
-    let task = task::decode_task(&bytes).with_context(|| format!("{} is not a saved task", file.display()))?;
+    let task = Encoded::of_whole(&bytes).map_err(|why| anyhow!("{} is not a saved task: {why}", file.display()))?;
+    let kind = task.message().map_err(anyhow::Error::msg)?;
     let mut out = stdout().lock();
-    writeln!(out, "task    {} of {} bytes, SHA-256 {}", task::kind(&task), bytes.len(), Digest::of(&bytes))?;
-    let start = Instant::now();
-    match panic::catch_unwind(|| task::run_encoded(&bytes)) {
-        Ok(Ok(output)) => {
+    writeln!(out, "task    {}/{} of {} bytes, {}", kind.kind, kind.work, bytes.len(), task.hash)?;
+    match compute_here(registry, &task) {
+        (Outcome::Output(output), elapsed_us) => {
             writeln!(out, "output  {} bytes, SHA-256 {}", output.len(), Digest::of(&output))?;
-            writeln!(out, "time    {:.6} s", start.elapsed().as_secs_f64())?;
+            writeln!(out, "time    {:.6} s", elapsed_us as f64 / 1e6)?;
             Ok(ExitCode::SUCCESS)
         }
-        Ok(Err(refusal)) => Err(refusal).context("the task is refused"),
-        Err(payload) => Err(anyhow!("the task panicked: {}", panic_text(&*payload))),
+        (Outcome::Failure(why), _) => bail!("{why}"),
     }
 }
 
@@ -210,41 +173,6 @@ fn read_task(file: &Path) -> anyhow::Result<Bytes> {
     Ok(fs::read(file)?.into())
 }
 
-/// A coordinator's address, with what was left out filled in.
-fn coordinator(text: &str) -> Result<Uri, String> {
-    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let uri: Uri = full.parse().map_err(|error| format!("{error}; write http://HOST:PORT or HOST:PORT"))?;
-    if uri.scheme_str() != Some("http") {
-        return Err("only http:// is understood; write http://HOST:PORT or HOST:PORT".into());
-    }
-    let authority = uri.authority().ok_or("there is no host in it; write http://HOST:PORT or HOST:PORT")?;
-    if uri.path().len() > 1 || uri.query().is_some() || authority.as_str().contains('@') {
-        return Err("there is more in it than a host and a port; write http://HOST:PORT or HOST:PORT".into());
-    }
-    let host = authority.host();
-    let port = match authority.as_str().strip_prefix(host) {
-        Some("") => PORT,
-        _ => authority.port_u16().ok_or("the port is not a number from 0 to 65535")?,
-    };
-    format!("http://{host}:{port}").parse().map_err(|error| format!("{error}"))
-}
-
-/// A time like 90s, 10m, 2h, 500ms, or a number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a time like 90s, 10m, 2h or a number of seconds");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().map_err(|_| wrong())?;
-    let unit_ms = match &text[digits..] {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wrong()),
-    };
-    let ms = number.checked_mul(unit_ms).filter(|ms| *ms > 0).ok_or_else(wrong)?;
-    Ok(Duration::from_millis(ms))
-}
-
 /// A worker's name: short, and harmless in a terminal.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
@@ -253,51 +181,14 @@ fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// This host and process; the coordinator does not need names to differ.
-fn default_name() -> String {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
-    let full = format!("{}:{}", host.as_deref().map_or("host", str::trim), std::process::id());
-    name(&full).unwrap_or_else(|_| format!("host:{}", std::process::id()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_completed_or_refused() {
-        for (text, full) in [
-            ("http://127.0.0.1:7600", "http://127.0.0.1:7600/"),
-            ("lab7:80", "http://lab7:80/"),
-            ("lab7", "http://lab7:7600/"),
-            ("http://lab7/", "http://lab7:7600/"),
-            ("[::1]:9", "http://[::1]:9/"),
-            ("[::1]", "http://[::1]:7600/"),
-        ] {
-            assert_eq!(coordinator(text).unwrap().to_string(), full);
-        }
-        for text in ["", "https://lab7:1", "lab7:port", "lab7:70000", "lab7:", "lab7/x", "lab7?x", "me@lab7", "a b"] {
-            let sentence = coordinator(text).unwrap_err();
-            assert!(!sentence.is_empty() && !sentence.contains('\n'), "{text}: {sentence}");
-        }
-    }
-
-    #[test]
-    fn times_have_units() {
-        let ms = |text| duration(text).map(|duration| duration.as_millis());
-        assert_eq!(
-            [ms("90"), ms("90s"), ms("10m"), ms("2h"), ms("500ms")],
-            [90_000, 90_000, 600_000, 7_200_000, 500].map(Ok)
-        );
-        for text in ["", "m", "-1", "1.5s", "10 m", "1d", "0", "99999999999999999999", "9999999999999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn names_are_short_and_harmless() {
         assert_eq!(name("lab7:12").as_deref(), Ok("lab7:12"));
-        assert!(name(&default_name()).is_ok_and(|name| name.ends_with(&format!(":{}", std::process::id()))));
+        assert!(name(&host_name()).is_ok());
         let long = "x".repeat(129);
         assert!(["", "a\nb", "\u{1b}[2J", &long].iter().all(|text| name(text).is_err()));
     }

@@ -4,10 +4,10 @@
 //! coordinator has accepted it, across as many sessions as that takes.
 //!
 //! Invariant: at most `slots` assignments run at once, whatever the coordinator says; and a result is forgotten only when
-//! the coordinator has accepted it, or when the bounds of what is held leave no room for it.
+//! the coordinator has accepted it, or when there is no room for all that wait.
 
 mod backoff;
-mod held;
+mod pending;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -16,21 +16,21 @@ use std::{collections::VecDeque, sync::Arc};
 
 use evoxo_common::{
     digest::Digest,
-    task::{Encoded, Kept, Shared},
+    task::{Encoded, Shared, SharedCache},
     time::Millis,
 };
 use evoxo_proto::{
-    TASK_BYTES_MAX,
-    v1::{Beat, Drain, FromWorker, KindSignature, ToWorker, from_worker, task_result::Outcome},
+    FAILURE_BYTES_MAX, TASK_BYTES_MAX,
+    v1::{Drain, FromWorker, Heartbeat, KindSignature, ToWorker, from_worker, task_result::Outcome},
 };
 use tracing::Level;
 
-use self::{backoff::Backoff, held::Held};
+use self::{backoff::Backoff, pending::PendingResults};
 
 /// The exit status of a worker that the coordinator refused.
 pub const STATUS_REFUSED: u8 = 3;
 /// The most slots a worker can have.
-pub const SLOTS_MAX: usize = 1024;
+pub const SLOTS_MAX: usize = evoxo_proto::SLOTS_MAX as usize;
 
 /// Without a Welcome for so long after the Hello, in milliseconds, the link is given up.
 const WELCOME_MS: u64 = 20_000;
@@ -40,12 +40,10 @@ const GATHER_MS: u64 = 50;
 const GATHER_BYTES: usize = 1 << 20;
 /// A worker that leaves waits at most so long, in milliseconds, for its last results to be accepted.
 const FLUSH_MS: u64 = 5_000;
-/// The most results held until they are accepted.
-const HELD_RESULTS_MAX: usize = 65_536;
-/// The most bytes of results held until they are accepted.
-const HELD_BYTES_MAX: usize = 256 << 20;
-/// The longest failure sentence that travels, in bytes.
-const FAILURE_BYTES_MAX: usize = 4_096;
+/// The most results that wait until they are accepted.
+const PENDING_RESULTS_MAX: usize = 65_536;
+/// The most bytes of results that wait until they are accepted.
+const PENDING_BYTES_MAX: usize = 256 << 20;
 
 /// What a worker is.
 #[derive(Clone, Debug)]
@@ -56,8 +54,10 @@ pub struct Settings {
     pub name: String,
     /// Version and commit of the build, at most 128 bytes.
     pub build: String,
-    /// What the build computes: [`evoxo_common::task::signature`].
-    pub signature: Vec<KindSignature>,
+    /// What the build computes: [`evoxo_common::experiment::Registry::signatures`].
+    pub kinds: Vec<KindSignature>,
+    /// Drawn when the process started, so that the coordinator knows it again when its connection was lost.
+    pub process: u64,
     /// The worker leaves after having had no task for so long, in milliseconds; `None`: it stays.
     pub idle_timeout_ms: Option<u64>,
 }
@@ -69,6 +69,8 @@ pub enum Event {
     LinkUp,
     /// The connection could not be made, or was lost; why.
     LinkDown(String),
+    /// What answered there is no coordinator that this worker can work for, and will not become one; why.
+    LinkRefused(String),
     /// The coordinator said something on the present connection.
     Message(ToWorker),
     /// A slot computed the next task of what [`Effect::Start`] gave it; with the last one it is free.
@@ -123,7 +125,7 @@ enum Link {
     /// Hello is said, Welcome is due then.
     Greeting { until: Millis },
     /// In a session since then.
-    Open { since: Millis, beat_interval_ms: u64, beat_due: Millis },
+    Open { since: Millis, heartbeat_interval_ms: u64, heartbeat_due: Millis },
 }
 
 /// What a busy slot has before it.
@@ -161,8 +163,8 @@ pub struct Worker {
     slots: Vec<Option<Running>>,
     queue: VecDeque<Queued>,
     /// Bytes that tasks of the present session share.
-    kept: Kept<Arc<Shared>>,
-    held: Held,
+    shared: SharedCache<Arc<Shared>>,
+    pending: PendingResults,
     /// Whether people know that results are being dropped.
     dropping_told: bool,
     /// When gathered results must be sent, if there are any; `Millis(0)` for at once.
@@ -188,8 +190,8 @@ impl Worker {
             outage_told: false,
             slots: (0..settings.slots).map(|_| None).collect(),
             queue: VecDeque::new(),
-            kept: Kept::default(),
-            held: Held::new(HELD_RESULTS_MAX, HELD_BYTES_MAX),
+            shared: SharedCache::default(),
+            pending: PendingResults::new(PENDING_RESULTS_MAX, PENDING_BYTES_MAX),
             dropping_told: false,
             send_due: None,
             idle_since: now,
@@ -211,8 +213,9 @@ impl Worker {
         match event {
             Event::Wake => {}
             Event::LinkUp => self.greet(now),
-            Event::LinkDown(why) => self.link_lost(now, &why, 0),
-            Event::Message(message) => self.hear(now, message),
+            Event::LinkDown(why) => self.link_lost(now, &why, None),
+            Event::LinkRefused(why) => self.exit(STATUS_REFUSED, format!("this worker was refused: {why}")),
+            Event::Message(message) => self.on_message(now, message),
             Event::Computed { slot, outcome, elapsed_us } => self.computed(now, slot, outcome, elapsed_us),
             Event::DrainAsked => self.drain_asked(now),
         }
@@ -231,7 +234,7 @@ impl Worker {
         let (link, send) = match self.link {
             Link::Resting { until } | Link::Greeting { until } => (Some(until), None),
             Link::Connecting => (None, None),
-            Link::Open { beat_due, .. } => (Some(beat_due), self.send_due),
+            Link::Open { heartbeat_due, .. } => (Some(heartbeat_due), self.send_due),
         };
         let leave = match &self.leaving {
             Some(leaving) => leaving.flush_until,
@@ -248,11 +251,11 @@ impl Worker {
                 self.effects.push(Effect::Connect);
             }
             Link::Greeting { until } if *until <= now => {
-                self.disconnect(now, &format!("it did not answer the greeting within {} s", WELCOME_MS / 1000), 0);
+                self.disconnect(now, &format!("it did not answer the greeting within {} s", WELCOME_MS / 1000));
             }
-            Link::Open { beat_interval_ms, beat_due, .. } if *beat_due <= now => {
-                *beat_due = now + *beat_interval_ms;
-                self.say(from_worker::Message::Beat(Beat {}));
+            Link::Open { heartbeat_interval_ms, heartbeat_due, .. } if *heartbeat_due <= now => {
+                *heartbeat_due = now + *heartbeat_interval_ms;
+                self.say(from_worker::Message::Heartbeat(Heartbeat {}));
             }
             _ => {}
         }
@@ -300,21 +303,21 @@ impl Worker {
         } else {
             now + GATHER_MS
         };
-        let dropped = self.held.keep(hash, sendable(outcome), elapsed_us, assignment);
+        let dropped = self.pending.add(hash, sendable(outcome), elapsed_us, assignment);
         self.send_due = Some(self.send_due.map_or(due, |earlier| earlier.min(due)));
         if dropped > 0 && !self.dropping_told {
             self.dropping_told = true;
-            let held = self.held.len();
-            let sentence = format!("dropping the oldest results: {held} are held and the coordinator accepts none");
+            let waiting = self.pending.len();
+            let sentence = format!("dropping the oldest results: {waiting} wait and the coordinator accepts none");
             self.effects.push(Effect::Log(Level::WARN, sentence));
         }
     }
 
     fn send_results(&mut self, now: Millis) {
         let Link::Open { .. } = self.link else { return };
-        if self.send_due.is_some_and(|due| due <= now) || self.held.unsent_bytes() >= GATHER_BYTES {
+        if self.send_due.is_some_and(|due| due <= now) || self.pending.unsent_bytes() >= GATHER_BYTES {
             self.send_due = None;
-            for outputs in self.held.send(GATHER_BYTES) {
+            for outputs in self.pending.send(GATHER_BYTES) {
                 self.say(from_worker::Message::Outputs(outputs));
             }
         }
@@ -346,7 +349,7 @@ impl Worker {
         self.leaving = Some(Leaving { why, flush_until: None });
         match &mut self.link {
             Link::Open { .. } => self.say(from_worker::Message::Drain(Drain {})),
-            // What waits for a slot is handed out anew; for what is held there is one more chance, at once.
+            // What waits for a slot is handed out anew; for results that wait there is one more chance, at once.
             Link::Resting { until } => {
                 *until = now;
                 self.queue.clear();
@@ -357,7 +360,7 @@ impl Worker {
 
     fn finish_leaving(&mut self, now: Millis) {
         let idle = self.is_idle();
-        let unaccepted = self.held.len();
+        let unaccepted = self.pending.len();
         let Some(leaving) = &mut self.leaving else { return };
         if !idle {
             leaving.flush_until = None;

@@ -3,26 +3,23 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    io::Read as _,
     pin::pin,
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use evoxo_common::{task::Encoded, time::Millis};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc,
-    time::sleep_until,
-};
-use tonic::transport::{Endpoint, Uri};
+use evoxo_common::{experiment::Registry, task::Encoded, time::Millis};
+use evoxo_process::{Address, EndRequest, EndRequests};
+use tokio::{sync::mpsc, time::sleep_until};
+use tonic::transport::Endpoint;
 use tracing::{Level, debug, error, info, warn};
 
 use crate::{
     core::{self, Effect, Event, Worker},
     link::{self, Link},
-    pool::Pool,
+    pool::{Compute, Pool},
 };
 
 /// The most results that are handled before the link and the signals are looked at again.
@@ -34,59 +31,31 @@ const END_WITHIN: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the coordinator listens.
-    pub coordinator: Uri,
+    pub coordinator: Address,
     /// What this worker is.
     pub worker: core::Settings,
     /// Whether the end of the standard input ends the process, so that it cannot outlive the one that started it.
     pub exit_with_stdin: bool,
 }
 
-/// Why the process ends.
-enum Ask {
-    /// SIGTERM or SIGINT.
-    Drain,
-    /// The standard input has ended.
-    Die,
-}
-
 /// Works for the coordinator until the process is asked to leave, was idle for too long or is refused.
 ///
 /// # Errors
 /// If the system denies threads, timers or signals.
-pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
+pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop; is the limit of open files too low?")?;
     let (status, sentence) = runtime.block_on(async {
-        let asks = listen_to_asks(settings.exit_with_stdin)?;
-        anyhow::Ok(Shell::new(settings)?.serve(asks).await)
+        let requests = EndRequests::listen(settings.exit_with_stdin)?;
+        anyhow::Ok(Shell::new(settings, registry)?.serve(requests).await)
     })?;
     match status {
         0 => info!("{sentence}"),
         _ => error!("{sentence}"),
     }
     Ok(ExitCode::from(status))
-}
-
-/// Signals, and the end of the standard input if wanted.
-fn listen_to_asks(exit_with_stdin: bool) -> anyhow::Result<mpsc::Receiver<Ask>> {
-    let (sender, asks) = mpsc::channel(4);
-    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-        let mut signals = signal(kind).context("cannot listen to signals")?;
-        let sender = sender.clone();
-        tokio::spawn(async move { while signals.recv().await.is_some() && sender.send(Ask::Drain).await.is_ok() {} });
-    }
-    if exit_with_stdin {
-        let wait = move || {
-            let mut stdin = std::io::stdin().lock();
-            while stdin.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0) {}
-            // If the loop is gone, so is the process.
-            let _ = sender.blocking_send(Ask::Die);
-        };
-        std::thread::Builder::new().name("stdin".into()).spawn(wait).context("cannot start a thread for stdin")?;
-    }
-    Ok(asks)
 }
 
 /// The exit status, and why, for people.
@@ -104,10 +73,11 @@ struct Shell {
 }
 
 impl Shell {
-    fn new(settings: Settings) -> anyhow::Result<Self> {
+    fn new(settings: Settings, registry: Registry) -> anyhow::Result<Self> {
         let (sender, computed) = mpsc::unbounded_channel();
         let slots = settings.worker.slots;
-        let pool = Pool::new(slots, Encoded::run, &sender)
+        let compute: Compute = Arc::new(move |task: &Encoded| registry.run(task));
+        let pool = Pool::new(slots, &compute, &sender)
             .with_context(|| format!("cannot start {slots} threads; try a smaller --slots"))?;
         // Only spreads reconnections in time: it never shows in a result.
         let seed = RandomState::new().build_hasher().finish();
@@ -122,7 +92,7 @@ impl Shell {
         })
     }
 
-    async fn serve(mut self, mut asks: mpsc::Receiver<Ask>) -> Exit {
+    async fn serve(mut self, mut requests: EndRequests) -> Exit {
         let mut batch = Vec::with_capacity(COMPUTED_BATCH_MAX);
         let mut alarm = pin!(sleep_until(self.start.into()));
         loop {
@@ -133,9 +103,9 @@ impl Shell {
             tokio::select! {
                 _ = self.computed.recv_many(&mut batch, COMPUTED_BATCH_MAX) => self.inbox.extend(batch.drain(..)),
                 event = next_heard(&mut self.link) => self.inbox.push_back(event),
-                Some(ask) = asks.recv() => match ask {
-                    Ask::Drain => self.inbox.push_back(Event::DrainAsked),
-                    Ask::Die => return (0, "left at once: the standard input has ended".to_owned()),
+                request = requests.next() => match request {
+                    EndRequest::Signal => self.inbox.push_back(Event::DrainAsked),
+                    EndRequest::StandardInput => return (0, "left at once: the standard input has ended".to_owned()),
                 },
                 () = &mut alarm, if wake.is_some() => self.inbox.push_back(Event::Wake),
             }
@@ -180,7 +150,7 @@ impl Shell {
 async fn next_heard(link: &mut Option<Link>) -> Event {
     let Some(present) = link else { return std::future::pending().await };
     let event = present.next().await.unwrap_or_else(|| Event::LinkDown("the connection's task ended".to_owned()));
-    if let Event::LinkDown(_) = event {
+    if let Event::LinkDown(_) | Event::LinkRefused(_) = event {
         *link = None;
     }
     event

@@ -1,17 +1,15 @@
 //! One connection to the coordinator: a task that speaks gRPC, and channels to and from it.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error as _, time::Duration};
 
+use evoxo_process::{Address, innermost};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX,
     v1::{FromWorker, worker_service_client::WorkerServiceClient},
 };
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{
-    Status,
-    transport::{Endpoint, Uri},
-};
+use tonic::{Code, Status, transport::Endpoint};
 
 use crate::core::Event;
 
@@ -29,8 +27,8 @@ const UNWRITTEN_MAX: usize = 4_096;
 const UNHANDLED_MAX: usize = 16;
 
 /// How to reach the coordinator.
-pub(crate) fn endpoint(coordinator: &Uri) -> Endpoint {
-    Endpoint::from(coordinator.clone())
+pub(crate) fn endpoint(coordinator: &Address) -> Endpoint {
+    Endpoint::from(coordinator.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(PING_INTERVAL)
@@ -53,9 +51,9 @@ impl Link {
         let (said, to_write) = mpsc::channel(UNWRITTEN_MAX);
         let (to_handle, heard) = mpsc::channel(UNHANDLED_MAX);
         let task = tokio::spawn(async move {
-            let why = converse(endpoint, to_write, &to_handle).await;
+            let end = converse(endpoint, to_write, &to_handle).await;
             // Nobody hears it if the link was dropped meanwhile.
-            let _ = to_handle.send(Event::LinkDown(why)).await;
+            let _ = to_handle.send(end).await;
         });
         Self { said, heard, task }
     }
@@ -66,7 +64,7 @@ impl Link {
         !matches!(self.said.try_send(message), Err(mpsc::error::TrySendError::Full(_)))
     }
 
-    /// What happens next; `None` after [`Event::LinkDown`].
+    /// What happens next; `None` after [`Event::LinkDown`] or [`Event::LinkRefused`].
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.heard.recv().await
     }
@@ -87,12 +85,17 @@ impl Drop for Link {
     }
 }
 
-/// One session, from the connection to its loss; says why it was lost.
-async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, heard: &mpsc::Sender<Event>) -> String {
+/// One session, from the connection to its loss; the last event says why it was lost.
+async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, heard: &mpsc::Sender<Event>) -> Event {
     let channel = match timeout(CONNECT_TIMEOUT, endpoint.connect()).await {
         Ok(Ok(channel)) => channel,
-        Ok(Err(error)) => return format!("cannot reach {}: {}", endpoint.uri(), deepest(&error)),
-        Err(_) => return format!("cannot reach {} within {} s", endpoint.uri(), CONNECT_TIMEOUT.as_secs()),
+        Ok(Err(error)) => {
+            return Event::LinkDown(format!("cannot reach {}: {}", endpoint.uri(), innermost(&error)));
+        }
+        Err(_) => {
+            let seconds = CONNECT_TIMEOUT.as_secs();
+            return Event::LinkDown(format!("cannot reach {} within {seconds} s", endpoint.uri()));
+        }
     };
     // If nobody hears, the link was dropped and this task is about to be cut.
     let _ = heard.send(Event::LinkUp).await;
@@ -101,30 +104,28 @@ async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, hear
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut stream = match client.work(ReceiverStream::new(to_write)).await {
         Ok(response) => response.into_inner(),
-        Err(status) => return sentence(&status),
+        Err(status) => return lost(&status),
     };
     loop {
         match stream.message().await {
             Ok(Some(message)) => drop(heard.send(Event::Message(message)).await),
-            Ok(None) => return "it ended the stream".to_owned(),
-            Err(status) => return sentence(&status),
+            Ok(None) => return Event::LinkDown("it ended the stream".to_owned()),
+            Err(status) => return lost(&status),
         }
     }
 }
 
-/// What a failed call means to people.
-fn sentence(status: &Status) -> String {
-    match status.source() {
-        Some(source) => deepest(source),
+/// What a failed call means: some answers will be the same however often one asks.
+fn lost(status: &Status) -> Event {
+    let why = match status.source() {
+        Some(source) => innermost(source),
         None => format!("{} ({:?})", status.message().escape_debug(), status.code()),
+    };
+    match status.code() {
+        Code::Unimplemented => Event::LinkRefused(format!("no coordinator of evoxo answers there: {why}")),
+        Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::Unauthenticated => {
+            Event::LinkRefused(why)
+        }
+        _ => Event::LinkDown(why),
     }
-}
-
-/// The cause that says most: the innermost.
-fn deepest(error: &(dyn Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }

@@ -1,5 +1,5 @@
-//! The worker's program; see `cli.rs`.
+//! The worker's program, with the experiments that come with evoxo; see `cli.rs`.
 
 fn main() -> std::process::ExitCode {
-    evoxo_worker::cli::main()
+    evoxo_worker::cli::main(&evoxo_experiments::registry())
 }

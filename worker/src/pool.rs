@@ -6,7 +6,7 @@ use std::{
     io,
     panic::{self, AssertUnwindSafe},
     sync::{
-        Once,
+        Arc, Once,
         mpsc::{Receiver, Sender, channel},
     },
     thread,
@@ -14,14 +14,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_common::task::{Encoded, Refusal};
+use evoxo_common::{
+    experiment::Registry,
+    task::{Encoded, Refusal},
+};
 use evoxo_proto::v1::task_result::Outcome;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
 /// What the slots compute: an encoded task in, an encoded output back.
-pub(crate) type Compute = fn(&Encoded) -> Result<Bytes, Refusal>;
+pub(crate) type Compute = Arc<dyn Fn(&Encoded) -> Result<Bytes, Refusal> + Send + Sync>;
 
 /// The threads. They end when the pool is dropped, each after the task it is at.
 pub(crate) struct Pool {
@@ -33,14 +36,14 @@ impl Pool {
     ///
     /// # Errors
     /// If the system gives no more threads.
-    pub(crate) fn new(slots: usize, compute: Compute, computed: &UnboundedSender<Event>) -> io::Result<Self> {
+    pub(crate) fn new(slots: usize, compute: &Compute, computed: &UnboundedSender<Event>) -> io::Result<Self> {
         keep_panics_quiet();
         let start = |slot| {
             let (sender, assignments) = channel();
-            let computed = computed.clone();
+            let (compute, computed) = (Arc::clone(compute), computed.clone());
             thread::Builder::new()
                 .name(format!("slot-{slot}"))
-                .spawn(move || serve_slot(slot, compute, &assignments, &computed))
+                .spawn(move || serve_slot(slot, &compute, &assignments, &computed))
                 .map(|_| sender)
         };
         Ok(Self { slots: (0..slots).map(start).collect::<io::Result<_>>()? })
@@ -52,21 +55,30 @@ impl Pool {
     }
 }
 
-fn serve_slot(slot: usize, compute: Compute, assignments: &Receiver<Vec<Encoded>>, computed: &UnboundedSender<Event>) {
+fn serve_slot(slot: usize, compute: &Compute, assignments: &Receiver<Vec<Encoded>>, computed: &UnboundedSender<Event>) {
     LAST_PANIC.set(Some(String::new()));
     for task in assignments.iter().flatten() {
-        let start = Instant::now();
-        let outcome = compute_caught(compute, &task);
-        let elapsed_us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let (outcome, elapsed_us) = compute_caught(|| compute(&task));
         if computed.send(Event::Computed { slot, outcome, elapsed_us }).is_err() {
             return;
         }
     }
 }
 
-fn compute_caught(compute: Compute, task: &Encoded) -> Outcome {
+/// Computes a task on this thread, as a slot does: its output, or why there is none, which may be what a panic said; and how
+/// long that took, in microseconds.
+pub fn compute_here(registry: &Registry, task: &Encoded) -> (Outcome, u64) {
+    keep_panics_quiet();
+    let before = LAST_PANIC.replace(Some(String::new()));
+    let computed = compute_caught(|| registry.run(task));
+    LAST_PANIC.set(before);
+    computed
+}
+
+fn compute_caught(compute: impl FnOnce() -> Result<Bytes, Refusal>) -> (Outcome, u64) {
+    let start = Instant::now();
     // Nothing is shared with the task but its bytes, which are immutable: it can leave nothing broken behind.
-    match panic::catch_unwind(AssertUnwindSafe(|| compute(task))) {
+    let outcome = match panic::catch_unwind(AssertUnwindSafe(compute)) {
         Ok(Ok(output)) => Outcome::Output(output),
         Ok(Err(refusal)) => Outcome::Failure(refusal.0),
         Err(payload) => {
@@ -75,7 +87,8 @@ fn compute_caught(compute: Compute, task: &Encoded) -> Outcome {
             let message = LAST_PANIC.replace(Some(String::new())).unwrap_or_default();
             Outcome::Failure(format!("the task panicked {message}"))
         }
-    }
+    };
+    (outcome, u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX))
 }
 
 thread_local! {
@@ -155,7 +168,7 @@ mod tests {
 
     fn collect(slots: usize, work: &[(usize, &[&'static str])]) -> Vec<(usize, Outcome, u64)> {
         let (sender, mut computed) = tokio::sync::mpsc::unbounded_channel();
-        let pool = Pool::new(slots, obey, &sender).unwrap();
+        let pool = Pool::new(slots, &(Arc::new(obey) as Compute), &sender).unwrap();
         work.iter().for_each(|(slot, texts)| pool.start(*slot, tasks(texts)));
         let total = work.iter().map(|(_, texts)| texts.len()).sum();
         (0..total)

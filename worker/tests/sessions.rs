@@ -8,13 +8,22 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_common::{digest::Digest, task};
+use evoxo_common::{
+    digest::Digest,
+    task::{Encoded, Encoder, Task},
+};
+use evoxo_experiments::{
+    dispatch::{
+        ECHO, Echo,
+        messages::{EchoOutput, EchoTask},
+    },
+    registry,
+};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX, PROTOCOL,
     v1::{
-        Accepted, AssignedTask, Assignment, Close, CloseKind, EchoTask, FromWorker, Hello, Output, Task, TaskResult,
-        ToWorker, Welcome, from_worker, output,
-        task::Work,
+        Accepted, AssignedTask, Assignment, Close, CloseKind, FromWorker, Hello, TaskResult, ToWorker, Welcome,
+        from_worker,
         task_result::Outcome,
         to_worker,
         worker_service_server::{WorkerService, WorkerServiceServer},
@@ -40,7 +49,7 @@ impl Session {
 
     async fn welcomes(&mut self) -> Hello {
         let Some(from_worker::Message::Hello(hello)) = self.hears().await else { panic!("no hello") };
-        self.says(to_worker::Message::Welcome(Welcome { session: 7, beat_interval_ms: 60_000 })).await;
+        self.says(to_worker::Message::Welcome(Welcome { session: 7, heartbeat_interval_ms: 60_000 })).await;
         hello
     }
 
@@ -162,8 +171,16 @@ impl Drop for Worker {
     }
 }
 
+fn echo_task(payload: impl Into<Bytes>, reply_bytes: u32) -> Task {
+    ECHO.task::<Echo>(&EchoTask { payload: payload.into(), reply_bytes })
+}
+
+fn encoded(task: Task) -> Encoded {
+    Encoder::default().encode(task)
+}
+
 fn echo(payload: impl Into<Bytes>, reply_bytes: u32) -> Bytes {
-    Task::from(Work::Echo(EchoTask { payload: payload.into(), reply_bytes })).encode_to_vec().into()
+    encoded(echo_task(payload, reply_bytes)).whole()
 }
 
 fn hash(task: &Bytes) -> Bytes {
@@ -172,10 +189,7 @@ fn hash(task: &Bytes) -> Bytes {
 
 fn payload(result: &TaskResult) -> Bytes {
     let Some(Outcome::Output(bytes)) = &result.outcome else { panic!("{result:?}") };
-    match Output::decode(bytes.clone()).expect("an output").result {
-        Some(output::Result::Echo(echo)) => echo.payload,
-        other => panic!("{other:?}"),
-    }
+    EchoOutput::decode(bytes.clone()).expect("an output").payload
 }
 
 #[tokio::test]
@@ -185,7 +199,7 @@ async fn results_outlive_a_session_and_a_drain_is_clean() {
     let mut session = coordinator.session().await;
     let hello = session.welcomes().await;
     assert_eq!((hello.protocol, hello.slots, hello.name.as_str()), (PROTOCOL, 2, "lab7"));
-    assert_eq!(hello.signature, task::signature());
+    assert_eq!(hello.kinds, registry().signatures());
     let (good, bad) = (echo("evolution", 4), Bytes::from_static(b"\xff"));
     session.assigns(1, &[good.clone(), bad.clone()]).await;
     let results = session.results(2).await;
@@ -248,6 +262,20 @@ async fn a_refused_worker_says_why_and_has_its_own_status() {
     assert!(error.contains("refused this worker: it computes something else for table_score"), "{error}");
 }
 
+/// What answers every try alike is not tried again for ever.
+#[tokio::test]
+async fn a_server_that_is_no_coordinator_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (_, health) = tonic_health::server::health_reporter();
+    let incoming = TcpListenerStream::new(listener);
+    let server = tokio::spawn(Server::builder().add_service(health).serve_with_incoming(incoming));
+    let (status, _, error) = Worker::start(&["--coordinator", &address.to_string()]).end().await;
+    server.abort();
+    assert_eq!(status.code(), Some(3), "{error}");
+    assert!(error.contains("this worker was refused: no coordinator of evoxo answers there"), "{error}");
+}
+
 #[tokio::test]
 async fn messages_of_many_mebibytes_travel_both_ways() {
     let mut coordinator = Coordinator::on_any_port().await;
@@ -287,7 +315,7 @@ async fn wrong_usage_is_told_in_a_sentence_and_exits_with_2() {
         (vec!["--slots", "0"], "0 is not in 1..=1024"),
         (vec!["--slots", "many"], "invalid digit"),
         (vec!["--coordinator", "https://lab7"], "only http:// is understood"),
-        (vec!["--idle-timeout", "soon"], "\"soon\" is not a time like 90s"),
+        (vec!["--idle-timeout", "soon"], "give a time like 90s"),
         (vec!["--simd", "mmx"], "possible values: auto, avx2, baseline"),
         (vec!["--slot", "1"], "'--slots'"),
         (vec!["run-task"], "<FILE>"),
@@ -309,15 +337,19 @@ async fn a_saved_task_can_be_computed_by_hand() {
         }
         Worker::start(&["run-task", file.to_str().expect("a path of text")]).end().await
     };
-    let task = echo("evolution", 4);
-    let (status, out, _) = run(Some(&task)).await;
-    let output = task::run_encoded(&task).expect("an output");
-    assert_eq!(status.code(), Some(0));
-    assert!(out.contains(&format!("task    echo of {} bytes, SHA-256 {}\n", task.len(), Digest::of(&task))), "{out}");
-    assert!(out.contains(&format!("output  {} bytes, SHA-256 {}\n", output.len(), Digest::of(&output))), "{out}");
+    // It is called as everywhere, as the file of a poisonous task is: what is shared is part of the name.
+    for task in [echo_task("evolution", 4), echo_task("evo", 9).sharing(Bytes::from_static(b"lution"))] {
+        let task = encoded(task);
+        let (status, out, _) = run(Some(&task.whole())).await;
+        let output = registry().run(&task).expect("an output");
+        assert_eq!(status.code(), Some(0));
+        let bytes = task.whole().len();
+        assert!(out.contains(&format!("task    dispatch/echo of {bytes} bytes, {}\n", task.hash)), "{out}");
+        assert!(out.contains(&format!("output  {} bytes, SHA-256 {}\n", output.len(), Digest::of(&output))), "{out}");
+    }
     for (bytes, sentence) in [
         (Some(&[0xff][..]), "a.task is not a saved task"),
-        (Some(&[][..]), "the task is refused"),
+        (Some(&[][..]), "this build knows no task"),
         (Some(&vec![0; 9 << 20][..]), "it has 9437184 bytes"),
         (None, "cannot read the task"),
     ] {

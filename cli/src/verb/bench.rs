@@ -1,44 +1,29 @@
-//! `evoxo bench`: what one core does in a second, the fast path beside its slow twin, and what this build computes.
+//! `evoxo bench`: what one core does in a second, fast paths beside their reference implementations, and what this build computes.
 
 use std::{
-    hint::black_box,
+    fs,
     io::Write as _,
+    path::{Path, PathBuf},
     process::ExitCode,
-    sync::LazyLock,
     time::{Duration, Instant},
 };
 
+use anyhow::Context as _;
 use evoxo_common::{
-    board::{Outcome, Side},
-    digest::Digest,
-    experiment::{
-        invincible::{exact::Scorer, plain, sampled::Program, table::TableGenome},
-        nndtf::{
-            self,
-            judge::Judge,
-            network::{Coupling, Kind, Network, Numbering},
-        },
-        rules::{self, agent::Agent},
-        td3d::speed,
-        ternary::{
-            self,
-            game::{Opponent as StringOpponent, Tally},
-            index::Strings,
-            player::{Alphabet, Code},
-        },
-    },
-    math,
-    rng::{Generator, Stream},
+    experiment::{Kernel, Kind, Registry},
     simd,
-    task::{signature, signature_digest},
+    task::{Encoder, TaskKind},
 };
 use evoxo_worker::cli::Simd;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::say::usage;
 
 /// What to measure.
 #[derive(clap::Args)]
 #[command(after_help = "The figures are of one core, and only their ratios mean much on another machine.
-The behaviour signature is the hash of a fixed workload's outputs: builds with the same one may work on one run.")]
+A behaviour signature is the hash of a fixed workload's outputs: builds with the same one may work on one run.
+--workload writes that workload down for worker programs in other languages: KIND-TASK-NUMBER.task and .output.")]
 pub(crate) struct Arguments {
     /// Only the kernel of this name
     #[arg(long, value_name = "NAME")]
@@ -46,225 +31,110 @@ pub(crate) struct Arguments {
     /// Instructions the kernels may use: the results are the same
     #[arg(long, value_enum, default_value_t)]
     simd: Simd,
-    /// Print it as JSON: {"kernels": [{"name", "unit", "fast", "slow"}], "signature", "tasks"}
+    /// Measure nothing: write the fixed workload of each kind of task into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "only")]
+    workload: Option<PathBuf>,
+    /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference"}], "signatures", "tasks"}
     #[arg(long)]
     json: bool,
 }
 
-/// A kernel and its slow twin; each does some work on some players and says how much.
-struct Kernel {
-    name: &'static str,
-    unit: &'static str,
-    fast: fn(&[TableGenome], &mut Generator) -> u64,
-    slow: fn(&[TableGenome], &mut Generator) -> u64,
-}
-
-/// Games a player plays in one measurement step.
-const GAMES: u32 = 1000;
-
-/// Self-play of one of the networks of `td3d`, warmed by 20,000 games, with learning.
-macro_rules! learning {
-    ($name:literal, $speed:ident) => {
-        Kernel {
-            name: $name,
-            unit: "games/s",
-            fast: |_, _| learn(speed::GAMES, |games| speed::$speed.fast(games)),
-            slow: |_, _| learn(4, |games| speed::$speed.slow(games)),
-        }
-    };
-}
-
-/// Plays games and learns from them; says how many.
-fn learn(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
-    black_box(learn(games));
-    games
-}
-
-const KERNELS: [Kernel; 16] = [
-    Kernel {
-        name: "sampled_games",
-        unit: "games/s",
-        fast: |players, rng| {
-            let play = |player: &TableGenome| Program::compile(player.side(), player.genes()).play(GAMES, rng);
-            black_box(players.iter().map(play).fold(0, |sum, score| sum ^ score.wins));
-            players.len() as u64 * u64::from(GAMES)
-        },
-        slow: |players, rng| {
-            black_box(players[..2].iter().fold(0, |sum, player| sum ^ plain::sampled(player, GAMES, rng).wins));
-            2 * u64::from(GAMES)
-        },
-    },
-    Kernel {
-        name: "exact_fitness",
-        unit: "players/s",
-        fast: |players, _| {
-            let score = |player: &TableGenome| Scorer::of(player.side()).score(player.genes()).wins;
-            black_box(
-                (0..100).fold(0, |sum, _| sum ^ black_box(players).iter().fold(0, |sum, player| sum ^ score(player))),
-            );
-            100 * players.len() as u64
-        },
-        slow: |players, _| {
-            players[..2].iter().for_each(|player| _ = black_box(plain::exact(player)));
-            2
-        },
-    },
-    Kernel {
-        name: "nndtf_fitness",
-        unit: "networks/s",
-        fast: |_, _| {
-            let Pupils { judge, genes, .. } = pupils();
-            black_box(genes.iter().fold(0, |sum, genes| sum ^ judge.sum(black_box(genes))));
-            genes.len() as u64
-        },
-        slow: |_, _| {
-            let Pupils { judge, boards, genes } = pupils();
-            genes[..5].iter().for_each(|genes| _ = black_box(nndtf::plain::fitness(judge.network(), genes, boards)));
-            5
-        },
-    },
-    Kernel {
-        name: "rules_games",
-        unit: "games/s",
-        fast: |_, rng| counted(GAMES, |games| rules::speed::fast(&AGENTS, games, rng)),
-        slow: |_, rng| counted(GAMES, |games| rules::speed::slow(&AGENTS, games, rng)),
-    },
-    Kernel {
-        name: "rules_cycles",
-        unit: "cycles/s",
-        fast: |_, _| counted(20, rules::speed::cycles),
-        slow: |_, _| counted(2, rules::speed::slow_cycles),
-    },
-    Kernel {
-        name: "ternary_games",
-        unit: "games/s",
-        fast: |_, rng| strings(10 * GAMES, ternary::game::game, rng),
-        slow: |_, rng| strings(GAMES / 10, ternary::plain::game, rng),
-    },
-    Kernel {
-        name: "dot_product",
-        unit: "products/s",
-        fast: |_, _| dots(100, math::dot),
-        slow: |_, _| dots(10, math::dot_plain),
-    },
-    learning!("deep_structured", DEEP_STRUCTURED),
-    learning!("small_structured", SMALL_STRUCTURED),
-    learning!("small", SMALL),
-    learning!("wide", WIDE),
-    learning!("deep", DEEP),
-    learning!("linear_tuples", LINEAR_TUPLES),
-    learning!("tuples", TUPLES),
-    learning!("unshared", UNSHARED),
-    learning!("shared", SHARED),
-];
-
-/// A hundred random networks of experiment nndtf with a hundred boards to judge them by.
-struct Pupils {
-    judge: Judge,
-    boards: Vec<u32>,
-    genes: Vec<Vec<f32>>,
-}
-
-fn pupils() -> &'static Pupils {
-    static PUPILS: LazyLock<Pupils> = LazyLock::new(|| {
-        let network =
-            Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
-        let boards = nndtf::training_boards(1, 0, 100);
-        let genes = (0..100).map(|index| network.random(&mut Stream::root(1).word(index).rng())).collect();
-        Pupils { judge: Judge::new(network, &boards), boards, genes }
-    });
-    &PUPILS
-}
-
-/// Two agents of experiment `rules`.
-static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(rules::speed::agents);
-
-/// Plays games or cycles of rules; says how many.
-fn counted(count: u32, play: impl FnOnce(u32) -> i32) -> u64 {
-    black_box(play(black_box(count)));
-    count.into()
-}
-
-/// Plays so many games between two short strings of three letters, the first of which is repaired; says how many.
-fn strings(
-    games: u32,
-    play: fn(Code, &mut [u8], StringOpponent<'_>, &mut Generator, &mut Tally) -> Outcome,
-    rng: &mut Generator,
-) -> u64 {
-    let [code, other] = Side::BOTH.map(|side| Code { side, strings: Strings::Short, alphabet: Alphabet::Three });
-    let (mut genome, opponent) = (code.random(rng), other.random(rng));
-    let mut tally = Tally::default();
-    for _ in 0..games {
-        black_box(play(code, &mut genome, StringOpponent::String(other, &opponent), rng, &mut tally));
-    }
-    games.into()
-}
-
-/// Computes a dot product of 1,024 floats so many times; says how many products that took.
-fn dots(times: u64, dot: fn(&[f32], &[f32]) -> f32) -> u64 {
-    let values = black_box([0.5_f32; 1024]);
-    (0..times).for_each(|_| _ = black_box(dot(black_box(&values), black_box(&values))));
-    times * values.len() as u64
-}
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     simd::set_level(arguments.simd.level());
-    let chosen = |kernel: &&Kernel| arguments.only.as_ref().is_none_or(|only| kernel.name == only);
-    let chosen: Vec<&Kernel> = KERNELS.iter().filter(chosen).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-        return Err(crate::usage(format!("there is no such kernel: --only takes {}", names.join(", "))));
+    if let Some(directory) = &arguments.workload {
+        write_workload(registry, directory)?;
+        return print(arguments, registry, &[]);
     }
-    let figures: Vec<(&Kernel, f64, f64)> = chosen.into_iter().map(measure).collect();
-    let signature = signature();
-    let mut out = std::io::stdout().lock();
-    if arguments.json {
-        let kernels = figures.iter().map(|(kernel, fast, slow)| {
-            json!({"name": kernel.name, "unit": kernel.unit, "fast": fast.round(), "slow": slow.round()})
-        });
-        let tasks = signature.iter().map(|kind| (kind.kind.clone(), hexadecimal(&kind.sha256).into()));
-        let all = json!({
-            "kernels": kernels.collect::<Vec<Value>>(),
-            "signature": signature_digest(&signature).to_string(),
-            "tasks": tasks.collect::<serde_json::Map<String, Value>>(),
-        });
-        writeln!(out, "{all:#}")?;
-        return Ok(ExitCode::SUCCESS);
+    let all = || registry.kinds().iter().flat_map(|kind| kind.kernels.iter().map(|kernel| (*kind, kernel)));
+    let chosen = |(_, kernel): &(&Kind, &Kernel)| arguments.only.as_ref().is_none_or(|only| kernel.name == only);
+    let figures: Vec<Figures> = all().filter(chosen).map(|(kind, kernel)| measure(kind, kernel)).collect();
+    if figures.is_empty() {
+        let names: Vec<&str> = all().map(|(_, kernel)| kernel.name).collect();
+        return Err(usage(format!("there is no such kernel: --only takes {}", names.join(", "))));
     }
-    writeln!(out, "{:<16}{:>14}{:>14}{:>8}  on one core", "kernel", "fast", "slow twin", "ratio")?;
-    for (kernel, fast, slow) in figures {
-        let (name, unit, ratio) = (kernel.name, kernel.unit, fast / slow);
-        writeln!(out, "{name:<16}{:>14}{:>14}{ratio:>8.1}  {unit}", grouped(fast), grouped(slow))?;
-    }
-    writeln!(out, "\nbehaviour signature {}", signature_digest(&signature))?;
-    for kind in &signature {
-        writeln!(out, "  {:<18}{}", kind.kind, hexadecimal(&kind.sha256))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    print(arguments, registry, &figures)
 }
 
-/// Units of work per second: fast and slow, measured in turns so that a busy machine hurts both alike, the best of each.
-fn measure(kernel: &Kernel) -> (&Kernel, f64, f64) {
-    let mut rng = Stream::root(1).text("bench").rng();
-    let players: Vec<TableGenome> =
-        (0..64).flat_map(|_| Side::BOTH).map(|side| TableGenome::random(side, &mut rng)).collect();
+/// What was measured of a kernel, in units of work a second.
+struct Figures {
+    kind: &'static str,
+    kernel: &'static Kernel,
+    fast: f64,
+    reference: f64,
+}
+
+/// Measured in turns, so that a busy machine hurts both alike; the best of each.
+fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
     let mut best = [0.0_f64; 2];
     // What they prepare the first time is not measured.
-    (kernel.fast)(&players, &mut rng);
+    (kernel.fast)();
     for _ in 0..5 {
-        for (best, work) in best.iter_mut().zip([kernel.fast, kernel.slow]) {
+        for (best, work) in best.iter_mut().zip([kernel.fast, kernel.reference]) {
             let (start, mut done) = (Instant::now(), 0);
             while start.elapsed() < Duration::from_millis(150) {
-                done += work(&players, &mut rng);
+                done += work();
             }
             *best = best.max(done as f64 / start.elapsed().as_secs_f64());
         }
     }
-    (kernel, best[0], best[1])
+    Figures { kind: kind.name, kernel, fast: best[0], reference: best[1] }
 }
 
-fn hexadecimal(sha256: &[u8]) -> String {
-    Digest::from_slice(sha256).map(|digest| digest.to_string()).unwrap_or_default()
+fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> anyhow::Result<ExitCode> {
+    let tasks = || registry.kinds().iter().flat_map(|kind| kind.tasks.iter().copied());
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let kernel = |it: &Figures| {
+            json!({
+                "kind": it.kind,
+                "name": it.kernel.name,
+                "unit": it.kernel.unit,
+                "fast": it.fast.round(),
+                "reference": it.reference.round(),
+            })
+        };
+        let signature = |kind: &&'static Kind| (kind.name.to_owned(), registry.signature(kind).to_string().into());
+        let task = |task: &'static TaskKind| (format!("{task:?}"), task.signature().to_string().into());
+        let all = json!({
+            "kernels": figures.iter().map(kernel).collect::<Value>(),
+            "signatures": registry.kinds().iter().map(signature).collect::<Map<_, _>>(),
+            "tasks": tasks().map(task).collect::<Map<_, _>>(),
+        });
+        writeln!(out, "{all:#}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !figures.is_empty() {
+        writeln!(out, "{:<16}{:>14}{:>14}{:>8}  on one core", "kernel", "fast", "reference", "ratio")?;
+        for Figures { kernel, fast, reference, .. } in figures {
+            let ratio = fast / reference;
+            let (fast, reference) = (grouped(*fast), grouped(*reference));
+            writeln!(out, "{:<16}{fast:>14}{reference:>14}{ratio:>8.1}  {}", kernel.name, kernel.unit)?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "behaviour signatures")?;
+    for kind in registry.kinds() {
+        writeln!(out, "  {:<24}{}", kind.name, registry.signature(kind))?;
+        for task in kind.tasks {
+            writeln!(out, "    {:<22}{}", task.work, task.signature())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tasks whose outputs the signatures are of, each in a file, with its output beside it.
+fn write_workload(registry: &Registry, directory: &Path) -> anyhow::Result<()> {
+    let unwritable = || format!("cannot write into {}: choose another directory", directory.display());
+    fs::create_dir_all(directory).with_context(unwritable)?;
+    for task in registry.kinds().iter().flat_map(|kind| kind.tasks.iter().copied()) {
+        for (number, (task, output)) in task.workload().into_iter().enumerate() {
+            let stem = format!("{}-{}-{number}", task.kind.experiment, task.kind.work);
+            let whole = Encoder::default().encode(task).whole();
+            fs::write(directory.join(format!("{stem}.task")), whole).with_context(unwritable)?;
+            fs::write(directory.join(format!("{stem}.output")), output).with_context(unwritable)?;
+        }
+    }
+    Ok(())
 }
 
 /// A whole number with a space between groups of three digits.
@@ -277,17 +147,47 @@ fn grouped(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
+    use evoxo_common::{digest::Digest, task::Encoded};
 
     #[test]
     fn every_kernel_does_some_work() {
-        for kernel in &KERNELS {
-            let (_, fast, slow) = measure(kernel);
-            assert!(fast > 0.0 && slow > 0.0, "{}: {fast} and {slow} {}", kernel.name, kernel.unit);
+        let kernels = |kind: &&'static Kind| kind.kernels.iter().map(move |kernel| (kernel.fast, kernel.reference));
+        for (fast, reference) in evoxo_experiments::registry().kinds().iter().flat_map(kernels) {
+            assert!(fast() > 0 && reference() > 0);
         }
     }
 
     #[test]
     fn digits_in_groups() {
         assert_eq!([1.0, 999.0, 1000.0, 12_345_678.4].map(grouped), ["1", "999", "1 000", "12 345 678"]);
+    }
+
+    /// From the files alone everything follows: each task gives its output, and the outputs give the signatures as
+    /// worker.proto says.
+    #[test]
+    fn a_workload_is_all_that_another_worker_needs() {
+        let registry = evoxo_experiments::registry();
+        let directory = tempfile::tempdir().unwrap();
+        write_workload(&registry, directory.path()).unwrap();
+        for kind in registry.kinds() {
+            let hash_of_outputs = |work: &str| {
+                let file = |number: usize, ending: &str| {
+                    fs::read(directory.path().join(format!("{}-{work}-{number}.{ending}", kind.name))).ok()
+                };
+                let outputs: Vec<Vec<u8>> = (0..).map_while(|number| file(number, "output")).collect();
+                assert!(!outputs.is_empty(), "{}/{work}", kind.name);
+                for (number, output) in outputs.iter().enumerate() {
+                    let task = Encoded::of_whole(&Bytes::from(file(number, "task").unwrap())).unwrap();
+                    let computed = registry.run(&task).unwrap_or_else(|refusal| refusal.0.into_bytes().into());
+                    assert_eq!(computed, *output, "{}/{work} {number}", kind.name);
+                }
+                Digest::of_pieces(outputs.iter().map(Vec::as_slice))
+            };
+            let hashes: Vec<(&str, Digest)> =
+                kind.tasks.iter().map(|task| (task.work, hash_of_outputs(task.work))).collect();
+            let signature = Digest::of_pieces(hashes.iter().flat_map(|(work, hash)| [work.as_bytes(), &hash.0]));
+            assert_eq!(signature, registry.signature(kind), "{}", kind.name);
+        }
     }
 }

@@ -10,9 +10,10 @@ use std::{
     process::ExitCode,
 };
 
-use evoxo_common::board::{Board, Geometry, Outcome, Position, Side};
+use evoxo_common::experiment::Registry;
+use evoxo_games::board::{Board, Geometry, Outcome, Position, Side};
 
-use crate::opponent::{Opponent, Who};
+use crate::player::{Opponent, PlayerSpec};
 
 /// The longest line that is read, in bytes; a longer one is read in pieces.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -25,16 +26,16 @@ Moves are named as in evoxo play."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    who: Who,
+    who: PlayerSpec,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    talk(&mut arguments.who.find()?, std::io::stdin().lock(), std::io::stdout().lock())?;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    talk(&mut arguments.who.find(registry)?, std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn talk(player: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
-    let geometry = player.geometry;
+fn talk(opponent: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
+    let geometry = opponent.player.geometry;
     let mut board = Board::EMPTY;
     loop {
         let mut line = Vec::new();
@@ -45,7 +46,7 @@ fn talk(player: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -> 
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["ugi", ..] => {
-                writeln!(out, "id name evoxo {}", player.name)?;
+                writeln!(out, "id name evoxo {}", opponent.player.name)?;
                 writeln!(out, "id author evoxo\nugiok")?;
             }
             ["isready", ..] => writeln!(out, "readyok")?,
@@ -54,7 +55,7 @@ fn talk(player: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -> 
                 Ok(next) => board = next,
                 Err(sentence) => writeln!(out, "info string {sentence}")?,
             },
-            ["go", ..] => writeln!(out, "{}", go(player, board))?,
+            ["go", ..] => writeln!(out, "{}", go(opponent, board))?,
             ["query", what, ..] => {
                 if let Some(response) = query(geometry, board, what) {
                     writeln!(out, "response {response}")?;
@@ -116,17 +117,17 @@ fn spread(rows: &str) -> String {
 }
 
 /// A champion moves for its own side only.
-fn go(player: &mut Opponent, board: Board) -> String {
-    let game = player.geometry;
+fn go(opponent: &mut Opponent, board: Board) -> String {
+    let game = opponent.player.geometry;
     if game.outcome(board).is_some() {
         return "info string the game is over\nbestmove 0000".into();
     }
-    match player.side {
+    match opponent.player.side {
         Some(side) if side != board.to_move() => {
             format!("info string this champion plays {}\nbestmove 0000", side.letter())
         }
         _ => {
-            let answer = player.answer(Position::of(game, board));
+            let answer = opponent.answer(Position::of(game, board));
             format!("info string {}\nbestmove {}", answer.why, game.move_name(answer.cell))
         }
     }
@@ -151,11 +152,11 @@ fn query(game: &Geometry, board: Board, what: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opponent::testing;
+    use crate::player::{Game, testing};
 
-    fn said_by(mut player: Opponent, input: &[u8]) -> String {
+    fn said_by(mut opponent: Opponent, input: &[u8]) -> String {
         let mut out = Vec::new();
-        talk(&mut player, input, &mut out).unwrap();
+        talk(&mut opponent, input, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn stones_fall() {
-        let four = |input: &str| said_by(testing::named("alpha-beta", "score-four"), input.as_bytes());
+        let four = |input: &str| said_by(testing::named("alpha-beta", Game::ScoreFour), input.as_bytes());
         assert!(four("position startpos moves a1 b1 a1 b1 a1 b1\ngo").contains("it sees a win\nbestmove a1"));
         assert!(four("position startpos moves a1 a1 a1 a1 a1").contains("\"a1\" is not a move on"));
         let hanging = format!("position fen X{}/O{} x", ".".repeat(31), ".".repeat(31));

@@ -3,13 +3,13 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
-use evoxo_common::config::Config;
+use evoxo_common::experiment::{Config, Registry};
 use evoxo_proto::v1;
 
 use crate::{
     directory::Directory,
     remote::{self, Coordinator, connect, converse, refused},
-    results::Results,
+    results::{Provenance, Results},
 };
 
 /// Which run, and where to.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let (run, replicas) = converse(async {
         let mut client = connect(&arguments.coordinator.address).await?;
         let request = v1::GetRequest { name: arguments.name.clone() };
@@ -38,16 +38,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let replicas = remote::fetch(&mut client, &arguments.name).await.map_err(refused)?;
         Ok((run, replicas))
     })?;
-    let config = Config::parse("the coordinator's configuration", &run.config, &[])
+    let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
         .context("this build cannot read the run: use the coordinator's version")?;
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
-    let directory = Directory::open(&out, &config)?;
-    let results = Results::new(config, &replicas)?;
-    let result = results.to_json(0.0, 0);
+    let directory = Directory::open(registry, &out, &config)?;
+    let results = Results::new(config, &run, &replicas)?;
+    let result = results.to_json(registry, Provenance::Fetched);
     directory.write_results(&results, &result)?;
     if arguments.populations {
         directory.write_populations(&results)?;
     }
-    super::run::print(&results, &result, &directory, arguments.json)?;
-    Ok(ExitCode::SUCCESS)
+    results.print(&result, directory.path(), arguments.json)
 }

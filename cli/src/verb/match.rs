@@ -3,16 +3,18 @@
 use std::{io::Write, process::ExitCode};
 
 use evoxo_common::{
+    experiment::Registry,
+    rng::{Generator, Stream, shuffle},
+};
+use evoxo_games::{
     board::{Position, Side},
     player::duel::{Duel, duel, openings},
-    rng::{Generator, Stream, shuffle},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::whole,
-    opponent::{Game, pair},
-    usage,
+    player::{Game, pair},
+    say::{usage, whole},
 };
 
 /// The longest openings: on Qubic there are 3.8 million of four plies.
@@ -83,8 +85,8 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let record = play(arguments)?;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let record = play(registry, arguments)?;
     let mut out = std::io::stdout().lock();
     match arguments.json {
         true => writeln!(out, "{:#}", record.to_json(arguments))?,
@@ -105,16 +107,17 @@ struct Record {
     as_o: Option<Duel>,
 }
 
-fn play(arguments: &Arguments) -> anyhow::Result<Record> {
+fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
     let &Arguments { openings: plies, games, seed, .. } = arguments;
-    let [mut one, mut two] = pair([&arguments.one, &arguments.two], arguments.game)?;
-    if games > 1 && !one.by_chance() && !two.by_chance() {
+    let [one, two] = pair(registry, [&arguments.one, &arguments.two], arguments.game)?;
+    let (game, [mut one, mut two]) = (one.game, [one.player, two.player]);
+    if games > 1 && !one.play.by_chance() && !two.play.by_chance() {
         return Err(usage(format!("--games is {games}: give 1 here: neither player leaves anything to chance")));
     }
     if let (Some(side), true) = (one.side, one.side == two.side) {
         return Err(usage(format!("both champions play {}: take one that plays the other side", side.letter())));
     }
-    let (game, geometry, mut openings) = (one.game, one.geometry, openings(one.geometry, plies));
+    let (geometry, mut openings) = (one.geometry, openings(one.geometry, plies));
     let of = openings.len();
     if let Some(sample) = arguments.sample {
         if sample == 0 || sample as usize > of {
@@ -154,7 +157,14 @@ impl Record {
             (count, plies) => format!("{count} openings of {plies} plies"),
         };
         let times = if *games == 1 { String::new() } else { format!(", {games} games each with each side") };
-        writeln!(out, "{one} against {two}, {}, from {openings}{times}\n", self.game.name())?;
+        writeln!(out, "{one} against {two}, {}, from {openings}{times}", self.game.name())?;
+        if *plies > 0 {
+            writeln!(
+                out,
+                "The moves of an opening are forced on both: who never loses from the empty board may lose from one of these."
+            )?;
+        }
+        writeln!(out)?;
         writeln!(out, "{:<12}{:>9}{:>9}{:>9}{:>9}{:>10}", "the first's", "games", "wins", "draws", "losses", "score")?;
         for (name, duel) in [("as X", self.as_x), ("as O", self.as_o), ("together", Some(self.together()))] {
             let Some(duel) = duel else { continue };
@@ -196,6 +206,10 @@ impl Record {
 mod tests {
     use super::*;
 
+    fn play(arguments: &Arguments) -> anyhow::Result<Record> {
+        super::play(&evoxo_experiments::registry(), arguments)
+    }
+
     fn arguments(one: &str, two: &str, game: Game) -> Arguments {
         let (one, two) = (one.to_owned(), two.to_owned());
         Arguments { one, two, game: Some(game), openings: 2, sample: None, games: 1, seed: 1, json: false }
@@ -203,14 +217,11 @@ mod tests {
 
     /// A table of each side that never loses, as files in a directory.
     fn tables(directory: &std::path::Path) -> [String; 2] {
-        use evoxo_common::{
-            card::{Card, Player},
-            experiment::invincible::optimum::optimum,
-            ratio::Ratio,
-        };
+        use evoxo_common::{card::Card, ratio::Ratio};
+        use evoxo_games::table::optimum::optimum;
         Side::BOTH.map(|side| {
             let path = directory.join(format!("{}.json", side.letter()));
-            let card = Card::from(Player::Table(optimum(side, Ratio::from(100)).player));
+            let card = Card::new(optimum(side, Ratio::from(100)).player);
             std::fs::write(&path, card.write("t").0).unwrap();
             path.to_str().unwrap().to_owned()
         })

@@ -2,33 +2,47 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use evoxo_common::config::{Kind, template};
+use evoxo_common::experiment::{Kind, Registry, template};
+use serde_json::{Value, json};
+
+use crate::say::usage;
 
 /// Which experiment.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    #[arg(value_parser = kind, help = format!("The experiment's kind: {}", names()))]
-    kind: Kind,
-    /// Print it as JSON: {"kind", "file"}
+    /// The experiment's kind [default: list all kinds]
+    #[arg(value_name = "KIND")]
+    kind: Option<String>,
+    /// Print it as JSON: {"kind", "file"}, or a list of {"kind", "summary"}
     #[arg(long)]
     json: bool,
 }
 
-fn kind(name: &str) -> Result<Kind, String> {
-    Kind::named(name).ok_or_else(|| format!("there are {}", names()))
-}
-
-fn names() -> String {
-    Kind::ALL.map(Kind::name).join(", ")
-}
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let text = template(arguments.kind);
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let kinds = registry.kinds();
     let mut out = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(out, "{}", serde_json::json!({"kind": arguments.kind.name(), "file": text}))?;
-    } else {
-        write!(out, "{text}")?;
+    match (&arguments.kind, arguments.json) {
+        (Some(name), as_json) => {
+            let kind = registry.kind(name).ok_or_else(|| {
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+                usage(format_args!("there is no experiment of kind {name:?}: there are {}", names.join(", ")))
+            })?;
+            let text = template(kind);
+            match as_json {
+                true => writeln!(out, "{}", json!({"kind": kind.name, "file": text}))?,
+                false => write!(out, "{text}")?,
+            }
+        }
+        (None, true) => {
+            let kind = |kind: &&Kind| json!({"kind": kind.name, "summary": kind.schema.summary});
+            writeln!(out, "{:#}", kinds.iter().map(kind).collect::<Value>())?;
+        }
+        (None, false) => {
+            for kind in kinds {
+                let first = kind.schema.summary.split_inclusive(". ").next().unwrap_or_default();
+                writeln!(out, "{:<12} {}", kind.name, first.trim())?;
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

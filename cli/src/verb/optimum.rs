@@ -2,10 +2,10 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use evoxo_common::{
+use evoxo_common::ratio::Ratio;
+use evoxo_games::{
     board::{Side, tic_tac_toe},
-    experiment::invincible::optimum::{never_losing, optimum},
-    ratio::Ratio,
+    table::optimum::{never_losing, optimum},
 };
 use serde_json::json;
 

@@ -33,7 +33,7 @@ pub(crate) fn pause(named: &Named) -> anyhow::Result<ExitCode> {
         let mut client = connect(&named.coordinator.address).await?;
         Ok(client.pause(v1::PauseRequest { name: named.name.clone() }).await.map_err(refused)?.into_inner())
     })?;
-    tell(named, &run)
+    print(named, &run)
 }
 
 pub(crate) fn resume(named: &Named) -> anyhow::Result<ExitCode> {
@@ -41,7 +41,7 @@ pub(crate) fn resume(named: &Named) -> anyhow::Result<ExitCode> {
         let mut client = connect(&named.coordinator.address).await?;
         Ok(client.resume(v1::ResumeRequest { name: named.name.clone() }).await.map_err(refused)?.into_inner())
     })?;
-    tell(named, &run)
+    print(named, &run)
 }
 
 pub(crate) fn cancel(arguments: &Cancel) -> anyhow::Result<ExitCode> {
@@ -51,16 +51,19 @@ pub(crate) fn cancel(arguments: &Cancel) -> anyhow::Result<ExitCode> {
         let request = v1::CancelRequest { name: named.name.clone(), delete: arguments.delete };
         Ok(client.cancel(request).await.map_err(refused)?.into_inner())
     })?;
-    tell(named, &run)
+    print(named, &run)
 }
 
-fn tell(named: &Named, run: &v1::Run) -> anyhow::Result<ExitCode> {
+fn print(named: &Named, run: &v1::Run) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     if named.json {
         writeln!(out, "{:#}", run_to_json(run))?;
     } else {
         let (done, total) = (run.rounds_done, run.rounds_total);
         writeln!(out, "{} is {}, after {done} of {total} rounds", run.name, state(run))?;
+        if !run.message.is_empty() {
+            writeln!(out, "{}", run.message)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

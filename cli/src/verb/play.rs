@@ -6,12 +6,13 @@ use std::{
 };
 
 use clap::ValueEnum;
-use evoxo_common::board::{Board, Geometry, Outcome, Position, Side, cells};
+use evoxo_common::experiment::Registry;
+use evoxo_games::board::{Board, Geometry, Outcome, Position, Side, cells};
 use serde_json::json;
 
 use crate::{
-    opponent::{Opponent, Who},
-    usage,
+    player::{Opponent, PlayerSpec},
+    say::usage,
 };
 
 /// Against whom.
@@ -23,7 +24,7 @@ Connect Four. \"q\" ends the game. X moves first. After a game you are asked for
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    who: Who,
+    who: PlayerSpec,
     /// Your side [default: the one that a champion leaves you, else x]
     #[arg(long, value_enum, value_name = "SIDE")]
     side: Option<PersonSide>,
@@ -41,10 +42,10 @@ enum PersonSide {
     O,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut opponent = arguments.who.find()?;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let mut opponent = arguments.who.find(registry)?;
     let wanted = arguments.side.map(|side| if matches!(side, PersonSide::X) { Side::X } else { Side::O });
-    let person = match (wanted, opponent.side) {
+    let person = match (wanted, opponent.player.side) {
         (Some(wanted), Some(side)) if wanted == side => {
             return Err(usage(format!("this champion plays {} itself: leave out --side", side.letter())));
         }
@@ -101,7 +102,7 @@ fn game(
     input: &mut impl BufRead,
     table: &mut impl Table,
 ) -> std::io::Result<bool> {
-    let geometry = opponent.geometry;
+    let geometry = opponent.player.geometry;
     let (mut position, mut moved, mut why) = (Position::START, None, None);
     loop {
         let board = position.board();
@@ -298,7 +299,7 @@ impl<W: Write> Table for Lines<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opponent::testing;
+    use crate::player::{Game, testing};
 
     /// What is seen when this is typed.
     fn seen(mut opponent: Opponent, person: Side, typed: &[u8]) -> String {
@@ -316,12 +317,12 @@ mod tests {
     #[test]
     fn a_game_in_layers_as_it_is_seen() {
         let input = "a1\na1\na1\na1\na1\na5\nb1\n";
-        insta::assert_snapshot!(seen(testing::named("alpha-beta", "score-four"), Side::O, input.as_bytes()));
+        insta::assert_snapshot!(seen(testing::named("alpha-beta", Game::ScoreFour), Side::O, input.as_bytes()));
     }
 
     #[test]
     fn a_game_of_connect_four_as_it_is_seen() {
-        insta::assert_snapshot!(seen(testing::named("alpha-beta", "connect-four"), Side::X, b"d\nd\n9\n"));
+        insta::assert_snapshot!(seen(testing::named("alpha-beta", Game::ConnectFour), Side::X, b"d\nd\n9\n"));
     }
 
     #[test]

@@ -3,13 +3,12 @@
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, anyhow};
-use evoxo_common::finale::of_result;
+use evoxo_common::{experiment::Registry, plot};
 use serde_json::Value;
 
 use crate::{
-    json,
-    plot::svg,
-    results::{retell, written},
+    file, json,
+    results::{add_report, digest_text, report_text},
 };
 
 /// Which result.
@@ -33,32 +32,30 @@ pub(crate) struct Arguments {
 /// The longest result that is read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let file = match arguments.file.is_dir() {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let path = match arguments.file.is_dir() {
         true => arguments.file.join("result.json"),
         false => arguments.file.clone(),
     };
-    let name = file.display();
-    let bytes = super::audit::read(&file, FILE_BYTES_MAX)?;
+    let name = path.display();
+    let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
     let mut result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
-    let finale = of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
+    let report = registry.report_of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
     if let Some(directory) = &arguments.plots {
         let unwritable =
             || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
         fs::create_dir_all(directory).with_context(unwritable)?;
-        for figure in &finale.figures {
-            fs::write(directory.join(format!("{}.svg", figure.name)), svg(figure)).with_context(unwritable)?;
+        for figure in &report.figures {
+            fs::write(directory.join(format!("{}.svg", figure.name)), plot::svg(figure)).with_context(unwritable)?;
         }
     }
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        retell(&mut result, &finale);
+        add_report(&mut result, &report);
         write!(out, "{}", json::text(&result))?;
     } else {
-        writeln!(out, "{}", written(&finale))?;
-        if let Some(digest) = result["digest"].as_str() {
-            writeln!(out, "digest {digest}")?;
-        }
+        writeln!(out, "{}", report_text(&report))?;
+        writeln!(out, "{}", digest_text(&result))?;
     }
     Ok(ExitCode::SUCCESS)
 }

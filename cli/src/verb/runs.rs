@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use evoxo_proto::v1;
+use evoxo_proto::v1::{self, RunState};
 
 use crate::remote::{Coordinator, connect, converse, refused, run_to_json, state};
 
@@ -34,6 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             writeln!(out, "{:<24} {:<12} {:<10} {replicas:>13} {rounds:>17}", run.name, run.kind, state(run))?;
             if !run.message.is_empty() {
                 writeln!(out, "  {}", run.message)?;
+            } else if run.state() == RunState::Running && run.workers == 0 {
+                writeln!(out, "  no worker computes {:?}: `evoxo workers` lists those that are there", run.kind)?;
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use std::{io::Write as _, process::ExitCode};
 
+use evoxo_common::experiment::Registry;
 use evoxo_proto::v1;
 
-use super::run::Experiment;
 use crate::{
-    progress::standstill,
-    remote::{Coordinator, connect, converse, refused, run_to_json},
+    remote::{Coordinator, connect, converse, refused, run_to_json, standstill},
+    source::Experiment,
 };
 
 /// What, and where.
@@ -25,8 +25,8 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let config = arguments.experiment.read()?;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let config = arguments.experiment.read(registry)?;
     let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
     let answer = converse(async {
         let mut client = connect(&arguments.coordinator.address).await?;

@@ -50,7 +50,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             writeln!(out, "`evoxo fetch {name} --coordinator {address}` gets its results")?;
         }
         RunState::Cancelled => bail!("{} was cancelled", last.name),
-        RunState::Failed => bail!("{} failed: {}", last.name, last.message),
+        RunState::InDoubt => {
+            bail!("{} is in doubt, digest {}: {}; `evoxo fetch` gets its results", last.name, last.digest, last.message)
+        }
+        RunState::Failed => bail!("{} failed: {}; `evoxo resume` tries it again", last.name, last.message),
+        RunState::Blocked => bail!("{} is blocked: {}", last.name, last.message),
         _ => bail!("the coordinator ended the conversation: the run goes on without it; watch again"),
     }
     Ok(ExitCode::SUCCESS)

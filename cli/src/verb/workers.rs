@@ -1,6 +1,6 @@
 //! `evoxo workers`.
 
-use std::{io::Write as _, process::ExitCode};
+use std::{collections::BTreeSet, io::Write as _, process::ExitCode};
 
 use evoxo_proto::v1;
 use serde_json::json;
@@ -28,7 +28,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             json!({
                 "session": worker.session, "name": worker.name, "build": worker.build, "slots": worker.slots,
                 "tasks_assigned": worker.tasks_assigned, "tasks_done": worker.tasks_done, "silent_ms": worker.silent_ms,
-                "connected_ms": worker.connected_ms, "draining": worker.draining,
+                "connected_ms": worker.connected_ms, "draining": worker.draining, "address": worker.address,
+                "kinds": worker.kinds, "kinds_refused": worker.kinds_refused,
             })
         };
         writeln!(out, "{:#}", workers.iter().map(worker).collect::<serde_json::Value>())?;
@@ -40,18 +41,28 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     writeln!(
         out,
-        "{:<28} {:>6} {:>8} {:>12} {:>9} {:>10}",
-        "name", "slots", "tasks", "tasks done", "heard", "connected"
+        "{:<20} {:<15} {:>5} {:>6} {:>10} {:>7} {:>9}  computes",
+        "name", "address", "slots", "tasks", "tasks done", "heard", "connected"
     )?;
+    let all: BTreeSet<&String> = workers.iter().flat_map(|worker| &worker.kinds).collect();
     for worker in &workers {
         let heard = format!("{:.1} s", worker.silent_ms as f64 / 1000.0);
         let connected = format!("{} s", worker.connected_ms / 1000);
-        let leaving = if worker.draining { "  leaving" } else { "" };
+        let kinds = match worker.kinds.len() {
+            0 => "nothing".to_owned(),
+            count if count == all.len() => format!("all {count} kinds"),
+            _ => worker.kinds.join(", "),
+        };
+        let leaving = if worker.draining { "; leaving" } else { "" };
         writeln!(
             out,
-            "{:<28} {:>6} {:>8} {:>12} {heard:>9} {connected:>10}{leaving}",
-            worker.name, worker.slots, worker.tasks_assigned, worker.tasks_done
+            "{:<20} {:<15} {:>5} {:>6} {:>10} {heard:>7} {connected:>9}  {kinds}{leaving}",
+            worker.name, worker.address, worker.slots, worker.tasks_assigned, worker.tasks_done
         )?;
+        if !worker.kinds_refused.is_empty() {
+            let refused = worker.kinds_refused.join(", ");
+            writeln!(out, "  other results than the coordinator's for {refused}: its build is another")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,9 @@
 //! covariance matrix of a hundred genes would cost a thousand times what judging one of our players does.
 
 use crate::{
+    kernel,
     math::{exp, ln},
     rng::{Generator, unit},
-    simd::kernel,
 };
 
 /// What does not change.

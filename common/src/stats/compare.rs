@@ -203,7 +203,7 @@ mod tests {
         near(rank_test(&above, &ten).unwrap().p, 2.0 / 184_756.0, 1e-18);
     }
 
-    /// The slow twin: all ways to choose which ranks are the first sample's.
+    /// The reference implementation: all ways to choose which ranks are the first sample's.
     #[test]
     fn exact_ranks_agree_with_counting() {
         for (n, m) in [(1, 1), (1, 6), (4, 3), (5, 6), (7, 2)] {

@@ -1,8 +1,8 @@
 //! Tasks as they are kept and as they travel. Bytes that many tasks share (the weights from which all workers of a round
 //! begin) are apart from each task's own: they are hashed once a round, kept once and sent once a session.
 //!
-//! Both sides of a session count what the worker keeps with the same type, [`Kept`], fed in the same order, so that they
-//! cannot go out of step. If a message is lost all the same, what a task needs is missing: the session ends, and the
+//! Both sides of a session count what the worker keeps with the same type, [`SharedCache`], fed in the same order, so that
+//! they cannot go out of step. If a message is lost all the same, what a task needs is missing: the session ends, and the
 //! next one begins with nothing.
 
 use std::{
@@ -13,11 +13,11 @@ use std::{
 use bytes::Bytes;
 use evoxo_proto::{
     SHARED_BYTES_MAX, SHARED_PIECES_MAX, TASK_BYTES_MAX,
-    v1::{AssignedTask, Assignment, Task},
+    v1::{self, AssignedTask, Assignment},
 };
 use prost::Message as _;
 
-use super::{Refusal, decode_task, run};
+use super::Task;
 use crate::digest::Digest;
 
 /// Bytes that many tasks share.
@@ -40,22 +40,28 @@ pub struct Encoded {
     pub shared: Option<Arc<Shared>>,
 }
 
-/// Encodes tasks in order. What neighbours share is hashed, and kept in memory, once.
-pub fn encode(tasks: impl IntoIterator<Item = Task>) -> impl Iterator<Item = Encoded> {
-    let mut last: Option<Arc<Shared>> = None;
-    tasks.into_iter().map(move |mut task| {
-        let bytes = std::mem::take(&mut task.shared);
-        let own: Bytes = task.encode_to_vec().into();
-        if bytes.is_empty() {
+/// Encodes tasks. What neighbours share is hashed, and kept in memory, once.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    last: Option<Arc<Shared>>,
+}
+
+impl Encoder {
+    /// The task as it is kept and travels.
+    pub fn encode(&mut self, task: Task) -> Encoded {
+        let Task { kind, body, shared } = task;
+        let (kind, work) = (kind.experiment.into(), kind.work.into());
+        let own: Bytes = v1::Task { kind, work, body, shared: Bytes::new() }.encode_to_vec().into();
+        if shared.is_empty() {
             return Encoded { hash: Digest::of(&own), own, shared: None };
         }
-        let shared = match &last {
-            Some(shared) if same(&shared.bytes, &bytes) => Arc::clone(shared),
-            _ => Arc::new(Shared { hash: Digest::of(&bytes), bytes }),
+        let shared = match &self.last {
+            Some(last) if same(&last.bytes, &shared) => Arc::clone(last),
+            _ => Arc::new(Shared { hash: Digest::of(&shared), bytes: shared }),
         };
-        last = Some(Arc::clone(&shared));
+        self.last = Some(Arc::clone(&shared));
         Encoded { hash: Digest::of_pieces([&own[..], &shared.hash.0]), own, shared: Some(shared) }
-    })
+    }
 }
 
 /// Whether these are the same bytes; quick if they are the same in memory too.
@@ -64,57 +70,70 @@ fn same(one: &Bytes, two: &Bytes) -> bool {
 }
 
 impl Encoded {
-    /// The task.
+    /// The bytes of the task and of what it shares.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.own.len() + self.shared.as_ref().map_or(0, |shared| shared.bytes.len())
+    }
+
+    /// The task as a message.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are too many or not a task.
-    pub fn decode(&self) -> Result<Task, Refusal> {
-        let bytes = self.own.len() + self.shared.as_ref().map_or(0, |shared| shared.bytes.len());
-        if bytes > TASK_BYTES_MAX {
-            return Err(Refusal(format!("the task has {bytes} bytes, more than {TASK_BYTES_MAX}")));
+    /// A sentence if the bytes are too many or not a task.
+    pub fn message(&self) -> Result<v1::Task, String> {
+        if self.bytes() > TASK_BYTES_MAX {
+            return Err(format!("the task has {} bytes, more than {TASK_BYTES_MAX}", self.bytes()));
         }
-        let task = decode_task(&self.own)?;
+        let task = v1::Task::decode(self.own.clone());
+        let task = task.map_err(|error| format!("the task's bytes are not a task: {error}"))?;
         Ok(match &self.shared {
-            Some(shared) => Task { shared: shared.bytes.clone(), ..task },
+            Some(shared) => v1::Task { shared: shared.bytes.clone(), ..task },
             None => task,
         })
     }
 
-    /// The whole task in one piece: what [`decode_task`] reads.
+    /// The whole task in one piece, a [`v1::Task`]; [`Encoded::of_whole`] is the inverse.
     #[must_use]
     pub fn whole(&self) -> Bytes {
         let Some(shared) = &self.shared else { return self.own.clone() };
         // Fields may follow each other in any order, and this one is the last anyway.
-        let rest = Task { work: None, shared: shared.bytes.clone() };
+        let rest = v1::Task { shared: shared.bytes.clone(), ..v1::Task::default() };
         [self.own.as_ref(), &rest.encode_to_vec()].concat().into()
     }
 
-    /// Computes the task: its encoded output.
+    /// The task that was written in one piece.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are not a task or the task makes no sense.
-    pub fn run(&self) -> Result<Bytes, Refusal> {
-        Ok(run(&self.decode()?)?.encode_to_vec().into())
+    /// A sentence if the bytes are too many or not a task.
+    pub fn of_whole(bytes: &Bytes) -> Result<Self, String> {
+        let whole = Self { hash: Digest::of(bytes), own: bytes.clone(), shared: None };
+        let v1::Task { kind, work, body, shared } = whole.message()?;
+        if shared.is_empty() {
+            return Ok(whole);
+        }
+        let own: Bytes = v1::Task { kind, work, body, shared: Bytes::new() }.encode_to_vec().into();
+        let shared = Arc::new(Shared { hash: Digest::of(&shared), bytes: shared });
+        Ok(Self { hash: Digest::of_pieces([&own[..], &shared.hash.0]), own, shared: Some(shared) })
     }
 }
 
 /// The shared pieces that a worker keeps in a session, oldest first: `T` is `()` for the coordinator, which only counts,
 /// and the piece itself for the worker.
 #[derive(Debug)]
-pub struct Kept<T> {
+pub struct SharedCache<T> {
     order: VecDeque<(Digest, usize)>,
     pieces: BTreeMap<Digest, T>,
     bytes: usize,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for SharedCache<T> {
     /// Nothing: how a session begins.
     fn default() -> Self {
         Self { order: VecDeque::new(), pieces: BTreeMap::new(), bytes: 0 }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> SharedCache<T> {
     /// Whether the worker has this piece.
     #[must_use]
     pub fn holds(&self, hash: Digest) -> bool {
@@ -139,7 +158,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl Kept<()> {
+impl SharedCache<()> {
     /// The coordinator's side: an assignment with this number of these tasks, and with what the worker lacks for them.
     pub fn pack<'a>(&mut self, id: u64, tasks: impl IntoIterator<Item = &'a Encoded>) -> Assignment {
         let mut pieces = Vec::new();
@@ -159,7 +178,7 @@ impl Kept<()> {
     }
 }
 
-impl Kept<Arc<Shared>> {
+impl SharedCache<Arc<Shared>> {
     /// The worker's side: the tasks of an assignment.
     ///
     /// # Errors
@@ -197,67 +216,77 @@ impl Kept<Arc<Shared>> {
 
 #[cfg(test)]
 mod tests {
-    use evoxo_proto::v1::{EchoTask, task::Work};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::testing::{multiply, registry};
 
-    fn echo(number: u32, shared: &[u8]) -> Task {
-        let work = Work::Echo(EchoTask { payload: Bytes::copy_from_slice(&number.to_le_bytes()), reply_bytes: 40 });
-        Task { shared: Bytes::copy_from_slice(shared), ..work.into() }
+    fn task(number: u32, shared: &[u8]) -> Task {
+        multiply(number.into()).sharing(Bytes::copy_from_slice(shared))
+    }
+
+    fn message(task: &Task) -> v1::Task {
+        let (kind, work) = (task.kind.experiment.into(), task.kind.work.into());
+        v1::Task { kind, work, body: task.body.clone(), shared: task.shared.clone() }
+    }
+
+    fn encode(tasks: impl IntoIterator<Item = Task>) -> Vec<Encoded> {
+        let mut encoder = Encoder::default();
+        tasks.into_iter().map(|task| encoder.encode(task)).collect()
     }
 
     #[test]
     fn a_task_that_shares_nothing_is_named_by_its_bytes() {
-        let task = echo(5, b"");
-        let encoded = encode([task.clone()]).next().unwrap();
-        assert_eq!(encoded.hash, Digest::of(&task.encode_to_vec()));
-        assert_eq!(encoded.whole(), task.encode_to_vec());
+        let task = task(5, b"");
+        let encoded = encode([task.clone()]).remove(0);
+        assert_eq!(encoded.hash, Digest::of(&message(&task).encode_to_vec()));
+        assert_eq!(encoded.whole(), message(&task).encode_to_vec());
+        assert_eq!(Encoded::of_whole(&encoded.whole()), Ok(encoded));
     }
 
     #[test]
     fn names_tell_apart_what_differs_in_either_part() {
-        let tasks = [echo(1, b""), echo(1, b"a"), echo(1, b"b"), echo(2, b"a")];
-        let names: std::collections::BTreeSet<Digest> = encode(tasks).map(|task| task.hash).collect();
+        let tasks = [task(1, b""), task(1, b"a"), task(1, b"b"), task(2, b"a")];
+        let names: std::collections::BTreeSet<Digest> = encode(tasks).iter().map(|task| task.hash).collect();
         assert_eq!(names.len(), 4);
-        let task = encode([echo(1, b"a")]).next().unwrap();
+        let task = encode([task(1, b"a")]).remove(0);
         let named_as_documented = Digest::of_pieces([&task.own[..], &Digest::of(b"a").0]);
         assert_eq!(task.hash, named_as_documented);
     }
 
     #[test]
     fn neighbours_keep_what_they_share_once() {
-        let tasks: Vec<Encoded> = encode([echo(1, b"same"), echo(2, b"same"), echo(3, b"other")]).collect();
+        let tasks = encode([task(1, b"same"), task(2, b"same"), task(3, b"other")]);
         let shared = |index: usize| tasks[index].shared.as_ref().unwrap();
         assert!(Arc::ptr_eq(shared(0), shared(1)) && !Arc::ptr_eq(shared(1), shared(2)));
     }
 
     #[test]
     fn a_task_computes_the_same_whole_and_in_parts() {
-        let task = echo(7, &[9; 100]);
-        let encoded = encode([task.clone()]).next().unwrap();
-        assert_eq!(encoded.decode(), Ok(task.clone()));
-        assert_eq!(encoded.whole(), task.encode_to_vec());
-        assert_eq!(decode_task(&encoded.whole()), Ok(task.clone()));
-        assert_eq!(encoded.run().unwrap(), run(&task).unwrap().encode_to_vec());
+        let task = task(7, &[9; 100]);
+        let encoded = encode([task.clone()]).remove(0);
+        assert_eq!(registry().decode(&encoded), Ok(task.clone()));
+        assert_eq!(encoded.whole(), message(&task).encode_to_vec());
+        assert_eq!(Encoded::of_whole(&encoded.whole()), Ok(encoded.clone()), "its name too");
+        assert_eq!(registry().run(&encoded), task.run());
     }
 
     #[test]
     fn a_task_is_limited_with_what_it_shares() {
-        let encoded = encode([echo(7, &vec![0; TASK_BYTES_MAX])]).next().unwrap();
-        assert!(encoded.decode().unwrap_err().0.contains("more than 8388608"));
+        let encoded = encode([task(7, &vec![0; TASK_BYTES_MAX])]).remove(0);
+        assert!(registry().decode(&encoded).unwrap_err().0.contains("more than 8388608"));
     }
 
     #[test]
     fn the_newest_pieces_are_kept_within_both_bounds() {
-        let mut kept = Kept::<()>::default();
+        let mut kept = SharedCache::<()>::default();
         for number in 0..=SHARED_PIECES_MAX as u64 {
-            let tasks: Vec<Encoded> = encode([echo(1, &number.to_le_bytes())]).collect();
+            let tasks = encode([task(1, &number.to_le_bytes())]);
             assert_eq!(kept.pack(1, &tasks).shared.len(), 1);
         }
-        let holds = |kept: &Kept<()>, bytes: &[u8]| kept.holds(Digest::of(bytes));
+        let holds = |kept: &SharedCache<()>, bytes: &[u8]| kept.holds(Digest::of(bytes));
         assert!(!holds(&kept, &0_u64.to_le_bytes()) && holds(&kept, &1_u64.to_le_bytes()));
-        let large: Vec<Encoded> = (0..9).flat_map(|number| encode([echo(1, &vec![number; 8 << 20])])).collect();
+        let large: Vec<Encoded> = (0..9).flat_map(|number| encode([task(1, &vec![number; 8 << 20])])).collect();
         assert_eq!(kept.pack(1, &large).shared.len(), 9, "what one assignment needs is kept while it is packed");
         assert!(kept.order.len() == 8 && kept.bytes == SHARED_BYTES_MAX);
         let larger = [Encoded {
@@ -270,12 +299,12 @@ mod tests {
 
     #[test]
     fn nonsense_is_told_in_a_sentence() {
-        let tasks: Vec<Encoded> = encode([echo(1, b"abc")]).collect();
-        let good = Kept::<()>::default().pack(3, &tasks);
+        let tasks = encode([task(1, b"abc")]);
+        let good = SharedCache::<()>::default().pack(3, &tasks);
         let with = |change: &dyn Fn(&mut Assignment)| {
             let mut assignment = good.clone();
             change(&mut assignment);
-            Kept::default().unpack(assignment)
+            SharedCache::default().unpack(assignment)
         };
         assert_eq!(with(&|_| {}), Ok(tasks.clone()));
         type Change<'a> = &'a dyn Fn(&mut Assignment);
@@ -297,10 +326,10 @@ mod tests {
         /// does not travel again.
         #[test]
         fn both_sides_keep_alike(assignments in prop::collection::vec(prop::collection::vec((0..4_u32, 0..90_u8), 1..5), 1..60)) {
-            let (mut sent, mut received) = (Kept::<()>::default(), Kept::default());
+            let (mut sent, mut received) = (SharedCache::<()>::default(), SharedCache::default());
             for (id, numbers) in assignments.into_iter().enumerate() {
                 let piece = |number: u8| vec![number; usize::from(number > 0) * (1 << (number % 22))];
-                let tasks: Vec<Encoded> = encode(numbers.iter().map(|(task, number)| echo(*task, &piece(*number)))).collect();
+                let tasks = encode(numbers.iter().map(|(number, shared)| task(*number, &piece(*shared))));
                 let had: Vec<Digest> = sent.pieces.keys().copied().collect();
                 let assignment = sent.pack(id as u64, &tasks);
                 prop_assert!(assignment.shared.iter().all(|bytes| !had.contains(&Digest::of(bytes))));

@@ -1,25 +1,32 @@
 //! Who gets what. None of it shows in a result.
 //!
 //! Idle workers come first, then those with one assignment queued behind the running one. A worker gets a batch of open
-//! tasks, lowest first, of the run that has the least expected work with workers. When nothing is open, tasks that have
-//! been out for long get a second copy. A suspect goes alone to a worker that has nothing else.
+//! tasks of a kind that it computes, lowest first, of the run that has the least expected work with workers. When nothing is
+//! open, tasks that have been out for long get another copy.
+//!
+//! A suspect goes alone to a worker that has nothing else: to one that has proved itself, for which it waits; where none of
+//! those to whom it may go has computed anything, after a while to any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use evoxo_proto::v1::to_worker;
 
 use super::{
-    Batch, Coordinator, SessionId,
-    run::RunId,
-    sessions::Assignment,
-    tasks::{OpenTask, TaskId},
+    Batch, Coordinator, SessionId, TaskId,
+    runs::RunId,
+    sessions::{Assignment, Session},
+    tasks::OpenTask,
 };
 
 /// Tasks of one assignment.
 const BATCH_TASKS_MAX: usize = 1024;
-/// Bytes of one assignment's tasks and of what it brings of the bytes they share, unless its only task is larger. Larger messages take longer on their way than they save:
-/// with 1 KB a task, 256 at once are handed out twice as fast as 4,096.
+/// Bytes of one assignment's tasks and of what it brings of the bytes they share, unless its only task is larger. Larger
+/// messages take longer on their way than they save: with 1 KB a task, 256 at once are handed out twice as fast as 4,096.
 const BATCH_BYTES_MAX: usize = 256 << 10;
+/// Where none of them has computed anything, a suspect goes to any worker after this many milliseconds.
+const SUSPECT_PATIENCE_MS: u64 = 1000;
+/// Suspects that find no worker before the others are left for later: there may be thousands.
+const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
@@ -27,47 +34,90 @@ impl Coordinator {
         if self.stopping || nothing {
             return;
         }
-        let roomy: Vec<SessionId> = self.roomy.iter().copied().collect();
+        self.place_suspects();
+        let with_capacity = self.sessions.with_capacity();
         for idle_only in [true, false] {
-            for id in &roomy {
-                while self.roomy.contains(id) && (!idle_only || self.is_idle(*id)) && self.assign_once(*id, idle_only) {
-                }
+            for id in &with_capacity {
+                while self.takes_more(*id, idle_only) && self.assign_batch(*id, idle_only) {}
+            }
+        }
+        // All idle workers have been asked.
+        self.second_copies_due = false;
+    }
+
+    /// Whether a worker can take an assignment.
+    fn takes_more(&self, id: SessionId, idle_only: bool) -> bool {
+        self.sessions.get(id).is_some_and(|session| {
+            (!idle_only || session.is_idle())
+                && session.has_capacity()
+                && !self.sessions.is_reserved(id)
+                && !session.is_alone_with_suspect()
+        })
+    }
+
+    /// Sends suspects to workers that have nothing else, or reserves workers for them: no more than there are suspects.
+    fn place_suspects(&mut self) {
+        self.sessions.release_reserved();
+        let free = |(id, session): (SessionId, &Session)| {
+            (!session.draining && !session.is_alone_with_suspect()).then_some(id)
+        };
+        let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
+            true => return,
+            false => self.sessions.iter().filter_map(free).collect(),
+        };
+        let suspects: Vec<TaskId> = self.tasks.suspects().iter().take(free.len() + SKIPPED_MAX).copied().collect();
+        let mut patience = SKIPPED_MAX;
+        for task in suspects {
+            if free.is_empty() || patience == 0 {
+                return;
+            }
+            let Some(id) = self.worker_for_suspect(task, &free) else {
+                patience -= 1;
+                continue;
+            };
+            free.retain(|other| *other != id);
+            match self.sessions.get(id).is_some_and(|session| session.assignments.is_empty()) {
+                true => self.send_assignment(id, &[task], true),
+                false => self.sessions.reserve(id),
             }
         }
     }
 
-    fn is_idle(&self, id: SessionId) -> bool {
-        self.sessions.get(&id).is_some_and(|session| (session.assignments.len() as u32) < session.slots)
+    /// Which of these workers is to compute a suspect next: of those that have proved themselves one that is idle, or the one
+    /// that has been connected for longest; if there are none, after a while any.
+    fn worker_for_suspect(&self, task: TaskId, free: &[SessionId]) -> Option<SessionId> {
+        let open = self.tasks.get(task)?;
+        let run = self.runs.get(open.run).filter(|run| run.hands_out())?;
+        let evidence = open.evidence.as_ref()?;
+        let (kind, each_us) = (run.prepared.config.kind.name, run.expected_us(open.replica.arm, open.work));
+        let could = |session: &Session| session.computes(kind) && !session.draining;
+        // Where it was lost or failed it goes only if there is nobody else.
+        let others = self.sessions.iter().any(|(_, session)| could(session) && !evidence.names(&session.identity));
+        let may = |session: &Session| could(session) && (!others || !evidence.names(&session.identity));
+        let fits = |id: &SessionId| {
+            let session = self.sessions.get(*id)?;
+            may(session).then_some((!session.assignments.is_empty(), session.connected, *id))
+        };
+        let is_proven =
+            |id: SessionId| self.sessions.get(id).is_some_and(|session| session.is_proven(each_us, self.now));
+        let fitting: Vec<_> = free.iter().filter_map(fits).collect();
+        let proven = fitting.iter().filter(|(_, _, id)| is_proven(*id)).min();
+        if let Some((_, _, id)) = proven {
+            return Some(*id);
+        }
+        // One of them that has computed something will have proved itself in a while.
+        if self.sessions.iter().any(|(_, session)| may(session) && session.tasks_done > 0) {
+            return None;
+        }
+        let patient = self.now - evidence.since >= SUSPECT_PATIENCE_MS;
+        fitting.iter().min().filter(|_| patient).map(|(_, _, id)| *id)
     }
 
     /// Sends a worker one assignment; false if there is none for it.
-    fn assign_once(&mut self, id: SessionId, idle: bool) -> bool {
-        if self.tasks.ready().is_empty() && self.tasks.suspects().is_empty() && !idle {
-            return false;
-        }
-        let Some(session) = self.sessions.get(&id) else { return false };
-        let (busy, reserved) = (!session.assignments.is_empty(), session.reserved);
-        if session.assignments.values().any(|assignment| assignment.alone) {
-            return false;
-        }
-        match self.suspect_for(id, reserved) {
-            Some(_) if busy => {
-                self.reserve(id, true);
-                return false;
-            }
-            Some(task) => {
-                self.reserve(id, false);
-                self.send_assignment(id, &[task], true);
-                return true;
-            }
-            None if reserved => self.reserve(id, false),
-            None => {}
-        }
+    fn assign_batch(&mut self, id: SessionId, idle: bool) -> bool {
         let mut tasks = self.open_batch(id);
         if tasks.is_empty() && idle && self.second_copies_due {
-            tasks = self.second_copies(id);
-            // What nobody needs twice for one idle worker, nobody needs for the others.
-            self.second_copies_due = !tasks.is_empty();
+            tasks = self.further_copies(id);
         }
         if tasks.is_empty() {
             return false;
@@ -76,59 +126,40 @@ impl Coordinator {
         true
     }
 
-    fn reserve(&mut self, id: SessionId, reserved: bool) {
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.reserved = reserved;
-        }
-    }
-
-    /// The first suspect for a worker on which it has not failed yet, or on which it has if there is no other. No more
-    /// workers are kept free than there are suspects.
-    fn suspect_for(&self, id: SessionId, reserved: bool) -> Option<TaskId> {
-        let suspects = self.tasks.suspects();
-        if suspects.is_empty() {
-            return None;
-        }
-        let keeping = self.sessions.values().filter(|session| session.reserved).count();
-        if !reserved && keeping >= suspects.len() {
-            return None;
-        }
-        let others = |task: &OpenTask| {
-            let fresh =
-                |(other, session): (&SessionId, &super::Session)| !session.draining && !task.failed_on.contains(other);
-            self.sessions.iter().any(fresh)
-        };
-        let fits = |task: &&TaskId| {
-            self.tasks.get(**task).is_some_and(|task| {
-                self.runs.get(&task.run).is_some_and(super::Run::is_running)
-                    && (!task.failed_on.contains(&id) || !others(task))
-            })
-        };
-        suspects.iter().find(fits).copied()
-    }
-
     /// Open tasks of the run that is served next, for this worker.
     fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
+        let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let served = self.tasks.ready().keys().filter_map(|run_id| {
-            let run = self.runs.get(run_id).filter(|run| run.is_running())?;
-            Some((run.assigned_us, *run_id))
+            let run = self.runs.get(*run_id).filter(|run| run.hands_out())?;
+            session.computes(run.prepared.config.kind.name).then_some((run.assigned_us, *run_id))
         });
         let Some((_, run)) = served.min() else { return Vec::new() };
         let ready = &self.tasks.ready()[&run];
         // Leave something for the others: half of an even share, so that all end together.
-        let share = (ready.len() / (2 * self.slots_total.max(1) as usize)).max(1);
-        self.cut_batch(run, ready.iter().copied(), share, id)
+        let share = (ready.len() / (2 * self.sessions.slots_total().max(1) as usize)).max(1);
+        self.cut_batch(run, ready.iter().copied(), share, session)
     }
 
     /// As many of these tasks as make an assignment for this worker.
-    fn cut_batch(&self, run: RunId, tasks: impl Iterator<Item = TaskId>, share: usize, id: SessionId) -> Vec<TaskId> {
-        let (Some(run), Some(session)) = (self.runs.get(&run), self.sessions.get(&id)) else { return Vec::new() };
+    fn cut_batch(
+        &self,
+        run: RunId,
+        tasks: impl Iterator<Item = TaskId>,
+        share: usize,
+        session: &Session,
+    ) -> Vec<TaskId> {
+        let Some(run) = self.runs.get(run) else { return Vec::new() };
         let mut batch = Vec::new();
         let mut brought = BTreeSet::new();
-        let (mut bytes, mut expected_us) = (0, 0);
+        let (mut bytes, mut expected_us, mut first) = (0, 0, None);
         for id in tasks {
             let Some(task) = self.tasks.get(id) else { continue };
-            let each_us = run.expected_us(task.kind);
+            let of = (task.replica.arm, task.work);
+            // An assignment's tasks take about as long as each other.
+            if *first.get_or_insert(of) != of {
+                break;
+            }
+            let each_us = run.expected_us(of.0, of.1);
             let tasks_max = match (self.settings.batch, each_us) {
                 (Batch::Tasks(count), _) => count.max(1) as usize,
                 (Batch::Auto, None) => 1,
@@ -136,7 +167,7 @@ impl Coordinator {
             };
             bytes += task.encoded.own.len();
             if let Some(shared) = &task.encoded.shared
-                && !session.kept.holds(shared.hash)
+                && !session.cache.holds(shared.hash)
                 && brought.insert(shared.hash)
                 && !batch.is_empty()
             {
@@ -154,39 +185,49 @@ impl Coordinator {
         batch
     }
 
-    /// Tasks that have been out for long with one other worker: from the end of what it has, where it is last.
-    fn second_copies(&self, id: SessionId) -> Vec<TaskId> {
-        let others = self.sessions.iter().filter(|(other, _)| **other != id);
-        let slow = others.flat_map(|(_, session)| session.assignments.values()).find(|assignment| {
-            let expected_ms = assignment.each_us.map_or(u64::MAX, |us| us * assignment.remaining.len() as u64 / 1000);
-            let patience_ms = self.settings.second_copy_ms_min.max(expected_ms.saturating_mul(2));
-            self.now - assignment.sent >= patience_ms && self.has_single_copy(assignment)
+    /// Tasks that other workers have had for long: from the end of what one of them has, where they are last. Who waits for
+    /// a third copy has more patience than who waits for a second one, and so on.
+    fn further_copies(&self, id: SessionId) -> Vec<TaskId> {
+        let Some(session) = self.sessions.get(id) else { return Vec::new() };
+        let slow = self.sessions.iter().filter(|(other, _)| *other != id).find_map(|(_, other)| {
+            other.assignments.values().find_map(|assignment| {
+                let tasks = self.copied_next(assignment, id, session);
+                (!tasks.is_empty()).then_some((assignment.run, tasks))
+            })
         });
-        let Some(slow) = slow else { return Vec::new() };
-        let mut tasks: Vec<TaskId> =
-            slow.remaining.values().copied().filter(|task| self.is_single_copy(*task)).collect();
+        let Some((run, mut tasks)) = slow else { return Vec::new() };
         tasks.sort_unstable();
         let half = tasks.len() / 2;
-        self.cut_batch(slow.run, tasks.split_off(half).into_iter(), usize::MAX, id)
+        self.cut_batch(run, tasks.split_off(half).into_iter(), usize::MAX, session)
     }
 
-    fn has_single_copy(&self, assignment: &Assignment) -> bool {
-        !assignment.alone
-            && self.runs.get(&assignment.run).is_some_and(super::Run::is_running)
-            && assignment.remaining.values().any(|task| self.is_single_copy(*task))
-    }
-
-    fn is_single_copy(&self, task: TaskId) -> bool {
-        self.tasks.get(task).is_some_and(|task| task.copies.len() == 1)
+    /// Those of an assignment's tasks that this worker may compute too, if the assignment has taken long enough.
+    fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
+        let fits = self
+            .runs
+            .get(assignment.run)
+            .is_some_and(|run| run.hands_out() && session.computes(run.prepared.config.kind.name));
+        if assignment.alone || !fits {
+            return Vec::new();
+        }
+        let patience_ms = match assignment.each_us {
+            Some(_) => self.settings.second_copy_ms_min.max(assignment.expected_us().saturating_mul(2) / 1000),
+            None => self.settings.second_copy_ms_unknown,
+        };
+        let waited_ms = self.now - assignment.sent;
+        let next = |task: &TaskId| {
+            self.tasks.get(*task).is_some_and(|task: &OpenTask| {
+                let copies = task.copies.len() as u32;
+                let patient = patience_ms.saturating_mul(2_u64.saturating_pow(copies.saturating_sub(1)));
+                waited_ms >= patient && task.evidence.is_none() && task.copies.iter().all(|(other, _)| *other != id)
+            })
+        };
+        assignment.remaining.values().copied().filter(next).collect()
     }
 
     fn send_assignment(&mut self, id: SessionId, tasks: &[TaskId], alone: bool) {
-        let first = tasks.first().and_then(|task| self.tasks.get(*task));
-        let (Some(first), Some(session)) = (first, self.sessions.get_mut(&id)) else { return };
-        let run = first.run;
-        let kind = first.kind;
-        session.assignment_last += 1;
-        let number = session.assignment_last;
+        let Some(first) = tasks.first().and_then(|task| self.tasks.get(*task)) else { return };
+        let (run, arm, work) = (first.run, first.replica.arm, first.work);
         let mut remaining = BTreeMap::new();
         let mut encoded = Vec::with_capacity(tasks.len());
         for task in tasks {
@@ -197,20 +238,20 @@ impl Coordinator {
                 }
             }
         }
-        let message = to_worker::Message::Assignment(session.kept.pack(number, encoded));
-        for task in remaining.values() {
-            self.tasks.add_copy(*task, (id, number));
-        }
-        let each_us = self.runs.get_mut(&run).and_then(|run| {
-            let each_us = run.expected_us(kind);
-            run.assigned_us += each_us.unwrap_or(1) * remaining.len() as u64;
-            each_us
+        let each_us = self.runs.get(run).and_then(|run| run.expected_us(arm, work));
+        let now = self.now;
+        let assignment = Assignment { remaining, sent: now, progress: now, run, arm, work, each_us, alone };
+        let given: Vec<TaskId> = assignment.remaining.values().copied().collect();
+        let expected_us = assignment.expected_us();
+        let sent = self.sessions.change(id, |session| {
+            let number = session.give(assignment);
+            (number, session.cache.pack(number, encoded))
         });
-        let assignment = Assignment { remaining, sent: self.now, progress: self.now, run, each_us, alone };
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.assignments.insert(number, assignment);
+        let Some((number, message)) = sent else { return };
+        if let Some(run) = self.runs.adjust(run) {
+            run.assigned_us += expected_us;
         }
-        self.update_room(id);
-        self.send(id, message);
+        given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
+        self.effects.send(id, to_worker::Message::Assignment(message));
     }
 }

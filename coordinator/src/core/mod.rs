@@ -1,95 +1,100 @@
 //! The coordinator's core: a pure state machine. Time and events go in, effects come out.
 //!
-//! Invariants: no clock, no I/O, no await, no randomness; what a worker or a person says is checked here and never
-//! panics; a lost worker has one path (`Coordinator::lose`), whatever the cause; there is no queue of leases: a task
-//! without a copy is open, and that is all there is to retrying.
+//! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long: states are planned, checked and absorbed
+//! by each run's thread ([`crate::replicas`]). What a worker or a person says is checked here and never panics; a lost worker
+//! has one path ([`losses`]), whatever the cause; there is no queue of leases: a task without a copy is open, and that is all
+//! there is to retrying.
 //!
-//! Read this file first, then `run` (rounds of replicas), `tasks` (what is open), `assign` (who gets what), `sessions`
-//! (workers), `durable` (the store) and `ask` (people).
+//! Its state is in small objects, each of which knows nothing of the others: [`runs`], [`tasks`], [`sessions`], [`standing`]
+//! (who can be relied on), [`evidence`] (against a task), [`writes`] (to the store), [`budget`] (of memory). What happens between
+//! them is told in: [`rounds`] (replicas move on), [`assign`] (who gets what), [`results`], [`losses`], [`storage`],
+//! [`requests`] (people), [`ticks`] (time).
 
-mod ask;
 mod assign;
-mod durable;
-mod face;
+mod budget;
+mod events;
+mod evidence;
+mod losses;
+mod requests;
 mod results;
+mod rounds;
 mod run;
-mod seal;
+mod runs;
 mod sessions;
+mod settings;
+mod standing;
+mod storage;
 mod tasks;
-mod ticks;
-
 #[cfg(test)]
 mod tests;
+mod ticks;
+mod view;
+mod writes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use evoxo_common::{digest::Digest, task, time::Millis};
-use evoxo_proto::v1;
+use evoxo_common::{experiment::Registry, time::Millis};
+use evoxo_proto::v1::{self, CloseKind, to_worker};
 
-pub use face::{Answer, Ask, Batch, Effect, Event, Rejection, SessionId, Settings, StoreFault, Ticket, Write, WriteId};
-pub use seal::{seal_checkpoint, seal_finished, seal_order};
+pub use events::{Effect, Event, Rejection, ReplicaAt, Request, Response, Stored, Topic, View};
+pub use settings::{Batch, Settings};
 
 use crate::saved::SavedRun;
-use durable::PendingWrite;
-use results::Settled;
-use run::{Run, RunId};
-use sessions::Session;
+pub use crate::{
+    id::{RequestId, SessionId, TaskId, ThreadId, WriteId},
+    write::{StoreFault, Write},
+};
+use budget::Budget;
+use runs::Runs;
+use sessions::Sessions;
+use standing::Standings;
 use tasks::Tasks;
+use writes::Writes;
 
 /// Everything the coordinator knows.
 pub struct Coordinator {
     settings: Settings,
-    signature: Vec<v1::KindSignature>,
+    registry: Registry,
     now: Millis,
-    effects: Vec<Effect>,
-    runs: BTreeMap<RunId, Run>,
+    effects: Effects,
+    runs: Runs,
     tasks: Tasks,
-    sessions: BTreeMap<SessionId, Session>,
-    /// Sessions that can take another assignment.
-    roomy: BTreeSet<SessionId>,
-    slots_total: u32,
-    /// Outputs of which another copy is still being computed, for the audit.
-    settled: BTreeMap<Digest, Settled>,
-    writes: BTreeMap<WriteId, PendingWrite>,
-    write_last: WriteId,
-    run_last: RunId,
+    sessions: Sessions,
+    standings: Standings,
+    writes: Writes,
+    budget: Budget,
     /// When deadlines are looked at next.
     tick: Millis,
     /// Slow tasks have not been looked at since the last tick.
     second_copies_due: bool,
-    /// Workers admitted since `admission_start`.
-    admitted: u32,
-    admission_start: Millis,
+    /// As last told.
+    healthy: bool,
     stopping: bool,
 }
 
 impl Coordinator {
-    /// The only constructor: a first start is a recovery from nothing.
+    /// The only constructor: a first start is a recovery from nothing. The runs come without their states.
     #[must_use]
-    pub fn recover(settings: Settings, saved: Vec<SavedRun>) -> Self {
+    pub fn recover(settings: Settings, registry: Registry, saved: Vec<SavedRun>) -> Self {
+        // Worked out now, and not while somebody waits.
+        drop(registry.signatures());
         let mut coordinator = Self {
+            budget: Budget::new(settings.memory_bytes_max),
             settings,
-            signature: task::signature(),
+            registry,
             now: Millis::default(),
-            effects: Vec::new(),
-            runs: BTreeMap::new(),
+            effects: Effects::default(),
+            runs: Runs::default(),
             tasks: Tasks::default(),
-            sessions: BTreeMap::new(),
-            roomy: BTreeSet::new(),
-            slots_total: 0,
-            settled: BTreeMap::new(),
-            writes: BTreeMap::new(),
-            write_last: WriteId(0),
-            run_last: RunId(0),
+            sessions: Sessions::default(),
+            standings: Standings::default(),
+            writes: Writes::default(),
             tick: Millis::default(),
             second_copies_due: false,
-            admitted: 0,
-            admission_start: Millis::default(),
+            healthy: true,
             stopping: false,
         };
-        for saved in saved {
-            coordinator.recover_run(saved);
-        }
+        saved.into_iter().for_each(|saved| coordinator.recover_run(saved));
         coordinator
     }
 
@@ -97,41 +102,69 @@ impl Coordinator {
     pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         self.now = self.now.max(now);
         match event {
-            Event::Message { session, message } => self.hear(session, message),
-            Event::Left { session } => self.lose(session, "its connection ended", None),
-            Event::Ask { ticket, ask } => self.ask(ticket, ask),
-            Event::Stored { write, outcome } => self.stored(write, outcome),
+            Event::Hello { session, address, hello } => self.admit(session, address, &hello),
+            Event::Message { session, message } => self.on_message(session, message),
+            Event::Left { session } => self.on_left(session),
+            Event::Request { id, request } => self.on_request(id, request),
+            Event::Done { thread, reports } => self.on_reports(thread, reports),
+            Event::Stored { write, outcome } => self.on_stored(write, outcome),
             Event::Stop => self.stop(),
             Event::Wake => {}
         }
         self.tick();
+        self.advance_runs();
         self.assign();
         self.finish_stopping();
-        std::mem::take(&mut self.effects)
+        self.publish();
+        self.effects.take()
     }
 
     /// When [`Event::Wake`] is due, if nothing else happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
-        let idle = self.sessions.is_empty() && self.writes.is_empty() && self.runs.values().all(Run::is_quiet);
-        (!idle).then_some(self.tick)
+        let quiet = self.sessions.is_empty() && self.writes.is_empty() && self.runs.changed().is_empty();
+        (!(quiet && self.runs.iter().all(|(_, run)| run.is_quiet()))).then_some(self.tick)
+    }
+}
+
+/// What is to be done about an event.
+#[derive(Default)]
+struct Effects {
+    effects: Vec<Effect>,
+    /// Last of all: who is answered must find what was published.
+    responses: Vec<Effect>,
+}
+
+impl Effects {
+    fn take(&mut self) -> Vec<Effect> {
+        let mut effects = std::mem::take(&mut self.effects);
+        effects.append(&mut self.responses);
+        effects
     }
 
-    /// Names of the runs that this coordinator means to advance.
-    #[must_use]
-    pub fn unfinished(&self) -> Vec<String> {
-        self.runs.values().filter(|run| run.is_running()).map(|run| run.name.clone()).collect()
+    fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
     }
 
-    fn signature_digest(&self) -> Digest {
-        task::signature_digest(&self.signature)
+    fn send(&mut self, session: SessionId, message: to_worker::Message) {
+        self.push(Effect::Send { session, message: v1::ToWorker { message: Some(message) } });
     }
 
-    fn log(&mut self, sentence: String) {
-        self.effects.push(Effect::Log { warn: false, sentence });
+    /// Ends a session; `retry_after_ms` is for those that should come back.
+    fn close(&mut self, session: SessionId, kind: CloseKind, reason: String, retry_after_ms: u32) {
+        self.send(session, to_worker::Message::Close(v1::Close { kind: kind.into(), reason, retry_after_ms }));
+        self.push(Effect::End { session });
     }
 
-    fn warn(&mut self, sentence: String) {
-        self.effects.push(Effect::Log { warn: true, sentence });
+    fn respond(&mut self, id: RequestId, response: Result<Response, Rejection>) {
+        self.responses.push(Effect::Respond { id, response });
+    }
+
+    fn publish(&mut self, view: View) {
+        self.push(Effect::Publish(Arc::new(view)));
+    }
+
+    fn log(&mut self, topic: Topic, sentence: String) {
+        self.push(Effect::Log { topic, sentence });
     }
 }

@@ -1,151 +1,202 @@
-//! Results: accepted by task, not by lease. Late, repeated and re-offered ones are welcome.
+//! Results: each counts once, for the assignment that asked for it; outputs are welcome from anybody, also late and in another
+//! session. They are checked by the run's thread, which keeps what is good.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use evoxo_common::{digest::Digest, task};
-use evoxo_proto::v1::{self, CloseKind, task_result::Outcome, to_worker};
+use evoxo_common::{digest::Digest, task::Refusal};
+use evoxo_proto::{
+    FAILURE_BYTES_MAX,
+    v1::{self, task_result::Outcome, to_worker},
+};
 
-use super::{Coordinator, SessionId, run::RunId, tasks::TaskId};
+use super::{
+    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write, losses::Cause, run::DOUBTS_MAX, sessions::Credit,
+};
+use crate::{
+    replicas::{Answer, Job},
+    saved::seal_doubt,
+};
 
-/// An accepted output of which other copies are still being computed.
-pub(super) struct Settled {
-    output: Digest,
-    worker: String,
-    run: RunId,
-    copies: usize,
-}
-
-/// Times a task may fail before it is poison.
-const FAILURES_MAX: usize = 3;
-/// Bytes of a worker's sentence about a failure that are kept.
-const SENTENCE_BYTES_MAX: usize = 4096;
+/// Answers for the threads of their runs.
+type Answers = BTreeMap<ThreadId, Vec<Answer>>;
 
 impl Coordinator {
     pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
         let mut accepted = Vec::with_capacity(results.len());
+        let mut answers = Answers::new();
+        let mut nonsense = None;
         for result in results {
             let hash = Digest::from_slice(&result.hash);
             let (Some(hash), Some(outcome)) = (hash, result.outcome) else {
-                return self.lose(id, "it sent a result without a task or an outcome", Some((CloseKind::Refused, 0)));
+                nonsense = Some("it sent a result without a task or an outcome".to_owned());
+                break;
             };
             accepted.push(result.hash);
-            self.credit(id, result.assignment, hash, result.elapsed_us);
+            let credit = self.sessions.credit(id, result.assignment, hash, self.now);
+            let asked = credit.is_some();
+            if let Some(credit) = credit {
+                self.count(id, result.assignment, &credit, result.elapsed_us);
+            }
             match outcome {
                 Outcome::Output(bytes) => {
-                    if let Err(nonsense) = self.take_output(id, hash, &bytes) {
-                        return self.lose(id, &nonsense, Some((CloseKind::Refused, 0)));
+                    if let Err(why) = self.take_output(id, hash, &bytes, asked, &mut answers) {
+                        nonsense = Some(why);
+                        break;
                     }
                 }
-                Outcome::Failure(why) => self.take_failure(id, hash, &why),
+                Outcome::Failure(why) if asked => self.take_failure(id, hash, &why),
+                // Nobody asked: it says nothing.
+                Outcome::Failure(_) => {}
             }
         }
-        if self.sessions.contains_key(&id) {
-            self.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
+        for (thread, answers) in answers {
+            self.effects.push(Effect::Job { thread, job: Job::Take(answers) });
         }
+        if let Some(why) = nonsense {
+            return self.lose(id, Cause::Nonsense(why));
+        }
+        self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
         self.set_aside_if_failing(id);
     }
 
-    /// Takes a result off the assignment that asked for it.
-    fn credit(&mut self, id: SessionId, number: u64, hash: Digest, elapsed_us: u64) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        let Some(assignment) = session.assignments.get_mut(&number) else { return };
-        let Some(task) = assignment.remaining.remove(&hash) else { return };
-        assignment.progress = self.now;
-        let (run, each_us) = (assignment.run, assignment.each_us.unwrap_or(1));
-        session.tasks_done += 1;
-        if assignment.remaining.is_empty() {
-            session.assignments.remove(&number);
-            self.update_room(id);
+    /// Counts a result that was asked for. A worker's clock is believed only as far as ours agrees.
+    fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, elapsed_us: u64) {
+        if let Some(run) = self.runs.adjust(credit.run) {
+            run.assigned_us -= credit.counted_us;
+            let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
+            run.learn_duration(credit.arm, credit.work, elapsed_us.min(waited_us));
         }
-        if let Some(run) = self.runs.get_mut(&run) {
-            run.assigned_us -= each_us;
-            if let Some(open) = self.tasks.get(task) {
-                run.learn_duration(open.kind, elapsed_us);
-            }
-        }
-        self.tasks.drop_copy(task, (id, number), |_| {});
+        self.tasks.drop_copy(credit.task, (id, assignment));
     }
 
-    /// An output that is no answer at all is its worker's fault, not the task's.
-    fn take_output(&mut self, id: SessionId, hash: Digest, bytes: &Bytes) -> Result<(), String> {
+    /// Passes an output on to be checked; or says why it cannot be one.
+    fn take_output(
+        &mut self,
+        id: SessionId,
+        hash: Digest,
+        bytes: &Bytes,
+        asked: bool,
+        answers: &mut Answers,
+    ) -> Result<(), String> {
         let open = self.tasks.with_hash(hash);
-        let Some(first) = open.first().and_then(|task| self.tasks.get(*task)) else {
-            self.audit(id, hash, bytes);
-            return Ok(());
-        };
-        let output = first
-            .encoded
-            .decode()
-            .and_then(|task| task::decode_output(&task, bytes))
-            .map_err(|why| format!("it answered task {} with nonsense: {why}", hash.short()))?;
-        let (mut copies, run) = (0, first.run);
-        for task in open {
-            if let Some(task) = self.tasks.close(task) {
-                copies += task.copies.len();
-                self.deliver(&task, output.clone());
+        if open.is_empty() {
+            // Another copy of a task that is closed: it tells whether the first one was true.
+            let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked) else { return Ok(()) };
+            match self.runs.get(awaiting.task.run).and_then(|run| run.thread()) {
+                Some(thread) => {
+                    // No task has this number any more.
+                    let answer = awaiting.task.answer(TaskId::NONE, id, asked, bytes.clone());
+                    answers.entry(thread).or_default().push(answer);
+                }
+                None => self.tasks.forget_copy(hash),
             }
+            return Ok(());
         }
-        if copies > 0 {
-            let worker = self.worker_name(id);
-            self.settled.insert(hash, Settled { output: Digest::of(bytes), worker, run, copies });
+        for task in open {
+            let Some(found) = self.tasks.get(task) else { continue };
+            let Some(run) = self.runs.get(found.run) else { continue };
+            let most = run.prepared.output_bytes_max(found.replica.arm);
+            if bytes.len() as u64 > most {
+                let (hash, length) = (hash.short(), bytes.len());
+                return Err(format!("it answered task {hash} with {length} bytes, where {most} are the most"));
+            }
+            let Some(thread) = run.thread() else { continue };
+            answers.entry(thread).or_default().push(found.answer(task, id, asked, bytes.clone()));
+            self.tasks.begin_check(task, asked);
         }
         Ok(())
     }
 
-    /// Another copy of a task that is closed: the standing audit of the fleet.
-    fn audit(&mut self, id: SessionId, hash: Digest, bytes: &Bytes) {
-        let Some(settled) = self.settled.get(&hash) else { return };
-        if settled.output != Digest::of(bytes) {
-            let (one, two, run) = (settled.worker.clone(), self.worker_name(id), settled.run);
-            let sentence = format!("not deterministic: task {}, workers {one} and {two}", hash.short());
-            self.warn(sentence.clone());
-            if let Some(run) = self.runs.get_mut(&run) {
-                run.notice(sentence);
+    /// The run's thread has checked an answer.
+    pub(super) fn on_checked(
+        &mut self,
+        task: TaskId,
+        hash: Digest,
+        session: SessionId,
+        asked: bool,
+        found: Result<Digest, Refusal>,
+    ) {
+        let open = self.tasks.get(task).map(|task| task.run);
+        match (found, open) {
+            (Ok(output), Some(run)) => {
+                let worker = self.worker_name(session);
+                self.tasks.close(task, output, worker, asked);
+                if let Some(run) = self.runs.change(run) {
+                    run.tasks_done += 1;
+                }
+            }
+            (Ok(output), None) if asked => {
+                self.compare(hash, session, output);
+                self.tasks.forget_copy(hash);
+            }
+            (Ok(_), None) => {}
+            (Err(why), open) => {
+                match open {
+                    Some(_) => self.tasks.end_check(task, asked),
+                    None if asked => self.tasks.forget_copy(hash),
+                    None => {}
+                }
+                let why = format!("it answered task {} with nonsense: {}", hash.short(), why.0);
+                self.lose(session, Cause::Nonsense(why));
             }
         }
-        self.forget_copy(hash);
     }
 
-    /// One copy fewer of a settled task will come.
-    pub(super) fn forget_copy(&mut self, hash: Digest) {
-        if let Some(settled) = self.settled.get_mut(&hash) {
-            settled.copies -= 1;
-            if settled.copies == 0 {
-                self.settled.remove(&hash);
-            }
+    /// Two workers were asked for the same task: their outputs must be the same.
+    fn compare(&mut self, hash: Digest, session: SessionId, output: Digest) {
+        let other_worker = self.worker_name(session);
+        let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
+        let (replica, id) = (first.task.replica, first.task.run);
+        let mut doubt = v1::Doubt {
+            task: hash.to_string(),
+            arm: String::new(),
+            replica: replica.index,
+            round: first.task.round,
+            worker: first.worker.clone(),
+            other_worker,
+            output: first.output.to_string(),
+            other_output: output.to_string(),
+        };
+        let Some(run) = self.runs.change(id) else { return };
+        doubt.arm.clone_from(&run.prepared.config.arms[replica.arm as usize].name);
+        let sentence = format!(
+            "not deterministic: task {}, workers {} and {} had different outputs",
+            hash.short(),
+            doubt.worker,
+            doubt.other_worker
+        );
+        run.notice(sentence.clone());
+        let line = format!("run {}: {sentence}", run.name);
+        self.effects.log(Topic::Doubt, line);
+        if run.doubts.len() < DOUBTS_MAX {
+            run.doubt_number += 1;
+            let write = Write::Doubt { number: run.doubt_number, bytes: seal_doubt(&doubt) };
+            run.doubts.push(doubt);
+            self.store(id, write);
         }
     }
 
     fn take_failure(&mut self, id: SessionId, hash: Digest, why: &str) {
-        let why: String = why.chars().filter(|c| !c.is_control()).take(SENTENCE_BYTES_MAX).collect();
+        let why: String = why.chars().filter(|c| !c.is_control()).take(FAILURE_BYTES_MAX).collect();
         let open = self.tasks.with_hash(hash);
         if open.is_empty() {
-            return self.forget_copy(hash);
+            return self.tasks.forget_copy(hash);
         }
-        let worker = self.worker_name(id);
-        self.warn(format!("task {} failed on worker {worker}: {why}", hash.short()));
-        if let Some(session) = self.sessions.get_mut(&id) {
+        let Some((worker, identity)) = self.sessions.change(id, |session| {
             session.failed.insert(hash);
-        }
+            (session.name.clone(), session.identity.clone())
+        }) else {
+            return;
+        };
+        self.effects.log(Topic::Trouble, format!("task {} failed on worker {worker}: {why}", hash.short()));
         for task in open {
-            // The copy itself is gone already: what remains is to learn from it.
-            self.tasks.drop_copy(task, (id, 0), |task| {
-                task.suspect = true;
-                task.failed_on.push(id);
-            });
-            if self.tasks.get(task).is_some_and(|task| task.failed_on.len() >= FAILURES_MAX) {
-                self.poison(task, &format!("failed three times, last on worker {worker}: {why}"));
-            }
-        }
-    }
-
-    /// A task that cannot be computed fails its run, not the fleet.
-    pub(super) fn poison(&mut self, task: TaskId, why: &str) {
-        if let Some(task) = self.tasks.close(task) {
-            self.fail_run(&task, why);
+            self.tasks.accuse(task, self.now, |evidence| evidence.failures.push(identity.clone()));
+            self.judge(task, &format!(", last on worker {worker}: {why}"));
         }
     }
 
     fn worker_name(&self, id: SessionId) -> String {
-        self.sessions.get(&id).map_or_else(|| format!("of session {id}"), |session| session.name.clone())
+        self.sessions.get(id).map_or_else(|| format!("of session {id}"), |session| session.name.clone())
     }
 }

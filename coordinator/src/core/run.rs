@@ -1,157 +1,369 @@
-//! A run: arms times replicas, each advancing through its own rounds.
+//! A run: what was ordered, and where each replica stands.
 
-use std::collections::BTreeMap;
-
-use evoxo_common::{
-    config::Config,
-    digest::Digest,
-    replica::{Replica, run_digest},
-    task,
-    time::Millis,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
+
+use bytes::Bytes;
+use evoxo_common::{digest::Digest, experiment::run_digest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
-use super::{Coordinator, Effect, Write, tasks::OpenTask};
+use super::events::ReplicaAt;
+use crate::{
+    id::ThreadId,
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    saved::{SavedFinished, SavedRun},
+    write::Write,
+};
 
-/// Numbers runs in the order this process met them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RunId(pub(super) u64);
+/// What the run should be doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Running,
+    Paused,
+    Cancelled,
+    /// It cannot go on; why.
+    Failed(String),
+}
 
-/// The arm's place in the configuration, and the replica's number: the order of everything.
-pub(super) type SlotKey = (u32, u32);
+/// Why this coordinator may not advance a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// Another coordinator has it: it can be taken back.
+    Fenced(String),
+    /// Another build wrote it, or it is too large for this coordinator.
+    Unfit(String),
+}
+
+impl Blocked {
+    pub(super) fn why(&self) -> &str {
+        let (Self::Fenced(why) | Self::Unfit(why)) = self;
+        why
+    }
+}
+
+/// Whether the states of a run's replicas are in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// They are in the store alone.
+    Resting,
+    /// The store is reading them.
+    Loading,
+    /// A thread has them.
+    Loaded(ThreadId),
+    /// It has, until the last checkpoint is stored.
+    Leaving(ThreadId),
+}
 
 /// Where one replica stands.
-pub(super) enum Slot {
-    /// Its turn has not come. `None` before its first round.
-    Waiting(Option<Box<Replica>>),
-    /// Its round's tasks are open.
-    Active { replica: Box<Replica>, outputs: Vec<Option<v1::Output>>, missing: usize },
-    /// All rounds absorbed.
-    Done { replica: Box<Replica>, stored: Stored },
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ReplicaPhase {
+    Unbegun,
+    /// Begun; its turn has not come.
+    Waiting,
+    /// Its thread was asked to go on with it.
+    Opening,
+    /// In a round of so many tasks, of which some are planned.
+    Open {
+        total: usize,
+        planned: usize,
+    },
+    /// All rounds absorbed; its sealed bytes wait to be stored, or are being stored.
+    Finished {
+        digest: Digest,
+        sealed: Bytes,
+        writing: bool,
+    },
+    /// In this object of the store.
+    Stored {
+        digest: Digest,
+        object: String,
+    },
 }
 
-/// Whether a finished replica is in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
-    No,
-    Writing,
-    Yes,
+/// One replica.
+#[derive(Clone, Debug)]
+pub(super) struct ReplicaRecord {
+    pub(super) phase: ReplicaPhase,
+    /// Rounds absorbed.
+    pub(super) rounds: u64,
+    /// The primary metric of the newest row of its history.
+    pub(super) metric: Option<f64>,
 }
+
+impl ReplicaRecord {
+    const UNBEGUN: Self = Self { phase: ReplicaPhase::Unbegun, rounds: 0, metric: None };
+
+    pub(super) fn is_finished(&self) -> bool {
+        matches!(self.phase, ReplicaPhase::Finished { .. } | ReplicaPhase::Stored { .. })
+    }
+
+    fn digest(&self) -> Option<Digest> {
+        match &self.phase {
+            ReplicaPhase::Finished { digest, .. } | ReplicaPhase::Stored { digest, .. } => Some(*digest),
+            _ => None,
+        }
+    }
+}
+
+/// Checkpoints of a run.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    /// The last number used.
+    pub(super) number: u64,
+    /// The newest one in the store.
+    pub(super) object: Option<String>,
+    /// Something was absorbed since the last one was sealed.
+    pub(super) dirty: bool,
+    /// One is being sealed or stored.
+    pub(super) writing: bool,
+    pub(super) due: Millis,
+    /// When the last one was begun.
+    pub(super) begun: Millis,
+}
+
+/// Notices kept for each run.
+const NOTICES_MAX: usize = 32;
+/// Doubts kept for each run.
+pub(super) const DOUBTS_MAX: usize = 64;
+/// The longest time that a task is thought to take, in microseconds: a day.
+const DURATION_US_MAX: u64 = 24 * 3600 * 1_000_000;
 
 /// One run.
 pub(super) struct Run {
     pub(super) name: String,
-    pub(super) config: Config,
-    /// Running, paused or cancelled: what a person ordered last.
-    pub(super) wanted: RunState,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) wanted: Wanted,
     pub(super) order_number: u64,
-    /// The order that created the run is not in the store yet.
-    pub(super) unborn: bool,
-    /// Why it cannot go on: for good.
-    pub(super) failed: Option<String>,
-    /// Why this coordinator may not advance it.
-    pub(super) held: Option<String>,
-    /// The store cannot be written at the moment.
-    pub(super) blocked: Option<String>,
+    /// Where it was submitted from.
+    pub(super) submitter: String,
+    /// The order that creates the run is not in the store yet.
+    pub(super) creating: bool,
+    /// A failure that is not in the store yet.
+    pub(super) failure_unsaved: bool,
+    /// What the store did not take: it is written again.
+    pub(super) to_write_again: Vec<Write>,
+    /// It is being deleted.
+    pub(super) deleting: bool,
+    pub(super) blocked: Option<Blocked>,
+    /// The store cannot be written at the moment: why.
+    pub(super) store_trouble: Option<String>,
     pub(super) store_failures: u32,
-    pub(super) slots: BTreeMap<SlotKey, Slot>,
-    /// No slot before this one is waiting.
-    pub(super) waiting_from: SlotKey,
-    pub(super) active: usize,
-    pub(super) done: usize,
-    /// Finished replicas that are in the store.
-    pub(super) kept: usize,
-    pub(super) rounds_done: u64,
+    pub(super) presence: Presence,
+    /// Bytes of memory that it has been given, and those that its replicas take that have begun and are not stored.
+    pub(super) reserved_bytes: u64,
+    begun_bytes: u64,
+    /// It waits for memory.
+    pub(super) waits_for_memory: bool,
+    pub(super) replicas: BTreeMap<ReplicaKey, ReplicaRecord>,
+    /// Those that wait, and those that have not begun.
+    pub(super) waiting: BTreeSet<ReplicaKey>,
+    pub(super) unbegun: BTreeSet<ReplicaKey>,
+    /// Those that are open or being opened.
+    pub(super) open: BTreeSet<ReplicaKey>,
+    pub(super) finished: usize,
+    pub(super) stored: usize,
+    /// A further piece of a round is being planned.
+    pub(super) planning: bool,
+    pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
     pub(super) notices: Vec<String>,
-    /// Something was absorbed since the last checkpoint was taken.
-    pub(super) dirty: bool,
-    pub(super) writing_checkpoint: bool,
-    pub(super) checkpoint_number: u64,
-    pub(super) checkpoint_due: Millis,
-    /// When the last checkpoint was begun.
-    pub(super) checkpoint_begun: Millis,
+    pub(super) doubts: Vec<v1::Doubt>,
+    pub(super) doubt_number: u64,
     /// Expected work now with workers, in microseconds: the run with the least is served first.
     pub(super) assigned_us: u64,
-    /// Per kind of task: mean duration so far, in microseconds, newer ones weighing more.
-    pub(super) durations_us: BTreeMap<&'static str, u64>,
+    /// By arm and kind of task: mean duration so far, in microseconds, newer ones weighing more.
+    durations_us: BTreeMap<(u32, &'static str), u64>,
     /// Of all replicas, once they are finished and stored.
     pub(super) digest: Option<Digest>,
+    /// How people see it, and since when.
+    pub(super) published: Option<(RunState, Millis)>,
 }
 
-/// Notices kept per run.
-const NOTICES_MAX: usize = 32;
-
 impl Run {
-    pub(super) fn new(name: String, config: Config) -> Self {
+    pub(super) fn new(name: String, prepared: Arc<Prepared>) -> Self {
         let mut run = Self {
             name,
-            config,
-            wanted: RunState::Running,
+            prepared,
+            wanted: Wanted::Running,
             order_number: 0,
-            unborn: false,
-            failed: None,
-            held: None,
+            submitter: String::new(),
+            creating: false,
+            failure_unsaved: false,
+            to_write_again: Vec::new(),
+            deleting: false,
             blocked: None,
+            store_trouble: None,
             store_failures: 0,
-            slots: BTreeMap::new(),
-            waiting_from: (0, 0),
-            active: 0,
-            done: 0,
-            kept: 0,
-            rounds_done: 0,
+            presence: Presence::Resting,
+            reserved_bytes: 0,
+            begun_bytes: 0,
+            waits_for_memory: false,
+            replicas: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            unbegun: BTreeSet::new(),
+            open: BTreeSet::new(),
+            finished: 0,
+            stored: 0,
+            planning: false,
+            checkpoints: Checkpoints::default(),
             tasks_done: 0,
             notices: Vec::new(),
-            dirty: false,
-            writing_checkpoint: false,
-            checkpoint_number: 0,
-            checkpoint_due: Millis::default(),
-            checkpoint_begun: Millis::default(),
+            doubts: Vec::new(),
+            doubt_number: 0,
             assigned_us: 0,
             durations_us: BTreeMap::new(),
             digest: None,
+            published: None,
         };
-        run.add_slots();
+        run.add_replicas();
         run
     }
 
-    /// Makes a waiting slot for every replica of the configuration that has none.
-    pub(super) fn add_slots(&mut self) {
-        self.waiting_from = (0, 0);
-        for arm in 0..self.config.arms.len() as u32 {
-            for replica in 0..self.config.replicas {
-                self.slots.entry((arm, replica)).or_insert(Slot::Waiting(None));
+    /// Makes a place for every replica of the configuration that has none.
+    pub(super) fn add_replicas(&mut self) {
+        for arm in 0..self.prepared.config.arms.len() as u32 {
+            for index in 0..self.prepared.config.replicas {
+                let key = ReplicaKey { arm, index };
+                self.replicas.entry(key).or_insert_with(|| {
+                    self.unbegun.insert(key);
+                    ReplicaRecord::UNBEGUN
+                });
             }
         }
+        self.update_digest();
+    }
+
+    /// Puts everything as the store has it.
+    pub(super) fn adopt(&mut self, saved: &SavedRun) {
+        self.replicas.clear();
+        (self.waiting, self.unbegun, self.open) = Default::default();
+        (self.finished, self.stored, self.begun_bytes, self.planning) = (0, 0, 0, false);
+        self.add_replicas();
+        let checkpoint = saved.checkpoint.as_ref();
+        self.checkpoints = Checkpoints {
+            number: self.checkpoints.number.max(saved.checkpoint_number),
+            object: checkpoint.map(|checkpoint| checkpoint.object.clone()),
+            ..Checkpoints::default()
+        };
+        let primary = self.prepared.config.kind.primary_metric;
+        let waiting = checkpoint.into_iter().flat_map(|checkpoint| &checkpoint.replicas);
+        let waiting = waiting.map(|replica| (replica, ReplicaPhase::Waiting));
+        let stored =
+            |saved: &SavedFinished| ReplicaPhase::Stored { digest: saved.replica.digest, object: saved.object.clone() };
+        let finished = saved.finished.iter().map(|saved| (&saved.replica, stored(saved)));
+        for (replica, phase) in waiting.chain(finished) {
+            let arm = self.prepared.config.arms.iter().position(|arm| arm.name == replica.arm);
+            let key = arm.map(|arm| ReplicaKey { arm: arm as u32, index: replica.index });
+            let Some(key) = key.filter(|key| self.replicas.contains_key(key)) else {
+                self.notice(format!("the stored replica {} of arm {:?} is left out", replica.index, replica.arm));
+                continue;
+            };
+            self.set_phase(key, phase);
+            if let Some(record) = self.replicas.get_mut(&key) {
+                (record.rounds, record.metric) = (replica.rounds, replica.last_row.get(primary).copied());
+            }
+        }
+        saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
+        self.doubt_number = self.doubt_number.max(saved.doubt_number);
+        self.doubts = saved.doubts.clone();
+        self.update_digest();
+    }
+
+    /// Moves a replica to another phase, and counts.
+    pub(super) fn set_phase(&mut self, key: ReplicaKey, phase: ReplicaPhase) {
+        let Some(record) = self.replicas.get_mut(&key) else { return };
+        let bytes = self.prepared.replica_bytes(key.arm);
+        let count = |phase: &ReplicaPhase| match phase {
+            ReplicaPhase::Unbegun => (0, 0, 0),
+            ReplicaPhase::Finished { .. } => (1, 0, bytes),
+            ReplicaPhase::Stored { .. } => (1, 1, 0),
+            _ => (0, 0, bytes),
+        };
+        let (before, after) = (count(&record.phase), count(&phase));
+        self.finished = self.finished + after.0 - before.0;
+        self.stored = self.stored + after.1 - before.1;
+        self.begun_bytes = self.begun_bytes.saturating_add(after.2).saturating_sub(before.2);
+        for (set, belongs) in [
+            (&mut self.unbegun, phase == ReplicaPhase::Unbegun),
+            (&mut self.waiting, phase == ReplicaPhase::Waiting),
+            (&mut self.open, matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. })),
+        ] {
+            match belongs {
+                true => set.insert(key),
+                false => set.remove(&key),
+            };
+        }
+        record.phase = phase;
+    }
+
+    /// Its replicas wait where they stand: what was open is so no more.
+    pub(super) fn rest_replicas(&mut self) {
+        for key in std::mem::take(&mut self.open) {
+            self.set_phase(key, ReplicaPhase::Waiting);
+        }
+        self.planning = false;
+    }
+
+    /// Works out the digest, if all replicas are finished and stored.
+    pub(super) fn update_digest(&mut self) {
+        let all = self.stored == self.replicas.len();
+        self.digest = all.then(|| run_digest(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
     pub(super) fn state(&self) -> RunState {
-        if self.held.is_some() {
-            RunState::Held
-        } else if self.failed.is_some() {
-            RunState::Failed
-        } else if self.wanted == RunState::Running && self.kept == self.slots.len() {
-            RunState::Finished
-        } else if self.blocked.is_some() {
-            RunState::Held
-        } else {
-            self.wanted
+        let over = self.stored == self.replicas.len() && matches!(self.wanted, Wanted::Running | Wanted::Paused);
+        match (&self.blocked, &self.wanted) {
+            (Some(_), _) => RunState::Blocked,
+            _ if over && self.doubts.is_empty() => RunState::Finished,
+            _ if over => RunState::InDoubt,
+            (None, Wanted::Running) => RunState::Running,
+            (None, Wanted::Paused) => RunState::Paused,
+            (None, Wanted::Cancelled) => RunState::Cancelled,
+            (None, Wanted::Failed(_)) => RunState::Failed,
         }
     }
 
-    pub(super) fn message(&self) -> String {
-        [&self.held, &self.failed, &self.blocked].into_iter().flatten().next().cloned().unwrap_or_default()
+    /// Whether nothing more will come of it by itself.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state(), RunState::Finished | RunState::InDoubt | RunState::Cancelled)
+    }
+
+    /// It should have its replicas in memory.
+    pub(super) fn wants_memory(&self) -> bool {
+        self.state() == RunState::Running && !self.creating && !self.deleting
     }
 
     /// Its tasks may be handed out.
-    pub(super) fn is_running(&self) -> bool {
-        !self.unborn && self.state() == RunState::Running
+    pub(super) fn hands_out(&self) -> bool {
+        self.wants_memory() && matches!(self.presence, Presence::Loaded(_)) && self.store_trouble.is_none()
+    }
+
+    pub(super) fn thread(&self) -> Option<ThreadId> {
+        match self.presence {
+            Presence::Loaded(thread) | Presence::Leaving(thread) => Some(thread),
+            Presence::Resting | Presence::Loading => None,
+        }
     }
 
     /// Nothing will happen to it by itself as time passes.
     pub(super) fn is_quiet(&self) -> bool {
-        let unkept = self.slots.values().any(|slot| matches!(slot, Slot::Done { stored: Stored::No, .. }));
-        self.held.is_some() || !(self.dirty || unkept || self.writing_checkpoint)
+        let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
+        let unwritten = self.failure_unsaved || !self.to_write_again.is_empty();
+        !(unsaved || unwritten || self.waits_for_memory || matches!(self.presence, Presence::Leaving(_)))
+    }
+
+    /// Bytes that it needs where it stands; enough for one more replica if none has begun.
+    pub(super) fn needed_bytes(&self) -> u64 {
+        self.prepared.plan_bytes().saturating_add(self.begun_bytes).max(self.prepared.least_bytes())
+    }
+
+    /// Bytes that it needs with this replica begun too.
+    pub(super) fn needed_bytes_with(&self, key: ReplicaKey) -> u64 {
+        let begun = self.begun_bytes.saturating_add(self.prepared.replica_bytes(key.arm));
+        self.prepared.plan_bytes().saturating_add(begun).max(self.prepared.least_bytes())
     }
 
     pub(super) fn notice(&mut self, sentence: String) {
@@ -163,154 +375,29 @@ impl Run {
         }
     }
 
-    /// How long a task of this kind takes, in microseconds, if any was computed.
-    pub(super) fn expected_us(&self, kind: &'static str) -> Option<u64> {
-        self.durations_us.get(kind).copied()
+    /// How long a task of this arm and kind takes, in microseconds, if any was computed.
+    pub(super) fn expected_us(&self, arm: u32, work: &'static str) -> Option<u64> {
+        self.durations_us.get(&(arm, work)).copied()
     }
 
     /// Learns from a task that took so long: an exponential mean, one eighth the newest.
-    pub(super) fn learn_duration(&mut self, kind: &'static str, elapsed_us: u64) {
-        let elapsed_us = elapsed_us.clamp(1, 24 * 3600 * 1_000_000);
-        let mean = self.durations_us.entry(kind).or_insert(elapsed_us);
+    pub(super) fn learn_duration(&mut self, arm: u32, work: &'static str, elapsed_us: u64) {
+        let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
+        let mean = self.durations_us.entry((arm, work)).or_insert(elapsed_us);
         *mean = ((*mean * 7 + elapsed_us) / 8).max(1);
     }
 
-    /// Replicas that a checkpoint must hold: begun, and not known to be stored as finished.
-    pub(super) fn unkept(&self) -> impl Iterator<Item = &Replica> {
-        self.slots.values().filter_map(|slot| match slot {
-            Slot::Waiting(Some(replica)) | Slot::Active { replica, .. } => Some(&**replica),
-            Slot::Done { replica, stored } if *stored != Stored::Yes => Some(&**replica),
-            _ => None,
-        })
+    pub(super) fn rounds_done(&self) -> u64 {
+        self.replicas.values().map(|record| record.rounds).sum()
     }
 
-    /// Replicas that have begun, in order.
-    pub(super) fn begun(&self) -> impl Iterator<Item = (&Replica, bool)> {
-        self.slots.values().filter_map(|slot| match slot {
-            Slot::Waiting(replica) => replica.as_deref().map(|replica| (replica, false)),
-            Slot::Active { replica, .. } => Some((&**replica, false)),
-            Slot::Done { replica, .. } => Some((&**replica, true)),
-        })
-    }
-
-    /// The digest of all replicas, if all are finished.
-    pub(super) fn final_digest(&self) -> Option<Digest> {
-        (self.done == self.slots.len()).then(|| run_digest(self.begun().map(|(replica, _)| replica)))
-    }
-}
-
-impl Coordinator {
-    /// Starts waiting replicas, lowest first, while there are too few tasks to keep the workers busy.
-    pub(super) fn activate(&mut self, id: RunId) {
-        let wanted = (4 * self.slots_total as usize).clamp(8, 1024);
-        loop {
-            let Some(run) = self.runs.get_mut(&id).filter(|run| run.is_running() && run.active < wanted) else {
-                return;
-            };
-            if run.active + run.done == run.slots.len() {
-                return;
-            }
-            let waiting = run.slots.range_mut(run.waiting_from..).find_map(|(key, slot)| match slot {
-                Slot::Waiting(replica) => Some((*key, replica.take())),
-                _ => None,
-            });
-            let Some((key, replica)) = waiting else { return };
-            run.waiting_from = key;
-            let replica = replica.unwrap_or_else(|| {
-                let arm = &run.config.arms[key.0 as usize];
-                Box::new(Replica::start(&run.config, arm, key.1))
-            });
-            run.active += 1;
-            self.open_round(id, key, replica);
+    /// Where a replica is to be had without asking the run's thread.
+    pub(super) fn replica_at(&self, key: ReplicaKey) -> Option<ReplicaAt> {
+        match &self.replicas.get(&key)?.phase {
+            ReplicaPhase::Unbegun => None,
+            ReplicaPhase::Finished { sealed, .. } => Some(ReplicaAt::Bytes(sealed.clone())),
+            ReplicaPhase::Stored { object, .. } => Some(ReplicaAt::Object(object.clone())),
+            _ => self.checkpoints.object.clone().map(ReplicaAt::Checkpoint),
         }
-    }
-
-    /// Plans a replica's next round and opens its tasks, or finds it finished.
-    fn open_round(&mut self, id: RunId, key: SlotKey, replica: Box<Replica>) {
-        let Some(run) = self.runs.get_mut(&id) else { return };
-        let tasks = replica.plan();
-        if tasks.is_empty() {
-            run.slots.insert(key, Slot::Done { replica, stored: Stored::No });
-            run.active -= 1;
-            run.done += 1;
-            self.keep_finished(id, key);
-            return;
-        }
-        let outputs = vec![None; tasks.len()];
-        run.slots.insert(key, Slot::Active { replica, outputs, missing: tasks.len() });
-        let kinds: Vec<&'static str> = tasks.iter().map(task::kind).collect();
-        for (index, (encoded, kind)) in task::encode(tasks).zip(kinds).enumerate() {
-            self.tasks.add(OpenTask {
-                run: id,
-                slot: key,
-                index,
-                encoded,
-                kind,
-                copies: Vec::new(),
-                suspect: false,
-                failed_on: Vec::new(),
-                lost_alone: 0,
-            });
-        }
-    }
-
-    /// Puts an output in its place; the last one of a round moves the replica on.
-    pub(super) fn deliver(&mut self, task: &OpenTask, output: v1::Output) {
-        let Some(run) = self.runs.get_mut(&task.run) else { return };
-        run.tasks_done += 1;
-        let Some(Slot::Active { outputs, missing, .. }) = run.slots.get_mut(&task.slot) else { return };
-        if outputs[task.index].replace(output).is_none() {
-            *missing -= 1;
-        }
-        if *missing > 0 {
-            return;
-        }
-        let Some(Slot::Active { mut replica, outputs, .. }) = run.slots.remove(&task.slot) else { return };
-        let outputs: Vec<v1::Output> = outputs.into_iter().flatten().collect();
-        replica.absorb(&outputs);
-        run.rounds_done += 1;
-        if !run.dirty {
-            run.dirty = true;
-            run.checkpoint_due = run.checkpoint_due.max(self.now + self.settings.checkpoint_interval_ms);
-        }
-        let (name, failure) = (run.name.clone(), replica.failure().map(str::to_owned));
-        if let Some(why) = failure {
-            let sentence = format!("replica {} of arm {:?} {why}", replica.index(), replica.arm());
-            run.notice(sentence.clone());
-            self.warn(format!("run {name}: {sentence}"));
-        }
-        self.open_round(task.run, task.slot, replica);
-        self.activate(task.run);
-        self.effects.push(Effect::Changed { run: name });
-    }
-
-    /// Closes a run's tasks; its replicas wait where they stand.
-    pub(super) fn park(&mut self, id: RunId) {
-        self.tasks.close_run(id);
-        let Some(run) = self.runs.get_mut(&id) else { return };
-        (run.active, run.waiting_from) = (0, (0, 0));
-        for slot in run.slots.values_mut() {
-            *slot = match std::mem::replace(slot, Slot::Waiting(None)) {
-                Slot::Active { replica, .. } => Slot::Waiting(Some(replica)),
-                other => other,
-            };
-        }
-    }
-
-    /// Ends a run for good because of a task.
-    pub(super) fn fail_run(&mut self, task: &OpenTask, why: &str) {
-        let Some(run) = self.runs.get_mut(&task.run) else { return };
-        let (hash, bytes) = (task.encoded.hash, task.encoded.whole());
-        let file = format!("poison/{hash}.task");
-        let sentence = format!(
-            "a task of kind {} of replica {} of arm {:?} {why}; it is saved as {file}: see `evoxo-worker run-task --help`",
-            task.kind, task.slot.1, run.config.arms[task.slot.0 as usize].name
-        );
-        run.failed = Some(sentence.clone());
-        let name = run.name.clone();
-        self.park(task.run);
-        self.store(task.run, Write::Poison { hash, bytes });
-        self.warn(format!("run {name} failed: {sentence}"));
-        self.effects.push(Effect::Changed { run: name });
     }
 }

@@ -1,30 +1,46 @@
-//! Workers: from Hello to the one path of loss.
+//! Connected workers: who they are, what they have, and who can take more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evoxo_common::{digest::Digest, task::Kept, time::Millis};
-use evoxo_proto::{
-    PROTOCOL,
-    v1::{self, CloseKind, from_worker, to_worker},
-};
+use evoxo_common::{digest::Digest, experiment::Registry, task::SharedCache, time::Millis};
+use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROTOCOL, SLOTS_MAX, v1};
 
-use super::{Coordinator, Effect, SessionId, run::RunId, tasks::TaskId};
+use super::{runs::RunId, standing::Identity};
+use crate::id::{SessionId, TaskId};
+
+/// How long a session must have lasted to count as reliable where nobody knows how long a task takes, in milliseconds.
+const PROVEN_MS_UNKNOWN: u64 = 10_000;
+/// And at least this long.
+const PROVEN_MS_MIN: u64 = 1000;
+/// And this many times as long as the task should take.
+const PROVEN_FACTOR: u64 = 10;
+/// Tasks that one worker may have: when it is lost, something is done about each.
+const TASKS_MAX: usize = 8192;
 
 /// One connected worker.
 pub(super) struct Session {
     pub(super) name: String,
+    pub(super) address: String,
+    pub(super) identity: Identity,
+    /// All workers at its address.
+    neighbours: Identity,
     pub(super) build: String,
+    pub(super) process: u64,
     pub(super) slots: u32,
+    /// Kinds that it computes as this coordinator does, sorted.
+    pub(super) kinds: Vec<&'static str>,
+    /// Kinds that both know and of which it computes other results, sorted.
+    pub(super) kinds_refused: Vec<&'static str>,
     pub(super) assignments: BTreeMap<u64, Assignment>,
-    pub(super) assignment_last: u64,
+    assignment_last: u64,
+    /// Tasks of all of them that remain.
+    pub(super) tasks_assigned: usize,
     /// What the worker has of the bytes that tasks share.
-    pub(super) kept: Kept<()>,
+    pub(super) cache: SharedCache<()>,
     pub(super) heard: Millis,
     pub(super) connected: Millis,
     pub(super) tasks_done: u64,
     pub(super) draining: bool,
-    /// It gets nothing until it is empty, and then a suspect.
-    pub(super) reserved: bool,
     /// Different tasks that failed here.
     pub(super) failed: BTreeSet<Digest>,
 }
@@ -35,183 +51,270 @@ pub(super) struct Assignment {
     pub(super) sent: Millis,
     /// When it was sent, or the last of its results came.
     pub(super) progress: Millis,
-    /// The run of all its tasks.
+    /// The run and arm of all its tasks, and which of the kind's tasks they are.
     pub(super) run: RunId,
+    pub(super) arm: u32,
+    pub(super) work: &'static str,
     /// How long each task should take; `None` if nothing like it was ever computed.
     pub(super) each_us: Option<u64>,
     /// It is a suspect's.
     pub(super) alone: bool,
 }
 
-/// Slots of one worker.
-const SLOTS_MAX: u32 = 1024;
-/// Bytes of a worker's name or build.
-const TEXT_BYTES_MAX: usize = 128;
-/// Different tasks that may fail on one session before it is set aside.
-const FAILED_TASKS_MAX: usize = 3;
-/// How long a session that was set aside is asked to stay away, in milliseconds.
-const SET_ASIDE_MS: u32 = 60_000;
+impl Assignment {
+    /// How long what remains of it should take, in microseconds; 1 for each task of which nothing is known.
+    pub(super) fn expected_us(&self) -> u64 {
+        self.each_us.unwrap_or(1) * self.remaining.len() as u64
+    }
+}
+
+/// A result that an assignment asked for.
+pub(super) struct Credit {
+    pub(super) task: TaskId,
+    pub(super) run: RunId,
+    pub(super) arm: u32,
+    pub(super) work: &'static str,
+    /// What was expected of it, in microseconds, as it was counted when it was sent.
+    pub(super) counted_us: u64,
+    /// How long the coordinator has been waiting for it, in milliseconds.
+    pub(super) waited_ms: u64,
+}
 
 impl Session {
-    pub(super) fn tasks_assigned(&self) -> usize {
-        self.assignments.values().map(|assignment| assignment.remaining.len()).sum()
+    /// As whom its standing is kept.
+    pub(super) fn identities(&self) -> [&Identity; 2] {
+        [&self.identity, &self.neighbours]
     }
 
-    fn has_room(&self) -> bool {
-        !self.draining && (self.assignments.len() as u32) < 2 * self.slots
+    /// Whether it computes this kind's tasks.
+    pub(super) fn computes(&self, kind: &str) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        (self.assignments.len() as u32) < self.slots
+    }
+
+    pub(super) fn has_capacity(&self) -> bool {
+        let few = (self.assignments.len() as u32) < 2 * self.slots && self.tasks_assigned < TASKS_MAX;
+        few && !self.draining
+    }
+
+    /// Whether it computes a suspect, and nothing else.
+    pub(super) fn is_alone_with_suspect(&self) -> bool {
+        self.assignments.values().any(|assignment| assignment.alone)
+    }
+
+    /// Whether it has proved itself for a task that should take so long: if it is lost with that, the task may be the cause.
+    pub(super) fn is_proven(&self, each_us: Option<u64>, now: Millis) -> bool {
+        let least_ms =
+            each_us.map_or(PROVEN_MS_UNKNOWN, |us| PROVEN_MS_MIN.max(us.saturating_mul(PROVEN_FACTOR) / 1000));
+        self.tasks_done > 0 && now - self.connected >= least_ms
+    }
+
+    /// Gives it an assignment; returns its number.
+    pub(super) fn give(&mut self, assignment: Assignment) -> u64 {
+        self.assignment_last += 1;
+        self.tasks_assigned += assignment.remaining.len();
+        self.assignments.insert(self.assignment_last, assignment);
+        self.assignment_last
+    }
+
+    /// Takes a result off the assignment that asked for it, if one did.
+    fn credit(&mut self, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
+        let held = self.assignments.get_mut(&assignment)?;
+        let task = held.remaining.remove(&hash)?;
+        held.progress = now;
+        self.tasks_assigned -= 1;
+        self.tasks_done += 1;
+        let credit = Credit {
+            task,
+            run: held.run,
+            arm: held.arm,
+            work: held.work,
+            counted_us: held.each_us.unwrap_or(1),
+            waited_ms: now - held.sent,
+        };
+        if held.remaining.is_empty() {
+            self.assignments.remove(&assignment);
+        }
+        Some(credit)
     }
 }
 
-impl Coordinator {
-    /// A worker said something.
-    pub(super) fn hear(&mut self, id: SessionId, message: v1::FromWorker) {
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.heard = self.now;
-        }
-        match (message.message, self.sessions.contains_key(&id)) {
-            (Some(from_worker::Message::Hello(hello)), false) => self.admit(id, &hello),
-            (Some(from_worker::Message::Outputs(outputs)), true) => self.take_results(id, outputs.results),
-            (Some(from_worker::Message::Beat(_)), true) => {}
-            (Some(from_worker::Message::Drain(_)), true) => {
-                if let Some(session) = self.sessions.get_mut(&id) {
-                    session.draining = true;
-                }
-                self.update_room(id);
-            }
-            (_, true) => self.lose(id, "it said something that makes no sense", Some((CloseKind::Refused, 0))),
-            // A stranger, or a late word of a session that was lost a moment ago: it may come back.
-            (_, false) => self.close(id, CloseKind::Retry, "a session begins with Hello", 1000),
-        }
+/// All connected workers.
+#[derive(Default)]
+pub(super) struct Sessions {
+    by_id: BTreeMap<SessionId, Session>,
+    /// Those that can take another assignment.
+    with_capacity: BTreeSet<SessionId>,
+    /// They get nothing until they have nothing, and then a suspect.
+    reserved: BTreeSet<SessionId>,
+    slots_total: u32,
+    /// Workers admitted since `admission_start`.
+    admitted: u32,
+    admission_start: Millis,
+}
+
+impl Sessions {
+    pub(super) fn get(&self, id: SessionId) -> Option<&Session> {
+        self.by_id.get(&id)
     }
 
-    fn admit(&mut self, id: SessionId, hello: &v1::Hello) {
-        if let Err(why) = self.check_hello(hello) {
-            self.warn(format!("worker {:?} was refused: {why}", printable(&hello.name)));
-            return self.close(id, CloseKind::Refused, &why, 0);
-        }
-        if self.now - self.admission_start >= 1000 {
-            (self.admission_start, self.admitted) = (self.now, 0);
-        }
-        let full = self.sessions.len() >= self.settings.sessions_max;
-        if self.stopping || full || self.admitted >= self.settings.admissions_per_second {
-            let why = if full { "the coordinator has as many workers as it takes" } else { "the coordinator is busy" };
-            return self.close(id, CloseKind::Retry, why, 1000);
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.by_id.iter().map(|(id, session)| (*id, session))
+    }
+
+    pub(super) fn ids(&self) -> Vec<SessionId> {
+        self.by_id.keys().copied().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// Of all workers together.
+    pub(super) fn slots_total(&self) -> u32 {
+        self.slots_total
+    }
+
+    /// Workers that compute a kind, and their slots.
+    pub(super) fn computing(&self, kind: &str) -> (u32, u32) {
+        let sessions = self.by_id.values().filter(|session| session.computes(kind) && !session.draining);
+        sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
+    }
+
+    /// Those that can take another assignment, in the order in which they joined.
+    pub(super) fn with_capacity(&self) -> Vec<SessionId> {
+        self.with_capacity.iter().copied().collect()
+    }
+
+    /// Changes a session; how many assignments it can take is looked at again.
+    pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let session = self.by_id.get_mut(&id)?;
+        let result = change(session);
+        match session.has_capacity() {
+            true => self.with_capacity.insert(id),
+            false => self.with_capacity.remove(&id),
+        };
+        Some(result)
+    }
+
+    /// See [`Session::credit`].
+    pub(super) fn credit(&mut self, id: SessionId, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
+        self.change(id, |session| session.credit(assignment, hash, now)).flatten()
+    }
+
+    pub(super) fn add(&mut self, id: SessionId, session: Session) {
+        self.slots_total += session.slots;
+        self.by_id.insert(id, session);
+        self.with_capacity.insert(id);
+    }
+
+    pub(super) fn remove(&mut self, id: SessionId) -> Option<Session> {
+        let session = self.by_id.remove(&id)?;
+        self.with_capacity.remove(&id);
+        self.reserved.remove(&id);
+        self.slots_total -= session.slots;
+        Some(session)
+    }
+
+    /// Keeps a worker free for a suspect.
+    pub(super) fn reserve(&mut self, id: SessionId) {
+        self.reserved.insert(id);
+    }
+
+    pub(super) fn is_reserved(&self, id: SessionId) -> bool {
+        self.reserved.contains(&id)
+    }
+
+    /// No worker is kept free any more.
+    pub(super) fn release_reserved(&mut self) {
+        self.reserved.clear();
+    }
+
+    /// Whether one more worker may be admitted in this second.
+    pub(super) fn admits(&mut self, per_second: u32, now: Millis) -> bool {
+        if now - self.admission_start >= 1000 {
+            (self.admission_start, self.admitted) = (now, 0);
         }
         self.admitted += 1;
-        let session = Session {
-            name: printable(&hello.name),
-            build: printable(&hello.build),
-            slots: hello.slots,
-            assignments: BTreeMap::new(),
-            assignment_last: 0,
-            kept: Kept::default(),
-            heard: self.now,
-            connected: self.now,
-            tasks_done: 0,
-            draining: false,
-            reserved: false,
-            failed: BTreeSet::new(),
-        };
-        self.log(format!("worker {} joined with {} slots (session {id})", session.name, session.slots));
-        self.slots_total += session.slots;
-        self.sessions.insert(id, session);
-        self.update_room(id);
-        let welcome = v1::Welcome { session: id.0, beat_interval_ms: self.settings.beat_interval_ms };
-        self.send(id, to_worker::Message::Welcome(welcome));
-        let runs: Vec<_> = self.runs.keys().copied().collect();
-        runs.into_iter().for_each(|run| self.activate(run));
-    }
-
-    fn check_hello(&self, hello: &v1::Hello) -> Result<(), String> {
-        if hello.protocol != PROTOCOL {
-            let theirs = hello.protocol;
-            return Err(format!(
-                "it speaks protocol {theirs} and this coordinator {PROTOCOL}: use the same version of both"
-            ));
-        }
-        if !(1..=SLOTS_MAX).contains(&hello.slots) {
-            return Err(format!("it has {} slots: from 1 to {SLOTS_MAX} are possible", hello.slots));
-        }
-        if hello.name.len() > TEXT_BYTES_MAX || hello.build.len() > TEXT_BYTES_MAX {
-            return Err(format!("its name or build is longer than {TEXT_BYTES_MAX} bytes"));
-        }
-        for ours in &self.signature {
-            let theirs = hello.signature.iter().find(|theirs| theirs.kind == ours.kind);
-            if theirs.map(|theirs| &theirs.sha256) != Some(&ours.sha256) {
-                let what = if theirs.is_some() { "computes other results for" } else { "does not know" };
-                let build = printable(&hello.build);
-                return Err(format!(
-                    "its build ({build}) {what} tasks of kind {}: use the coordinator's build",
-                    ours.kind
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// The one path of a lost worker, whatever the cause: its tasks have no copy here any more. With `close`, the worker is
-    /// told what to do: how, and after how many milliseconds.
-    pub(super) fn lose(&mut self, id: SessionId, why: &str, close: Option<(CloseKind, u32)>) {
-        let Some(session) = self.sessions.remove(&id) else { return };
-        self.roomy.remove(&id);
-        self.slots_total -= session.slots;
-        let tasks = session.tasks_assigned();
-        if self.stopping || (session.draining && tasks == 0) {
-            self.log(format!("worker {} left (session {id})", session.name));
-        } else {
-            self.warn(format!("worker {} is lost with {tasks} tasks: {why} (session {id})", session.name));
-        }
-        // Silence speaks of the host or of the way to it: a task that kills its worker ends the connection.
-        let silent = self.now - session.heard > self.settings.silence_ms_max;
-        for (number, assignment) in session.assignments {
-            let alone = assignment.alone && !session.draining && !silent;
-            if let Some(run) = self.runs.get_mut(&assignment.run) {
-                run.assigned_us -= assignment.each_us.unwrap_or(1) * assignment.remaining.len() as u64;
-            }
-            for (hash, task) in assignment.remaining {
-                self.forget_copy(hash);
-                self.tasks.drop_copy(task, (id, number), |task| {
-                    task.suspect |= !session.draining;
-                    task.lost_alone += u32::from(alone);
-                });
-                if self.tasks.get(task).is_some_and(|task| task.lost_alone >= 3) {
-                    self.poison(task, "took three workers with it, alone on each");
-                }
-            }
-        }
-        if let Some((kind, retry_after_ms)) = close {
-            self.close(id, kind, &format!("session ended: {why}"), retry_after_ms);
-        }
-    }
-
-    /// A session on which too many different tasks failed gets no more of them.
-    pub(super) fn set_aside_if_failing(&mut self, id: SessionId) {
-        let failing = self.sessions.get(&id).is_some_and(|session| session.failed.len() >= FAILED_TASKS_MAX);
-        if failing {
-            self.lose(id, "three different tasks failed on it", Some((CloseKind::Retry, SET_ASIDE_MS)));
-        }
-    }
-
-    pub(super) fn close(&mut self, id: SessionId, kind: CloseKind, reason: &str, retry_after_ms: u32) {
-        let close = v1::Close { kind: kind.into(), reason: reason.into(), retry_after_ms };
-        self.send(id, to_worker::Message::Close(close));
-        self.effects.push(Effect::End { session: id });
-    }
-
-    pub(super) fn send(&mut self, session: SessionId, message: to_worker::Message) {
-        self.effects.push(Effect::Send { session, message: v1::ToWorker { message: Some(message) } });
-    }
-
-    pub(super) fn update_room(&mut self, id: SessionId) {
-        if self.sessions.get(&id).is_some_and(Session::has_room) {
-            self.roomy.insert(id);
-        } else {
-            self.roomy.remove(&id);
-        }
+        self.admitted <= per_second
     }
 }
 
-/// A worker's words as they may be shown: no control characters.
-fn printable(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(TEXT_BYTES_MAX).collect()
+/// A worker that introduces itself, as a session that begins now; or why it is refused for good.
+pub(super) fn session_of(
+    hello: &v1::Hello,
+    address: String,
+    registry: &Registry,
+    now: Millis,
+) -> Result<Session, String> {
+    if hello.protocol != PROTOCOL {
+        let theirs = hello.protocol;
+        return Err(format!(
+            "it speaks protocol {theirs} and this coordinator {PROTOCOL}: use the same version of both"
+        ));
+    }
+    if !(1..=SLOTS_MAX).contains(&hello.slots) {
+        return Err(format!("it has {} slots: from 1 to {SLOTS_MAX} are possible", hello.slots));
+    }
+    if hello.name.len() > NAME_BYTES_MAX || hello.build.len() > NAME_BYTES_MAX {
+        return Err(format!("its name or build is longer than {NAME_BYTES_MAX} bytes"));
+    }
+    if hello.kinds.len() > KINDS_MAX {
+        return Err(format!("it names {} kinds of experiments: at most {KINDS_MAX} are possible", hello.kinds.len()));
+    }
+    let (mut kinds, mut kinds_refused) = (Vec::new(), Vec::new());
+    for theirs in &hello.kinds {
+        // A kind that is not known here is left aside.
+        let Some(kind) = registry.kind(&theirs.kind) else { continue };
+        let same = theirs.sha256 == registry.signature(kind).0[..];
+        let list = if same { &mut kinds } else { &mut kinds_refused };
+        if !list.contains(&kind.name) {
+            list.push(kind.name);
+        }
+    }
+    if kinds.is_empty() {
+        let build = printable(&hello.build);
+        return Err(match kinds_refused.is_empty() {
+            true => format!("its build ({build}) computes no kind of experiment that this coordinator knows"),
+            false => format!(
+                "its build ({build}) computes other results for {}: use the coordinator's build",
+                kinds_refused.join(", ")
+            ),
+        });
+    }
+    kinds.sort_unstable();
+    kinds_refused.sort_unstable();
+    let name = printable(&hello.name);
+    Ok(Session {
+        identity: Identity::of(&name, &address),
+        neighbours: Identity::of_all(&address),
+        name,
+        address,
+        build: printable(&hello.build),
+        process: hello.process,
+        slots: hello.slots,
+        kinds,
+        kinds_refused,
+        assignments: BTreeMap::new(),
+        assignment_last: 0,
+        tasks_assigned: 0,
+        cache: SharedCache::default(),
+        heard: now,
+        connected: now,
+        tasks_done: 0,
+        draining: false,
+        failed: BTreeSet::new(),
+    })
+}
+
+/// A stranger's words as they may be shown: no control characters.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(NAME_BYTES_MAX).collect()
 }

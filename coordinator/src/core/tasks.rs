@@ -2,34 +2,59 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evoxo_common::{digest::Digest, task::Encoded};
+use bytes::Bytes;
+use evoxo_common::{digest::Digest, task::Encoded, time::Millis};
 
 use super::{
-    SessionId,
-    run::{RunId, SlotKey},
+    evidence::{Evidence, Loss},
+    runs::RunId,
 };
-
-/// Counts tasks in the order they were planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TaskId(pub(super) u64);
+use crate::{
+    id::{SessionId, TaskId},
+    prepared::Prepared,
+    replicas::{Answer, PlannedTask, ReplicaKey},
+};
 
 /// One open task.
 pub(super) struct OpenTask {
     pub(super) run: RunId,
-    /// Whose round it belongs to, and its place in the round.
-    pub(super) slot: SlotKey,
+    /// Whose round it belongs to, the round, and the task's place in it.
+    pub(super) replica: ReplicaKey,
+    pub(super) round: u64,
     pub(super) index: usize,
-    /// Kept encoded; whoever needs the message decodes it, which shares these bytes.
+    pub(super) work: &'static str,
     pub(super) encoded: Encoded,
-    pub(super) kind: &'static str,
     /// The assignments that carry it now.
     pub(super) copies: Vec<(SessionId, u64)>,
-    /// A worker that had it vanished, or it failed: it is sent alone, so that it cannot take others down with it.
-    pub(super) suspect: bool,
-    /// Sessions on which it failed.
-    pub(super) failed_on: Vec<SessionId>,
-    /// Workers that vanished while they had nothing else.
-    pub(super) lost_alone: u32,
+    /// Answers that the run's thread is checking, and those among them of workers that were asked.
+    checking: u32,
+    checking_asked: usize,
+    /// What speaks against it; a task with any is a suspect and is sent alone.
+    pub(super) evidence: Option<Box<Evidence>>,
+}
+
+impl OpenTask {
+    /// An answer to it, for the run's thread.
+    pub(super) fn answer(&self, task: TaskId, session: SessionId, asked: bool, output: Bytes) -> Answer {
+        let Self { replica, round, index, .. } = *self;
+        Answer { task, session, asked, replica, round, index, encoded: self.encoded.clone(), output }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.copies.is_empty() && self.checking == 0
+    }
+}
+
+/// A task that was closed by an accepted output while other workers had it too: they will tell whether it is true.
+pub(super) struct AwaitingCopies {
+    /// As it was when it was closed.
+    pub(super) task: OpenTask,
+    /// Hash of the canonical output.
+    pub(super) output: Digest,
+    /// Whose it was.
+    pub(super) worker: String,
+    /// Workers that have not answered yet.
+    copies: usize,
 }
 
 /// The open tasks of all runs.
@@ -38,17 +63,34 @@ pub(super) struct Tasks {
     last: u64,
     open: BTreeMap<TaskId, OpenTask>,
     by_hash: BTreeMap<Digest, Vec<TaskId>>,
-    /// Without a copy, per run; suspects apart.
+    /// Without a copy, by run; suspects apart.
     ready: BTreeMap<RunId, BTreeSet<TaskId>>,
     suspects: BTreeSet<TaskId>,
+    awaiting: BTreeMap<Digest, AwaitingCopies>,
+    /// Bytes of open tasks, by run.
+    bytes: BTreeMap<RunId, u64>,
 }
 
 impl Tasks {
-    pub(super) fn add(&mut self, task: OpenTask) {
+    pub(super) fn add(&mut self, run: RunId, replica: ReplicaKey, round: u64, planned: PlannedTask) {
+        let PlannedTask { index, work, encoded } = planned;
         self.last += 1;
         let id = TaskId(self.last);
-        self.by_hash.entry(task.encoded.hash).or_default().push(id);
-        self.ready.entry(task.run).or_default().insert(id);
+        self.by_hash.entry(encoded.hash).or_default().push(id);
+        self.ready.entry(run).or_default().insert(id);
+        *self.bytes.entry(run).or_default() += Prepared::task_bytes(encoded.own.len());
+        let task = OpenTask {
+            run,
+            replica,
+            round,
+            index,
+            work,
+            encoded,
+            copies: Vec::new(),
+            checking: 0,
+            checking_asked: 0,
+            evidence: None,
+        };
         self.open.insert(id, task);
     }
 
@@ -56,12 +98,24 @@ impl Tasks {
         self.open.get(&id)
     }
 
+    /// All open tasks with these bytes: they are computed once.
     pub(super) fn with_hash(&self, hash: Digest) -> Vec<TaskId> {
         self.by_hash.get(&hash).cloned().unwrap_or_default()
     }
 
-    /// Closes a task, for good.
-    pub(super) fn close(&mut self, id: TaskId) -> Option<OpenTask> {
+    /// Closes a task, for good, with an output of which this is the hash, by a worker that was asked or was not. If other
+    /// workers have it too, their answers are awaited.
+    pub(super) fn close(&mut self, id: TaskId, output: Digest, worker: String, asked: bool) {
+        let Some(task) = self.remove(id) else { return };
+        let copies = task.copies.len() + task.checking_asked - usize::from(asked);
+        if copies > 0 {
+            let hash = task.encoded.hash;
+            let before = self.awaiting.remove(&hash).map_or(0, |awaiting| awaiting.copies);
+            self.awaiting.insert(hash, AwaitingCopies { task, output, worker, copies: before + copies });
+        }
+    }
+
+    fn remove(&mut self, id: TaskId) -> Option<OpenTask> {
         let task = self.open.remove(&id)?;
         if let Some(ids) = self.by_hash.get_mut(&task.encoded.hash) {
             ids.retain(|other| *other != id);
@@ -69,8 +123,81 @@ impl Tasks {
                 self.by_hash.remove(&task.encoded.hash);
             }
         }
+        if let Some(bytes) = self.bytes.get_mut(&task.run) {
+            *bytes -= Prepared::task_bytes(task.encoded.own.len());
+        }
         self.unready(id, task.run);
         Some(task)
+    }
+
+    /// Closes all tasks of a run: nobody wants their outputs any more.
+    pub(super) fn close_run(&mut self, run: RunId) {
+        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| task.run == run).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| drop(self.remove(id)));
+        self.awaiting.retain(|_, awaiting| awaiting.task.run != run);
+        self.bytes.remove(&run);
+    }
+
+    /// Gives a task one more copy.
+    pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
+        if let Some(task) = self.open.get_mut(&id) {
+            task.copies.push(copy);
+            let run = task.run;
+            self.unready(id, run);
+        }
+    }
+
+    /// Takes a copy away; a task that nobody has is ready again.
+    pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
+        if let Some(task) = self.open.get_mut(&id) {
+            task.copies.retain(|other| *other != copy);
+            self.update_ready(id);
+        }
+    }
+
+    /// An answer is being checked: until then the task is not ready.
+    pub(super) fn begin_check(&mut self, id: TaskId, asked: bool) {
+        if let Some(task) = self.open.get_mut(&id) {
+            task.checking += 1;
+            task.checking_asked += usize::from(asked);
+            let run = task.run;
+            self.unready(id, run);
+        }
+    }
+
+    /// The answer was none.
+    pub(super) fn end_check(&mut self, id: TaskId, asked: bool) {
+        if let Some(task) = self.open.get_mut(&id) {
+            task.checking -= 1;
+            task.checking_asked -= usize::from(asked);
+            self.update_ready(id);
+        }
+    }
+
+    /// Adds to what speaks against a task.
+    pub(super) fn accuse(&mut self, id: TaskId, now: Millis, add: impl FnOnce(&mut Evidence)) {
+        if let Some(task) = self.open.get_mut(&id) {
+            add(task.evidence.get_or_insert_with(|| Box::new(Evidence::since(now))));
+            let run = task.run;
+            self.unready(id, run);
+            self.update_ready(id);
+        }
+    }
+
+    /// A process that was taken for dead lives: what was concluded from its losses is not so.
+    pub(super) fn withdraw(&mut self, process: u64) {
+        let accused = |task: &OpenTask| {
+            let losses = task.evidence.iter().flat_map(|evidence| &evidence.losses);
+            losses.clone().any(|loss: &Loss| loss.process == process)
+        };
+        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| accused(task)).map(|(id, _)| *id).collect();
+        for id in ids {
+            let Some(task) = self.open.get_mut(&id) else { continue };
+            let run = task.run;
+            task.evidence = task.evidence.take().and_then(|evidence| evidence.without(process)).map(Box::new);
+            self.unready(id, run);
+            self.update_ready(id);
+        }
     }
 
     fn unready(&mut self, id: TaskId, run: RunId) {
@@ -83,47 +210,46 @@ impl Tasks {
         }
     }
 
-    /// Closes all tasks of a run.
-    pub(super) fn close_run(&mut self, run: RunId) {
-        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| task.run == run).map(|(id, _)| *id).collect();
-        ids.into_iter().for_each(|id| drop(self.close(id)));
+    fn update_ready(&mut self, id: TaskId) {
+        let Some(task) = self.open.get(&id).filter(|task| task.is_ready()) else { return };
+        match task.evidence {
+            Some(_) => self.suspects.insert(id),
+            None => self.ready.entry(task.run).or_default().insert(id),
+        };
     }
 
-    /// Gives a task one more copy.
-    pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
-        if let Some(task) = self.open.get_mut(&id) {
-            task.copies.push(copy);
-            let run = task.run;
-            self.unready(id, run);
-        }
-    }
-
-    /// Takes a copy away, changing what is known of the task; without any copy it is ready again.
-    pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64), learn: impl FnOnce(&mut OpenTask)) {
-        let Some(task) = self.open.get_mut(&id) else { return };
-        task.copies.retain(|other| *other != copy);
-        learn(task);
-        let (run, suspect, idle) = (task.run, task.suspect, task.copies.is_empty());
-        self.unready(id, run);
-        if idle && suspect {
-            self.suspects.insert(id);
-        } else if idle {
-            self.ready.entry(run).or_default().insert(id);
-        }
-    }
-
-    /// Runs with tasks that no worker has, each with those tasks in order.
+    /// Without a copy, by run; suspects apart.
     pub(super) fn ready(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
         &self.ready
     }
 
-    /// Tasks to be sent alone that no worker has, in order.
+    /// Suspects without a copy.
     pub(super) fn suspects(&self) -> &BTreeSet<TaskId> {
         &self.suspects
     }
 
-    /// Tasks that some worker has, of one run.
+    /// Bytes of a run's open tasks.
+    pub(super) fn bytes(&self, run: RunId) -> u64 {
+        self.bytes.get(&run).copied().unwrap_or(0)
+    }
+
+    /// How many tasks of a run are with workers.
     pub(super) fn assigned(&self, run: RunId) -> usize {
         self.open.values().filter(|task| task.run == run && !task.copies.is_empty()).count()
+    }
+
+    /// The task of this name whose other copies are awaited.
+    pub(super) fn awaiting(&self, hash: Digest) -> Option<&AwaitingCopies> {
+        self.awaiting.get(&hash)
+    }
+
+    /// One copy fewer will come of a task whose copies are awaited.
+    pub(super) fn forget_copy(&mut self, hash: Digest) {
+        if let Some(awaiting) = self.awaiting.get_mut(&hash) {
+            awaiting.copies -= 1;
+            if awaiting.copies == 0 {
+                self.awaiting.remove(&hash);
+            }
+        }
     }
 }

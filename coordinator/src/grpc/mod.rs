@@ -1,21 +1,53 @@
 //! The gRPC services: thin. They decode, ask the core, encode; what a stranger sends yields a `Status`.
 
 pub(crate) mod accept;
+pub(crate) mod gate;
+mod peers;
 pub(crate) mod run;
 pub(crate) mod worker;
+
+pub(crate) use peers::Peers;
 
 use tonic::Status;
 
 use crate::core::Rejection;
 
+/// The longest sentence that travels as a status: it goes into a header of HTTP/2.
+const SENTENCE_BYTES_MAX: usize = 2048;
+
 impl From<Rejection> for Status {
     fn from(rejection: Rejection) -> Self {
         match rejection {
-            Rejection::Invalid(why) => Self::invalid_argument(why),
-            Rejection::NotFound(why) => Self::not_found(why),
-            Rejection::Conflict(why) => Self::failed_precondition(why),
-            Rejection::Exhausted(why) => Self::resource_exhausted(why),
-            Rejection::Unavailable(why) => Self::unavailable(why),
+            Rejection::Invalid(why) => Self::invalid_argument(cut(why)),
+            Rejection::NotFound(why) => Self::not_found(cut(why)),
+            Rejection::Conflict(why) => Self::failed_precondition(cut(why)),
+            Rejection::Exhausted(why) => Self::resource_exhausted(cut(why)),
+            Rejection::Unavailable(why) => Self::unavailable(cut(why)),
         }
+    }
+}
+
+/// The beginning of a sentence that is too long: whole lines if there are several.
+fn cut(mut sentence: String) -> String {
+    if sentence.len() > SENTENCE_BYTES_MAX {
+        let end = (0..SENTENCE_BYTES_MAX).rev().find(|end| sentence.is_char_boundary(*end)).unwrap_or(0);
+        let end = sentence[..end].rfind('\n').unwrap_or(end);
+        sentence.truncate(end);
+        sentence.push_str("\n... (the rest is left out)");
+    }
+    sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_sentences_are_cut_at_a_line() {
+        assert_eq!(cut("short".into()), "short");
+        let long = cut("ä".repeat(5000));
+        assert!(long.len() < 2100 && long.ends_with("left out)"));
+        let lines = cut("a line of a problem\n".repeat(500));
+        assert!(lines.len() < 2100 && lines.ends_with("problem\n... (the rest is left out)"), "{lines}");
     }
 }

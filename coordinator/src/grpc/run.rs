@@ -2,41 +2,98 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
+use evoxo_common::{
+    envelope,
+    experiment::{Replica, champion_stem},
+};
 use evoxo_proto::v1::{self, RunState, run_service_server::RunService};
-use tokio::sync::{broadcast, mpsc};
-use tokio_stream::{Stream, StreamExt as _, wrappers::ReceiverStream};
+use prost::Message as _;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
+use tracing::info;
 
+use super::{accept::ConnectionInfo, cut, gate::Rooms};
 use crate::{
-    core::{Answer, Ask},
+    core::{Rejection, ReplicaAt, Request as Ask, Response as Answer, View},
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    saved::replica_of_checkpoint,
     shell::Handle,
 };
 
-/// A watcher is told of changes at most this often...
-const TELL_INTERVAL: Duration = Duration::from_millis(200);
-/// ... but hears of the end as soon as this: the core is asked no more often.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// A list of workers may be so old.
+const WORKERS_AGE_MAX: Duration = Duration::from_millis(500);
+/// Files that are parsed at once: each on a thread of its own.
+const PARSED_MAX: usize = 2;
+/// Replicas that are read for somebody at once.
+const FETCHED_MAX: usize = 4;
 
 /// See `run.proto`.
 pub(crate) struct Runs {
-    pub(crate) core: Handle,
+    core: Handle,
+    /// The workers as they were a moment ago.
+    workers: Mutex<Option<(Instant, v1::ListWorkersResponse)>>,
+    parsing: Semaphore,
+    fetching: Arc<Semaphore>,
 }
 
-/// An answer of another kind than the question would be a bug of the core.
+/// An answer of another kind than the request would be a bug of the core.
 fn mismatch() -> Status {
     Status::internal("the coordinator gave an answer of the wrong kind: please report this")
 }
 
+fn unknown(name: &str) -> Status {
+    let shown: String = name.chars().take(100).collect();
+    Rejection::NotFound(format!("there is no run {shown:?} here: `evoxo runs` lists them")).into()
+}
+
+/// The run with its configuration.
+fn whole(view: &View) -> v1::Run {
+    let config = view.prepared.as_ref().map(|prepared| prepared.toml.clone()).unwrap_or_default();
+    v1::Run { config, ..view.run.clone() }
+}
+
+/// Whom a request comes from.
+fn address<T>(request: &Request<T>) -> String {
+    request.extensions().get::<ConnectionInfo>().map(|info| info.address.to_string()).unwrap_or_default()
+}
+
 impl Runs {
-    async fn ask_run(&self, ask: Ask) -> Result<Response<v1::Run>, Status> {
+    pub(crate) fn new(core: Handle) -> Self {
+        let (parsing, fetching) = (Semaphore::new(PARSED_MAX), Arc::new(Semaphore::new(FETCHED_MAX)));
+        Self { core, workers: Mutex::default(), parsing, fetching }
+    }
+
+    /// Has something done about a run, and notes in the log who wanted it.
+    async fn act(&self, verb: &str, from: &str, name: &str, ask: Ask) -> Result<Response<v1::Run>, Status> {
         match self.core.ask(ask).await? {
-            Answer::Run(run) => Ok(Response::new(run)),
+            Answer::Run(run) => {
+                info!("run {name}: {verb}, asked from {from}");
+                let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
+                Ok(Response::new(v1::Run { config, ..*run }))
+            }
             _ => Err(mismatch()),
         }
+    }
+
+    /// Parses a file: not on the core's thread, nor on the one that serves all connections.
+    async fn prepare(&self, config: String) -> Result<Arc<Prepared>, Status> {
+        let _turn = self.parsing.acquire().await;
+        let registry = self.core.registry.clone();
+        let parse = move || Prepared::read(&registry, "the submitted file", &config);
+        let parsed =
+            tokio::task::spawn_blocking(parse).await.map_err(|_| Status::internal("the file broke the parser"))?;
+        parsed.map_err(|problems| Rejection::Invalid(problems).into())
+    }
+
+    fn fetcher(&self, name: String) -> Fetcher {
+        Fetcher { core: self.core.clone(), turns: Arc::clone(&self.fetching), name, checkpoint: None }
     }
 }
 
@@ -46,51 +103,98 @@ impl RunService for Runs {
     type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Replica, Status>> + Send>>;
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitResponse>, Status> {
+        let address = address(&request);
+        // The file takes its room until it is parsed.
+        let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
         let v1::SubmitRequest { name, config } = request.into_inner();
-        match self.core.ask(Ask::Submit { name, config }).await? {
-            Answer::Submitted { run, created } => Ok(Response::new(v1::SubmitResponse { run: Some(run), created })),
+        crate::names::check_run_name(&name).map_err(Rejection::Invalid)?;
+        let prepared = self.prepare(config).await?;
+        let toml = prepared.toml.clone();
+        let ask = Ask::Submit { name: name.clone(), prepared, address: address.clone() };
+        match self.core.ask(ask).await? {
+            Answer::Submitted { run, created } => {
+                if created {
+                    info!("run {name}: submitted from {address}");
+                }
+                let run = Some(v1::Run { config: toml, ..*run });
+                Ok(Response::new(v1::SubmitResponse { run, created }))
+            }
             _ => Err(mismatch()),
         }
     }
 
     async fn list(&self, _: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
-        match self.core.ask(Ask::List).await? {
-            Answer::Runs(runs) => Ok(Response::new(v1::ListResponse { runs })),
-            _ => Err(mismatch()),
-        }
+        let runs = self.core.views.list().iter().map(|view| whole(view)).collect();
+        Ok(Response::new(v1::ListResponse { runs }))
     }
 
     async fn get(&self, request: Request<v1::GetRequest>) -> Result<Response<v1::Run>, Status> {
-        self.ask_run(Ask::Get { name: request.into_inner().name }).await
+        let name = request.into_inner().name;
+        let view = self.core.views.get(&name).ok_or_else(|| unknown(&name))?;
+        let run = whole(&view.borrow());
+        Ok(Response::new(run))
     }
 
     async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let name = request.into_inner().name;
-        let changes = self.core.changes();
-        let run = self.ask_run(Ask::Get { name: name.clone() }).await?.into_inner();
+        let mut view = self.core.views.get(&name).ok_or_else(|| unknown(&name))?;
         let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(Watcher { core: self.core.clone(), name, changes, sender }.tell(run));
+        tokio::spawn(async move {
+            let mut run = whole(&view.borrow_and_update());
+            loop {
+                let ended = has_ended(&run);
+                if sender.send(Ok(run)).await.is_err() || ended {
+                    return;
+                }
+                let changed = tokio::select! {
+                    () = sender.closed() => return,
+                    changed = view.changed() => changed,
+                };
+                if changed.is_err() {
+                    return drop(sender.send(Err(unknown(&name))).await);
+                }
+                run = view.borrow_and_update().run.clone();
+            }
+        });
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::Run>, Status> {
-        self.ask_run(Ask::Pause { name: request.into_inner().name }).await
+        let (from, name) = (address(&request), request.into_inner().name);
+        self.act("paused", &from, &name, Ask::Pause { name: name.clone() }).await
     }
 
     async fn resume(&self, request: Request<v1::ResumeRequest>) -> Result<Response<v1::Run>, Status> {
-        self.ask_run(Ask::Resume { name: request.into_inner().name }).await
+        let (from, name) = (address(&request), request.into_inner().name);
+        self.act("resumed", &from, &name, Ask::Resume { name: name.clone() }).await
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::Run>, Status> {
+        let from = address(&request);
         let v1::CancelRequest { name, delete } = request.into_inner();
-        self.ask_run(Ask::Cancel { name, delete }).await
+        let verb = if delete { "cancelled and deleted" } else { "cancelled" };
+        self.act(verb, &from, &name, Ask::Cancel { name: name.clone(), delete }).await
     }
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
-        match self.core.ask(Ask::Fetch { name: request.into_inner().name }).await? {
-            Answer::Replicas(replicas) => Ok(Response::new(Box::pin(tokio_stream::iter(replicas).map(Ok)))),
-            _ => Err(mismatch()),
-        }
+        let name = request.into_inner().name;
+        let Answer::Replicas(prepared, replicas) = self.core.ask(Ask::Replicas { name: name.clone() }).await? else {
+            return Err(mismatch());
+        };
+        let mut fetcher = self.fetcher(name);
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for (key, finished) in replicas {
+                let arm = prepared.config.arms[key.arm as usize].name.clone();
+                let state = fetcher.fetch(&arm, key).await;
+                let replica = state.map(|state| v1::Replica { arm, replica: key.index, finished, state });
+                let failed = replica.is_err();
+                if sender.send(replica).await.is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
     async fn fetch_champion(
@@ -98,84 +202,90 @@ impl RunService for Runs {
         request: Request<v1::FetchChampionRequest>,
     ) -> Result<Response<v1::Champion>, Status> {
         let v1::FetchChampionRequest { name, arm, replica } = request.into_inner();
-        match self.core.ask(Ask::FetchChampion { name, arm, replica }).await? {
-            Answer::Champion(champion) => Ok(Response::new(champion)),
-            _ => Err(mismatch()),
-        }
+        let Answer::Replicas(prepared, _) = self.core.ask(Ask::Replicas { name: name.clone() }).await? else {
+            return Err(mismatch());
+        };
+        let missing = || {
+            let sentence = format!("run {name:?} has no champion of replica {replica} of arm {arm:?} yet");
+            Status::not_found(cut(sentence))
+        };
+        let place = prepared.config.arms.iter().position(|other| other.name == arm).ok_or_else(missing)?;
+        let sealed = self.fetcher(name.clone()).fetch(&arm, ReplicaKey { arm: place as u32, index: replica }).await;
+        let sealed = sealed.map_err(|_| missing())?;
+        let champion = tokio::task::spawn_blocking(move || champion(&prepared, place, replica, &sealed)).await;
+        champion.ok().flatten().map(Response::new).ok_or_else(missing)
     }
 
     async fn list_workers(
         &self,
         _: Request<v1::ListWorkersRequest>,
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
+        let known = || {
+            let known = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+            known.as_ref().filter(|(at, _)| at.elapsed() < WORKERS_AGE_MAX).map(|(_, workers)| workers.clone())
+        };
+        if let Some(workers) = known() {
+            return Ok(Response::new(workers));
+        }
         match self.core.ask(Ask::Workers).await? {
-            Answer::Workers(workers) => Ok(Response::new(v1::ListWorkersResponse { workers })),
+            Answer::Workers(workers) => {
+                let workers = v1::ListWorkersResponse { workers };
+                let now = (Instant::now(), workers.clone());
+                *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+                Ok(Response::new(workers))
+            }
             _ => Err(mismatch()),
         }
     }
 }
 
-/// Somebody who watches a run.
-struct Watcher {
-    core: Handle,
-    name: String,
-    changes: broadcast::Receiver<Arc<str>>,
-    sender: mpsc::Sender<Result<v1::Run, Status>>,
+/// The champion of a sealed replica, if it has one.
+fn champion(prepared: &Prepared, arm: usize, replica: u32, sealed: &Bytes) -> Option<v1::Champion> {
+    let body = envelope::open(envelope::Kind::Finished, sealed).ok()?;
+    let state = v1::Finished::decode(body).ok()?.replica?;
+    let card = Replica::restore(&prepared.config, &state).ok()?.champion()?;
+    let (card, file) = card.write(&champion_stem(&prepared.config, arm, replica));
+    Some(v1::Champion { card, file: file.map(|(_, bytes)| bytes.into()).unwrap_or_default() })
 }
 
-impl Watcher {
-    /// Tells of the run, as it is now and whenever it has changed, until it has ended or the watcher has gone.
-    async fn tell(mut self, mut run: v1::Run) {
-        loop {
-            let ended = has_ended(&run);
-            if self.sender.send(Ok(run)).await.is_err() || ended {
-                return;
-            }
-            run = match self.next().await {
-                Some(Ok(next)) => next,
-                Some(Err(status)) => return drop(self.sender.send(Err(status)).await),
-                None => return,
-            };
-        }
-    }
+/// Fetches replicas of a run one by one, wherever they are.
+struct Fetcher {
+    core: Handle,
+    /// Few are in memory at once, however many people ask.
+    turns: Arc<Semaphore>,
+    name: String,
+    /// The checkpoint read last: it has many replicas.
+    checkpoint: Option<(String, Bytes)>,
+}
 
-    /// The run when there is something to tell; `None` if there is nobody to tell it.
-    async fn next(&mut self) -> Option<Result<v1::Run, Status>> {
-        let told = Instant::now();
-        let mut changed = false;
-        loop {
-            tokio::time::sleep(LOOK_INTERVAL).await;
-            if !changed {
-                self.change().await?;
-                changed = true;
-            }
-            // What changed until now is seen by looking now.
-            self.changes = self.changes.resubscribe();
-            match self.core.ask(Ask::Get { name: self.name.clone() }).await {
-                Ok(Answer::Run(run)) if !has_ended(&run) && told.elapsed() < TELL_INTERVAL => {}
-                Ok(Answer::Run(run)) => return Some(Ok(run)),
-                Ok(_) => return Some(Err(mismatch())),
-                Err(rejection) => return Some(Err(rejection.into())),
-            }
-        }
-    }
-
-    /// Waits for a change of the run. One who was too slow to hear of every change has to look; `None` if the watcher or the
-    /// core has gone.
-    async fn change(&mut self) -> Option<()> {
-        loop {
-            tokio::select! {
-                () = self.sender.closed() => return None,
-                changed = self.changes.recv() => match changed {
-                    Ok(changed) if *changed != *self.name => {}
-                    Err(broadcast::error::RecvError::Closed) => return None,
-                    _ => return Some(()),
-                },
+impl Fetcher {
+    /// The sealed bytes of a replica.
+    async fn fetch(&mut self, arm: &str, replica: ReplicaKey) -> Result<Bytes, Status> {
+        let turns = Arc::clone(&self.turns);
+        let _turn = turns.acquire().await;
+        let Answer::Replica(at) = self.core.ask(Ask::Replica { name: self.name.clone(), replica }).await? else {
+            return Err(mismatch());
+        };
+        let unreadable = |why: String| Status::failed_precondition(cut(why));
+        match at {
+            ReplicaAt::Bytes(bytes) => Ok(bytes),
+            ReplicaAt::Object(object) => self.core.reader.get(&self.name, &object).await.map_err(unreadable),
+            ReplicaAt::Checkpoint(object) => {
+                if self.checkpoint.as_ref().is_none_or(|(known, _)| *known != object) {
+                    let bytes = self.core.reader.get(&self.name, &object).await.map_err(unreadable)?;
+                    self.checkpoint = Some((object.clone(), bytes));
+                }
+                let bytes = self.checkpoint.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default();
+                replica_of_checkpoint(&bytes, arm, replica.index)
+                    .map_err(|why| unreadable(format!("the object {object} of run {} {why}", self.name)))
             }
         }
     }
 }
 
 fn has_ended(run: &v1::Run) -> bool {
-    matches!(run.state(), RunState::Finished | RunState::Cancelled | RunState::Failed)
+    matches!(
+        run.state(),
+        RunState::Finished | RunState::InDoubt | RunState::Cancelled | RunState::Failed | RunState::Blocked
+    )
 }

@@ -11,9 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::{accept::ConnectionInfo, gate::Rooms};
 use crate::{
     core::{Event, SessionId},
-    shell::{Handle, Outbox, outbox},
+    shell::{Handle, Outbox, Room, outbox},
 };
 
 /// A stranger who connects and says nothing is shown out after so long.
@@ -25,12 +26,12 @@ pub(crate) struct Workers {
 }
 
 /// What a worker hears. When it is dropped, because the session has ended or the worker has gone, its listener knows.
-pub(crate) struct Words {
+pub(crate) struct SessionStream {
     receiver: mpsc::Receiver<Result<ToWorker, Status>>,
     _gone: oneshot::Sender<()>,
 }
 
-impl Stream for Words {
+impl Stream for SessionStream {
     type Item = Result<ToWorker, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -40,28 +41,48 @@ impl Stream for Words {
 
 #[tonic::async_trait]
 impl WorkerService for Workers {
-    type WorkStream = Words;
+    type WorkStream = SessionStream;
 
-    async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<Words>, Status> {
+    async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<SessionStream>, Status> {
         let (sender, receiver) = outbox();
         let (_gone, gone) = oneshot::channel();
         let core = self.core.clone();
+        let rooms = request.extensions().get::<Rooms>().cloned().unwrap_or_default();
+        let address = request.extensions().get::<ConnectionInfo>().map(|info| info.address.to_string());
+        let incoming = Incoming { messages: request.into_inner(), rooms, number: 0 };
         tokio::spawn(async move {
             tokio::select! {
-                () = serve(core, sender, request.into_inner()) => {}
+                () = serve(core, sender, incoming, address.unwrap_or_default()) => {}
                 _ = gone => {}
             }
         });
-        Ok(Response::new(Words { receiver, _gone }))
+        Ok(Response::new(SessionStream { receiver, _gone }))
+    }
+}
+
+/// A worker's messages, each with the room that it takes.
+struct Incoming {
+    messages: Streaming<FromWorker>,
+    rooms: Rooms,
+    /// Of the last message.
+    number: u64,
+}
+
+impl Incoming {
+    async fn next(&mut self) -> Result<Option<(FromWorker, Room)>, Status> {
+        let Some(message) = self.messages.message().await? else { return Ok(None) };
+        self.number += 1;
+        let permits = self.rooms.take(self.number);
+        Ok(Some((message, (!permits.is_empty()).then(|| Box::new(permits) as Box<dyn Send>))))
     }
 }
 
 /// A session, from Hello to its end.
-async fn serve(core: Handle, outbox: Outbox, mut words: Streaming<FromWorker>) {
-    let hello = tokio::time::timeout(HELLO_TIMEOUT, words.message()).await;
+async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, address: String) {
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, incoming.next()).await;
     let hello = hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello: none came")));
-    let message = match hello {
-        Ok(Some(message)) if matches!(message.message, Some(from_worker::Message::Hello(_))) => message,
+    let hello = match hello {
+        Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, _))) => hello,
         Ok(Some(_)) => return refuse(&outbox, Status::invalid_argument("a session begins with Hello")),
         Ok(None) => return,
         Err(status) => return refuse(&outbox, status),
@@ -70,10 +91,10 @@ async fn serve(core: Handle, outbox: Outbox, mut words: Streaming<FromWorker>) {
     let weak = outbox.downgrade();
     let session = core.open(outbox).await;
     let _left = Left { core: core.clone(), session };
-    core.tell(Event::Message { session, message }).await;
+    core.tell(Event::Hello { session, address, hello }, None).await;
     loop {
-        match words.message().await {
-            Ok(Some(message)) => core.tell(Event::Message { session, message }).await,
+        match incoming.next().await {
+            Ok(Some((message, room))) => core.tell(Event::Message { session, message }, room).await,
             Ok(None) => return,
             Err(status) => {
                 if let Some(outbox) = weak.upgrade() {
@@ -99,6 +120,6 @@ struct Left {
 impl Drop for Left {
     fn drop(&mut self) {
         let (core, session) = (self.core.clone(), self.session);
-        tokio::spawn(async move { core.tell(Event::Left { session }).await });
+        tokio::spawn(async move { core.tell(Event::Left { session }, None).await });
     }
 }

@@ -28,7 +28,7 @@ fn connect(spec: &str) -> Result<Arc<dyn ObjectStore>, StoreError> {
     let environment =
         std::env::vars_os().filter_map(|(key, value)| key.into_string().ok().zip(value.into_string().ok()));
     let (objects, prefix) =
-        object_store::parse_url_opts(&url, environment).map_err(|error| unusable(super::root_cause(&error)))?;
+        object_store::parse_url_opts(&url, environment).map_err(|error| unusable(evoxo_process::innermost(&error)))?;
     Ok(Arc::new(object_store::prefix::PrefixStore::new(objects, prefix)))
 }
 

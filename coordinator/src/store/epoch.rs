@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open, seal};
+use evoxo_process::{host_name, innermost};
 
-use super::{Store, root_cause};
-use crate::core::StoreFault;
+use super::Store;
+use crate::{core::StoreFault, saved::SavedRun};
 
 /// An epoch as the store lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Store {
             |cause: String| StoreFault::Failed(format!("run {run} in the store {place} cannot be taken over: {cause}"));
         self.sweep_staged(run);
         for _ in 0..RIVALS_MAX {
-            let highest = self.highest_epoch(run).map_err(|error| not_taken(root_cause(&error)))?;
+            let highest = self.highest_epoch(run).map_err(|error| not_taken(innermost(&error)))?;
             let number = highest.map_or(0, |epoch| epoch.number) + 1;
             let (name, ours) = (epoch_name(run, number), identity());
             match self.put(&name, &ours) {
@@ -38,14 +39,14 @@ impl Store {
                 Err(error) => match self.get(&name) {
                     Ok(found) if found == ours => {}
                     Ok(_) => continue,
-                    Err(_) => return Err(not_taken(root_cause(&error))),
+                    Err(_) => return Err(not_taken(innermost(&error))),
                 },
             }
-            let epochs = self.epochs(run).map_err(|error| not_taken(root_cause(&error)))?;
+            let epochs = self.epochs(run).map_err(|error| not_taken(innermost(&error)))?;
             let older = epochs.iter().filter(|epoch| epoch.number < number);
             // The record of older epochs serves nobody, and a restart every few seconds would pile them up.
             if let Err(error) = self.remove(older.map(|epoch| epoch_name(run, epoch.number)).collect()) {
-                tracing::warn!("old epochs of run {run} cannot be removed: {}", root_cause(&error));
+                tracing::warn!("old epochs of run {run} cannot be removed: {}", innermost(&error));
             }
             self.known(run).epoch = epochs.into_iter().find(|epoch| epoch.number == number);
             return Ok(number);
@@ -53,11 +54,27 @@ impl Store {
         Err(not_taken("other coordinators take it over at the same time: let one of them run".into()))
     }
 
+    /// Takes a run over, unless this coordinator leads it already, and reads it with the states of its unfinished replicas.
+    pub(super) fn take_over_and_load(&mut self, run: &str) -> Result<Option<SavedRun>, StoreFault> {
+        let failed = |cause: String| StoreFault::Failed(format!("run {run} cannot be read: {cause}"));
+        let highest = self.highest_epoch(run).map_err(|error| failed(innermost(&error)))?;
+        if highest.is_none() || self.known(run).epoch != highest {
+            // Nobody takes over what is not there.
+            let (objects, directories) =
+                self.list(&format!("runs/{run}")).map_err(|error| failed(innermost(&error)))?;
+            if objects.is_empty() && directories.is_empty() {
+                return Ok(None);
+            }
+            self.take_over(run)?;
+        }
+        self.load_run(run).map_err(|error| failed(error.to_string()))
+    }
+
     /// Refuses to write a run that another coordinator leads. A run nobody has taken over since it was loaded (a finished
     /// one that is extended, or a new one) is taken over now.
     pub(super) fn check_leadership(&mut self, run: &str) -> Result<(), StoreFault> {
         let failed = |cause: String| StoreFault::Failed(format!("who leads run {run} cannot be found out: {cause}"));
-        let highest = self.highest_epoch(run).map_err(|error| failed(root_cause(&error)))?;
+        let highest = self.highest_epoch(run).map_err(|error| failed(innermost(&error)))?;
         let known = self.known(run);
         if known.unreadable {
             let shown = &self.shown;
@@ -114,8 +131,7 @@ fn epoch_name(run: &str, number: u64) -> String {
 
 /// Who this is, for people; the time makes it unique.
 fn identity() -> Bytes {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "a host".into());
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let who = format!("process {} on {}, Unix time {:.9}", std::process::id(), host.trim(), since.as_secs_f64());
+    let who = format!("process {} on {}, Unix time {:.9}", std::process::id(), host_name(), since.as_secs_f64());
     seal(Kind::Epoch, who.as_bytes())
 }

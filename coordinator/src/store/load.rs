@@ -2,15 +2,17 @@
 
 use std::time::SystemTime;
 
-use super::{Store, StoreError, epoch::epoch_number, root_cause};
+use evoxo_process::innermost;
+
+use super::{Store, StoreError, epoch::epoch_number};
 use crate::{
     names::check_run_name,
-    saved::{SavedRun, interpret, object_number},
+    saved::{Objects, SavedRun, object_number},
 };
 
 /// The directories of a run. Orders come last but one: a run whose removal was cut short keeps its order, and can be
 /// removed again. The epoch comes last: until then nobody else may write.
-pub(super) const DIRECTORIES: [&str; 5] = ["checkpoint", "finished", "poison", "order", "epoch"];
+pub(super) const DIRECTORIES: [&str; 6] = ["checkpoint", "finished", "doubt", "poison", "order", "epoch"];
 
 /// The objects of a run, and what lies among them.
 #[derive(Default)]
@@ -24,7 +26,7 @@ pub(super) struct Found {
 }
 
 impl Store {
-    /// Reads all runs, those written last at the end, and gives a sentence for each object that belongs to none of them.
+    /// Reads all runs without their states, those written last at the end, and gives a sentence for each object that belongs to none of them.
     /// Damaged and foreign objects are named and left alone.
     ///
     /// # Errors
@@ -43,7 +45,7 @@ impl Store {
                 notices.push(foreign_sentence(&format!("runs/{run}")));
                 continue;
             }
-            let (saved, refused) = self.interpret_run(&run, &found);
+            let (saved, refused) = self.interpret_run(&run, &found, false);
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
         }
@@ -51,20 +53,21 @@ impl Store {
         Ok((runs.into_iter().map(|(_, saved)| saved).collect(), notices))
     }
 
-    /// Reads one run, if it is there and has a good order.
+    /// Reads one run with the states of its unfinished replicas, if it is there and has a good order.
     ///
     /// # Errors
     /// A [`StoreError`] if the store cannot be listed.
     pub fn load_run(&mut self, run: &str) -> Result<Option<SavedRun>, StoreError> {
         let found = self.find_objects(run).map_err(|error| self.unreadable(run, &error))?;
-        Ok(self.interpret_run(run, &found).0)
+        Ok(self.interpret_run(run, &found, true).0)
     }
 
-    fn interpret_run(&mut self, run: &str, found: &Found) -> (Option<SavedRun>, Vec<String>) {
-        let read = |name: &str| {
-            self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", root_cause(&error)))
+    fn interpret_run(&mut self, run: &str, found: &Found, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
+        let mut read = |name: &str| {
+            self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", innermost(&error)))
         };
-        let (mut saved, mut notices) = interpret(run, &found.ours, read);
+        let objects = Objects { run, names: &found.ours, read: &mut read };
+        let (mut saved, mut notices) = objects.interpret(&self.registry, with_states);
         let foreign = found.foreign.iter().map(|name| foreign_sentence(name));
         match &mut saved {
             Some(saved) => saved.notices.extend(foreign),
@@ -110,7 +113,7 @@ impl Store {
     }
 
     fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
-        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: root_cause(error) }
+        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: innermost(error) }
     }
 }
 

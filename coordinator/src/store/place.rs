@@ -1,37 +1,78 @@
 //! What `--store` names: a directory, or a bucket if this build knows buckets.
 
 use std::{
-    fs::{File, create_dir_all},
+    fs::{File, TryLockError, create_dir_all},
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use object_store::{ObjectStore, local::LocalFileSystem};
 
-use super::{StoreError, bucket, root_cause};
+use evoxo_process::{host_name, innermost};
+
+use super::{StoreError, bucket};
 
 /// An opened place.
 pub(super) struct Place {
     pub(super) objects: Arc<dyn ObjectStore>,
     /// If it is one.
     pub(super) directory: Option<PathBuf>,
+    /// Of a directory: held while the store is open.
+    pub(super) lock: Option<File>,
 }
+
+/// The file in a directory that tells a second coordinator on this machine that there is one.
+const LOCK: &str = "lock";
+/// How long a second coordinator waits for the first one's end.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// How often it looks.
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// Opens what `spec` names.
 pub(super) fn open(spec: &str) -> Result<Place, StoreError> {
     match spec.split_once("://") {
         None => open_directory(spec, Path::new(spec)),
         Some(("file", path)) => open_directory(spec, Path::new(path)),
-        Some((scheme, _)) => Ok(Place { objects: bucket::open(spec, scheme)?, directory: None }),
+        Some((scheme, _)) => Ok(Place { objects: bucket::open(spec, scheme)?, directory: None, lock: None }),
     }
 }
 
 fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
     let unusable = |cause: String| StoreError::Unusable { place: spec.to_owned(), cause };
     make_directory(directory).map_err(|error| unusable(error.to_string()))?;
-    let objects = LocalFileSystem::new_with_prefix(directory).map_err(|error| unusable(root_cause(&error)))?;
+    let objects = LocalFileSystem::new_with_prefix(directory).map_err(|error| unusable(innermost(&error)))?;
     let objects = Arc::new(objects.with_fsync(true).with_automatic_cleanup(true));
-    Ok(Place { objects, directory: Some(directory.to_owned()) })
+    let lock = lock(directory).map_err(|who| StoreError::InUse { place: spec.to_owned(), who })?;
+    Ok(Place { objects, directory: Some(directory.to_owned()), lock })
+}
+
+/// Locks a directory, if its file system knows locks and has room for a file; or says who has locked it. One who has it may be
+/// about to end: that is waited for.
+fn lock(directory: &Path) -> Result<Option<File>, String> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(directory.join(LOCK));
+    let Ok(mut file) = file else { return Ok(None) };
+    let mut locked = file.try_lock();
+    let begun = Instant::now();
+    while matches!(locked, Err(TryLockError::WouldBlock)) && begun.elapsed() < LOCK_PATIENCE {
+        std::thread::sleep(LOCK_RETRY);
+        locked = file.try_lock();
+    }
+    match locked {
+        Ok(()) => {
+            // Whoever comes second reads it; that it cannot be written harms nothing.
+            let who = format!("process {} on {}", std::process::id(), host_name());
+            let _ = file.set_len(0).and_then(|()| file.write_all(who.as_bytes()));
+            Ok(Some(file))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut who = String::new();
+            let read = (&mut file).take(200).read_to_string(&mut who);
+            Err(if read.is_ok() && !who.is_empty() { who } else { "it does not say which".into() })
+        }
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
 }
 
 /// Makes a directory that outlives a loss of power: `object_store` sees to what is made below it, not to itself.

@@ -1,15 +1,17 @@
 //! What goes: old checkpoints, whole runs, and what a killed process left half written. Nothing foreign is ever removed.
 
-use super::{Store, load::DIRECTORIES, root_cause};
+use evoxo_process::innermost;
+
+use super::{Store, load::DIRECTORIES};
 use crate::{core::StoreFault, saved::object_number};
 
 /// The newest checkpoints that stay: if the newest is damaged, there is one before it.
 const NEWEST_KEPT: usize = 3;
-/// One in so many checkpoints stays, to look back.
+/// Every checkpoint whose number is a multiple of this stays, to look back.
 const KEPT_EVERY: u64 = 64;
 
 impl Store {
-    /// Removes checkpoints that are neither among the newest nor one in [`KEPT_EVERY`].
+    /// Removes checkpoints that are neither among the newest nor a multiple of [`KEPT_EVERY`].
     pub(super) fn prune_checkpoints(&mut self, run: &str) {
         let known = self.known(run);
         let old = known.checkpoints.keys().rev().skip(NEWEST_KEPT).filter(|number| *number % KEPT_EVERY != 0);
@@ -22,7 +24,7 @@ impl Store {
         // The checkpoint itself is written: that an old one stays harms nothing, and it is tried again.
         match self.remove(names) {
             Ok(()) => self.known(run).checkpoints.retain(|number, _| !old.contains(number)),
-            Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", root_cause(&error)),
+            Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", innermost(&error)),
         }
     }
 
@@ -55,7 +57,7 @@ impl Store {
     }
 
     fn not_removed(&self, run: &str, what: &str, error: &object_store::Error) -> StoreFault {
-        let (shown, cause) = (&self.shown, root_cause(error));
+        let (shown, cause) = (&self.shown, innermost(error));
         StoreFault::Failed(format!("{what} of run {run} cannot be removed from the store {shown}: {cause}"))
     }
 

@@ -2,7 +2,11 @@
 
 mod faulty;
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -13,15 +17,16 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use tempfile::TempDir;
 
-use super::{Store, StoreError};
+use super::{Registry, Store, StoreError};
 use crate::{
-    core::{StoreFault, Write},
+    core::{StoreFault, Stored, Write},
     saved::object_name,
 };
 use faulty::{Fault, Faulty};
 
 fn order(number: u64) -> Write {
-    let order = v1::Order { config: "experiment = \"dispatch\"\n".into(), wanted: 1, rounds_done: number };
+    let config = "experiment = \"dispatch\"\n".into();
+    let order = v1::Order { config, wanted: 1, rounds_done: number, ..v1::Order::default() };
     Write::Order { number, bytes: seal(Kind::Order, &order.encode_to_vec()) }
 }
 
@@ -37,8 +42,17 @@ fn finished(ordinal: u64) -> Write {
     Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
 }
 
+/// A store as another host would have it: without the lock.
 fn open(directory: &TempDir) -> Store {
-    Store::open(directory.path().to_str().unwrap()).unwrap()
+    let (mut store, trouble) = Store::open(directory.path().to_str().unwrap(), registry().clone()).unwrap();
+    assert_eq!(trouble, None);
+    store._lock = None;
+    store
+}
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(evoxo_experiments::registry)
 }
 
 fn object(directory: &TempDir, write: &Write) -> std::path::PathBuf {
@@ -82,8 +96,10 @@ fn what_is_written_is_loaded() {
     assert_eq!((run.name.as_str(), run.order_number, run.order.rounds_done), ("demo", 2, 2));
     assert_eq!((run.checkpoint_number, run.finished.len(), run.notices.len()), (5, 1, 0));
     assert_eq!(run.checkpoint.as_ref().unwrap().replicas[0].rounds, 5);
-    assert_eq!(reopened.load_run("demo").unwrap().as_ref(), Some(run));
-    assert_eq!(reopened.load_run("other").unwrap(), None);
+    assert!(run.checkpoint.as_ref().unwrap().states.is_empty(), "states are read when they are needed");
+    let loaded = reopened.load_run("demo").unwrap().unwrap().checkpoint.unwrap();
+    assert_eq!((loaded.replicas.len(), loaded.states[0].rounds), (1, 5));
+    assert!(reopened.load_run("other").unwrap().is_none());
     assert_eq!(fs::read(object(&directory, &poison)).unwrap(), b"x");
 }
 
@@ -239,7 +255,7 @@ fn deleting_leaves_nothing_not_even_what_a_killed_writer_left() {
     fs::write(&half, b"half").unwrap();
     assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is no object");
     store.write("demo", &Write::Delete).unwrap();
-    assert_eq!(names(directory.path()), [""; 0]);
+    assert_eq!(names(directory.path()), ["lock"]);
     // The name is free again.
     store.write("demo", &order(1)).unwrap();
     assert_eq!(open(&directory).load().unwrap().0.len(), 1);
@@ -274,7 +290,7 @@ fn the_same_write_twice_is_once_and_a_damaged_object_gives_way() {
 #[test]
 fn an_unclear_answer_is_looked_into() {
     let faulty = Arc::new(Faulty::default());
-    let mut store = Store::over(faulty.clone(), "memory");
+    let mut store = Store::over(faulty.clone(), "memory", registry().clone());
     store.write("demo", &order(1)).unwrap();
     faulty.next_put(Fault::WrittenButDenied);
     store.write("demo", &checkpoint(1)).unwrap();
@@ -301,14 +317,14 @@ fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
     let below_file = file.join("runs");
     // /proc cannot be written even by root.
     for spec in [file.to_str().unwrap(), below_file.to_str().unwrap(), "/proc/evoxo", "/proc"] {
-        let error = Store::open(spec).err().expect(spec).to_string();
+        let error = Store::open(spec, registry().clone()).err().expect(spec).to_string();
         assert!(error.contains(spec) && error.contains("--store") && !error.contains('\n'), "{error}");
     }
-    let unknown = Store::open("ftp://host/runs").err().unwrap();
+    let unknown = Store::open("ftp://host/runs", registry().clone()).err().unwrap();
     assert!(matches!(unknown, StoreError::UnknownKind(_)));
     #[cfg(not(feature = "aws"))]
     {
-        let bucket = Store::open("s3://bucket/runs").err().unwrap().to_string();
+        let bucket = Store::open("s3://bucket/runs", registry().clone()).err().unwrap().to_string();
         assert!(bucket.contains("--features aws"), "{bucket}");
     }
 }
@@ -323,4 +339,41 @@ fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
     assert!(matches!(&fault, StoreFault::Failed(why) if why.contains("runs/demo/checkpoint/000002-")), "{fault:?}");
     fs::remove_file(directory.path().join("runs/demo/checkpoint")).unwrap();
     store.write("demo", &checkpoint(2)).unwrap();
+}
+
+#[test]
+fn a_second_coordinator_on_this_machine_is_told_who_has_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().to_str().unwrap();
+    let (first, _) = Store::open(spec, registry().clone()).unwrap();
+    let refused = Store::open(spec, registry().clone()).err().unwrap();
+    let own = format!("process {} on ", std::process::id());
+    assert!(matches!(&refused, StoreError::InUse { who, .. } if who.starts_with(&own)), "{refused}");
+    drop(first);
+    Store::open(spec, registry().clone()).unwrap();
+}
+
+/// What a person does about a run that another coordinator has: it is taken back, and the other is fenced.
+#[test]
+fn a_run_is_taken_back_by_reading_it() {
+    let (directory, mut one) = with_run(1);
+    let mut two = open(&directory);
+    two.load().unwrap();
+    let load = |store: &mut Store| match store.write("demo", &Write::Load) {
+        Ok(Stored::Loaded(Some(saved))) => saved,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(load(&mut two).checkpoint.unwrap().states[0].rounds, 1);
+    assert!(matches!(one.write("demo", &checkpoint(2)), Err(StoreFault::Fenced(_))));
+    two.write("demo", &checkpoint(2)).unwrap();
+    assert_eq!(load(&mut one).checkpoint.unwrap().states[0].rounds, 2);
+    one.write("demo", &checkpoint(3)).unwrap();
+    assert!(matches!(two.write("demo", &checkpoint(3)), Err(StoreFault::Fenced(_))));
+    // Whoever has it already does not take it over again.
+    let epochs = names(&directory.path().join("runs/demo/epoch"));
+    load(&mut one);
+    assert_eq!(names(&directory.path().join("runs/demo/epoch")), epochs);
+    one.write("demo", &Write::Delete).unwrap();
+    assert!(matches!(two.write("demo", &Write::Load), Ok(Stored::Loaded(None))));
+    assert!(!directory.path().join("runs/demo").exists(), "and nothing is made anew");
 }

@@ -11,10 +11,14 @@ use evoxo_tests::{
 
 use crate::{DISPATCH, NNDTF, RULES, TD3D, TERNARY, lasting};
 
-/// Other moments in every run of the test; a failure is one whatever they were.
+/// Other moments in every run of the test; a failure is one whatever they were, and the printed seed gives them again.
+#[expect(clippy::print_stdout, reason = "shown if the test fails")]
 fn chance_of_the_day() -> Generator {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    Stream::root(now.as_nanos() as u64).rng()
+    let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
+    let seed = given.unwrap_or(now.as_nanos() as u64);
+    println!("SEED={seed}");
+    Stream::root(seed).rng()
 }
 
 /// Waits until the run has moved on by some rounds, and then a moment, so that the machine's speed does not matter much.
@@ -59,7 +63,7 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("echo", DISPATCH).await;
-    // So many rounds that they are not over before the first moment comes.
+    // Enough rounds that they are not over before the first moment comes.
     let trials = TD3D.replace("segment_games = 70", "segment_games = 3");
     person.submit("trials", &trials).await;
     person.submit("networks", NNDTF).await;
@@ -90,7 +94,7 @@ async fn both_may_be_killed() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("networks", NNDTF).await;
-    // So many rounds that they are not over before the first moment comes.
+    // Enough rounds that they are not over before the first moment comes.
     let rules = RULES.replace("cycles = 60", "cycles = 500");
     person.submit("rules", &rules).await;
     let strings = TERNARY.replace("generations = 30", "generations = 300");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evoxo_common::card::{Card, Player};
+use evoxo_games::{board::score_four, player::Player};
 use evoxo_proto::v1::{
     CancelRequest, Champion, FetchChampionRequest, FetchRequest, ListRequest, ListWorkersRequest, PauseRequest,
     ResumeRequest, RunState,
@@ -10,6 +10,7 @@ use evoxo_proto::v1::{
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
+    registry,
 };
 use tonic::Code;
 
@@ -26,7 +27,7 @@ async fn sigterm_saves_everything_and_exits_with_0() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     let before = person.wait("run", |run| run.rounds_done >= 20).await;
-    coordinator.process.terminate();
+    coordinator.process.signal("TERM");
     assert_eq!(coordinator.process.end().await.code(), Some(0), "{}", coordinator.process.log());
     let coordinator = site.coordinator_on(&address.to_string(), &[]);
     let after = person.wait("run", |_| true).await;
@@ -34,7 +35,7 @@ async fn sigterm_saves_everything_and_exits_with_0() {
     let done = person.finished("run").await;
     assert_eq!(done.digest, digest_of_one_thread(&config));
     assert!(done.tasks_done <= (done.rounds_total - before.rounds_done) * 10, "something was lost: {done:?}");
-    worker.terminate();
+    worker.signal("TERM");
     assert_eq!(worker.end().await.code(), Some(0), "{}", worker.log());
     assert!(!coordinator.process.log().contains("is lost with"), "{}", coordinator.process.log());
 }
@@ -48,7 +49,7 @@ async fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
     let mut person = Person::of(coordinator.address);
     person.submit("run", &config).await;
     person.wait("run", |run| run.tasks_done > 30).await;
-    leaver.terminate();
+    leaver.signal("TERM");
     assert_eq!(leaver.end().await.code(), Some(0), "{}", leaver.log());
     let log = coordinator.process.log();
     assert!(log.contains(" left (session") && !log.contains("is lost"), "{log}");
@@ -155,10 +156,10 @@ async fn states_and_champions_can_be_fetched_and_workers_listed() {
     person.finished("net").await;
     let request = FetchChampionRequest { name: "net".into(), ..champion("small") };
     let Champion { card, file } = person.client.fetch_champion(request).await.expect("a champion").into_inner();
-    let card =
-        Card::read(&card, |name| (name == "small-2.safetensors").then(|| file.to_vec()).ok_or_else(|| name.into()));
-    let Player::Network(network) = card.expect("a whole card").player else { panic!("a network was asked for") };
-    assert_eq!(network.weights.len(), network.architecture.parameters());
+    let mut load = |name: &str| (name == "small-2.safetensors").then(|| file.to_vec()).ok_or_else(|| name.to_owned());
+    let card = registry().read_card(&card, &mut load).expect("a whole card");
+    let player = card.capability::<Player>().expect("a card that makes sense").expect("a player");
+    assert!(std::ptr::eq(player.geometry, score_four()));
     let none = person.client.fetch_champion(champion("Z")).await.expect_err("there is no such arm");
     assert_eq!(none.code(), Code::NotFound);
     let workers = person.client.list_workers(ListWorkersRequest {}).await.expect("workers").into_inner().workers;

@@ -1,22 +1,27 @@
-//! Clients that break off, and workers that are not what they should be.
+//! What strangers can do on the port: nothing but lose their own connection.
 
-use std::time::Duration;
+use std::{
+    io::{ErrorKind, Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
-use evoxo_common::task;
+use evoxo_common::rng::{Stream, below};
 use evoxo_proto::{
-    PROTOCOL,
+    MESSAGE_BYTES_MAX, PROTOCOL,
     v1::{
-        Beat, CloseKind, FromWorker, Hello, Outputs, RunState, TaskResult, WatchRequest, from_worker, to_worker,
-        worker_service_client::WorkerServiceClient,
+        CloseKind, Heartbeat, Hello, Outputs, RunState, TaskResult, WatchRequest, from_worker::Message as Said,
+        task_result::Outcome,
     },
 };
 use evoxo_tests::{
-    live::{Coordinator, Site},
-    person::{Person, digest_of_one_thread},
+    live::{Coordinator, PATIENCE, Site},
+    person::{Person, digest_of_one_thread, is_absence},
+    script::{Session, hello, spawn_worker},
 };
-use tokio_stream::StreamExt as _;
+use tonic::Code;
 
-use crate::{DISPATCH, lasting};
+use crate::{DISPATCH, echoes, lasting};
 
 #[tokio::test]
 async fn watchers_that_break_off_never_hurt_a_run() {
@@ -31,16 +36,16 @@ async fn watchers_that_break_off_never_hurt_a_run() {
     for number in 0..40 {
         // Each its own connection: some break off at once, some after a word, some never read.
         let mut watcher = Person::of(coordinator.address);
-        let mut words = watcher.client.watch(watch()).await.expect("a stream").into_inner();
+        let mut seen = watcher.client.watch(watch()).await.expect("a stream").into_inner();
         match number % 3 {
             0 => {}
-            1 => assert_eq!(words.message().await.expect("a word").expect("the run").name, "run"),
-            _ => silent.push((watcher, words)),
+            1 => assert_eq!(seen.message().await.expect("a word").expect("the run").name, "run"),
+            _ => silent.push((watcher, seen)),
         }
     }
-    let mut words = person.client.watch(watch()).await.expect("a stream").into_inner();
+    let mut seen = person.client.watch(watch()).await.expect("a stream").into_inner();
     let mut last = None;
-    while let Some(run) = words.message().await.expect("the stream is whole") {
+    while let Some(run) = seen.message().await.expect("the stream is whole") {
         last = Some(run);
     }
     let last = last.expect("at least one word");
@@ -48,50 +53,37 @@ async fn watchers_that_break_off_never_hurt_a_run() {
     drop(silent);
 }
 
-fn hello() -> Hello {
-    let (name, build) = ("stranger".to_owned(), "by hand".to_owned());
-    Hello { protocol: PROTOCOL, slots: 1, name, signature: task::signature(), build }
-}
-
-/// Says these messages on one stream, which stays open, and hears until the coordinator ends it: its sentence.
-async fn ends(coordinator: &Coordinator, messages: Vec<from_worker::Message>) -> (Option<CloseKind>, String) {
-    let url = format!("http://{}", coordinator.address);
-    let mut client = WorkerServiceClient::connect(url).await.expect("it listens");
-    let messages = messages.into_iter().map(|message| FromWorker { message: Some(message) });
-    let stream = tokio_stream::iter(messages).chain(tokio_stream::pending());
-    let mut words = client.work(stream).await.expect("a stream").into_inner();
-    loop {
-        let word = tokio::time::timeout(Duration::from_secs(30), words.message()).await.expect("in time");
-        match word.map(|word| word.and_then(|word| word.message)) {
-            Ok(Some(to_worker::Message::Close(close))) => return (Some(close.kind()), close.reason),
-            Ok(Some(_)) => {}
-            Ok(None) => return (None, String::new()),
-            Err(status) => return (None, status.message().to_owned()),
-        }
+/// Says these messages on one stream, and hears how the coordinator ends it.
+async fn ends(coordinator: &Coordinator, messages: Vec<Said>) -> (Option<CloseKind>, String) {
+    let session = Session::open(coordinator.address).await;
+    for message in messages {
+        session.say(message).await;
+    }
+    match session.end().await {
+        Ok(close) => (Some(close.kind()), close.reason),
+        Err(status) => (None, status.message().to_owned()),
     }
 }
 
 #[tokio::test]
-async fn workers_that_compute_something_else_are_refused_by_name_of_the_kind() {
+async fn workers_that_cannot_be_of_use_are_refused() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
+    let hello = || hello("stranger");
     let mut other = hello();
-    let last = other.signature.last_mut().expect("a kind");
-    let kind = last.kind.clone();
-    last.sha256 = vec![0; 32].into();
-    let mut without = hello();
-    without.signature.pop();
+    other.kinds.iter_mut().for_each(|kind| kind.sha256 = vec![0; 32].into());
+    let without = Hello { kinds: Vec::new(), ..hello() };
     let old = Hello { protocol: PROTOCOL + 1, ..hello() };
     let greedy = Hello { slots: 1_000_000, ..hello() };
     for (hello, part) in [
-        (other, format!("computes other results for tasks of kind {kind}: use the coordinator's build")),
-        (without, format!("does not know tasks of kind {kind}")),
-        (old, "speaks protocol 2 and this coordinator 1".to_owned()),
-        (greedy, "1000000 slots".to_owned()),
+        (other, "computes other results"),
+        (without, "kind"),
+        (old, "speaks protocol 3 and this coordinator 2"),
+        (greedy, "1000000 slots"),
     ] {
-        let (kind, reason) = ends(&coordinator, vec![from_worker::Message::Hello(hello)]).await;
+        let (kind, reason) = ends(&coordinator, vec![Said::Hello(hello)]).await;
         assert_eq!(kind, Some(CloseKind::Refused), "{reason}");
-        assert!(reason.contains(&part), "{reason}");
+        assert!(reason.contains(part), "{reason}");
     }
 }
 
@@ -102,20 +94,120 @@ async fn nonsense_ends_its_session_and_nothing_else() {
     let _worker = site.worker(coordinator.address, &[]);
     let mut person = Person::of(coordinator.address);
     person.submit("run", DISPATCH).await;
-    let hello = || from_worker::Message::Hello(hello());
-    let result = TaskResult { hash: vec![1; 7].into(), ..TaskResult::default() };
-    let nonsense = from_worker::Message::Outputs(Outputs { results: vec![result] });
-    let stranger = TaskResult { hash: vec![1; 32].into(), elapsed_us: u64::MAX, ..TaskResult::default() };
-    let empty = from_worker::Message::Outputs(Outputs { results: vec![stranger] });
+    let hello = || Said::Hello(hello("stranger"));
+    let outputs = |hash: usize, outcome: Option<Outcome>| {
+        let result = TaskResult { hash: vec![1; hash].into(), elapsed_us: u64::MAX, outcome, assignment: 0 };
+        Said::Outputs(Outputs { results: vec![result] })
+    };
     for (messages, kind, part) in [
         (vec![hello(), hello()], Some(CloseKind::Refused), "makes no sense"),
-        (vec![hello(), nonsense], Some(CloseKind::Refused), "a result without a task or an outcome"),
-        (vec![hello(), empty], Some(CloseKind::Refused), "a result without a task or an outcome"),
-        (vec![from_worker::Message::Beat(Beat {})], None, "a session begins with Hello"),
+        (vec![hello(), outputs(7, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
+        (vec![hello(), outputs(32, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
+        (vec![Said::Heartbeat(Heartbeat {})], None, "a session begins with Hello"),
     ] {
         let (found, reason) = ends(&coordinator, messages).await;
         assert_eq!(found, kind, "{reason}");
         assert!(reason.contains(part), "{reason}");
     }
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
+}
+
+/// The coordinator still works.
+async fn works(coordinator: &Coordinator) {
+    let mut person = Person::of(coordinator.address);
+    let start = Instant::now();
+    while let Err(status) = person.try_submit("works", &echoes(3)).await {
+        // There may be no room for a while.
+        assert!(is_absence(&status) && start.elapsed() < PATIENCE, "{status}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let worker = spawn_worker(coordinator.address, "good");
+    person.finished("works").await;
+    worker.abort();
+}
+
+#[tokio::test]
+async fn a_session_without_hello_ends() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let empty = Session::open(coordinator.address).await;
+    empty.said.send(evoxo_proto::v1::FromWorker { message: None }).await.expect("it is open");
+    assert_eq!(empty.end().await.expect_err("no word").code(), Code::InvalidArgument);
+    let silent = Session::open(coordinator.address).await;
+    assert_eq!(silent.end().await.expect_err("no word").code(), Code::DeadlineExceeded);
+    works(&coordinator).await;
+}
+
+#[tokio::test]
+async fn an_oversized_message_ends_its_session_and_a_name_cannot_colour_the_log() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let oversized = Session::join(coordinator.address, "w").await;
+    let failure = Outcome::Failure("x".repeat(MESSAGE_BYTES_MAX));
+    let result = TaskResult { hash: vec![1; 32].into(), outcome: Some(failure), elapsed_us: 1, assignment: 0 };
+    oversized.say(Said::Outputs(Outputs { results: vec![result] })).await;
+    assert_eq!(oversized.end().await.expect_err("no word").code(), Code::OutOfRange);
+    let strange = Session::open(coordinator.address).await;
+    strange.say(Said::Hello(Hello { slots: u32::MAX, name: "\u{1b}[31m".repeat(1000), ..hello("w") })).await;
+    assert_eq!(strange.end().await.expect("a last word").kind(), CloseKind::Refused);
+    works(&coordinator).await;
+    assert!(!coordinator.process.log().contains('\u{1b}'), "a worker's name can not colour the log");
+}
+
+/// Sends bytes and waits until the other side closes.
+fn is_dropped(coordinator: &Coordinator, bytes: &[u8]) -> bool {
+    let mut stream = TcpStream::connect(coordinator.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    // It may be closed before all is written.
+    drop(stream.write_all(bytes));
+    let start = Instant::now();
+    loop {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => return true,
+            Ok(_) if start.elapsed() < PATIENCE => {}
+            Ok(_) => return false,
+            Err(error) => return error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+#[tokio::test]
+async fn random_bytes_on_the_port_only_drop_their_connection() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut rng = Stream::root(7).rng();
+    let noise: Vec<u8> = (0..65_536).map(|_| below(&mut rng, 256) as u8).collect();
+    let behind_preface = [PREFACE, &noise].concat();
+    for bytes in [&noise[..], b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\0", &behind_preface] {
+        assert!(is_dropped(&coordinator, bytes), "a connection with {} bytes of noise stays open", bytes.len());
+    }
+    works(&coordinator).await;
+}
+
+#[tokio::test]
+async fn who_finds_no_room_waits_and_the_log_stays_short() {
+    let site = Site::new();
+    let coordinator = site.limited_coordinator("ulimit -n 96", &[]);
+    let connect = |_| {
+        let mut stream = TcpStream::connect(coordinator.address).expect("it listens");
+        stream.write_all(PREFACE).expect("it is written");
+        stream
+    };
+    let crowd: Vec<TcpStream> = (0..60).map(connect).collect();
+    works(&coordinator).await;
+    drop(crowd);
+    let log = coordinator.process.log();
+    assert_eq!(log.matches("only 32 connections at once").count(), 1, "{log}");
+    assert!(!log.contains("could not be accepted"), "{log}");
+}
+
+#[tokio::test]
+async fn a_storm_of_strangers_does_not_keep_a_worker_out() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(coordinator.address).expect("it listens")).collect();
+    works(&coordinator).await;
+    drop(idle);
 }

@@ -1,74 +1,47 @@
 //! The cluster: events in order of virtual time, faults drawn from the seed.
 
+mod carry_out;
 mod check;
-mod draw;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use evoxo_common::{
-    config::Config,
+    digest::Digest,
     rng::{Generator, Stream, below, chance},
     time::Millis,
 };
-use evoxo_coordinator::core::{
-    Answer, Ask, Batch, Coordinator, Effect, Event, SessionId, Settings, StoreFault, Ticket, Write, WriteId,
+use evoxo_coordinator::{
+    core::{Event, Request, RequestId, SessionId, Settings, ThreadId, Topic},
+    prepared::Prepared,
+    replicas::Report,
 };
-use evoxo_proto::v1;
+use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::core as worker_core;
 
-use self::draw::draw_config;
 use super::{
-    disk::Disk,
+    draw::{self, Faults},
+    objects::{Fault, Objects, damage},
+    seat::Seat,
     worker::{Character, SimWorker},
 };
 
-/// How often things go wrong, in thousandths, and how many faults a cluster may have at most: then it is left in peace,
-/// so that every cluster ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Faults {
-    lose: u64,
-    repeat: u64,
-    cut: u64,
-    die: u64,
-    crash: u64,
-    flip: u64,
-    store: u64,
-    delay_ms_max: u64,
-    budget: u64,
-}
-
-impl Faults {
-    pub(crate) fn none() -> Self {
-        Self { lose: 0, repeat: 0, cut: 0, die: 0, crash: 0, flip: 0, store: 0, delay_ms_max: 3, budget: 0 }
-    }
-
-    pub(crate) fn drawn(seed: u64) -> Self {
-        let mut rng = Stream::root(seed).text("faults").rng();
-        let mut up_to = |most: u64| if chance(&mut rng, 1, 3) { 0 } else { below(&mut rng, most + 1) };
-        Self {
-            lose: up_to(8),
-            repeat: up_to(60),
-            cut: up_to(20),
-            die: up_to(20),
-            crash: up_to(20),
-            flip: up_to(300),
-            store: up_to(100),
-            delay_ms_max: 1 + up_to(40),
-            budget: 4 + up_to(20),
-        }
-    }
-}
-
 /// What a cluster went through.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) crashes: u64,
     pub(crate) workers_lost: u64,
+    pub(crate) workers_refused: u64,
     pub(crate) objects_damaged: u64,
+    pub(crate) answers_lost: u64,
     pub(crate) tasks_repeated: u64,
+    /// Workers that computed a task that kills whoever computes it.
+    pub(crate) victims: u64,
+    /// How a run failed.
+    pub(crate) failure: Option<String>,
     pub(crate) ended_at_ms: u64,
-    /// Three workers were lost with the same task, and its run was given up.
-    pub(crate) unlucky: bool,
 }
 
 enum Happening {
@@ -81,14 +54,31 @@ enum Happening {
     Computed(usize, u64, usize),
     Connect(usize, u64),
     WakeWorker(usize, u64),
-    Stored(u64, WriteId, String, Write, Option<StoreFault>),
-    Wake(u64),
+    /// A worker that flaps dies.
+    Flap(usize),
+    /// The seat, its life, and what its threads report.
+    Reported(usize, u64, ThreadId, Vec<Report>),
+    /// The first write of a seat is due.
+    Written(usize, u64),
+    Wake(usize, u64),
     Submit(usize),
     Meddle,
-    Restart,
+    Crash,
+    Start(usize),
+    /// The second coordinator goes for good.
+    RivalGoes,
+    /// A person looks after what is blocked.
+    LookAfter,
 }
 
-struct Cluster {
+/// Whoever knows a session: its worker and the seat at its other end.
+#[derive(Clone, Copy)]
+struct Ends {
+    worker: usize,
+    seat: usize,
+}
+
+pub(crate) struct Cluster {
     rng: Generator,
     faults: Faults,
     faults_left: u64,
@@ -96,68 +86,48 @@ struct Cluster {
     now: Millis,
     agenda: BTreeMap<(Millis, u64), Happening>,
     counter: u64,
-    /// Counts the coordinator's lives.
-    life: u64,
-    coordinator: Option<Coordinator>,
-    wake_at: Option<Millis>,
-    sessions: BTreeMap<SessionId, usize>,
+    /// The second one is the rival's.
+    seats: [Seat; 2],
+    rival_gone: bool,
+    sessions: BTreeMap<SessionId, Ends>,
     /// When the last message of a stream arrives, in either direction: the next one arrives later.
     arrivals: BTreeMap<(SessionId, bool), Millis>,
     workers: Vec<SimWorker>,
-    disk: Disk,
-    writing: BTreeMap<WriteId, (String, Write)>,
-    runs: Vec<(String, Config)>,
+    objects: Arc<Objects>,
+    runs: Vec<(String, Arc<Prepared>)>,
     submitted: BTreeSet<usize>,
+    /// A task that kills whoever computes it.
+    poison: Option<Digest>,
     outcome: Outcome,
 }
 
 /// Runs one cluster to its end and checks everything about it.
 pub(crate) fn simulate(seed: u64, faults: Faults) -> Outcome {
-    let mut cluster = Cluster::new(seed, faults);
-    let end = Millis(40_000_000);
-    while !cluster.all_finished() {
-        let Some(((at, _), happening)) = cluster.agenda.pop_first() else {
-            panic!("seed {seed}: nothing more will happen")
-        };
-        cluster.now = at;
-        assert!(at < end, "seed {seed}: no end after {} hours; {}", end.0 / 3_600_000, cluster.state());
-        cluster.happen(happening);
-    }
-    if !cluster.outcome.unlucky {
+    let mut rng = Stream::root(seed).text("cluster").rng();
+    let count = 1 + below(&mut rng, 2);
+    let runs = (0..count).map(|index| (format!("run-{index}"), draw::run(&mut rng))).collect();
+    let characters = draw::characters(&mut rng, faults.bad_workers);
+    let mut cluster = Cluster::new(rng, faults, runs, &characters);
+    cluster.run_until(|cluster| cluster.is_over(), seed);
+    if cluster.outcome.failure.is_none() {
         cluster.check(seed);
     }
     cluster.outcome
 }
 
 impl Cluster {
-    fn new(seed: u64, faults: Faults) -> Self {
-        let mut rng = Stream::root(seed).text("cluster").rng();
-        let batch = match below(&mut rng, 4) {
-            0 => Batch::Tasks(1),
-            1 => Batch::Tasks(1_000_000),
-            _ => Batch::Auto,
+    pub(crate) fn new(
+        mut rng: Generator,
+        faults: Faults,
+        runs: Vec<(String, Arc<Prepared>)>,
+        characters: &[Character],
+    ) -> Self {
+        let settings = draw::settings(&mut rng, &runs, &faults);
+        let worker = |(number, character): (usize, &Character)| {
+            let (slots, task_ms) = (1 + below(&mut rng, 3) as usize, 1 + below(&mut rng, faults.task_ms_max));
+            SimWorker::new(number, *character, slots, task_ms)
         };
-        let settings = Settings {
-            checkpoint_interval_ms: below(&mut rng, 200),
-            batch,
-            admissions_per_second: 3,
-            ..Settings::default()
-        };
-        // Without faults nothing is to be computed twice, not even to end sooner.
-        let second_copy_ms_min = if faults.budget == 0 { u64::MAX } else { settings.second_copy_ms_min };
-        let settings = Settings { second_copy_ms_min, ..settings };
-        let mut workers: Vec<SimWorker> = (0..1 + below(&mut rng, 5))
-            .map(|_| {
-                SimWorker::new(Millis(0), Character::Honest, 1 + below(&mut rng, 3) as usize, 1 + below(&mut rng, 60))
-            })
-            .collect();
-        if faults.budget > 0 && chance(&mut rng, 1, 3) {
-            workers.push(SimWorker::new(Millis(0), Character::Foreign, 1, 10));
-        }
-        if faults.budget > 0 && chance(&mut rng, 1, 4) {
-            workers.push(SimWorker::new(Millis(0), Character::Garbled, 1, 10));
-        }
-        let runs = (0..1 + below(&mut rng, 2)).map(|index| (format!("run-{index}"), draw_config(&mut rng))).collect();
+        let workers: Vec<SimWorker> = characters.iter().enumerate().map(worker).collect();
         let mut cluster = Self {
             rng,
             faults,
@@ -166,28 +136,89 @@ impl Cluster {
             now: Millis(0),
             agenda: BTreeMap::new(),
             counter: 0,
-            life: 0,
-            coordinator: Some(Coordinator::recover(settings, Vec::new())),
-            wake_at: None,
+            seats: Default::default(),
+            rival_gone: !faults.rival,
             sessions: BTreeMap::new(),
             arrivals: BTreeMap::new(),
             workers,
-            disk: Disk::default(),
-            writing: BTreeMap::new(),
+            objects: Arc::default(),
             runs,
             submitted: BTreeSet::new(),
+            poison: None,
             outcome: Outcome::default(),
         };
+        cluster.seats[0].start(settings, &cluster.objects);
         for worker in 0..cluster.workers.len() {
             let ms = cluster.draw_ms(500);
             cluster.plan(ms, Happening::WakeWorker(worker, 0));
+            if cluster.workers[worker].character == Character::Flapping {
+                cluster.plan(1000 + ms, Happening::Flap(worker));
+            }
         }
         for run in 0..cluster.runs.len() {
             let ms = cluster.draw_ms(300);
             cluster.plan(ms, Happening::Submit(run));
         }
-        cluster.plan(50, Happening::Meddle);
+        for _ in 0..faults.crashes {
+            let ms = cluster.draw_ms(20 * faults.task_ms_max);
+            cluster.plan(ms, Happening::Crash);
+        }
+        if faults.people {
+            cluster.plan(50, Happening::Meddle);
+        }
+        if faults.rival {
+            cluster.plan_rival();
+        }
         cluster
+    }
+
+    /// A second coordinator comes, with a worker of its own, and goes.
+    fn plan_rival(&mut self) {
+        let [comes, stays] = [100, 100].map(|least| least + self.draw_ms(20 * self.faults.task_ms_max));
+        let mut worker = SimWorker::new(self.workers.len(), Character::Honest, 1, 1 + self.faults.task_ms_max / 2);
+        worker.seat = 1;
+        self.plan(comes, Happening::WakeWorker(self.workers.len(), 0));
+        self.workers.push(worker);
+        self.plan(comes, Happening::Start(1));
+        self.plan(comes + stays, Happening::RivalGoes);
+    }
+
+    /// Lets things happen until that is so.
+    pub(crate) fn run_until(&mut self, is_so: impl Fn(&mut Self) -> bool, seed: u64) {
+        let end = Millis(40_000_000);
+        while !is_so(self) {
+            let Some(((at, _), happening)) = self.agenda.pop_first() else {
+                panic!("seed {seed}: nothing more will happen; {}", self.state())
+            };
+            self.now = at;
+            assert!(at < end, "seed {seed}: no end after {} hours; {}", end.0 / 3_600_000, self.state());
+            self.happen(happening);
+        }
+        self.outcome.ended_at_ms = self.now.0;
+    }
+
+    pub(crate) fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.now
+    }
+
+    /// From now on this task kills whoever computes it.
+    pub(crate) fn poison(&mut self, task: Digest) {
+        self.poison = Some(task);
+    }
+
+    /// Whether somebody computes something.
+    pub(crate) fn has_assigned(&self) -> bool {
+        self.workers.iter().any(|worker| worker.next_task(0).is_some())
+    }
+
+    /// The worker's host is gone, and nobody is told.
+    pub(crate) fn silence(&mut self, worker: usize) {
+        self.workers[worker].alive = false;
+        self.workers[worker].life += 1;
     }
 
     fn plan(&mut self, ms: u64, happening: Happening) {
@@ -208,13 +239,14 @@ impl Cluster {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::ToCoordinator(session, message) => self.tell(Event::Message { session, message }),
+            Happening::ToCoordinator(session, message) => self.arrive(session, message),
             Happening::StreamEnds(session) => {
-                self.sessions.remove(&session);
-                self.tell(Event::Left { session });
+                if let Some(ends) = self.sessions.remove(&session) {
+                    self.tell(ends.seat, Event::Left { session });
+                }
             }
             Happening::StreamEnded(session) => {
-                if let Some(&worker) = self.sessions.get(&session)
+                if let Some(&Ends { worker, .. }) = self.sessions.get(&session)
                     && self.workers[worker].link == Some(session)
                 {
                     let effects = self.workers[worker].link_down(self.now);
@@ -224,184 +256,95 @@ impl Cluster {
             Happening::ToWorker(worker, session, message) if self.workers[worker].link == Some(session) => {
                 self.tell_worker(worker, worker_core::Event::Message(message));
             }
-            Happening::Computed(worker, life, slot) if self.workers[worker].life == life => {
-                let (effects, more) = self.workers[worker].computed(self.now, slot);
-                if more {
-                    let ms = self.draw_ms(self.workers[worker].task_ms);
-                    self.plan(1 + ms, Happening::Computed(worker, life, slot));
-                }
-                self.carry_out_for(worker, effects);
-                self.disturb(worker);
-            }
+            Happening::Computed(worker, life, slot) if self.workers[worker].life == life => self.computed(worker, slot),
             Happening::Connect(worker, life) if self.workers[worker].life == life => self.connect(worker),
             Happening::WakeWorker(worker, life) if self.workers[worker].life == life => {
                 self.workers[worker].wake_at = None;
                 self.tell_worker(worker, worker_core::Event::Wake);
             }
-            Happening::Stored(life, write, run, what, fault) if life == self.life => {
-                self.settle(write, &run, &what, fault);
+            Happening::Flap(worker) => {
+                let ms = 1000 + self.draw_ms(2000);
+                self.plan(ms, Happening::Flap(worker));
+                self.kill(worker, 100);
             }
-            Happening::Wake(life) if life == self.life && self.wake_at.is_some_and(|at| at <= self.now) => {
-                self.wake_at = None;
-                self.tell(Event::Wake);
+            Happening::Reported(seat, life, thread, reports) if life == self.seats[seat].life => {
+                self.tell(seat, Event::Done { thread, reports });
+            }
+            Happening::Written(seat, life) if life == self.seats[seat].life => self.write(seat),
+            Happening::Wake(seat, life)
+                if life == self.seats[seat].life && self.seats[seat].wake_at.is_some_and(|at| at <= self.now) =>
+            {
+                self.seats[seat].wake_at = None;
+                self.tell(seat, Event::Wake);
             }
             Happening::Submit(run) => self.submit(run),
             Happening::Meddle => self.meddle(),
-            Happening::Restart => {
-                self.coordinator = Some(Coordinator::recover(self.settings, self.disk.load()));
-                // What a client has no answer for, it submits again; and it is one run.
-                (0..self.runs.len()).for_each(|run| self.plan(20, Happening::Submit(run)));
-                self.tell(Event::Wake);
-            }
+            Happening::Crash => self.crash(),
+            Happening::Start(seat) => self.start(seat),
+            Happening::RivalGoes => self.rival_goes(),
+            Happening::LookAfter => self.look_after(),
             _ => {}
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        let Some(coordinator) = &mut self.coordinator else { return };
-        let effects = coordinator.handle(self.now, event);
-        effects.into_iter().for_each(|effect| self.carry_out(effect));
-        let wake = self.coordinator.as_ref().and_then(Coordinator::next_wake);
-        if let Some(at) = wake
-            && self.wake_at != Some(at)
-        {
-            self.wake_at = Some(at);
-            self.plan(at - self.now, Happening::Wake(self.life));
+    fn start(&mut self, seat: usize) {
+        self.seats[seat].start(self.settings, &self.objects);
+        self.tell(seat, Event::Wake);
+        if seat == 0 {
+            // What a client has no answer for, it submits again; and it is one run.
+            (0..self.runs.len()).for_each(|run| self.plan(20, Happening::Submit(run)));
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::Send { session, message } => {
-                let Some(&worker) = self.sessions.get(&session) else { return };
-                if !self.fault(self.faults.lose) {
-                    let ms = self.arrival_ms(session, false);
-                    self.plan(ms, Happening::ToWorker(worker, session, message));
-                }
+    fn arrive(&mut self, session: SessionId, message: v1::FromWorker) {
+        let Some(&Ends { worker, seat }) = self.sessions.get(&session) else { return };
+        let event = match message.message {
+            Some(v1::from_worker::Message::Hello(hello)) => {
+                Event::Hello { session, address: self.workers[worker].address(), hello }
             }
-            Effect::End { session } => {
-                let ms = self.arrival_ms(session, false);
-                self.plan(ms, Happening::StreamEnded(session));
-            }
-            Effect::Changed { .. } | Effect::Stopped => {}
-            Effect::Log { sentence, .. } => {
-                if std::env::var_os("SEED").is_some() {
-                    println!("{:>8} {sentence}", self.now.0);
-                }
-                self.outcome.workers_lost += u64::from(sentence.contains(" is lost "));
-            }
-            Effect::Answer { answer, ticket } => self.hear_answer(ticket, answer),
-            Effect::Store { write, run, what } => {
-                let failed = self.fault(self.faults.store);
-                let fault = failed.then(|| StoreFault::Failed("the disk is full".into()));
-                let ms = self.draw_ms(30);
-                self.writing.insert(write, (run.clone(), what.clone()));
-                self.plan(ms, Happening::Stored(self.life, write, run, what, fault));
-            }
-        }
-    }
-
-    fn hear_answer(&mut self, ticket: Ticket, answer: Result<Answer, evoxo_coordinator::core::Rejection>) {
-        let run = ticket.0 as usize;
-        match answer {
-            Ok(Answer::Submitted { .. }) => drop(self.submitted.insert(run)),
-            Ok(_) => {}
-            Err(_) if run < self.runs.len() && !self.submitted.contains(&run) => self.plan(100, Happening::Submit(run)),
-            Err(_) => {}
-        }
-    }
-
-    fn settle(&mut self, write: WriteId, run: &str, what: &Write, fault: Option<StoreFault>) {
-        self.writing.remove(&write);
-        if fault.is_none() {
-            self.disk.write(run, what);
-        }
-        self.tell(Event::Stored { write, outcome: fault.map_or(Ok(()), Err) });
+            message => Event::Message { session, message: v1::FromWorker { message } },
+        };
+        self.tell(seat, event);
     }
 
     fn submit(&mut self, run: usize) {
-        let (name, config) = self.runs[run].clone();
-        self.tell(Event::Ask { ticket: Ticket(run as u64), ask: Ask::Submit { name, config: config.to_toml() } });
-    }
-
-    /// How long the next message of a stream travels: it arrives behind the others, unless it is a fault that it does not.
-    fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
-        let ms = self.draw_ms(self.faults.delay_ms_max);
-        if self.fault(self.faults.repeat) {
-            return ms;
-        }
-        let last = self.arrivals.entry((session, to_coordinator)).or_default();
-        *last = (*last).max(self.now + ms);
-        *last - self.now
-    }
-
-    fn tell_worker(&mut self, worker: usize, event: worker_core::Event) {
-        if self.workers[worker].alive {
-            let effects = self.workers[worker].tell(self.now, event);
-            self.carry_out_for(worker, effects);
+        let (name, prepared) = self.runs[run].clone();
+        let request = Request::Submit { name, prepared, address: "10.0.1.1".into() };
+        self.tell(0, Event::Request { id: RequestId(run as u64), request });
+        if !self.submitted.contains(&run) {
+            self.plan(1000, Happening::Submit(run));
         }
     }
 
-    fn carry_out_for(&mut self, worker: usize, effects: Vec<worker_core::Effect>) {
+    fn computed(&mut self, worker: usize, slot: usize) {
+        let task = self.workers[worker].next_task(slot);
+        if task.is_some_and(|task| Some(task.hash) == self.poison) {
+            self.outcome.victims += 1;
+            return self.kill(worker, 2000);
+        }
         let life = self.workers[worker].life;
-        let link = self.workers[worker].link;
-        for effect in effects {
-            match effect {
-                worker_core::Effect::Connect => {
-                    let ms = self.draw_ms(self.faults.delay_ms_max);
-                    self.plan(ms, Happening::Connect(worker, life));
-                }
-                worker_core::Effect::Send(message) => self.transmit(worker, message),
-                worker_core::Effect::Start { slot, .. } => {
-                    let ms = self.draw_ms(self.workers[worker].task_ms);
-                    self.plan(1 + ms, Happening::Computed(worker, life, slot));
-                }
-                worker_core::Effect::Disconnect => self.end_stream(link),
-                worker_core::Effect::Exit { status, sentence } => {
-                    assert_eq!(status, worker_core::STATUS_REFUSED, "{sentence}");
-                    assert_ne!(self.workers[worker].character, Character::Honest, "{sentence}");
-                    self.end_stream(link);
-                }
-                worker_core::Effect::Log(..) => {}
-            }
+        let (effects, more) = self.workers[worker].computed(self.now, slot);
+        if more {
+            let ms = self.draw_ms(self.workers[worker].task_ms);
+            self.plan(1 + ms, Happening::Computed(worker, life, slot));
         }
-        let state = &mut self.workers[worker];
-        if let Some(at) = state.next_wake().filter(|_| state.alive)
-            && state.wake_at.is_none_or(|planned| planned > at)
-        {
-            state.wake_at = Some(at);
-            self.plan(at - self.now, Happening::WakeWorker(worker, life));
-        }
-    }
-
-    /// The worker's side of the stream is closed.
-    fn end_stream(&mut self, link: Option<SessionId>) {
-        if let Some(session) = link {
-            let ms = self.arrival_ms(session, true);
-            self.plan(ms, Happening::StreamEnds(session));
-        }
+        self.carry_out_for(worker, effects);
+        self.disturb(worker);
     }
 
     fn connect(&mut self, worker: usize) {
-        if self.coordinator.is_none() {
+        if self.rival_gone {
+            self.workers[worker].seat = 0;
+        }
+        let seat = self.workers[worker].seat;
+        if !self.seats[seat].is_taken() {
             return self.tell_worker(worker, worker_core::Event::LinkDown("nobody listens".into()));
         }
         self.counter += 1;
         let session = SessionId(self.counter);
-        self.sessions.insert(session, worker);
+        self.sessions.insert(session, Ends { worker, seat });
         self.workers[worker].link = Some(session);
         self.tell_worker(worker, worker_core::Event::LinkUp);
-    }
-
-    fn transmit(&mut self, worker: usize, message: v1::FromWorker) {
-        let Some(session) = self.workers[worker].link else { return };
-        let times = if self.fault(self.faults.lose) { 0 } else { 1 + u64::from(self.fault(self.faults.repeat)) };
-        // Hello opens the stream: it cannot be repeated, or the second would be another session's.
-        let hello = matches!(message.message, Some(v1::from_worker::Message::Hello(_)));
-        for _ in 0..if hello { times.min(1) } else { times } {
-            let ms = self.arrival_ms(session, true);
-            self.plan(ms, Happening::ToCoordinator(session, message.clone()));
-        }
     }
 
     /// Now and then a connection breaks or a process dies.
@@ -415,61 +358,77 @@ impl Cluster {
             }
         }
         if self.fault(self.faults.die) {
-            self.kill(worker);
+            self.kill(worker, 5000);
         }
     }
 
-    /// Dies and comes back as a new process; half of the time nobody tells the coordinator.
-    fn kill(&mut self, worker: usize) {
+    /// Dies and comes back as a new process after at most so long; half of the time nobody tells the coordinator.
+    pub(crate) fn kill(&mut self, worker: usize, ms_max: u64) {
+        if !self.workers[worker].alive {
+            return;
+        }
         let silent = chance(&mut self.rng, 1, 2);
         let link = self.workers[worker].link.filter(|_| !silent);
         self.end_stream(link);
-        let ms = self.draw_ms(5000);
+        let ms = self.draw_ms(ms_max);
         self.workers[worker].die(self.now + ms);
         self.plan(ms, Happening::WakeWorker(worker, self.workers[worker].life));
     }
 
-    /// People pause and resume; now and then the coordinator is killed and its disk suffers.
+    /// People pause and resume.
     fn meddle(&mut self) {
         let ms = self.draw_ms(200);
         self.plan(ms, Happening::Meddle);
         let run = below(&mut self.rng, self.runs.len() as u64) as usize;
         let name = self.runs[run].0.clone();
-        let ask = if self.faults.budget > 0 && chance(&mut self.rng, 1, 10) {
-            Ask::Pause { name }
-        } else {
-            Ask::Resume { name }
+        let request = match chance(&mut self.rng, 1, 10) {
+            true => Request::Pause { name },
+            false => Request::Resume { name },
         };
-        self.tell(Event::Ask { ticket: Ticket(u64::MAX), ask });
-        if self.coordinator.is_some() && self.fault(self.faults.crash * 5) {
-            self.crash();
-        }
+        self.tell(0, Event::Request { id: RequestId(u64::MAX), request });
     }
 
+    /// The coordinator is killed, and its disk suffers.
     fn crash(&mut self) {
-        self.outcome.crashes += 1;
-        self.coordinator = None;
-        self.life += 1;
-        self.wake_at = None;
-        let mut blocked: BTreeSet<String> = BTreeSet::new();
-        for (run, write) in std::mem::take(&mut self.writing).into_values() {
-            // Writes of a run are made in order: behind one that is torn there is nothing.
-            if blocked.insert(run.clone()) {
-                self.disk.crash_during(&mut self.rng, &run, &write);
-            }
+        if !self.seats[0].is_taken() {
+            return;
         }
-        if self.fault(self.faults.flip * 2) && self.disk.flip(&mut self.rng) {
+        self.outcome.crashes += 1;
+        self.leave_seat(0);
+        if self.fault(self.faults.damage) && damage(&self.objects, &mut self.rng) {
             self.outcome.objects_damaged += 1;
         }
-        for worker in 0..self.workers.len() {
-            if self.workers[worker].link.is_some() {
+        let ms = self.draw_ms(1000);
+        self.plan(ms, Happening::Start(0));
+    }
+
+    fn leave_seat(&mut self, seat: usize) {
+        let write_is_made = chance(&mut self.rng, 1, 2);
+        self.seats[seat].kill(write_is_made);
+        let of_seat: Vec<(SessionId, usize)> =
+            self.sessions.iter().filter(|(_, ends)| ends.seat == seat).map(|(id, ends)| (*id, ends.worker)).collect();
+        for (session, worker) in of_seat {
+            self.sessions.remove(&session);
+            if self.workers[worker].link == Some(session) {
                 let effects = self.workers[worker].link_down(self.now);
                 self.carry_out_for(worker, effects);
             }
         }
-        self.sessions.clear();
-        self.arrivals.clear();
-        let ms = self.draw_ms(1000);
-        self.plan(ms, Happening::Restart);
+    }
+
+    fn rival_goes(&mut self) {
+        self.rival_gone = true;
+        self.leave_seat(1);
+        self.plan(0, Happening::LookAfter);
+    }
+
+    /// Somebody reads what the blocked runs say, and does it.
+    fn look_after(&mut self) {
+        let blocked = |view: &&v1::Run| view.state() == RunState::Blocked && view.message.contains("evoxo resume");
+        let names: Vec<String> = self.seats[0].views.values().filter(blocked).map(|view| view.name.clone()).collect();
+        for name in names {
+            self.tell(0, Event::Request { id: RequestId(u64::MAX), request: Request::Resume { name } });
+        }
+        self.plan(1000, Happening::LookAfter);
     }
 }

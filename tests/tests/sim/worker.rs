@@ -4,15 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use evoxo_common::{
-    task::{self, Encoded},
-    time::Millis,
-};
+use evoxo_common::{task::Encoded, time::Millis};
 use evoxo_coordinator::core::SessionId;
 use evoxo_proto::{
     SHARED_PIECES_MAX,
-    v1::{self, from_worker, task_result::Outcome, to_worker},
+    v1::{self, TaskResult, from_worker, task_result::Outcome, to_worker},
 };
+use evoxo_tests::registry;
 use evoxo_worker::core::{Effect, Event, Settings, Worker};
 
 /// How a worker is.
@@ -23,11 +21,19 @@ pub(crate) enum Character {
     Foreign,
     /// Sends bytes that are no answers.
     Garbled,
+    /// Says that tasks failed, three times each, also those that it was not given; and that they took for ever.
+    Forger,
+    /// Dies about every two seconds, and comes back.
+    Flapping,
 }
 
 /// One worker process.
 pub(crate) struct SimWorker {
     pub(crate) character: Character,
+    /// Tells it from the others.
+    pub(crate) number: usize,
+    /// The coordinator for which it works.
+    pub(crate) seat: usize,
     pub(crate) slots: usize,
     /// Milliseconds a task takes at most.
     pub(crate) task_ms: u64,
@@ -52,16 +58,18 @@ pub(crate) struct SimWorker {
 }
 
 impl SimWorker {
-    pub(crate) fn new(now: Millis, character: Character, slots: usize, task_ms: u64) -> Self {
+    pub(crate) fn new(number: usize, character: Character, slots: usize, task_ms: u64) -> Self {
         Self {
             character,
+            number,
+            seat: 0,
             slots,
             task_ms,
             link: None,
             life: 0,
             alive: true,
             wake_at: None,
-            core: core(now, character, slots, 0),
+            core: core(Millis(0), number, character, slots, 0),
             slots_busy: BTreeMap::new(),
             held: BTreeMap::new(),
             held_max: 0,
@@ -70,10 +78,15 @@ impl SimWorker {
         }
     }
 
+    /// Where it connects from: some share a host.
+    pub(crate) fn address(&self) -> String {
+        format!("10.0.0.{}", self.number / 2)
+    }
+
     /// The process dies and a new one takes its place: nothing is remembered.
     pub(crate) fn die(&mut self, now: Millis) {
         self.life += 1;
-        self.core = core(now, self.character, self.slots, self.life);
+        self.core = core(now, self.number, self.character, self.slots, self.life);
         self.link = None;
         self.wake_at = None;
         self.slots_busy.clear();
@@ -82,6 +95,11 @@ impl SimWorker {
 
     pub(crate) fn next_wake(&self) -> Option<Millis> {
         self.core.next_wake()
+    }
+
+    /// What a slot computes next.
+    pub(crate) fn next_task(&self, slot: usize) -> Option<&Encoded> {
+        self.slots_busy.get(&slot)?.front()
     }
 
     /// Tells the state machine, and hears what it wants. Computing is done here.
@@ -98,8 +116,8 @@ impl SimWorker {
                 self.shared.push((session, piece.clone()));
             }
         }
-        let effects = self.core.handle(now, event);
-        for effect in &effects {
+        let mut effects = self.core.handle(now, event);
+        for effect in &mut effects {
             match effect {
                 Effect::Start { slot, tasks } => {
                     assert!(!self.slots_busy.contains_key(slot), "slot {slot} has something to do already");
@@ -108,6 +126,9 @@ impl SimWorker {
                 }
                 Effect::Send(v1::FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }) => {
                     outputs.results.iter().for_each(|result| self.count(result.assignment));
+                    if self.character == Character::Forger {
+                        forge(&mut outputs.results);
+                    }
                 }
                 Effect::Disconnect => {
                     self.link = None;
@@ -140,7 +161,7 @@ impl SimWorker {
         self.computed += 1;
         let outcome = match self.character {
             Character::Garbled => Outcome::Output(Bytes::from_static(&[0xff, 0x00, 0x12])),
-            _ => Outcome::Output(task.run().expect("planned tasks are good")),
+            _ => Outcome::Output(registry().run(&task).expect("planned tasks are good")),
         };
         let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };
         (self.tell(now, event), more)
@@ -154,11 +175,25 @@ impl SimWorker {
     }
 }
 
-fn core(now: Millis, character: Character, slots: usize, seed: u64) -> Worker {
-    let mut signature = task::signature();
+/// Puts before the results that all of them failed, three times, in an assignment that there never was, and claims times
+/// without end.
+fn forge(results: &mut Vec<TaskResult>) {
+    let failure = Some(Outcome::Failure("it is said to have failed".into()));
+    let failures =
+        results.iter().map(|result| TaskResult { outcome: failure.clone(), assignment: 1 << 40, ..result.clone() });
+    let failures: Vec<TaskResult> = failures.collect();
+    let forged = [&failures[..], &failures, &failures].concat();
+    results.iter_mut().for_each(|result| result.elapsed_us = u64::MAX);
+    results.splice(0..0, forged);
+}
+
+fn core(now: Millis, number: usize, character: Character, slots: usize, life: u64) -> Worker {
+    let mut kinds = registry().signatures();
     if character == Character::Foreign {
-        signature[0].sha256 = Bytes::from_static(&[7; 32]);
+        kinds.iter_mut().for_each(|kind| kind.sha256 = Bytes::from_static(&[7; 32]));
     }
-    let settings = Settings { slots, name: "sim".into(), build: "test".into(), signature, idle_timeout_ms: None };
-    Worker::new(now, settings, seed)
+    let process = 1000 * number as u64 + life;
+    let settings =
+        Settings { slots, name: format!("w{number}"), build: "test".into(), kinds, process, idle_timeout_ms: None };
+    Worker::new(now, settings, life)
 }

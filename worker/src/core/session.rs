@@ -1,6 +1,6 @@
 //! The link to the coordinator, and what it says there.
 
-use evoxo_common::{digest::Digest, task::Kept, time::Millis};
+use evoxo_common::{digest::Digest, task::SharedCache, time::Millis};
 use evoxo_proto::{
     PROTOCOL,
     v1::{Accepted, Assignment, Close, CloseKind, Drain, Hello, ToWorker, Welcome, from_worker, to_worker},
@@ -19,32 +19,38 @@ impl Worker {
             protocol: PROTOCOL,
             slots: self.settings.slots as u32,
             name: self.settings.name.clone(),
-            signature: self.settings.signature.clone(),
+            kinds: self.settings.kinds.clone(),
             build: self.settings.build.clone(),
+            process: self.settings.process,
         }));
     }
 
-    pub(super) fn disconnect(&mut self, now: Millis, why: &str, asked_ms: u64) {
+    pub(super) fn disconnect(&mut self, now: Millis, why: &str) {
         self.effects.push(Effect::Disconnect);
-        self.link_lost(now, why, asked_ms);
+        self.link_lost(now, why, None);
     }
 
     /// There is no link any more. What runs goes on; what the coordinator will hand out anew is worth computing only
-    /// until then, and not at all if this worker leaves.
-    pub(super) fn link_lost(&mut self, now: Millis, why: &str, asked_ms: u64) {
+    /// until then, and not at all if this worker leaves. A link that the coordinator closed, with a time after which to come
+    /// back, and one that ends while this worker leaves, have ended as they should.
+    pub(super) fn link_lost(&mut self, now: Millis, why: &str, asked_ms: Option<u64>) {
         let lasted_ms = if let Link::Open { since, .. } = self.link { now - since } else { 0 };
-        let wait_ms = self.backoff.wait_ms(lasted_ms, asked_ms);
-        let level = if self.outage_told { Level::DEBUG } else { Level::WARN };
+        let wait_ms = self.backoff.wait_ms(lasted_ms, asked_ms.unwrap_or(0));
+        let level = match asked_ms.is_some() || self.leaving.is_some() {
+            _ if self.outage_told => Level::DEBUG,
+            true => Level::INFO,
+            false => Level::WARN,
+        };
         let wait_s = wait_ms as f64 / 1000.0;
         let sentence = match self.link {
             Link::Open { .. } => format!("lost the coordinator: {why}; next try in {wait_s:.1} s"),
             _ => format!("no session with the coordinator: {why}; next try in {wait_s:.1} s, and so on until it works"),
         };
         self.effects.push(Effect::Log(level, sentence));
-        self.outage_told = true;
+        self.outage_told |= level == Level::WARN;
         self.link = Link::Resting { until: now + wait_ms };
-        self.held.orphan();
-        self.kept = Kept::default();
+        self.pending.orphan();
+        self.shared = SharedCache::default();
         self.slots.iter_mut().flatten().for_each(|running| running.assignment = 0);
         self.queue.iter_mut().for_each(|queued| queued.running.assignment = 0);
         if self.leaving.is_some() {
@@ -52,8 +58,8 @@ impl Worker {
         }
     }
 
-    pub(super) fn hear(&mut self, now: Millis, message: ToWorker) {
-        let heard = match message.message {
+    pub(super) fn on_message(&mut self, now: Millis, message: ToWorker) {
+        let understood = match message.message {
             Some(to_worker::Message::Welcome(welcome)) => self.welcome(now, &welcome),
             Some(to_worker::Message::Assignment(assignment)) => self.assignment(assignment),
             Some(to_worker::Message::Accepted(accepted)) => self.accepted(&accepted),
@@ -63,10 +69,10 @@ impl Worker {
             }
             None => Err("a message of a kind this build does not know".to_owned()),
         };
-        if let Err(what) = heard {
+        if let Err(what) = understood {
             // Worth a warning even in an outage: this is a bug or a stranger, not a network.
             self.outage_told = false;
-            self.disconnect(now, &format!("it sent {what}"), 0);
+            self.disconnect(now, &format!("it sent {what}"));
         }
     }
 
@@ -74,11 +80,11 @@ impl Worker {
         let Link::Greeting { .. } = self.link else {
             return Err("a welcome that answers no greeting".into());
         };
-        if welcome.beat_interval_ms == 0 {
-            return Err("a welcome that wants a beat every 0 ms".into());
+        if welcome.heartbeat_interval_ms == 0 {
+            return Err("a welcome that wants a heartbeat every 0 ms".into());
         }
-        let beat_interval_ms = u64::from(welcome.beat_interval_ms);
-        self.link = Link::Open { since: now, beat_interval_ms, beat_due: now + beat_interval_ms };
+        let heartbeat_interval_ms = u64::from(welcome.heartbeat_interval_ms);
+        self.link = Link::Open { since: now, heartbeat_interval_ms, heartbeat_due: now + heartbeat_interval_ms };
         self.outage_told = false;
         let sentence = format!("connected to the coordinator, session {}", welcome.session);
         self.effects.push(Effect::Log(Level::INFO, sentence));
@@ -107,7 +113,7 @@ impl Worker {
         if assignment.tasks.is_empty() {
             return Err(format!("assignment {id} without tasks"));
         }
-        let tasks = self.kept.unpack(assignment)?;
+        let tasks = self.shared.unpack(assignment)?;
         let running = Running { assignment: id, hashes: tasks.iter().map(|task| task.hash).collect() };
         self.queue.push_back(Queued { running, tasks });
         Ok(())
@@ -119,7 +125,7 @@ impl Worker {
         };
         for hash in &accepted.hashes {
             let hash = Digest::from_slice(hash).ok_or("an acceptance of a hash that has not 32 bytes")?;
-            self.held.accept(hash);
+            self.pending.accept(hash);
         }
         self.dropping_told = false;
         Ok(())
@@ -130,8 +136,8 @@ impl Worker {
         if close.kind() == CloseKind::Refused {
             self.exit(STATUS_REFUSED, format!("the coordinator refused this worker: {reason}"));
         } else {
-            let why = format!("it closed the session: {reason}");
-            self.disconnect(now, &why, u64::from(close.retry_after_ms));
+            self.effects.push(Effect::Disconnect);
+            self.link_lost(now, &format!("it closed the session: {reason}"), Some(close.retry_after_ms.into()));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 
 mod drawn;
 
-const BEAT_MS: u64 = 1_000;
+const HEARTBEAT_MS: u64 = 1_000;
 
 fn says(message: Message) -> Event {
     Event::Message(ToWorker { message: Some(message) })
@@ -24,7 +24,7 @@ fn number(hash: &[u8]) -> u64 {
 }
 
 fn welcome() -> Event {
-    says(Message::Welcome(Welcome { session: 1, beat_interval_ms: BEAT_MS as u32 }))
+    says(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: HEARTBEAT_MS as u32 }))
 }
 
 fn assignment(id: u64, numbers: impl IntoIterator<Item = u64>) -> Event {
@@ -63,7 +63,7 @@ fn text(effect: &Effect) -> String {
         }
         Effect::Send(message) => match message.message.as_ref().unwrap() {
             from_worker::Message::Hello(hello) => format!("hello {} {}", hello.name, hello.slots),
-            from_worker::Message::Beat(_) => "beat".into(),
+            from_worker::Message::Heartbeat(_) => "heartbeat".into(),
             from_worker::Message::Drain(_) => "drain".into(),
             from_worker::Message::Outputs(outputs) => {
                 let result = |r: &evoxo_proto::v1::TaskResult| format!("{}@{}", number(&r.hash), r.assignment);
@@ -84,7 +84,8 @@ struct Bench {
 
 impl Bench {
     fn new(slots: usize, idle_timeout_ms: Option<u64>) -> Self {
-        let settings = Settings { slots, name: "w".into(), build: "b".into(), signature: Vec::new(), idle_timeout_ms };
+        let settings =
+            Settings { slots, name: "w".into(), build: "b".into(), kinds: Vec::new(), process: 3, idle_timeout_ms };
         Self { worker: Worker::new(Millis(0), settings, 1), now: Millis(0), logs: Vec::new() }
     }
 
@@ -113,12 +114,12 @@ impl Bench {
         rest
     }
 
-    /// What the worker does until then without events, apart from beats.
+    /// What the worker does until then without events, apart from heartbeats.
     fn until(&mut self, ms: u64) -> Vec<String> {
         let mut done = Vec::new();
         while let Some(wake) = self.worker.next_wake().filter(|wake| wake.0 <= ms) {
             self.now = wake;
-            done.extend(self.on(Event::Wake).into_iter().filter(|text| text != "beat"));
+            done.extend(self.on(Event::Wake).into_iter().filter(|text| text != "heartbeat"));
         }
         self.now = Millis(ms);
         done
@@ -142,9 +143,9 @@ fn greets_first_and_beats_while_the_session_lasts() {
     assert!(bench.on(welcome()).is_empty());
     assert_eq!(bench.logs, ["INFO connected to the coordinator, session 1"]);
     for beat in 1..5 {
-        assert_eq!(bench.worker.next_wake(), Some(Millis(beat * BEAT_MS)));
-        bench.now = Millis(beat * BEAT_MS);
-        assert_eq!(bench.on(Event::Wake), ["beat"]);
+        assert_eq!(bench.worker.next_wake(), Some(Millis(beat * HEARTBEAT_MS)));
+        bench.now = Millis(beat * HEARTBEAT_MS);
+        assert_eq!(bench.on(Event::Wake), ["heartbeat"]);
     }
 }
 
@@ -262,6 +263,18 @@ fn a_closed_worker_comes_back_when_told_to_and_not_before() {
     assert!((4_000..=6_000).contains(&bench.wait_ms()));
     bench.enter();
     assert!(bench.logs[1].contains("it closed the session: be cause"), "{:?}", bench.logs);
+    assert!(bench.logs[1].starts_with("INFO "), "an end that was announced is no warning: {:?}", bench.logs);
+    bench.on(down());
+    assert!(bench.logs.last().unwrap().starts_with("WARN "), "another one is: {:?}", bench.logs);
+}
+
+#[test]
+fn a_link_that_ends_while_the_worker_leaves_is_no_warning() {
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    bench.on(Event::DrainAsked);
+    bench.on(down());
+    assert!(!bench.logs.iter().any(|log| log.starts_with("WARN")), "{:?}", bench.logs);
 }
 
 #[test]
@@ -361,7 +374,7 @@ fn results_too_large_to_travel_become_failures() {
 
 #[test]
 fn nonsense_ends_the_session_and_nothing_else() {
-    let no_beat = says(Message::Welcome(Welcome { session: 1, beat_interval_ms: 0 }));
+    let no_heartbeat = says(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: 0 }));
     let assigned =
         |task: AssignedTask| says(Message::Assignment(Assignment { id: 1, tasks: vec![task], shared: vec![] }));
     let bad_hash = AssignedTask { hash: Bytes::from_static(b"x"), ..AssignedTask::default() };
@@ -388,7 +401,7 @@ fn nonsense_ends_the_session_and_nothing_else() {
         assert_eq!(bench.on(computed(0)), ["8@0 9@0"]);
     }
     for (event, sentence) in [
-        (no_beat, "a beat every 0 ms"),
+        (no_heartbeat, "a heartbeat every 0 ms"),
         (assignment(1, [1]), "outside of a session"),
         (accepted([1]), "outside of a session"),
     ] {
@@ -403,13 +416,13 @@ fn nonsense_ends_the_session_and_nothing_else() {
 #[test]
 fn an_endless_outage_costs_the_oldest_results_and_one_warning() {
     let mut bench = Bench::open(1);
-    let total = HELD_RESULTS_MAX as u64 + 3;
+    let total = PENDING_RESULTS_MAX as u64 + 3;
     bench.on(assignment(1, 0..total));
     bench.on(down());
     bench.logs.clear();
     (0..total).for_each(|_| assert!(bench.on(computed(0)).is_empty()));
     assert_eq!(bench.logs.len(), 1);
-    assert!(bench.logs[0].starts_with("WARN dropping the oldest results: 65536 are held"), "{:?}", bench.logs);
+    assert!(bench.logs[0].starts_with("WARN dropping the oldest results: 65536 wait"), "{:?}", bench.logs);
     bench.wait_ms();
     let offers = bench.enter().join(" ");
     assert!(offers.starts_with("3@0 4@0 ") && offers.ends_with(&format!(" {}@0", total - 1)));

@@ -27,7 +27,7 @@ pub(super) struct Faulty {
 
 impl Faulty {
     pub(super) fn next_put(&self, fault: Fault) {
-        *self.next.lock().unwrap() = Some(fault);
+        *self.next.lock().expect("no panic has held it") = Some(fault);
     }
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for Faulty {
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let fault = self.next.lock().unwrap().take();
+        let fault = self.next.lock().expect("no panic has held it").take();
         if !matches!(fault, Some(Fault::Failed)) {
             let done = self.objects.put_opts(location, payload, options).await;
             if fault.is_none() {

@@ -1,88 +1,56 @@
 //! How a simulated cluster is seen from outside, and what must be true at its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeSet, sync::Arc};
 
 use evoxo_common::{
-    config::Config,
     digest::Digest,
+    experiment::{Config, Replica, run_digest},
     local,
-    replica::{Replica, run_digest},
+    task::Encoder,
 };
-use evoxo_coordinator::core::{Answer, Ask, Effect, Event, Ticket};
+use evoxo_coordinator::{
+    core::Write,
+    saved::{object_name, origin_of, seal_replica},
+    store::Store,
+};
 use evoxo_proto::v1::{self, RunState};
+use evoxo_tests::registry;
 
-use super::{Character, Cluster, Happening};
+use super::{Character, Cluster};
 
 impl Cluster {
-    pub(super) fn views(&mut self) -> Vec<v1::Run> {
-        let now = self.now;
-        let Some(coordinator) = &mut self.coordinator else { return Vec::new() };
-        let effects = coordinator.handle(now, Event::Ask { ticket: Ticket(u64::MAX), ask: Ask::List });
-        let mut views = Vec::new();
-        for effect in effects {
-            match effect {
-                Effect::Answer { ticket: Ticket(u64::MAX), answer: Ok(Answer::Runs(runs)) } => views = runs,
-                other => self.carry_out(other),
-            }
-        }
-        views
+    pub(super) fn state(&self) -> String {
+        let views = self.seats.iter().map(|seat| seat.views.values().collect::<Vec<_>>());
+        format!("{:#?}", views.collect::<Vec<_>>())
     }
 
-    pub(super) fn state(&mut self) -> String {
-        format!("{:#?}", self.views())
+    fn finished(&self, name: &str) -> Option<&v1::Run> {
+        let mut views = self.seats.iter().filter_map(|seat| seat.views.get(name));
+        views.find(|view| view.state() == RunState::Finished)
     }
 
-    pub(super) fn all_finished(&mut self) -> bool {
-        if self.submitted.len() < self.runs.len() || !self.agenda.values().any(|h| matches!(h, Happening::Meddle)) {
-            return false;
-        }
-        let views = self.views();
-        for view in views.iter().filter(|view| view.state() == RunState::Failed) {
-            // Three workers can be lost by chance with the same task; nothing else may fail a run here.
-            let faults = self.faults.budget - self.faults_left;
-            assert!(view.message.contains("took three workers with it") && faults >= 3, "{view:#?}");
-            self.outcome.unlucky = true;
-        }
-        if self.outcome.unlucky {
-            return true;
-        }
-        views.len() == self.runs.len() && views.iter().all(|view| view.state() == RunState::Finished)
+    /// Whether all runs are finished, or one has failed.
+    pub(crate) fn is_over(&self) -> bool {
+        let all = self.runs.iter().all(|(name, _)| self.finished(name).is_some());
+        self.outcome.failure.is_some() || (self.submitted.len() == self.runs.len() && all)
     }
 
-    /// The end: the bytes of one thread, in the coordinator's mouth and on its disk; and not too much work for it.
-    pub(super) fn check(&mut self, seed: u64) {
-        let views: BTreeMap<String, v1::Run> = self.views().into_iter().map(|view| (view.name.clone(), view)).collect();
+    /// The end: the bytes of one thread, as people see them and in the store; and not too much work for it.
+    pub(crate) fn check(&mut self, seed: u64) {
         let mut needed = 0;
-        for (name, config) in self.runs.clone() {
-            let expected = local::run(&config).expect("planned tasks are good");
-            assert_eq!(
-                views[&name].digest,
-                run_digest(&expected).to_string(),
-                "seed {seed}, run {name}: another result"
-            );
-            needed += count_tasks(&config);
+        for (name, prepared) in &self.runs {
+            let expected = local::run(&prepared.config).expect("planned tasks are good");
+            let digest = run_digest(expected.iter().map(Replica::digest)).to_string();
+            let run = self.finished(name).expect("it is over");
+            assert_eq!((&run.digest, run.doubts.len()), (&digest, 0), "seed {seed}, run {name}: another result");
+            needed += count_tasks(&prepared.config);
         }
-        for saved in self.disk.load() {
-            let config = Config::parse("saved", &saved.order.config, &[]).expect("a saved configuration is good");
-            let expected: BTreeSet<Vec<u8>> =
-                local::run(&config).expect("good").iter().map(|replica| encode(&replica.save())).collect();
-            let kept: BTreeSet<Vec<u8>> =
-                saved.finished.iter().filter_map(|f| f.replica.as_ref()).map(encode).collect();
-            assert!(
-                saved.notices.len() as u64 <= 2 * self.outcome.objects_damaged + self.outcome.crashes,
-                "{:?}",
-                saved.notices
-            );
-            assert!(kept.is_subset(&expected), "seed {seed}: foreign bytes are kept");
-            if saved.notices.is_empty() {
-                assert_eq!(kept, expected, "seed {seed}: the disk has other bytes");
-            }
-        }
+        self.check_store(seed);
         let computed: u64 = self.workers.iter().filter(|w| w.character == Character::Honest).map(|w| w.computed).sum();
         self.outcome.tasks_repeated = computed.saturating_sub(needed);
-        self.outcome.ended_at_ms = self.now.0;
+        let lives = 1 + self.outcome.crashes + 2 * u64::from(self.faults.rival);
         let faults = self.faults.budget - self.faults_left;
-        let bound = needed * (2 + 2 * self.outcome.crashes) + 100 * faults;
+        let bound = 2 * needed * lives + 100 * faults;
         assert!(
             computed <= bound,
             "seed {seed}: {computed} tasks computed where {needed} were needed, {faults} faults"
@@ -93,24 +61,42 @@ impl Cluster {
             assert!(worker.character != Character::Foreign || worker.computed == 0, "a foreign build got work");
         }
     }
-}
 
-fn encode(state: &v1::ReplicaState) -> Vec<u8> {
-    prost::Message::encode_to_vec(state)
+    fn check_store(&self, seed: u64) {
+        let objects = Arc::clone(&self.objects);
+        let mut store = Store::over(objects, "the simulation", registry().clone());
+        let (saved, _) = store.load().expect("objects in memory can be listed");
+        for saved in saved {
+            let prepared = saved.prepared.as_ref().expect("a configuration of this build");
+            let origin = origin_of(registry(), prepared);
+            let replicas = local::run(&prepared.config).expect("planned tasks are good");
+            let places = prepared.config.arms.iter().enumerate().flat_map(|(arm, _)| {
+                (0..prepared.config.replicas).map(move |index| arm as u64 * 1_000_000 + u64::from(index))
+            });
+            let object = |(replica, ordinal): (&Replica, u64)| {
+                let bytes = seal_replica(&origin, replica.save());
+                object_name(&Write::Finished { ordinal, bytes }).expect("a name")
+            };
+            let expected: BTreeSet<String> = replicas.iter().zip(places).map(object).collect();
+            let kept: BTreeSet<String> = saved.finished.iter().map(|finished| finished.object.clone()).collect();
+            assert!(kept.is_subset(&expected), "seed {seed}: the store has foreign bytes");
+            assert!(kept == expected || !saved.notices.is_empty(), "seed {seed}: {kept:?} of {expected:?}");
+            let most = 2 * self.outcome.objects_damaged;
+            assert!(saved.notices.len() as u64 <= most, "seed {seed}: {:?}", saved.notices);
+        }
+    }
 }
 
 /// Different tasks of each round of each replica. Two rounds may have the same task (a search that judges the same
 /// candidates again): nobody remembers an answer that long.
 fn count_tasks(config: &Config) -> u64 {
     let mut count = 0;
-    for mut replica in local::start(config).collect::<Vec<Replica>>() {
-        loop {
-            let round = replica.plan();
-            let hashes = round.iter().map(|task| Digest::of(&prost::Message::encode_to_vec(task)));
-            count += hashes.collect::<BTreeSet<Digest>>().len() as u64;
-            if !local::step(&mut replica).expect("planned tasks are good") {
-                break;
-            }
+    for mut replica in local::start(config) {
+        while !replica.is_finished() {
+            let mut encoder = Encoder::default();
+            let round = replica.plan(0..replica.tasks());
+            count += round.into_iter().map(|task| encoder.encode(task).hash).collect::<BTreeSet<Digest>>().len() as u64;
+            local::step(&mut replica).expect("planned tasks are good");
         }
     }
     count

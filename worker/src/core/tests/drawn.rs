@@ -45,8 +45,10 @@ fn message(good: bool) -> impl Strategy<Value = ToWorker> {
     let assignment = (0..9_u64, prop::collection::vec(task, 0..4), shared);
     prop_oneof![
         Just(None),
-        any::<(u64, u32)>()
-            .prop_map(|(session, beat_interval_ms)| Some(Message::Welcome(Welcome { session, beat_interval_ms }))),
+        any::<(u64, u32)>().prop_map(|(session, heartbeat_interval_ms)| Some(Message::Welcome(Welcome {
+            session,
+            heartbeat_interval_ms
+        }))),
         assignment.prop_map(|(id, tasks, shared)| Some(Message::Assignment(Assignment { id, tasks, shared }))),
         prop::collection::vec(hashes(0..40), 0..4).prop_map(|hashes| Some(Message::Accepted(Accepted { hashes }))),
         (0..4, any::<String>(), any::<u32>()).prop_map(|(kind, reason, retry_after_ms)| Some(Message::Close(Close {

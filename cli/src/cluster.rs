@@ -1,0 +1,117 @@
+//! A run on a local cluster: submitted, followed to its end, fetched.
+
+use std::time::Duration;
+
+use evoxo_common::experiment::Config;
+use evoxo_proto::v1::{self, RunState};
+
+use crate::{
+    children::{Children, Plan},
+    directory::Directory,
+    progress::Progress,
+    remote::{self, connect, converse, is_lost, refused},
+    stop::Stop,
+};
+
+/// A run as it ended, and its replicas if it is finished.
+pub(crate) type Computed = (v1::Run, Vec<v1::Replica>);
+
+/// How often children are looked after.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Computes a run with processes of its own, which have ended when this returns.
+pub(crate) fn compute(
+    directory: &Directory,
+    plan: Plan,
+    name: &str,
+    config: &Config,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> anyhow::Result<Computed> {
+    let mut children = Children::start(directory, plan)?;
+    let followed = converse(follow(&mut children, name, config, stop, progress));
+    let unsaved = children.stop()?;
+    let (run, replicas) = followed?;
+    match unsaved {
+        Some(why) if stop.is_asked() && replicas.is_empty() => Err(not_saved(&why)),
+        _ => Ok((run, replicas)),
+    }
+}
+
+/// The end of a run that was to stop with everything saved, and could not; here or on one thread.
+pub(crate) fn not_saved(why: &str) -> anyhow::Error {
+    anyhow::anyhow!("the last rounds could not be saved ({why}): the same command goes on from the last checkpoint")
+}
+
+/// What is said when a run that had failed is tried again.
+pub(crate) fn say_retry(progress: &Progress, run: &v1::Run) {
+    progress.say(&format!("note: the run had failed, and is tried again: {}", run.message));
+}
+
+/// Submits the run and follows it to its end. If the coordinator is killed on the way, another takes its place.
+async fn follow(
+    children: &mut Children,
+    name: &str,
+    config: &Config,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> anyhow::Result<Computed> {
+    let address = children.address();
+    let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
+    let mut first = true;
+    'connected: loop {
+        children.replace_lost()?;
+        if stop.is_asked() {
+            return Ok((last, Vec::new()));
+        }
+        let Ok(mut client) = connect(&address).await else {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            continue;
+        };
+        let request = v1::SubmitRequest { name: name.into(), config: config.to_toml() };
+        let run = match client.submit(request).await {
+            Ok(answer) => answer.into_inner().run.unwrap_or_default(),
+            Err(status) if is_lost(&status) => {
+                tokio::time::sleep(LOOK_INTERVAL).await;
+                continue;
+            }
+            Err(status) => return Err(refused(status)),
+        };
+        // Whoever runs it wants it to go on; what fails meanwhile stays failed.
+        let failed = run.state() == RunState::Failed;
+        if run.state() == RunState::Paused || failed && first {
+            if failed {
+                say_retry(progress, &run);
+            }
+            match client.resume(v1::ResumeRequest { name: name.into() }).await {
+                Err(status) if is_lost(&status) => continue,
+                resumed => drop(resumed.map_err(refused)?),
+            }
+        }
+        first = false;
+        let Ok(changes) = client.watch(v1::WatchRequest { name: name.into() }).await else { continue };
+        let mut changes = changes.into_inner();
+        loop {
+            let change = tokio::time::timeout(LOOK_INTERVAL, changes.message()).await;
+            children.replace_lost()?;
+            if stop.is_asked() {
+                return Ok((last, Vec::new()));
+            }
+            match change {
+                Err(_) => continue,
+                Ok(Ok(Some(run))) => last = run,
+                Ok(_) => continue 'connected,
+            }
+            progress.show(&last);
+            match last.state() {
+                RunState::Finished | RunState::InDoubt => match remote::fetch(&mut client, name).await {
+                    Ok(replicas) => return Ok((last, replicas)),
+                    Err(status) if is_lost(&status) => continue 'connected,
+                    Err(status) => return Err(refused(status)),
+                },
+                RunState::Failed | RunState::Cancelled | RunState::Blocked => return Ok((last, Vec::new())),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What people are told, and mistakes in what they typed.
+
+use std::{fmt, io::Write as _};
+
+/// A mistake of the person who typed: exit status 2.
+#[derive(Debug)]
+pub(crate) struct Usage(String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// An error that ends the process with status 2.
+pub(crate) fn usage(sentence: impl fmt::Display) -> anyhow::Error {
+    Usage(sentence.to_string()).into()
+}
+
+/// Writes a line for the person on standard error. One who has closed it does not want to know.
+pub(crate) fn tell(line: impl fmt::Display) {
+    drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
+/// Tells what a person should know before the work begins.
+pub(crate) fn notice(sentence: impl fmt::Display) {
+    tell(format_args!("note: {sentence}"));
+}
+
+/// Reads an option that is a whole number of this range, or says the range.
+pub(crate) fn whole<T: TryFrom<u64> + 'static>(
+    min: u64,
+    max: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| format!("give a whole number from {min} to {max}"))
+    }
+}

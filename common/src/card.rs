@@ -1,0 +1,224 @@
+//! Champions' cards: a champion as a JSON text that people can read, write and send.
+//!
+//! ```json
+//! {"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}
+//! ```
+//!
+//! `kind` says which [`CardKind`] reads the card; each has keys of its own. A card of any kind may also say where it comes
+//! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]); it has no other keys. Large parts are
+//! in a file beside the card, which the card names.
+
+use std::{any::Any, fmt, sync::Arc};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::text::quoted;
+
+/// The longest card, in bytes.
+pub const CARD_BYTES_MAX: usize = 1 << 20;
+/// The longest file beside a card, in bytes.
+pub const FILE_BYTES_MAX: usize = 1 << 28;
+
+/// Keys of any card that say where it comes from.
+pub const ABOUT: [&str; 6] = ["game", "experiment", "arm", "replica", "digest", "seed"];
+
+/// Reads a file that lies beside a card, by its name; or a sentence why it cannot.
+pub type Load<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
+
+/// The name and the bytes of the file beside a card.
+pub type FileBeside = (String, Vec<u8>);
+
+/// The champion that was read, or a sentence that says what is wrong.
+pub type Found = Result<Arc<dyn Champion>, String>;
+
+/// The ending of a file that is a champion without a card, and how it is read.
+pub type ReadFile = (&'static str, fn(&[u8]) -> Found);
+
+/// A champion of some kind, as its card has it.
+pub trait Champion: Any + fmt::Debug + Send + Sync {
+    /// The keys of its card, `kind` included, and the name and bytes of the file beside it, if it has one; `stem` is the
+    /// card's own file name without ending.
+    fn write(&self, stem: &str) -> (Map<String, Value>, Option<FileBeside>);
+
+    /// What it is made of, for `evoxo show`; only the `first` so many parts (rules, boards, layers, genes).
+    fn show(&self, first: usize) -> Showing;
+
+    /// What else it can do: a value of a type that whoever asks knows, such as a player of a game. `about` are the card's
+    /// keys beside its own.
+    ///
+    /// # Errors
+    /// A sentence if what the card says about it makes no sense.
+    fn capability(&self, _about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
+        Ok(None)
+    }
+}
+
+/// What a champion is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Showing {
+    /// For people, some lines.
+    pub text: String,
+    /// For programs.
+    pub json: Value,
+}
+
+/// A kind of card.
+pub struct CardKind {
+    /// As in the card's `kind`.
+    pub name: &'static str,
+    /// The keys that belong to the champion, `kind` included.
+    pub keys: &'static [&'static str],
+    /// Further keys that say how strong it is.
+    pub about: &'static [&'static str],
+    /// Reads the champion of a card with these entries, which was this text; or says in a sentence what is wrong.
+    pub read: fn(&Entries, &str, &mut Load<'_>) -> Found,
+    /// The ending of a file that is a champion without a card, and how it is read.
+    pub file: Option<ReadFile>,
+}
+
+/// A champion and what is known about it.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// The champion.
+    pub champion: Arc<dyn Champion>,
+    /// The other keys, in the order of the card.
+    pub about: Map<String, Value>,
+}
+
+impl PartialEq for Card {
+    /// Whether they are written alike.
+    fn eq(&self, other: &Self) -> bool {
+        self.write("card") == other.write("card")
+    }
+}
+
+impl Card {
+    /// A champion of which nothing else is known.
+    #[must_use]
+    pub fn new(champion: impl Champion) -> Self {
+        Self { champion: Arc::new(champion), about: Map::new() }
+    }
+
+    /// Reads a card of one of these kinds.
+    ///
+    /// # Errors
+    /// If the text is too long, is not JSON or is not a card, as one sentence that says what is wrong; the same of its file.
+    pub fn read(kinds: &[&'static CardKind], text: &str, load: &mut Load<'_>) -> Result<Self, String> {
+        if text.len() > CARD_BYTES_MAX {
+            return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
+        }
+        let entries: Entries = serde_json::from_str(text).map_err(|error| match error.is_data() {
+            true => "it is not a card, which is a JSON object with a \"kind\"".into(),
+            false => format!("the card is not JSON: {error}"),
+        })?;
+        if let Some(twice) = entries.twice() {
+            return Err(format!("the card has the key {} twice", quoted(twice)));
+        }
+        let known: Vec<String> = kinds.iter().map(|kind| format!("{:?}", kind.name)).collect();
+        let known = known.join(", ");
+        let named = entries.get("kind").ok_or_else(|| format!("the card has no \"kind\": there are {known}"))?;
+        let kind = kinds.iter().find(|kind| named.as_str() == Some(kind.name));
+        let kind = kind.ok_or_else(|| format!("the card's kind is {}, but only {known} are known", brief(named)))?;
+        let champion = (kind.read)(&entries, text, load)?;
+        let about = |key: &str| ABOUT.contains(&key) || kind.about.contains(&key);
+        let is_known = |key: &&str| kind.keys.contains(key) || about(key);
+        if let Some(other) = entries.0.iter().map(|(key, _)| key.as_str()).find(|key| !is_known(key)) {
+            let (other, own) = (quoted(other), kind.keys.join(", "));
+            return Err(format!(
+                "the card has an unknown key {other}: leave it out, or see whether one of {own} is meant"
+            ));
+        }
+        let about = entries.0.into_iter().filter(|(key, _)| !kind.keys.contains(&key.as_str())).collect();
+        Ok(Self { champion, about })
+    }
+
+    /// The card's text, ended by a line break, and the name and bytes of the file beside it, if it has one; `stem` is the
+    /// card's own file name without ending. [`Card::read`] is the inverse.
+    #[must_use]
+    pub fn write(&self, stem: &str) -> (String, Option<FileBeside>) {
+        let (mut map, file) = self.champion.write(stem);
+        map.extend(self.about.clone());
+        (format!("{:#}\n", Value::Object(map)), file)
+    }
+
+    /// The champion as a value of this type, if it is one.
+    #[must_use]
+    pub fn champion_as<T: Champion>(&self) -> Option<&T> {
+        let champion: &dyn Any = &*self.champion;
+        champion.downcast_ref()
+    }
+
+    /// What the champion can do, if it can do this: see [`Champion::capability`].
+    ///
+    /// # Errors
+    /// A sentence if what the card says about it makes no sense.
+    pub fn capability<T: Any>(&self) -> Result<Option<T>, String> {
+        let capability = self.champion.capability(&self.about)?;
+        Ok(capability.and_then(|capability| capability.downcast().ok()).map(|capability| *capability))
+    }
+}
+
+/// A stranger's value for a one-line message. JSON escapes control characters; the rest is cut after 40 letters.
+#[must_use]
+pub fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// A JSON object as it stands, with keys that come twice.
+#[derive(Debug)]
+pub struct Entries(Vec<(String, Value)>);
+
+impl Entries {
+    /// The entries in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// The entries themselves.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<(String, Value)> {
+        self.0
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(other, _)| other == key).map(|(_, value)| value)
+    }
+
+    /// A key that comes twice.
+    #[must_use]
+    pub fn twice(&self) -> Option<&str> {
+        let mut keys: Vec<&str> = self.0.iter().map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    }
+}
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}

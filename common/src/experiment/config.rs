@@ -1,0 +1,151 @@
+//! What an experiment file says.
+//!
+//! ```toml
+//! experiment = "invincible"
+//! seed = 1
+//! replicas = 20
+//!
+//! [settings]          # for all arms
+//! population = 1000
+//!
+//! [arms."never lose"] # an arm's own settings override those
+//! penalty = 100
+//! ```
+
+use super::Kind;
+use crate::{
+    digest::Digest,
+    settings::{Field, Scope, Shape, Values, toml_text},
+};
+
+/// Bytes of an experiment file.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// Arms of a run.
+pub const ARMS_MAX: usize = 64;
+/// Replicas of an arm.
+pub const REPLICAS_MAX: u32 = 10_000;
+/// The name of the only arm of a file without arms.
+pub const ONLY_ARM: &str = "main";
+
+/// What to compute: an experiment's arms, each with `replicas` seeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The experiment.
+    pub kind: &'static Kind,
+    /// All random numbers of the run follow from it.
+    pub seed: u64,
+    /// Independent repetitions of every arm.
+    pub replicas: u32,
+    /// At least one, in the order of the file.
+    pub arms: Vec<Arm>,
+}
+
+/// One configuration of the experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arm {
+    /// Printable ASCII, 1 to 64 characters; part of the names of its random streams.
+    pub name: String,
+    /// A value for every setting.
+    pub settings: Values,
+}
+
+impl Config {
+    /// The resolved configuration: every setting of every arm spelled out. [`Config::parse`] is the inverse.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
+        head + &self.arms_toml(|_| true)
+    }
+
+    /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend on.
+    /// How many replicas there are is not part of it, so a finished run can be extended.
+    #[must_use]
+    pub fn hash(&self) -> Digest {
+        let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed);
+        Digest::of((head + &self.arms_toml(|field| field.scope == Scope::Semantic)).as_bytes())
+    }
+
+    fn arms_toml(&self, shown: impl Fn(&Field) -> bool) -> String {
+        let mut text = String::new();
+        for arm in &self.arms {
+            text += &format!("\n[arms.{}]\n", toml_text(&arm.name));
+            for (field, value) in arm.settings.iter().filter(|(field, _)| shown(field)) {
+                text += &format!("{} = {value}\n", field.name);
+            }
+        }
+        text
+    }
+}
+
+/// A commented file with every setting at its default: where a new experiment begins.
+#[must_use]
+pub fn template(kind: &Kind) -> String {
+    let schema = kind.schema;
+    let mut text = comment(schema.summary);
+    text += &format!("experiment = \"{}\"\n\n", kind.name);
+    text += &comment("All random numbers follow from the seed: the same file gives the same results, bit for bit.");
+    text += "seed = 1\n\n";
+    text += &comment("Independent repetitions of every arm; figures are means over them, with an interval.");
+    text += "replicas = 20\n\n";
+    text += &comment("Settings for all arms.");
+    text += "[settings]\n";
+    for field in schema.fields {
+        text += &comment(field.doc);
+        let default = match field.shape {
+            Shape::Integer { min, max } => {
+                text += &comment(&format!("From {min} to {max}."));
+                field.default.to_owned()
+            }
+            Shape::Signed { min, max } => {
+                text += &comment(&format!("A whole number from {min} to {max}."));
+                field.default.to_owned()
+            }
+            Shape::Decimal { min, max } => {
+                text += &comment(&format!("A decimal from {min} to {max}."));
+                field.default.to_owned()
+            }
+            Shape::Choice(choices) => {
+                choices.iter().for_each(|(name, doc)| text += &comment(&format!("\"{name}\": {doc}")));
+                toml_text(field.default)
+            }
+            Shape::Text { bytes_max } => {
+                text += &comment(&format!("A text of at most {bytes_max} characters."));
+                toml_text(field.default)
+            }
+            Shape::Numbers { count_max, min, max } => {
+                text += &comment(&format!("At most {count_max} decimals from {min} to {max}."));
+                format!("[{}]", field.default)
+            }
+        };
+        if field.scope == Scope::Execution {
+            text += &comment("Only says how the work is cut up: results do not depend on it.");
+        }
+        text += &format!("{} = {default}\n\n", field.name);
+    }
+    text += &comment(
+        "Arms are compared with each other: give each a name and the settings in which it differs, for example",
+    );
+    let first = &schema.fields[0];
+    let example = match first.shape {
+        Shape::Choice(_) | Shape::Text { .. } => toml_text(first.default),
+        Shape::Numbers { .. } => format!("[{}]", first.default),
+        _ => first.default.to_owned(),
+    };
+    text += &format!("# [arms.\"another\"]\n# {} = {example}\n", first.name);
+    text
+}
+
+/// A text as comment lines of at most 100 characters.
+fn comment(text: &str) -> String {
+    let mut lines = vec![String::from("#")];
+    for word in text.split_whitespace() {
+        if lines.last().is_some_and(|line| line.len() + 1 + word.len() > 100) {
+            lines.push("#".into());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}

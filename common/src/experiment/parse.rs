@@ -1,0 +1,477 @@
+//! Experiment files: TOML, typed, every mistake reported at once with its place and the nearest right name.
+
+use std::collections::BTreeMap;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry};
+use crate::{
+    settings::{Field, Schema, Shape, Value, Values},
+    text::{hint, quoted},
+};
+
+/// Problems that are looked for: a file with more is not read any further.
+const FOUND_MAX: usize = 1000;
+/// Keys of a file, those of its tables included. No experiment has as many settings for as many arms.
+const KEYS_MAX: usize = 10_000;
+/// Characters of a wrong value that are shown.
+const SHOWN_MAX: usize = 60;
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Line(usize),
+    Override(String),
+}
+
+/// A value as it was written: its text, or what it is instead of a value.
+#[derive(Clone, Debug)]
+struct Raw {
+    text: Result<String, &'static str>,
+    place: Place,
+}
+
+/// Settings by name.
+type Table = BTreeMap<String, Raw>;
+
+/// What does not fit together in an arm.
+struct Mistake {
+    place: Place,
+    /// Whether the setting to change is not the arm's own.
+    shared: bool,
+    arm: String,
+    sentence: String,
+}
+
+struct File<'a> {
+    registry: &'a Registry,
+    lines: Lines,
+    top: Table,
+    settings: Table,
+    /// In the order of the file, each with the line it begins at.
+    arms: Vec<(String, usize, Table)>,
+    /// Those that are not wanted.
+    left_out: Vec<(String, usize, Table)>,
+    problems: Vec<Problem>,
+}
+
+const TOP: [&str; 5] = ["experiment", "seed", "replicas", "settings", "arms"];
+
+/// Where lines begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(offset, _)| offset + 1).collect())
+    }
+
+    /// The line of a place, from 1.
+    fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset) + 1
+    }
+}
+
+/// Whether the text has more keys than a file may have, counted before it is parsed: what a parser does with many keys, or
+/// with many mistakes, may take long. A key has an equals sign behind it, or brackets around it.
+fn is_crowded(text: &str) -> bool {
+    text.bytes().filter(|byte| matches!(byte, b'=' | b'[')).count() > KEYS_MAX
+}
+
+impl Config {
+    /// Reads an experiment file. `overrides` are pairs of key and value that go before the file's: `seed`, `replicas`, the
+    /// name of a setting (for all arms), or `arms.NAME.SETTING`.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub fn parse(
+        registry: &Registry,
+        file: &str,
+        text: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Self, Problems> {
+        parse(registry, file, text, overrides, &[])
+    }
+
+    /// The same of some arms only, each by its name; what is wrong in the others does not matter.
+    ///
+    /// # Errors
+    /// All problems at once, an arm that is not there among them.
+    pub fn parse_arms(
+        registry: &Registry,
+        file: &str,
+        text: &str,
+        overrides: &[(String, String)],
+        arms: &[String],
+    ) -> Result<Self, Problems> {
+        parse(registry, file, text, overrides, arms)
+    }
+
+    /// Of the same text and overrides: which overrides for all arms change what these arms (all, if none is named) say
+    /// themselves, a sentence for each.
+    #[must_use]
+    pub fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
+        overruled(registry, text, overrides, arms)
+    }
+}
+
+fn parse(
+    registry: &Registry,
+    file: &str,
+    text: &str,
+    overrides: &[(String, String)],
+    only: &[String],
+) -> Result<Config, Problems> {
+    let fail = |mut list: Vec<Problem>| {
+        list.sort();
+        list.dedup();
+        Problems { file: file.into(), list }
+    };
+    if text.len() > FILE_BYTES_MAX {
+        let sentence = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
+        return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
+    }
+    if text.trim_start().starts_with('{') {
+        let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to begin with".into();
+        return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
+    }
+    if is_crowded(text) {
+        let sentence = format!("the file has more than {KEYS_MAX} keys: no experiment has so many settings");
+        return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
+    }
+    let mut found = File::new(registry, text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let problem = |error: &toml::de::Error| Problem {
+            line: error.span().map(|span| found.lines.at(span.start)),
+            sentence: format!("not TOML: {}", error.message()),
+            typed: false,
+        };
+        return Err(fail(errors.iter().take(FOUND_MAX).map(problem).collect()));
+    }
+    found.read(table.get_ref());
+    found.select(only);
+    // What is said of one arm overrides what is said of all, in whatever order they were given.
+    let (special, general): (Vec<_>, Vec<_>) = overrides.iter().partition(|(key, _)| key.starts_with("arms."));
+    general.into_iter().chain(special).for_each(|(key, value)| found.override_with(key, value));
+    let config = found.resolve();
+    match config {
+        Some(config) if found.problems.is_empty() => Ok(config),
+        _ => Err(fail(found.problems)),
+    }
+}
+
+/// The arm and the setting of `arms.NAME.SETTING`.
+fn of_arm(key: &str) -> Option<(&str, &str)> {
+    let (arm, setting) = key.strip_prefix("arms.")?.rsplit_once('.')?;
+    Some((arm.trim_matches('"'), setting))
+}
+
+/// What overrides for all arms put in the place of one of these arms' own setting of another value, as sentences.
+fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
+    let mut found = File::new(registry, text);
+    if let Ok(table) = DeTable::parse(text) {
+        found.read(table.get_ref());
+    }
+    let differs = |table: &Table, key: &str, value: &str| {
+        table.get(key).is_some_and(|own| own.text.as_deref() != Ok(value.trim_matches('"')))
+    };
+    let of = |(key, value): &(String, String)| {
+        let meant = found.arms.iter().filter(|(name, ..)| arms.is_empty() || arms.contains(name));
+        let differing = meant.filter(|(.., table)| differs(table, key, value));
+        let arms: Vec<String> = differing.map(|(name, ..)| format!("{name:?}")).collect();
+        let what = match arms.as_slice() {
+            [] => return None,
+            [arm] => format!("arm {arm} says"),
+            _ => format!("arms {} say", arms.join(", ")),
+        };
+        Some(format!("--set {key} overrides what {what}: they may no longer be what their names say"))
+    };
+    overrides.iter().filter_map(of).collect()
+}
+
+impl<'a> File<'a> {
+    fn new(registry: &'a Registry, text: &str) -> Self {
+        Self {
+            registry,
+            lines: Lines::of(text),
+            top: Table::new(),
+            settings: Table::new(),
+            arms: Vec::new(),
+            left_out: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let line = self.lines.at(key.span().start);
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("settings", DeValue::Table(settings)) => self.settings = self.read_table(settings),
+                ("arms", DeValue::Table(arms)) => self.read_arms(arms),
+                ("settings" | "arms", _) => self.problem(line, format!("{} must be a table", key.get_ref())),
+                (name, value) => drop(self.top.insert(name.into(), raw(value, line))),
+            }
+        }
+    }
+
+    fn read_table(&self, table: &DeTable<'_>) -> Table {
+        let entry = |(key, value): (&toml::Spanned<toml::de::DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {
+            (key.get_ref().to_string(), raw(value.get_ref(), self.lines.at(key.span().start)))
+        };
+        table.iter().map(entry).collect()
+    }
+
+    fn read_arms(&mut self, arms: &DeTable<'_>) {
+        for (name, settings) in arms {
+            let line = self.lines.at(name.span().start);
+            let good =
+                (1..=64).contains(&name.get_ref().len()) && name.get_ref().chars().all(|c| (' '..='~').contains(&c));
+            match settings.get_ref() {
+                _ if !good => self.problem(line, "an arm's name must be 1 to 64 printable ASCII characters".into()),
+                DeValue::Table(table) => self.arms.push((name.get_ref().to_string(), line, self.read_table(table))),
+                _ => self.problem(line, format!("arm {:?} must be a table of settings", name.get_ref())),
+            }
+        }
+        self.arms.sort_by_key(|(_, line, _)| *line);
+        if self.arms.len() > ARMS_MAX {
+            self.problem(self.arms[ARMS_MAX].1, format!("more than {ARMS_MAX} arms"));
+            self.arms.truncate(ARMS_MAX);
+        }
+    }
+
+    /// Leaves out all arms but these; no names leave all.
+    fn select(&mut self, only: &[String]) {
+        if only.is_empty() {
+            return;
+        }
+        let mut names: Vec<&str> = self.arms.iter().map(|(name, ..)| name.as_str()).collect();
+        if names.is_empty() {
+            names.push(ONLY_ARM);
+        }
+        for name in only.iter().filter(|name| !names.contains(&name.as_str())) {
+            let there: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+            let sentence = format!("no arm is called {}: there are {}", quoted(name), there.join(", "));
+            self.problems.push(Problem { line: None, sentence, typed: true });
+        }
+        let chosen = |(name, ..): &(String, usize, Table)| only.contains(name);
+        let (arms, left_out) = std::mem::take(&mut self.arms).into_iter().partition(chosen);
+        (self.arms, self.left_out) = (arms, left_out);
+    }
+
+    fn override_with(&mut self, key: &str, value: &str) {
+        let raw = Raw { text: Ok(value.trim_matches('"').into()), place: Place::Override(key.into()) };
+        if let Some((arm, setting)) = of_arm(key) {
+            match self.arms.iter_mut().find(|(name, ..)| name == arm) {
+                Some((.., table)) => drop(table.insert(setting.into(), raw)),
+                None if self.left_out.iter().any(|(name, ..)| name == arm) => {
+                    let sentence = format!("--set {key}: --arm leaves that arm out");
+                    self.problems.push(Problem { line: None, sentence, typed: true });
+                }
+                None => {
+                    let names = self.arms.iter().map(|(name, ..)| name.as_str());
+                    let sentence = format!("--set {key}: no arm is called {arm:?}{}", hint(arm, names));
+                    self.problems.push(Problem { line: None, sentence, typed: true });
+                }
+            }
+        } else if ["settings", "arms"].contains(&key) {
+            let sentence = format!("--set {key}: it is a table; give SETTING=VALUE or arms.NAME.SETTING=VALUE");
+            self.problems.push(Problem { line: None, sentence, typed: true });
+        } else if TOP.contains(&key) {
+            self.top.insert(key.into(), raw);
+        } else {
+            self.arms.iter_mut().for_each(|(.., table)| drop(table.remove(key)));
+            self.settings.insert(key.into(), raw);
+        }
+    }
+
+    fn problem(&mut self, line: usize, sentence: String) {
+        self.problems.push(Problem { line: Some(line), sentence, typed: false });
+    }
+
+    fn problem_at(&mut self, place: &Place, sentence: &str) {
+        self.problems.push(match place {
+            Place::Line(line) => Problem { line: Some(*line), sentence: sentence.into(), typed: false },
+            Place::Override(key) => Problem { line: None, sentence: format!("--set {key}: {sentence}"), typed: true },
+        });
+    }
+
+    fn resolve(&mut self) -> Option<Config> {
+        for (name, raw) in self.top.clone() {
+            if !TOP.contains(&name.as_str()) && self.problems.len() < FOUND_MAX {
+                self.problem_at(&raw.place, &format!("unknown key {}{}", quoted(&name), hint(&name, TOP.into_iter())));
+            }
+        }
+        let seed = self.top_integer("seed", u64::MAX >> 1, 1);
+        let replicas = self.top_integer("replicas", u64::from(REPLICAS_MAX), 20);
+        if replicas == Some(0) {
+            self.problem_at(&self.top["replicas"].place.clone(), "replicas must be at least 1");
+        }
+        let kind = self.kind()?;
+        let schema = kind.schema;
+        self.check_names(schema);
+        let arms = if self.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { self.arms.clone() };
+        let (count, mut mistakes) = (arms.len(), Vec::new());
+        let arms = arms.into_iter().filter_map(|(name, line, own)| {
+            let settings = self.resolve_arm(schema, &name, line, &own, &mut mistakes)?;
+            Some(Arm { name, settings })
+        });
+        let arms: Vec<Arm> = arms.collect();
+        self.tell_once(count, mistakes);
+        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms })
+    }
+
+    fn kind(&mut self) -> Option<&'static Kind> {
+        let kinds = self.registry.kinds();
+        let names = || kinds.iter().map(|kind| kind.name);
+        let Some(raw) = self.top.get("experiment").cloned() else {
+            let names: Vec<&str> = names().collect();
+            let sentence = format!("the key \"experiment\" is missing: give one of {}", names.join(", "));
+            self.problems.push(Problem { line: None, sentence, typed: false });
+            return None;
+        };
+        let name = raw.text.clone().unwrap_or_default();
+        let kind = self.registry.kind(&name);
+        if kind.is_none() {
+            let (all, name): (Vec<&str>, _) = (names().collect(), &name);
+            let (quoted, hint) = (quoted(name), hint(name, names()));
+            let sentence = format!("unknown experiment {quoted}{hint}; there are {}", all.join(", "));
+            self.problem_at(&raw.place, &sentence);
+        }
+        kind
+    }
+
+    fn top_integer(&mut self, name: &str, max: u64, default: u64) -> Option<u64> {
+        let Some(raw) = self.top.get(name).cloned() else { return Some(default) };
+        let value = raw.text.ok().and_then(|text| text.parse().ok()).filter(|value| *value <= max);
+        if value.is_none() {
+            self.problem_at(&raw.place, &format!("{name} must be a whole number from 0 to {max}"));
+        }
+        value
+    }
+
+    fn check_names(&mut self, schema: &'static Schema) {
+        let base = self.settings.iter().map(|(name, raw)| (name.clone(), raw.place.clone(), "[settings]".to_owned()));
+        let arms = self.arms.iter().flat_map(|(arm, _, table)| {
+            table.iter().map(move |(name, raw)| (name.clone(), raw.place.clone(), format!("[arms.{arm:?}]")))
+        });
+        let all: Vec<(String, Place, String)> = base.chain(arms).collect();
+        for (name, place, table) in all {
+            if self.problems.len() >= FOUND_MAX {
+                return;
+            }
+            if schema.fields.iter().all(|field| field.name != name) {
+                let hint = hint(&name, schema.fields.iter().map(|field| field.name));
+                self.problem_at(&place, &format!("unknown setting {} in {table}{hint}", quoted(&name)));
+            }
+        }
+    }
+
+    /// A value for every field: the arm's own, else the common one, else the default.
+    fn resolve_arm(
+        &mut self,
+        schema: &'static Schema,
+        arm: &str,
+        line: usize,
+        own: &Table,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<Values> {
+        let mut values: Vec<Value> = Vec::new();
+        for field in schema.fields {
+            let raw = own.get(field.name).or_else(|| self.settings.get(field.name)).cloned();
+            let value = match raw {
+                None => field.shape.read(field.default),
+                Some(raw) => match read(field, &raw) {
+                    Ok(value) => Ok(value),
+                    Err(sentence) => {
+                        self.problem_at(&raw.place, &sentence);
+                        Err(sentence)
+                    }
+                },
+            };
+            values.extend(value);
+        }
+        if values.len() < schema.fields.len() {
+            return None;
+        }
+        let values = Values::new(schema, values);
+        for (name, sentence) in (schema.check)(&values) {
+            let own = own.get(name).map(|raw| raw.place.clone());
+            let common = || self.settings.get(name).map(|raw| raw.place.clone());
+            mistakes.push(Mistake {
+                shared: own.is_none(),
+                place: own.or_else(common).unwrap_or(Place::Line(line)),
+                arm: arm.into(),
+                sentence,
+            });
+        }
+        Some(values)
+    }
+
+    /// One problem for equal mistakes of several of so many arms, at the first one's place.
+    fn tell_once(&mut self, count: usize, mistakes: Vec<Mistake>) {
+        let same = |one: &Mistake, other: &Mistake| {
+            one.sentence == other.sentence && (one.place == other.place || one.shared && other.shared)
+        };
+        for (index, first) in mistakes.iter().enumerate() {
+            if mistakes[..index].iter().any(|before| same(first, before)) {
+                continue;
+            }
+            let arms: Vec<String> =
+                mistakes[index..].iter().filter(|other| same(first, other)).map(|it| format!("{:?}", it.arm)).collect();
+            let which = match arms.len() {
+                1 => format!("arm {}", arms[0]),
+                all if all == count => "in all arms".into(),
+                _ => format!("arms {}", arms.join(", ")),
+            };
+            self.problem_at(&first.place, &format!("{which}: {}", first.sentence));
+        }
+    }
+}
+
+fn raw(value: &DeValue<'_>, line: usize) -> Raw {
+    let text = match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str().into()),
+        DeValue::Float(float) => Ok(float.as_str().into()),
+        DeValue::Array(list) => {
+            list.iter().map(|value| number(value.get_ref())).collect::<Result<Vec<_>, _>>().map(|it| it.join(", "))
+        }
+        other => Err(other.type_str()),
+    };
+    Raw { text, place: Place::Line(line) }
+}
+
+/// A number of a list, as it was written.
+fn number<'a>(value: &'a DeValue<'_>) -> Result<&'a str, &'static str> {
+    match value {
+        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str()),
+        DeValue::Float(float) => Ok(float.as_str()),
+        _ => Err("array"),
+    }
+}
+
+/// What was written, for a sentence of one line.
+fn shown(text: &str) -> String {
+    let all = text.escape_debug();
+    match all.clone().nth(SHOWN_MAX) {
+        Some(_) => all.take(SHOWN_MAX).chain("...".chars()).collect(),
+        None => all.collect(),
+    }
+}
+
+fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
+    let text = raw.text.as_ref().map_err(|what| {
+        let allowed = field.shape.allowed();
+        match *what {
+            "integer" => format!("{} must be {allowed}, written with decimal digits", field.name),
+            what => format!("{} must be {allowed}, not of type {what}", field.name),
+        }
+    })?;
+    field.shape.read(text).map_err(|allowed| {
+        let hint = match field.shape {
+            Shape::Choice(choices) if text.len() > 1 => hint(text, choices.iter().map(|(name, _)| *name)),
+            _ => String::new(),
+        };
+        format!("{} is {}, but must be {allowed}{hint}", field.name, shown(text))
+    })
+}

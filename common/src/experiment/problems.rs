@@ -1,0 +1,43 @@
+//! What is wrong with an experiment file.
+
+/// Problems that are told; the first ones are often the cause of the others.
+const TOLD_MAX: usize = 10;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The line, from 1; `None` for an override or the whole file.
+    pub line: Option<usize>,
+    /// What and what to do, with the place if it is not a line.
+    pub sentence: String,
+    /// Whether it is an override's.
+    pub typed: bool,
+}
+
+/// Everything that is wrong with a file, in the order of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems {
+    /// The file's name as it was given.
+    pub file: String,
+    /// At least one.
+    pub list: Vec<Problem>,
+}
+
+impl std::fmt::Display for Problems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = &self.list[..self.list.len().min(TOLD_MAX)];
+        for (index, problem) in shown.iter().enumerate() {
+            let end = if index + 1 < shown.len() { "\n" } else { "" };
+            match problem.line {
+                Some(line) => write!(f, "{}:{line}: {}{end}", self.file, problem.sentence)?,
+                None => write!(f, "{}: {}{end}", self.file, problem.sentence)?,
+            }
+        }
+        match self.list.len() - shown.len() {
+            0 => Ok(()),
+            rest => write!(f, "\nand {rest} more"),
+        }
+    }
+}
+
+impl std::error::Error for Problems {}

@@ -1,0 +1,121 @@
+//! The kinds of experiments that a program knows.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use evoxo_proto::v1::KindSignature;
+
+use super::{Kind, kind::unknown_task};
+use crate::{
+    card::{Card, CardKind},
+    digest::Digest,
+    task::{Encoded, Refusal, Task},
+};
+
+/// The kinds of experiments that a program knows: handed to everything that must tell them apart. Cheap to clone.
+///
+/// A program of one's own has those that come with evoxo and more: `registry().with(&[mine::KIND])`.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    kinds: Vec<&'static Kind>,
+    /// In the order of the kinds.
+    signatures: Arc<OnceLock<Vec<Digest>>>,
+}
+
+impl Registry {
+    /// A registry of these kinds.
+    ///
+    /// # Panics
+    /// If two kinds have the same name.
+    #[must_use]
+    pub fn new(kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
+        let mut registry = Self { kinds: Vec::new(), signatures: Arc::default() };
+        for kind in kinds {
+            assert!(registry.kind(kind.name).is_none(), "two kinds of experiments are called {}", kind.name);
+            registry.kinds.push(kind);
+        }
+        registry
+    }
+
+    /// The same and these.
+    ///
+    /// # Panics
+    /// If two kinds have the same name.
+    #[must_use]
+    pub fn with(&self, more: &'static [Kind]) -> Self {
+        Self::new(self.kinds.iter().copied().chain(more))
+    }
+
+    /// All kinds.
+    #[must_use]
+    pub fn kinds(&self) -> &[&'static Kind] {
+        &self.kinds
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn kind(&self, name: &str) -> Option<&'static Kind> {
+        self.kinds.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// The kinds of cards that champions of all kinds have; one of each name.
+    pub fn cards(&self) -> impl Iterator<Item = &'static CardKind> {
+        let mut seen: Vec<&str> = Vec::new();
+        let all = self.kinds.iter().flat_map(|kind| kind.cards);
+        all.filter(move |card| {
+            !seen.contains(&card.name) && {
+                seen.push(card.name);
+                true
+            }
+        })
+    }
+
+    /// Reads a champion's card: see [`Card::read`].
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn read_card(&self, text: &str, load: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Result<Card, String> {
+        Card::read(&self.cards().collect::<Vec<_>>(), text, load)
+    }
+
+    /// The task that was encoded.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the bytes are too many, not a task, or a task of a kind that is not known here.
+    pub fn decode(&self, encoded: &Encoded) -> Result<Task, Refusal> {
+        let task = encoded.message().map_err(Refusal)?;
+        match self.kind(&task.kind) {
+            Some(kind) => kind.task(task),
+            None => Err(unknown_task(&task)),
+        }
+    }
+
+    /// Computes an encoded task: its encoded output.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the bytes are not a task or the task makes no sense.
+    pub fn run(&self, encoded: &Encoded) -> Result<Bytes, Refusal> {
+        self.decode(encoded)?.run()
+    }
+
+    /// What this build computes: the signature of each kind.
+    #[must_use]
+    pub fn signatures(&self) -> Vec<KindSignature> {
+        let hashes = self.hashes().iter().map(|hash| Bytes::copy_from_slice(&hash.0));
+        self.kinds.iter().zip(hashes).map(|(kind, sha256)| KindSignature { kind: kind.name.into(), sha256 }).collect()
+    }
+
+    /// [`Kind::signature`], computed once.
+    ///
+    /// # Panics
+    /// If the kind is not in the registry.
+    #[must_use]
+    pub fn signature(&self, kind: &Kind) -> Digest {
+        let place = self.kinds.iter().position(|other| other.name == kind.name);
+        self.hashes()[place.expect("a kind of this registry")]
+    }
+
+    fn hashes(&self) -> &[Digest] {
+        self.signatures.get_or_init(|| self.kinds.iter().map(|kind| kind.signature()).collect())
+    }
+}

@@ -1,0 +1,242 @@
+//! One replica between two rounds: an experiment's state machine with its name and its history.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_proto::v1::{HistoryRow, ReplicaState};
+use serde_json::Value;
+
+use super::{Arm, Config, Experiment, Identity, Kind};
+use crate::{card::Card, digest::Digest, report::Report, task::Task};
+
+/// One replica of one arm.
+pub struct Replica {
+    kind: &'static Kind,
+    arm: String,
+    index: u32,
+    rounds: u64,
+    history: Vec<Vec<f64>>,
+    failure: String,
+    experiment: Box<dyn Experiment>,
+}
+
+impl Replica {
+    /// Before the first round.
+    #[must_use]
+    pub fn start(config: &Config, arm: &Arm, index: u32) -> Self {
+        let experiment = (config.kind.start)(Identity::new(config, arm, index));
+        let arm = arm.name.clone();
+        Self { kind: config.kind, arm, index, rounds: 0, history: Vec::new(), failure: String::new(), experiment }
+    }
+
+    /// As [`Replica::save`] left it.
+    ///
+    /// # Errors
+    /// A sentence if the state is not one that a replica of this configuration can have.
+    pub fn restore(config: &Config, saved: &ReplicaState) -> Result<Self, String> {
+        let name = format!("replica {} of arm {:?}", saved.replica, saved.arm);
+        let arm = config.arms.iter().find(|arm| arm.name == saved.arm);
+        let arm = arm.ok_or_else(|| format!("{name} belongs to no arm of this configuration"))?;
+        let experiment = (config.kind.restore)(Identity::new(config, arm, saved.replica), &saved.state)
+            .map_err(|why| format!("{name}: {why}"))?;
+        let columns = config.kind.columns.len();
+        if saved.history.iter().any(|row| row.values.len() != columns) {
+            return Err(format!("{name} has a history whose rows do not have {columns} values each"));
+        }
+        Ok(Self {
+            kind: config.kind,
+            arm: saved.arm.clone(),
+            index: saved.replica,
+            rounds: saved.rounds,
+            history: saved.history.iter().map(|row| row.values.clone()).collect(),
+            failure: saved.failure.clone(),
+            experiment,
+        })
+    }
+
+    /// Everything a checkpoint keeps of it.
+    #[must_use]
+    pub fn save(&self) -> ReplicaState {
+        ReplicaState {
+            arm: self.arm.clone(),
+            replica: self.index,
+            rounds: self.rounds,
+            state: self.experiment.save().into(),
+            history: self.history.iter().map(|row| HistoryRow { values: row.clone() }).collect(),
+            failure: self.failure.clone(),
+        }
+    }
+
+    /// How many tasks the coming round has; 0 when it is finished.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        if self.failure.is_empty() { self.experiment.tasks() } else { 0 }
+    }
+
+    /// Whether all its rounds are absorbed, or it ended early.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.tasks() == 0
+    }
+
+    /// These tasks of the coming round.
+    #[must_use]
+    pub fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        self.experiment.plan(tasks)
+    }
+
+    /// Moves on by one round. A sentence from the experiment, or a number in its report that is not finite, ends the
+    /// replica here; what it reported before that is kept.
+    pub fn absorb(&mut self, outputs: &[Bytes]) {
+        let outcome = self.experiment.absorb(outputs).map_err(|why| format!("ended: {why}"));
+        let mut rows = self.experiment.rows();
+        let odd = rows.iter().enumerate().find_map(|(row, values)| {
+            values.iter().position(|value| !value.is_finite()).map(|column| (row, self.kind.columns[column].name))
+        });
+        rows.truncate(odd.map_or(rows.len(), |(row, _)| row));
+        self.history.extend(rows);
+        let odd =
+            odd.map(|(_, name)| format!("ended: {name} is not a finite number in row {}", self.history.len() + 1));
+        match odd.map_or(outcome, Err) {
+            Ok(()) => self.rounds += 1,
+            Err(why) => self.failure = why,
+        }
+    }
+
+    /// The arm's name.
+    #[must_use]
+    pub fn arm(&self) -> &str {
+        &self.arm
+    }
+
+    /// The replica's number within its arm, from 0.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Rounds absorbed.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// One value per column and row.
+    #[must_use]
+    pub fn history(&self) -> &[Vec<f64>] {
+        &self.history
+    }
+
+    /// Why it ended early, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        (!self.failure.is_empty()).then_some(self.failure.as_str())
+    }
+
+    /// The hash of its state and of how it ended; its history is a function of the same computation and is not hashed.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        replica_digest(&self.arm, self.index, &self.experiment.save(), &self.failure)
+    }
+
+    /// The champion's card: what the experiment says of it, with where it came from.
+    #[must_use]
+    pub fn champion(&self) -> Option<Card> {
+        Some(self.signed(self.experiment.champion()?, &self.digest().to_string()))
+    }
+
+    /// The cards of all players that there are now; empty where there is no more than one.
+    #[must_use]
+    pub fn population(&self) -> Vec<Card> {
+        let digest = self.digest().to_string();
+        self.experiment.population().into_iter().map(|card| self.signed(card, &digest)).collect()
+    }
+
+    fn signed(&self, mut card: Card, digest: &str) -> Card {
+        let entries: [(&str, Value); 4] = [
+            ("experiment", self.kind.name.into()),
+            ("arm", self.arm.as_str().into()),
+            ("replica", self.index.into()),
+            ("digest", digest.into()),
+        ];
+        card.about.extend(entries.map(|(name, value)| (name.to_owned(), value)));
+        card
+    }
+}
+
+/// The digest of a replica with this saved state.
+#[must_use]
+pub fn replica_digest(arm: &str, index: u32, state: &[u8], failure: &str) -> Digest {
+    Digest::of_pieces([arm.as_bytes(), &index.to_le_bytes(), state, failure.as_bytes()])
+}
+
+/// The digest of a run: over all replicas' digests, in order of arm, then number.
+#[must_use]
+pub fn run_digest(replicas: impl IntoIterator<Item = Digest>) -> Digest {
+    let digests: Vec<Digest> = replicas.into_iter().collect();
+    Digest::of_pieces(digests.iter().map(|digest| digest.0.as_slice()))
+}
+
+impl Config {
+    /// Makes everything of the run's replicas, which come in order of arm, then number; unfinished ones are welcome.
+    #[must_use]
+    pub fn report(&self, replicas: &[Replica]) -> Report {
+        let of_arm = |arm: usize| {
+            let replicas = replicas.iter().filter(|replica| replica.arm() == self.arms[arm].name).collect();
+            (arm, replicas)
+        };
+        let arms: Vec<_> = (0..self.arms.len()).map(of_arm).collect();
+        let mut report = (self.kind.report)(self, &arms);
+        report.add_failures();
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    /// An experiment that never ends and reports this number.
+    struct Reporter(f64);
+
+    impl Experiment for Reporter {
+        fn tasks(&self) -> usize {
+            1
+        }
+
+        fn plan(&self, _: Range<usize>) -> Vec<Task> {
+            Vec::new()
+        }
+
+        fn absorb(&mut self, _: &[Bytes]) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn save(&self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn rows(&self) -> Vec<Vec<f64>> {
+            vec![vec![0.5], vec![self.0], vec![0.5]]
+        }
+
+        fn champion(&self) -> Option<Card> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_ends_the_replica_before_it_is_kept() {
+        let config = testing::config("");
+        for (number, ends) in [(1.5, false), (f64::NAN, true), (f64::INFINITY, true), (f64::NEG_INFINITY, true)] {
+            let mut replica = Replica::start(&config, &config.arms[0], 0);
+            replica.experiment = Box::new(Reporter(number));
+            replica.absorb(&[]);
+            assert_eq!((replica.is_finished(), replica.rounds()), (ends, u64::from(!ends)), "{number}");
+            assert_eq!(replica.history().len(), if ends { 1 } else { 3 });
+            let sentence = ends.then_some("ended: sum is not a finite number in row 2");
+            assert_eq!(replica.failure(), sentence);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What all kinds say alike in a result: names of files, what `result.json` has of a replica, curves.
+
+use serde_json::{Value, json};
+
+use super::{Config, Registry, Replica};
+use crate::{
+    report::{Point, Report, Series},
+    stats::quantile,
+};
+
+impl Config {
+    /// The configuration whose `result.json` this is.
+    ///
+    /// # Errors
+    /// A sentence if it is none.
+    pub fn of_result(registry: &Registry, result: &Value) -> Result<Self, String> {
+        let no_result =
+            || "it is not the result of a run: it has no experiment, seed, replicas and arms with settings".to_owned();
+        let top = |name: &str| result.get(name).ok_or_else(no_result);
+        let mut text =
+            format!("experiment = {}\nseed = {}\nreplicas = {}\n", top("experiment")?, top("seed")?, top("replicas")?);
+        for arm in top("arms")?.as_array().ok_or_else(no_result)? {
+            let (name, settings) = (arm["name"].as_str(), arm["settings"].as_object());
+            let (name, settings) = name.zip(settings).ok_or_else(no_result)?;
+            text += &format!("[arms.{name:?}]\n");
+            settings.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
+        }
+        Self::parse(registry, "the result", &text, &[])
+            .map_err(|problems| format!("its settings are not known here: {problems}"))
+    }
+}
+
+impl Registry {
+    /// Makes everything again from the content of a `result.json`, if it has all that it takes.
+    ///
+    /// # Errors
+    /// If it has not, or is no result, as a sentence.
+    pub fn report_of_result(&self, result: &Value) -> Result<Report, String> {
+        let config = Config::of_result(self, result)?;
+        let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut report = (config.kind.report_of_result)(&config, arms)?;
+        report.add_failures();
+        Ok(report)
+    }
+}
+
+/// The name of a replica's champion's card in a run's directory `champions`, without its ending. Arms whose names differ
+/// only in what no file name should hold still get different files.
+#[must_use]
+pub fn champion_stem(config: &Config, arm: usize, replica: u32) -> String {
+    format!("{}-{replica}", file_name(config, arm))
+}
+
+/// An arm's name as part of a file's: letters, digits, points and dashes. If an earlier arm has that already, or nothing is
+/// left, the arm's index follows an underscore, which no other name has.
+#[must_use]
+pub fn file_name(config: &Config, arm: usize) -> String {
+    let plain = |name: &str| {
+        let words: Vec<&str> =
+            name.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').filter(|w| !w.is_empty()).collect();
+        words.join("-").trim_matches('.').to_owned()
+    };
+    let name = plain(&config.arms[arm].name);
+    let taken = config.arms[..arm].iter().any(|other| plain(&other.name).eq_ignore_ascii_case(&name));
+    if taken || name.is_empty() { format!("{name}_{arm}") } else { name }
+}
+
+/// What every replica says of itself in `result.json`.
+#[must_use]
+pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
+    let mut json = json!({
+        "replica": replica.index(),
+        "rows": replica.history().len(),
+        "finished": replica.is_finished(),
+        "digest": replica.digest().to_string(),
+    });
+    if let Some(why) = replica.failure() {
+        json["failure"] = why.into();
+    }
+    if replica.champion().is_some() {
+        json["champion"] = format!("champions/{}.json", champion_stem(config, arm, replica.index())).into();
+    }
+    json
+}
+
+/// An arm's settings in `result.json`, each as in a file.
+#[must_use]
+pub fn settings_json(config: &Config, arm: usize) -> Value {
+    let settings = config.arms[arm].settings.iter();
+    settings.map(|(field, value)| (field.name.to_owned(), Value::from(value.to_string().trim_matches('"')))).collect()
+}
+
+/// A column of the history as a curve over rounds: the mean over the replicas that got so far, and their band.
+#[must_use]
+pub fn curve(name: &str, replicas: &[&Replica], column: usize) -> Series {
+    let rounds = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
+    let point = |round: usize| {
+        let values: Vec<f64> =
+            replicas.iter().filter_map(|replica| replica.history().get(round)).map(|row| row[column]).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Point { x: (round + 1) as f64, mean, low: quantile(&values, 0.1), high: quantile(&values, 0.9) }
+    };
+    Series { name: name.into(), points: (0..rounds).map(point).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_arm_has_files_of_its_own() {
+        let names = ["O, 1", "O 1", "o/1", "O-1_1", "O-1-1", "..", "*", "../../x"];
+        let arms: String = names.iter().map(|name| format!("[arms.\"{name}\"]\n")).collect();
+        let config = testing::config(&arms);
+        let files: Vec<String> = (0..names.len()).map(|arm| champion_stem(&config, arm, 7)).collect();
+        insta::assert_snapshot!(files.join("\n"));
+        assert_eq!(files.iter().map(|file| file.to_lowercase()).collect::<BTreeSet<_>>().len(), names.len());
+    }
+}

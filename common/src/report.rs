@@ -1,0 +1,130 @@
+//! Reports: what is made of a run's replicas at the end. Tables beside the source's figures, curves, numbers for programs.
+
+use serde_json::{Value, json};
+
+/// Everything that is made of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// In the order in which they are printed.
+    pub tables: Vec<Table>,
+    /// Sentences below the tables.
+    pub notes: Vec<String>,
+    /// The run's part of `result.json`: `arms` with their `replicas`, and `summary`.
+    pub json: Value,
+    /// Curves over generations.
+    pub figures: Vec<Figure>,
+}
+
+impl Report {
+    /// A note for each replica that ended early.
+    pub(crate) fn add_failures(&mut self) {
+        let arms = self.json["arms"].as_array().into_iter().flatten();
+        let replicas =
+            arms.flat_map(|arm| arm["replicas"].as_array().into_iter().flatten().map(move |replica| (arm, replica)));
+        let note = |(arm, replica): (&Value, &Value)| {
+            let (name, why) = (arm["name"].as_str()?, replica["failure"].as_str()?);
+            Some(format!("Replica {} of {name} {why}.", replica["replica"]))
+        };
+        self.notes.extend(replicas.filter_map(note).collect::<Vec<String>>());
+    }
+}
+
+/// A table for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// One line.
+    pub title: String,
+    /// One entry a column.
+    pub header: Vec<String>,
+    /// As many entries as the header each.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A picture with curves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Of the file, without directory and ending.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// With the unit.
+    pub x_label: String,
+    /// With the unit.
+    pub y_label: String,
+    /// From the bottom to the top; else as the values are.
+    pub y_range: Option<(f64, f64)>,
+    /// At least one.
+    pub series: Vec<Series>,
+}
+
+/// A curve with a band around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// As in the legend.
+    pub name: String,
+    /// From left to right.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// To five decimals: what a result keeps of it.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        let round = |value: f64| (value * 1e5).round() / 1e5;
+        let point =
+            |point: Point| Point { mean: round(point.mean), low: round(point.low), high: round(point.high), ..point };
+        Self { points: self.points.into_iter().map(point).collect(), ..self }
+    }
+
+    /// Its values as lists, one entry a round.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let list = |value: fn(&Point) -> f64| self.points.iter().map(value).collect::<Vec<f64>>();
+        json!({"mean": list(|point| point.mean), "low": list(|point| point.low), "high": list(|point| point.high)})
+    }
+
+    /// The inverse of [`Self::to_json`], of a curve of this name.
+    #[must_use]
+    pub fn of_json(name: &str, lists: &Value) -> Option<Self> {
+        let list = |name: &str| lists[name].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
+        let (means, lows, highs) = (list("mean")?, list("low")?, list("high")?);
+        if lows.len() != means.len() || highs.len() != means.len() {
+            return None;
+        }
+        let point =
+            |round: usize| Point { x: (round + 1) as f64, mean: means[round], low: lows[round], high: highs[round] };
+        Some(Self { name: name.into(), points: (0..means.len()).map(point).collect() })
+    }
+}
+
+/// A point of a curve: the mean over replicas, and the band in which four of five of them lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// The mean over replicas.
+    pub mean: f64,
+    /// The 10th percentile of the replicas.
+    pub low: f64,
+    /// The 90th percentile of the replicas.
+    pub high: f64,
+}
+
+impl std::fmt::Display for Table {
+    /// Columns side by side, two spaces apart; the first to the left, the others to the right.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        let whole = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
+        writeln!(f, "{}\n{}\n{}", self.title, line(&self.header), "-".repeat(whole))?;
+        self.rows.iter().try_for_each(|row| writeln!(f, "{}", line(row)))
+    }
+}

@@ -1,0 +1,289 @@
+//! Settings as data: fields with their shapes, values, and how both are read and written.
+
+use crate::{ratio::Ratio, text::quoted};
+
+/// What an experiment can be told.
+#[derive(Debug)]
+pub struct Schema {
+    /// What the experiment is, in a sentence or two.
+    pub summary: &'static str,
+    /// Its settings, in the order in which they are shown.
+    pub fields: &'static [Field],
+    /// What single fields cannot say: the name of the field to change and a sentence, for each problem.
+    pub check: fn(&Values) -> Vec<(&'static str, String)>,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub struct Field {
+    /// As in the file.
+    pub name: &'static str,
+    /// What it does, with its unit and where its default comes from.
+    pub doc: &'static str,
+    /// What it may be.
+    pub shape: Shape,
+    /// As it would be written in a file, without quotes or brackets.
+    pub default: &'static str,
+    /// Whether results depend on it.
+    pub scope: Scope,
+}
+
+/// What a setting may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// A whole number from `min` to `max`.
+    Integer {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// A whole number from `min` to `max`, of which either may be negative; a [`Value::Decimal`].
+    Signed {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
+    /// An exact decimal from `min` to `max` with at most six digits behind the point.
+    Decimal {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
+    /// One of some words, each with what it means.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// Printable ASCII.
+    Text {
+        /// The longest, in bytes.
+        bytes_max: usize,
+    },
+    /// A list of exact decimals, each from `min` to `max`.
+    Numbers {
+        /// The longest.
+        count_max: usize,
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
+}
+
+/// Whether results depend on a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// They do: it is part of the configuration's hash.
+    Semantic,
+    /// They do not: it only says how the work is cut up.
+    Execution,
+}
+
+/// A setting's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Of [`Shape::Integer`].
+    Integer(u64),
+    /// Of [`Shape::Decimal`] and [`Shape::Signed`], exactly.
+    Decimal(Ratio),
+    /// Of [`Shape::Choice`].
+    Choice(&'static str),
+    /// Of [`Shape::Text`].
+    Text(String),
+    /// Of [`Shape::Numbers`].
+    Numbers(Vec<Ratio>),
+}
+
+impl std::fmt::Display for Value {
+    /// As in a file.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Decimal(value) => f.write_str(&write_decimal(*value)),
+            Self::Choice(value) => f.write_str(&toml_text(value)),
+            Self::Text(value) => f.write_str(&toml_text(value)),
+            Self::Numbers(values) => {
+                let values: Vec<String> = values.iter().map(|value| write_decimal(*value)).collect();
+                write!(f, "[{}]", values.join(", "))
+            }
+        }
+    }
+}
+
+/// A text as TOML has it.
+pub(crate) fn toml_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A value for every field of a schema.
+#[derive(Clone, Debug)]
+pub struct Values {
+    schema: &'static Schema,
+    values: Vec<Value>,
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.schema, other.schema) && self.values == other.values
+    }
+}
+
+impl Eq for Values {}
+
+impl Schema {
+    /// Every field at its default.
+    ///
+    /// # Panics
+    /// If a default is not one of the field's values.
+    #[must_use]
+    pub fn defaults(&'static self) -> Values {
+        let read = |field: &Field| field.shape.read(field.default);
+        let values = self.fields.iter().map(|field| read(field).unwrap_or_else(|why| panic!("{}: {why}", field.name)));
+        Values::new(self, values.collect())
+    }
+}
+
+impl Schema {
+    /// The values of a text with one `name = value` a line, as [`Values::to_text`] writes them; what is left out has its
+    /// default.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn read(&'static self, written: &str) -> Result<Values, String> {
+        let mut values = self.defaults();
+        for line in written.lines() {
+            let (name, value) = line.split_once(" = ").ok_or_else(|| format!("{} is no setting", quoted(line)))?;
+            let place = self.fields.iter().position(|field| field.name == name);
+            let place = place.ok_or_else(|| format!("there is no setting {}", quoted(name)))?;
+            let read = self.fields[place].shape.read(value.trim_matches('"'));
+            values.values[place] =
+                read.map_err(|allowed| format!("{name} is {}, but must be {allowed}", quoted(value)))?;
+        }
+        match (self.check)(&values).into_iter().next() {
+            Some((_, problem)) => Err(problem),
+            None => Ok(values),
+        }
+    }
+}
+
+impl Values {
+    pub(crate) fn new(schema: &'static Schema, values: Vec<Value>) -> Self {
+        assert_eq!(schema.fields.len(), values.len(), "every field has a value");
+        Self { schema, values }
+    }
+
+    /// Every field with its value, in the schema's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Field, &Value)> {
+        self.schema.fields.iter().zip(&self.values)
+    }
+
+    /// The settings that results depend on, one a line: what a task carries. [`Schema::read`] is the inverse.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let semantic = self.iter().filter(|(field, _)| field.scope == Scope::Semantic);
+        semantic.map(|(field, value)| format!("{} = {value}\n", field.name)).collect()
+    }
+
+    /// The values, if they are of this schema: what [`settings!`](crate::settings!) makes a struct of.
+    ///
+    /// # Panics
+    /// If they are of another schema.
+    pub fn of_schema(&self, schema: &'static Schema) -> impl Iterator<Item = &Value> {
+        assert!(std::ptr::eq(self.schema, schema), "values of another kind of experiment");
+        self.values.iter()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        let place = self.schema.fields.iter().position(|field| field.name == name).expect("a field");
+        self.values[place] = value;
+    }
+}
+
+impl Shape {
+    /// Reads a value from its text.
+    ///
+    /// # Errors
+    /// What is allowed, as the end of a sentence "... must be".
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        let value = match self {
+            Self::Integer { min, max } => {
+                text.parse().ok().filter(|value| (*min..=*max).contains(value)).map(Value::Integer)
+            }
+            Self::Signed { min, max } => read_decimal(text)
+                .filter(|value| value.denominator() == 1 && in_range(*value, *min, *max))
+                .map(Value::Decimal),
+            Self::Decimal { min, max } => {
+                read_decimal(text).filter(|value| in_range(*value, *min, *max)).map(Value::Decimal)
+            }
+            Self::Choice(choices) => {
+                choices.iter().find(|(name, _)| *name == text).map(|(name, _)| Value::Choice(name))
+            }
+            Self::Text { bytes_max } => {
+                let good = text.len() <= *bytes_max && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+                good.then(|| Value::Text(text.into()))
+            }
+            Self::Numbers { count_max, min, max } => {
+                let number = |text: &str| read_decimal(text.trim()).filter(|value| in_range(*value, *min, *max));
+                let numbers: Option<Vec<Ratio>> = match text.trim_matches(['[', ']', ' ']) {
+                    "" => Some(Vec::new()),
+                    list => list.split(',').map(number).collect(),
+                };
+                numbers.filter(|numbers| numbers.len() <= *count_max).map(Value::Numbers)
+            }
+        };
+        value.ok_or_else(|| self.allowed())
+    }
+
+    /// What is allowed, as the end of a sentence "... must be".
+    pub(crate) fn allowed(&self) -> String {
+        match self {
+            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Signed { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Decimal { min, max } => {
+                format!("a decimal from {min} to {max} with at most {DECIMALS_MAX} digits behind the point")
+            }
+            Self::Choice(choices) => {
+                let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+                format!("one of {}", names.join(", "))
+            }
+            Self::Text { bytes_max } => format!("a text of at most {bytes_max} printable ASCII characters"),
+            Self::Numbers { count_max, min, max } => format!(
+                "a list of at most {count_max} decimals from {min} to {max} with at most {DECIMALS_MAX} digits behind the \
+                 point"
+            ),
+        }
+    }
+}
+
+const DECIMALS_MAX: usize = 6;
+
+/// "-6.5" exactly; no exponents.
+fn read_decimal(text: &str) -> Option<Ratio> {
+    if let Some(positive) = text.strip_prefix('-') {
+        return read_decimal(positive).filter(|_| !positive.starts_with('-')).map(|value| Ratio::ZERO - value);
+    }
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > DECIMALS_MAX {
+        return None;
+    }
+    let numerator = format!("{whole}{decimals}").parse().ok()?;
+    Some(Ratio::new(numerator, 10_i128.pow(decimals.len() as u32)))
+}
+
+fn in_range(value: Ratio, min: i64, max: i64) -> bool {
+    let (numerator, denominator) = (i128::from(value.numerator()), i128::from(value.denominator()));
+    i128::from(min) * denominator <= numerator && numerator <= i128::from(max) * denominator
+}
+
+/// A decimal as it would be written in a file.
+pub(crate) fn write_decimal(value: Ratio) -> String {
+    let denominator = i128::from(value.denominator());
+    let numerator = i128::from(value.numerator());
+    let sign = if numerator < 0 { "-" } else { "" };
+    let (whole, rest) = (numerator.abs() / denominator, numerator.abs() % denominator);
+    let decimals = format!("{:0width$}", rest * 10_i128.pow(DECIMALS_MAX as u32) / denominator, width = DECIMALS_MAX);
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{decimals}") }
+}

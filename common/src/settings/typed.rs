@@ -1,0 +1,315 @@
+//! The typed form of settings: a struct whose fields are the schema's, and the macros that declare both.
+
+use super::Value;
+use crate::ratio::Ratio;
+
+/// A setting that is one of some words; made by [`choice!`](crate::choice!).
+pub trait Choice: Sized {
+    /// The words, each with what it means.
+    const CHOICES: &'static [(&'static str, &'static str)];
+
+    /// The one of this word.
+    ///
+    /// # Panics
+    /// If there is no such word: values of a schema are checked when they are read.
+    #[must_use]
+    fn of(word: &str) -> Self;
+
+    /// As in a file.
+    #[must_use]
+    fn word(&self) -> &'static str;
+}
+
+/// What a field of a settings struct can be.
+pub trait FromValue {
+    /// The value in its own type.
+    ///
+    /// # Panics
+    /// If the value is of another shape than the field was declared with, or out of its type's range: the declaration is
+    /// wrong then.
+    fn from_value(value: &Value) -> Self;
+}
+
+impl<T: Choice> FromValue for T {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Choice(word) => Self::of(word),
+            other => panic!("a choice was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FromValue for Ratio {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Decimal(value) => *value,
+            other => panic!("a decimal was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FromValue for String {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Text(value) => value.clone(),
+            other => panic!("a text was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FromValue for Vec<Ratio> {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Numbers(values) => values.clone(),
+            other => panic!("a list of numbers was declared, not {other:?}"),
+        }
+    }
+}
+
+macro_rules! whole {
+    ($($type:ty),*) => {$(
+        impl FromValue for $type {
+            fn from_value(value: &Value) -> Self {
+                let converted = match value {
+                    Value::Integer(value) => Self::try_from(*value).ok(),
+                    Value::Decimal(value) if value.denominator() == 1 => Self::try_from(value.numerator()).ok(),
+                    _ => None,
+                };
+                converted.unwrap_or_else(|| panic!("a whole number was declared, not {value:?}"))
+            }
+        }
+    )*};
+}
+whole!(u64, u32, usize, i64, i32);
+
+/// Declares the settings of a kind of experiment: a struct, an enum of its fields' names for [`Schema::check`], and the
+/// schema behind both. A field's documentation is what people read in `evoxo new`.
+///
+/// ```
+/// use evoxo_common::{choice, ratio::Ratio, settings};
+///
+/// choice! {
+///     /// Who begins.
+///     pub enum Side {
+///         /// the first player
+///         X = "X",
+///         /// the second player
+///         O = "O",
+///     }
+/// }
+///
+/// settings! {
+///     /// What the experiment is, in a sentence.
+///     pub struct Settings, names Name, schema SCHEMA {
+///         /// Games of a player.
+///         games: u32 = whole(1, 1_000, "20"),
+///         /// What a loss costs.
+///         penalty: Ratio = decimal(0, 100, "6.5"),
+///         /// The side that evolves.
+///         side: Side = choice("O"),
+///         /// Players of a task: results do not depend on it.
+///         slice: usize = execution whole(0, 100, "0"),
+///     }
+///     check(|settings| match settings.games % 2 {
+///         0 => Vec::new(),
+///         _ => vec![(Name::games, "games must be even".into())],
+///     })
+/// }
+///
+/// let settings = Settings::of(&SCHEMA.defaults());
+/// assert_eq!((settings.games, settings.side), (20, Side::O));
+/// ```
+///
+/// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)`, `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and
+/// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes. `execution` in front says
+/// that results do not depend on the setting.
+///
+/// [`Schema::check`]: crate::settings::Schema::check
+#[macro_export]
+macro_rules! settings {
+    (
+        $(#[doc = $summary:literal])+
+        $vis:vis struct $settings:ident, names $name:ident, schema $schema:ident {
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $($shape:ident)+ ( $($argument:expr),* ) ),+ $(,)?
+        }
+        check($check:expr)
+    ) => {
+        $(#[doc = $summary])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        $vis struct $settings {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+        }
+
+        /// The names of the settings.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(dead_code, non_camel_case_types, missing_docs, reason = "variants are called like fields, for checks that name them")]
+        $vis enum $name { $( $field, )+ }
+
+        /// The settings as data.
+        $vis static $schema: $crate::settings::Schema = $crate::settings::Schema {
+            summary: concat!($($summary),+),
+            fields: &[ $( $crate::settings!(@field $type, stringify!($field), concat!($($doc),+), $($shape)+ ($($argument),*)), )+ ],
+            check: |values| {
+                let check: fn(&$settings) -> Vec<($name, String)> = $check;
+                let problems = check(&$settings::of(values));
+                problems.into_iter().map(|(name, sentence)| (name.text(), sentence)).collect()
+            },
+        };
+
+        impl $settings {
+            /// The typed form of values of the schema.
+            ///
+            /// # Panics
+            /// If the values are of another schema.
+            #[must_use]
+            $vis fn of(values: &$crate::settings::Values) -> Self {
+                let mut values = values.of_schema(&$schema);
+                Self { $( $field: $crate::settings::FromValue::from_value(
+                    values.next().expect("there is a value for each field")
+                ), )+ }
+            }
+        }
+
+        impl $name {
+            /// As in a file.
+            #[must_use]
+            $vis const fn text(self) -> &'static str {
+                match self { $( Self::$field => stringify!($field), )+ }
+            }
+        }
+    };
+    (@field $type:ty, $name:expr, $doc:expr, execution $shape:ident $arguments:tt) => {
+        $crate::settings::Field {
+            scope: $crate::settings::Scope::Execution,
+            ..$crate::settings!(@field $type, $name, $doc, $shape $arguments)
+        }
+    };
+    (@field $type:ty, $name:expr, $doc:expr, $shape:ident $arguments:tt) => {
+        $crate::settings::Field {
+            name: $name,
+            doc: $doc,
+            shape: $crate::settings!(@shape $type, $shape $arguments),
+            default: $crate::settings!(@default $shape $arguments),
+            scope: $crate::settings::Scope::Semantic,
+        }
+    };
+    (@shape $type:ty, whole($min:expr, $max:expr, $default:expr)) => {
+        $crate::settings::Shape::Integer { min: $min, max: $max }
+    };
+    (@shape $type:ty, signed($min:expr, $max:expr, $default:expr)) => {
+        $crate::settings::Shape::Signed { min: $min, max: $max }
+    };
+    (@shape $type:ty, decimal($min:expr, $max:expr, $default:expr)) => {
+        $crate::settings::Shape::Decimal { min: $min, max: $max }
+    };
+    (@shape $type:ty, choice($default:expr)) => {
+        $crate::settings::Shape::Choice(<$type as $crate::settings::Choice>::CHOICES)
+    };
+    (@shape $type:ty, text($bytes_max:expr, $default:expr)) => {
+        $crate::settings::Shape::Text { bytes_max: $bytes_max }
+    };
+    (@shape $type:ty, numbers($count_max:expr, $min:expr, $max:expr, $default:expr)) => {
+        $crate::settings::Shape::Numbers { count_max: $count_max, min: $min, max: $max }
+    };
+    (@default choice($default:expr)) => { $default };
+    (@default text($bytes_max:expr, $default:expr)) => { $default };
+    (@default numbers($count_max:expr, $min:expr, $max:expr, $default:expr)) => { $default };
+    (@default $shape:ident($min:expr, $max:expr, $default:expr)) => { $default };
+}
+
+/// Declares a setting that is one of some words: an enum whose variants' documentation says what each word means.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[$meta:meta])+
+        $vis:vis enum $choice:ident {
+            $( $(#[doc = $doc:literal])+ $variant:ident = $word:literal, )+
+        }
+    ) => {
+        $(#[$meta])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $choice {
+            $( $(#[doc = $doc])+ $variant, )+
+        }
+
+        impl $crate::settings::Choice for $choice {
+            const CHOICES: &'static [(&'static str, &'static str)] = &[ $( ($word, concat!($($doc),+)), )+ ];
+
+            fn of(word: &str) -> Self {
+                match word {
+                    $( $word => Self::$variant, )+
+                    other => panic!("the choice {other:?} was not declared"),
+                }
+            }
+
+            fn word(&self) -> &'static str {
+                match self { $( Self::$variant => $word, )+ }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ratio::Ratio, settings::Choice as _};
+
+    choice! {
+        /// Colours.
+        enum Colour {
+            /// like
+            /// grass
+            Green = "green",
+            /// like the sky
+            Blue = "blue",
+        }
+    }
+
+    settings! {
+        /// Every shape
+        /// there is.
+        struct Settings, names Name, schema SCHEMA {
+            /// Whole.
+            whole: usize = whole(1, 9, "3"),
+            /// Signed.
+            signed: i32 = signed(-5, 5, "-2"),
+            /// Decimal.
+            decimal: Ratio = decimal(-1, 1, "0.25"),
+            /// A colour.
+            colour: Colour = choice("blue"),
+            /// A text.
+            text: String = text(8, "a b"),
+            /// Numbers.
+            numbers: Vec<Ratio> = numbers(3, 0, 10, "1, 2.5"),
+            /// Not semantic.
+            slice: u32 = execution whole(0, 9, "0"),
+        }
+        check(|settings| if settings.whole == 7 { vec![(Name::whole, "not 7".into())] } else { Vec::new() })
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let values = SCHEMA.defaults();
+        let settings = Settings::of(&values);
+        assert_eq!((settings.whole, settings.signed, settings.decimal), (3, -2, Ratio::new(1, 4)));
+        assert_eq!((settings.colour, settings.text.as_str(), settings.slice), (Colour::Blue, "a b", 0));
+        assert_eq!(settings.numbers, [Ratio::ONE, Ratio::new(5, 2)]);
+        assert_eq!(
+            [Colour::Green, Colour::Blue].map(|colour| Colour::of(colour.word())),
+            [Colour::Green, Colour::Blue]
+        );
+        let written: Vec<String> =
+            values.iter().map(|(field, value)| format!("{} = {value} ({:?})", field.name, field.scope)).collect();
+        insta::assert_snapshot!(written.join("\n"));
+        let fields = SCHEMA.fields;
+        assert!(fields.iter().all(|field| field.shape.read(field.default).is_ok()));
+        assert_eq!((SCHEMA.check)(&values), []);
+    }
+
+    #[test]
+    fn problems_name_their_field() {
+        let mut values = SCHEMA.defaults();
+        values.set("whole", super::Value::Integer(7));
+        assert_eq!((SCHEMA.check)(&values), [("whole", "not 7".to_owned())]);
+        assert!(matches!(Name::whole.text(), "whole"));
+    }
+}

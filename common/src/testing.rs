@@ -1,0 +1,141 @@
+//! A small experiment for the tests of this crate, which knows no real one: tasks that multiply, and the sum of what they say.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::{
+    card::Card,
+    experiment::{Column, Config, Demand, Experiment, Identity, Kind, Registry, replica_json, settings_json},
+    report::Report,
+    settings,
+    task::{Compute, Refusal, Task, TaskKind, checked},
+};
+
+settings! {
+    /// Adds up.
+    pub(crate) struct Settings, names Name, schema SCHEMA {
+        /// Rounds of a replica.
+        rounds: u64 = whole(1, 100, "3"),
+        /// Tasks of a round.
+        tasks: u32 = whole(1, 100, "4"),
+        /// Tasks of a round again.
+        slice: u32 = execution whole(0, 100, "0"),
+    }
+    check(|settings| match settings.rounds {
+        99 => vec![(Name::rounds, "rounds is 99, which nobody likes".into())],
+        _ => Vec::new(),
+    })
+}
+
+/// Multiplies a number by the length of the shared bytes and one.
+pub(crate) struct Multiply;
+
+impl Compute for Multiply {
+    const EXPERIMENT: &'static str = "sums";
+    const WORK: &'static str = "multiply";
+    type Task = u64;
+    type Output = u64;
+
+    fn run(task: &u64, shared: &Bytes) -> Result<u64, Refusal> {
+        task.checked_mul(1 + shared.len() as u64).ok_or_else(|| Refusal(format!("{task} is too large")))
+    }
+
+    fn check(task: &u64, _: &Bytes, output: &u64) -> Result<(), Refusal> {
+        if output < task { Err(Refusal(format!("{output} is less than {task}"))) } else { Ok(()) }
+    }
+
+    fn workload() -> Vec<(u64, Bytes)> {
+        vec![(3, Bytes::from_static(b"ab")), (u64::MAX, Bytes::from_static(b"a"))]
+    }
+}
+
+/// See [`Multiply`].
+pub(crate) static MULTIPLY: TaskKind = TaskKind::of::<Multiply>();
+
+/// A task of this number.
+pub(crate) fn multiply(number: u64) -> Task {
+    MULTIPLY.task::<Multiply>(&number)
+}
+
+struct Sums {
+    settings: Settings,
+    round: u64,
+    sum: u64,
+}
+
+impl Experiment for Sums {
+    fn tasks(&self) -> usize {
+        if self.round == self.settings.rounds { 0 } else { self.settings.tasks as usize }
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        tasks.map(|index| multiply(self.round + index as u64)).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        self.sum += outputs.iter().map(checked::<Multiply>).sum::<u64>();
+        self.round += 1;
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        [self.round.to_le_bytes(), self.sum.to_le_bytes()].concat()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        vec![vec![self.sum as f64]]
+    }
+
+    fn champion(&self) -> Option<Card> {
+        None
+    }
+}
+
+fn start(identity: Identity<'_>) -> Box<dyn Experiment> {
+    Box::new(Sums { settings: Settings::of(identity.settings), round: 0, sum: 0 })
+}
+
+fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Box<dyn Experiment>, String> {
+    let (words, []) = state.as_chunks::<8>() else { return Err("the state is cut".into()) };
+    let [round, sum] = words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] else {
+        return Err("the state has other numbers".into());
+    };
+    Ok(Box::new(Sums { settings: Settings::of(identity.settings), round, sum }))
+}
+
+/// The experiment.
+pub(crate) static SUMS: Kind = Kind {
+    name: "sums",
+    schema: &SCHEMA,
+    columns: &[Column { name: "sum", doc: "the sum so far" }],
+    primary_metric: 0,
+    rounds: |settings| Settings::of(settings).rounds,
+    demand: |settings| Demand { tasks: Settings::of(settings).tasks.into(), ..Demand::default() },
+    start,
+    restore,
+    tasks: &[&MULTIPLY],
+    cards: &[],
+    report: |config, arms| {
+        let arm = |(arm, replicas): &(usize, Vec<&crate::experiment::Replica>)| {
+            let replicas: Vec<_> = replicas.iter().map(|replica| replica_json(config, *arm, replica)).collect();
+            json!({"name": config.arms[*arm].name, "settings": settings_json(config, *arm), "replicas": replicas})
+        };
+        let json = json!({"arms": arms.iter().map(arm).collect::<Vec<_>>()});
+        Report { tables: Vec::new(), notes: Vec::new(), json, figures: Vec::new() }
+    },
+    report_of_result: |_, _| Err("nothing more is known".into()),
+    kernels: &[],
+};
+
+/// It alone.
+pub(crate) fn registry() -> Registry {
+    Registry::new([&SUMS])
+}
+
+/// A configuration with these arms.
+pub(crate) fn config(arms: &str) -> Config {
+    let text = format!("experiment = \"sums\"\nreplicas = 2\n{arms}");
+    Config::parse(&registry(), "test", &text, &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}

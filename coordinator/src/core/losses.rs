@@ -1,0 +1,217 @@
+//! Workers come and go: from Hello to the one path of a lost worker.
+
+use evoxo_proto::v1::{self, CloseKind, from_worker, to_worker};
+
+use super::{
+    Coordinator, SessionId, Topic,
+    evidence::Loss,
+    sessions::{Session, printable, session_of},
+};
+
+/// How long a session that was set aside is asked to stay away, in milliseconds.
+const SET_ASIDE_MS: u32 = 60_000;
+/// A worker that cannot be taken now should come back after so long, in milliseconds.
+const BUSY_MS: u32 = 1000;
+
+/// Why a worker is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    ConnectionEnded,
+    /// Its process has another connection.
+    Replaced,
+    /// Not heard for this many milliseconds.
+    Silent(u64),
+    /// A heartbeat proves life, not progress.
+    Overdue,
+    /// It said something that makes no sense: what.
+    Nonsense(String),
+    /// Too many different tasks failed on it.
+    FailsTasks,
+}
+
+impl Cause {
+    fn sentence(&self) -> String {
+        match self {
+            Self::ConnectionEnded => "its connection ended".into(),
+            Self::Replaced => "it has come back on another connection".into(),
+            Self::Silent(limit_ms) => format!("not heard for {limit_ms} ms"),
+            Self::Overdue => "its tasks are overdue".into(),
+            Self::Nonsense(why) => why.clone(),
+            Self::FailsTasks => "three different tasks failed on it".into(),
+        }
+    }
+
+    /// How the worker is told to go, if its connection is still there.
+    fn close(&self) -> Option<(CloseKind, u32)> {
+        match self {
+            Self::ConnectionEnded => None,
+            Self::Replaced | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
+            Self::Nonsense(_) => Some((CloseKind::Refused, 0)),
+            Self::FailsTasks => Some((CloseKind::Retry, SET_ASIDE_MS)),
+        }
+    }
+
+    /// Whether the tasks that it was computing may be to blame.
+    fn accuses(&self) -> bool {
+        matches!(self, Self::ConnectionEnded | Self::Silent(_) | Self::Overdue)
+    }
+}
+
+impl Coordinator {
+    /// A worker introduces itself.
+    pub(super) fn admit(&mut self, id: SessionId, address: String, hello: &v1::Hello) {
+        let session = match session_of(hello, address, &self.registry, self.now) {
+            Ok(session) => session,
+            Err(why) => {
+                let name = printable(&hello.name);
+                self.effects.log(Topic::WorkerRefused, format!("worker {name:?} was refused: {why}"));
+                return self.effects.close(id, CloseKind::Refused, why, 0);
+            }
+        };
+        let pause_ms = session.identities().map(|identity| self.standings.pause_ms(identity, self.now));
+        let pause_ms = pause_ms.into_iter().max().unwrap_or(0);
+        if pause_ms > 0 {
+            let why = format!(
+                "worker {} was lost again and again soon after it had joined: it is asked to stay away for {} s",
+                session.name,
+                pause_ms.div_ceil(1000)
+            );
+            self.effects.log(Topic::WorkerRefused, why.clone());
+            return self.effects.close(id, CloseKind::Retry, why, pause_ms as u32);
+        }
+        let full = self.sessions.len() >= self.settings.sessions_max;
+        if self.stopping || full || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
+            let why = if full { "the coordinator has as many workers as it takes" } else { "the coordinator is busy" };
+            return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
+        }
+        let process = session.process;
+        let before = self.sessions.iter().find(|(_, other)| other.process == process).map(|(before, _)| before);
+        if let Some(before) = before {
+            self.lose(before, Cause::Replaced);
+        }
+        if self.standings.take_lost(process) {
+            session.identities().into_iter().for_each(|identity| self.standings.came_back(identity));
+            self.tasks.withdraw(process);
+        }
+        self.join(id, session);
+    }
+
+    fn join(&mut self, id: SessionId, session: Session) {
+        let Session { name, slots, kinds, kinds_refused, .. } = &session;
+        self.effects.log(Topic::Progress, format!("worker {name} joined with {slots} slots (session {id})"));
+        if !kinds_refused.is_empty() {
+            let (refused, kinds) = (kinds_refused.join(", "), kinds.join(", "));
+            let sentence = format!(
+                "worker {name} computes other results for {refused}: it gets tasks of {kinds} alone (session {id})"
+            );
+            self.effects.log(Topic::WorkerRefused, sentence);
+        }
+        session.identities().into_iter().for_each(|identity| self.standings.joined(identity, self.now));
+        self.sessions.add(id, session);
+        let heartbeat_interval_ms = self.settings.heartbeat_interval_ms;
+        self.effects.send(id, to_worker::Message::Welcome(v1::Welcome { session: id.0, heartbeat_interval_ms }));
+        self.runs.move_all();
+        self.runs.change_all();
+    }
+
+    /// A worker said something.
+    pub(super) fn on_message(&mut self, id: SessionId, message: v1::FromWorker) {
+        let now = self.now;
+        if self.sessions.change(id, |session| session.heard = now).is_none() {
+            // A late word of a session that was lost a moment ago: it may come back.
+            let why = "the session is over: connect again".to_owned();
+            return self.effects.close(id, CloseKind::Retry, why, BUSY_MS);
+        }
+        match message.message {
+            Some(from_worker::Message::Outputs(outputs)) => self.take_results(id, outputs.results),
+            Some(from_worker::Message::Heartbeat(_)) => {}
+            Some(from_worker::Message::Drain(_)) => {
+                self.sessions.change(id, |session| session.draining = true);
+                self.runs.change_all();
+            }
+            Some(from_worker::Message::Hello(_)) | None => {
+                self.lose(id, Cause::Nonsense("it said something that makes no sense".into()));
+            }
+        }
+    }
+
+    /// A worker's stream has ended.
+    pub(super) fn on_left(&mut self, id: SessionId) {
+        self.lose(id, Cause::ConnectionEnded);
+    }
+
+    /// The one path of a lost worker, whatever the cause: its tasks have no copy here any more.
+    pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
+        let as_it_should = self.stopping || (session.draining && tasks == 0) || cause == Cause::Replaced;
+        let (topic, sentence) = match as_it_should {
+            true => (Topic::Progress, format!("worker {name} left (session {id})")),
+            false => {
+                let lost = format!("worker {name} is lost with {tasks} tasks: {sentence} (session {id})");
+                (Topic::WorkerLost, lost)
+            }
+        };
+        self.effects.log(topic, sentence);
+        if let Some((kind, retry_after_ms)) = cause.close() {
+            let reason = format!("session ended: {}", cause.sentence());
+            self.effects.close(id, kind, reason, retry_after_ms);
+        }
+        let on_purpose = as_it_should || session.draining || cause != Cause::ConnectionEnded;
+        for identity in session.identities() {
+            self.standings.left(identity, session.connected, self.now, on_purpose);
+        }
+        if matches!(cause, Cause::ConnectionEnded | Cause::Silent(_)) && !session.draining && tasks > 0 {
+            self.standings.note_lost(session.process);
+        }
+        self.take_tasks_from(id, session, &cause);
+        self.runs.change_all();
+    }
+
+    /// Takes its tasks from a worker that is lost, and notes what that says of them.
+    fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
+        let assignments = std::mem::take(&mut session.assignments);
+        for (place, (number, assignment)) in assignments.into_iter().enumerate() {
+            if let Some(run) = self.runs.adjust(assignment.run) {
+                run.assigned_us -= assignment.expected_us();
+            }
+            // What waits for a slot cannot be to blame.
+            let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
+            for (hash, task) in assignment.remaining {
+                self.tasks.forget_copy(hash);
+                self.tasks.drop_copy(task, (id, number));
+                if !accused {
+                    continue;
+                }
+                let loss = Loss {
+                    worker: session.identity.clone(),
+                    process: session.process,
+                    alone: assignment.alone && *cause != Cause::Overdue,
+                    // One that falls silent speaks of its host.
+                    proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us, self.now),
+                };
+                let overdue = u32::from(assignment.alone && *cause == Cause::Overdue);
+                self.tasks.accuse(task, self.now, |evidence| {
+                    evidence.losses.push(loss);
+                    evidence.overdue += overdue;
+                });
+                self.judge(task, "");
+            }
+        }
+    }
+
+    /// Ends a task's run if enough speaks against the task.
+    pub(super) fn judge(&mut self, task: super::TaskId, last: &str) {
+        let Some(open) = self.tasks.get(task) else { return };
+        let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict()) else { return };
+        self.fail_for_task(task, &format!("{verdict}{last}"));
+    }
+
+    /// A session on which too many different tasks failed gets no more of them.
+    pub(super) fn set_aside_if_failing(&mut self, id: SessionId) {
+        const FAILED_TASKS_MAX: usize = 3;
+        if self.sessions.get(id).is_some_and(|session| session.failed.len() >= FAILED_TASKS_MAX) {
+            self.lose(id, Cause::FailsTasks);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What people want, and what they get.
+
+use std::sync::Arc;
+
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View,
+    budget::too_large,
+    run::{Blocked, Presence, Run, Wanted},
+    runs::RunId,
+    writes::{Pending, PendingOrder},
+};
+use crate::{
+    names::check_run_name,
+    prepared::Prepared,
+    replicas::{Job, ReplicaKey},
+};
+
+/// `None`: the answer comes when something is written or read.
+type Reply = Result<Option<Response>, Rejection>;
+
+/// A run that is being stored cannot be changed yet.
+fn being_stored(name: &str) -> Rejection {
+    Rejection::Unavailable(format!("run {name:?} is being stored: ask again in a moment"))
+}
+
+impl Coordinator {
+    pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
+        let reply = match request {
+            Request::Submit { name, prepared, address } => self.submit(id, &name, prepared, address),
+            Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
+            Request::Resume { name } => self.want(id, &name, Wanted::Running, false),
+            Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
+            Request::Replicas { name } => self.replicas(&name),
+            Request::Replica { name, replica } => self.replica(id, &name, replica),
+            Request::Workers => Ok(Some(Response::Workers(self.workers()))),
+        };
+        if let Some(response) = reply.transpose() {
+            self.effects.respond(id, response);
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
+        if let Some(why) = self.runs.unreadable.get(name) {
+            return Err(Rejection::Conflict(why.clone()));
+        }
+        let found = self.runs.find(name).and_then(|id| Some((id, self.runs.get(id)?)));
+        found.ok_or_else(|| Rejection::no_run(name))
+    }
+
+    fn submit(&mut self, request: RequestId, name: &str, prepared: Arc<Prepared>, address: String) -> Reply {
+        if self.stopping {
+            return Err(Rejection::Unavailable("the coordinator is stopping".into()));
+        }
+        check_run_name(name).map_err(Rejection::Invalid)?;
+        let (replicas, limit) = (prepared.replicas(), self.settings.replicas_max);
+        if replicas > limit {
+            let sentence = format!("the run has {replicas} replicas over all arms: at most {limit}");
+            return Err(Rejection::Exhausted(sentence));
+        }
+        let (needed, most) = (prepared.least_bytes(), self.settings.run_memory_bytes_max());
+        if needed > most {
+            return Err(Rejection::Exhausted(too_large(needed, most)));
+        }
+        match self.find(name) {
+            Ok((id, _)) => return self.submit_again(request, id, prepared),
+            Err(Rejection::NotFound(_)) => {}
+            Err(rejection) => return Err(rejection),
+        }
+        if self.runs.len() >= self.settings.runs_max {
+            let limit = self.settings.runs_max;
+            return Err(Rejection::Exhausted(format!(
+                "the coordinator has {limit} runs: cancel and delete old ones first"
+            )));
+        }
+        let from_there = self.runs.iter().filter(|(_, run)| run.submitter == address).count();
+        let limit = self.settings.runs_per_address_max;
+        if from_there >= limit {
+            return Err(Rejection::Exhausted(format!(
+                "{from_there} runs were submitted from {address}, and {limit} are the most from one address: cancel and \
+                 delete old ones first"
+            )));
+        }
+        let mut run = Run::new(name.into(), prepared.clone());
+        (run.creating, run.submitter) = (true, address);
+        let id = self.runs.add(run);
+        self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
+        Ok(None)
+    }
+
+    /// The same once more is nothing new; more replicas extend the run; a cancelled run goes on.
+    fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>) -> Reply {
+        let Some(run) = self.runs.get(id) else { return Ok(None) };
+        let name = &run.name;
+        if run.prepared.hash != prepared.hash {
+            return Err(Rejection::Conflict(format!("run {name:?} exists with other settings: choose another name")));
+        }
+        if let Some(blocked) = &run.blocked {
+            return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
+        }
+        if run.creating {
+            return Err(being_stored(name));
+        }
+        let more = prepared.config.replicas > run.prepared.config.replicas;
+        if !more && run.wanted != Wanted::Cancelled {
+            let run = self.view(id).map(Box::new);
+            return Ok(run.map(|run| Response::Submitted { run, created: false }));
+        }
+        let prepared = if more { prepared } else { run.prepared.clone() };
+        self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
+        Ok(None)
+    }
+
+    fn want(&mut self, request: RequestId, name: &str, wanted: Wanted, delete: bool) -> Reply {
+        let (id, run) = self.find(name)?;
+        if run.creating || run.deleting {
+            return Err(being_stored(name));
+        }
+        match (&run.blocked, &wanted) {
+            (Some(Blocked::Fenced(_)), Wanted::Running) if run.presence == Presence::Resting => {
+                if let Some(run) = self.runs.change(id) {
+                    run.presence = Presence::Loading;
+                }
+                self.write(id, super::Write::Load, Pending::Load(Some(request)));
+                return Ok(None);
+            }
+            (Some(Blocked::Unfit(_)), Wanted::Cancelled) | (None, _) => {}
+            (Some(blocked), _) => {
+                return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
+            }
+        }
+        match (&run.wanted, &wanted) {
+            (Wanted::Cancelled, Wanted::Running | Wanted::Paused) => {
+                return Err(Rejection::Conflict(format!("run {name:?} is cancelled: submit it again to go on")));
+            }
+            (Wanted::Failed(why), Wanted::Paused) => {
+                return Err(Rejection::Conflict(format!("run {name:?} has failed: {why}")));
+            }
+            (now, wanted) if now == wanted && !delete => {
+                return Ok(self.view(id).map(|run| Response::Run(Box::new(run))));
+            }
+            _ => {}
+        }
+        if wanted != Wanted::Cancelled && matches!(run.state(), RunState::Finished | RunState::InDoubt) {
+            return Err(Rejection::Conflict(format!("run {name:?} is finished")));
+        }
+        let prepared = run.prepared.clone();
+        self.order(id, PendingOrder { request, prepared, wanted, submitted: false, delete });
+        Ok(None)
+    }
+
+    fn replicas(&self, name: &str) -> Reply {
+        let (_, run) = self.find(name)?;
+        let begun = run.replicas.iter().filter(|(key, _)| !run.unbegun.contains(key));
+        let replicas = begun.map(|(key, record)| (*key, record.is_finished())).collect();
+        Ok(Some(Response::Replicas(run.prepared.clone(), replicas)))
+    }
+
+    fn replica(&mut self, request: RequestId, name: &str, replica: ReplicaKey) -> Reply {
+        let (_, run) = self.find(name)?;
+        let at = run.replica_at(replica);
+        let elsewhere = matches!(at, Some(ReplicaAt::Bytes(_) | ReplicaAt::Object(_)));
+        match run.thread().filter(|_| !elsewhere && !run.unbegun.contains(&replica)) {
+            Some(thread) => {
+                self.effects.push(Effect::Job { thread, job: Job::Copy { request, replica } });
+                Ok(None)
+            }
+            None => at.map(|at| Some(Response::Replica(at))).ok_or_else(Rejection::no_replica),
+        }
+    }
+
+    /// Answers with the run as it is now. Of one that had failed before, it says why.
+    pub(super) fn respond_run(&mut self, id: RunId, request: RequestId, submitted: bool, failed: Option<String>) {
+        let Some(mut run) = self.view(id).map(Box::new) else { return };
+        if let Some(why) = failed {
+            run.message = format!("it had failed, and is tried again: {why}");
+        }
+        let response = if submitted { Response::Submitted { run, created: true } } else { Response::Run(run) };
+        self.effects.respond(request, Ok(response));
+    }
+
+    /// A run as people see it, without its configuration.
+    pub(super) fn view(&self, id: RunId) -> Option<v1::Run> {
+        let run = self.runs.get(id)?;
+        let (workers, slots) = self.sessions.computing(run.prepared.config.kind.name);
+        Some(v1::Run { tasks_assigned: self.tasks.assigned(id) as u32, workers, slots, ..run.view() })
+    }
+
+    fn workers(&self) -> Vec<v1::Worker> {
+        let worker = |(id, session): (super::SessionId, &super::sessions::Session)| v1::Worker {
+            session: id.0,
+            name: session.name.clone(),
+            build: session.build.clone(),
+            slots: session.slots,
+            tasks_assigned: session.tasks_assigned as u32,
+            tasks_done: session.tasks_done,
+            silent_ms: self.now - session.heard,
+            connected_ms: self.now - session.connected,
+            draining: session.draining,
+            kinds: session.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
+            address: session.address.clone(),
+        };
+        self.sessions.iter().map(worker).collect()
+    }
+
+    /// Shows people what has changed: at once if a run does something else now, else at most every fifth of a second.
+    pub(super) fn publish(&mut self) {
+        const INTERVAL_MS: u64 = 200;
+        let due =
+            |run: &Run| run.published.is_none_or(|(state, at)| state != run.state() || self.now - at >= INTERVAL_MS);
+        let changed = self.runs.changed().iter().copied();
+        let due: Vec<RunId> = changed.filter(|id| self.runs.get(*id).is_none_or(due)).collect();
+        for id in due {
+            self.runs.shown(id);
+            let (now, view) = (self.now, self.view(id));
+            let (Some(run), Some(view)) = (self.runs.adjust(id), view) else { continue };
+            // What is not in the store yet was promised to nobody.
+            if run.creating {
+                continue;
+            }
+            run.published = Some((view.state(), now));
+            let prepared = Some(run.prepared.clone());
+            self.effects.publish(View { run: view, prepared });
+        }
+        let fenced = |(_, run): (RunId, &Run)| matches!(run.blocked, Some(Blocked::Fenced(_)));
+        let healthy = !self.runs.iter().any(fenced);
+        if healthy != self.healthy {
+            self.healthy = healthy;
+            self.effects.push(Effect::Healthy(healthy));
+            let sentence = match healthy {
+                true => "health: serving, since no run is blocked by another coordinator any more",
+                false => "health: not serving, since another coordinator has taken a run",
+            };
+            self.effects.log(if healthy { Topic::Progress } else { Topic::Trouble }, sentence.into());
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Replicas move on: taken up from the store, opened as memory allows, round after round, and put to rest.
+
+use evoxo_common::digest::Digest;
+use evoxo_proto::v1::RunState;
+
+use super::{
+    Coordinator, Effect, Rejection, ReplicaAt, Response, TaskId, ThreadId, Topic, Write,
+    budget::too_large,
+    run::{Blocked, Presence, ReplicaPhase, Wanted},
+    runs::RunId,
+    writes::Pending,
+};
+use crate::{
+    prepared::PLAN_AHEAD_BYTES,
+    replicas::{Job, PlannedTask, ReplicaKey, Report},
+};
+
+/// Tasks that wait for workers before a further piece of a round is planned: as many as one assignment has, at most.
+const READY_TASKS_MIN: usize = 1024;
+
+impl Coordinator {
+    /// Goes on with all runs that have moved.
+    pub(super) fn advance_runs(&mut self) {
+        if self.stopping {
+            return;
+        }
+        for id in self.runs.take_moved() {
+            self.take_up(id);
+            self.open_replicas(id);
+            self.plan_more(id);
+        }
+    }
+
+    /// Has a run's states read from the store, if it should run and there is memory for it.
+    fn take_up(&mut self, id: RunId) {
+        let Some(run) = self.runs.adjust(id).filter(|run| run.presence == Presence::Resting && run.wants_memory())
+        else {
+            return;
+        };
+        let (needed, most) = (run.needed_bytes(), self.settings.run_memory_bytes_max());
+        if needed > most {
+            let why = too_large(needed, most);
+            return self.block(id, Blocked::Unfit(why));
+        }
+        let waits = !self.budget.take(needed);
+        if run.waits_for_memory != waits {
+            run.waits_for_memory = waits;
+            self.runs.change(id);
+        }
+        if waits {
+            return;
+        }
+        if let Some(run) = self.runs.change(id) {
+            run.reserved_bytes = needed;
+            run.presence = Presence::Loading;
+        }
+        self.write(id, Write::Load, Pending::Load(None));
+    }
+
+    /// Opens replicas, those that have begun first, then the lowest, while there are too few tasks to keep the workers busy
+    /// and there is memory.
+    fn open_replicas(&mut self, id: RunId) {
+        let wanted = (4 * self.sessions.slots_total() as usize).clamp(8, 1024);
+        loop {
+            let Some(run) = self.runs.get(id).filter(|run| run.hands_out() && run.open.len() < wanted) else { return };
+            let Some(thread) = run.thread() else { return };
+            let key = match run.waiting.first() {
+                Some(key) => *key,
+                None => match run.unbegun.first().copied() {
+                    Some(key) if self.reserve_for(id, key) => key,
+                    _ => return,
+                },
+            };
+            if let Some(run) = self.runs.adjust(id) {
+                run.set_phase(key, ReplicaPhase::Opening);
+            }
+            self.effects.push(Effect::Job { thread, job: Job::Open(key) });
+        }
+    }
+
+    /// Finds memory for one replica more, if there is.
+    fn reserve_for(&mut self, id: RunId, key: ReplicaKey) -> bool {
+        let most = self.settings.run_memory_bytes_max();
+        let Some(run) = self.runs.adjust(id) else { return false };
+        let needed = run.needed_bytes_with(key);
+        let more = needed.saturating_sub(run.reserved_bytes);
+        if needed > most || !self.budget.take(more) {
+            return false;
+        }
+        run.reserved_bytes += more;
+        true
+    }
+
+    /// Gives memory back that a run does not need any more.
+    fn release(&mut self, id: RunId) {
+        let Some(run) = self.runs.adjust(id) else { return };
+        let needed = if run.thread().is_some() || run.presence == Presence::Loading { run.needed_bytes() } else { 0 };
+        let over = run.reserved_bytes.saturating_sub(needed);
+        if over > 0 {
+            run.reserved_bytes -= over;
+            self.budget.give_back(over);
+            self.runs.move_all();
+        }
+    }
+
+    /// Has a further piece of a round planned, if few tasks are left and they take little memory.
+    fn plan_more(&mut self, id: RunId) {
+        let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
+        let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
+        if ready >= many || self.tasks.bytes(id) >= PLAN_AHEAD_BYTES {
+            return;
+        }
+        let Some(run) = self.runs.adjust(id).filter(|run| run.hands_out() && !run.planning) else { return };
+        let next = run.open.iter().find_map(|key| match run.replicas.get(key)?.phase {
+            ReplicaPhase::Open { total, planned } if planned < total => Some((*key, planned)),
+            _ => None,
+        });
+        let (Some((replica, from)), Some(thread)) = (next, run.thread()) else { return };
+        run.planning = true;
+        self.effects.push(Effect::Job { thread, job: Job::Plan { replica, from } });
+    }
+
+    /// What came of a run's jobs.
+    pub(super) fn on_reports(&mut self, thread: ThreadId, reports: Vec<Report>) {
+        let Some(id) = self.runs.of_thread(thread) else { return };
+        for report in reports {
+            match report {
+                Report::Planned { replica, round, total, tasks } => self.on_planned(id, replica, round, total, tasks),
+                Report::Checked { task, hash, session, asked, found } => {
+                    self.on_checked(task, hash, session, asked, found);
+                }
+                Report::Absorbed { replica, rounds, metric, failure } => {
+                    self.on_absorbed(id, replica, rounds, metric, failure);
+                }
+                Report::Finished { replica, digest, sealed } => {
+                    if let Some(run) = self.runs.change(id) {
+                        run.set_phase(replica, ReplicaPhase::Finished { digest, sealed, writing: false });
+                    }
+                    self.write_finished(id, replica);
+                }
+                Report::Unusable { replica, why } => {
+                    let sentence = format!("{why}; it is computed again");
+                    if let Some(run) = self.runs.change(id) {
+                        run.notice(sentence.clone());
+                        let line = format!("run {}: {sentence}", run.name);
+                        if let Some(record) = run.replicas.get_mut(&replica) {
+                            (record.rounds, record.metric) = (0, None);
+                        }
+                        self.effects.log(Topic::Trouble, line);
+                    }
+                }
+                Report::Checkpoint { number, sealed } => self.write_checkpoint(id, number, sealed),
+                Report::Copy { request, replica, sealed } => {
+                    // One that is finished meanwhile is somewhere else.
+                    let at = sealed.map(ReplicaAt::Bytes).or_else(|| self.runs.get(id)?.replica_at(replica));
+                    let response = at.map(Response::Replica).ok_or_else(Rejection::no_replica);
+                    self.effects.respond(request, response);
+                }
+                Report::Broken { why } => {
+                    let why = format!("the experiment's code panicked, which is a bug of this build: {why}");
+                    self.fail_run(id, why);
+                    self.drop_thread(id);
+                }
+            }
+        }
+    }
+
+    fn on_planned(&mut self, id: RunId, replica: ReplicaKey, round: u64, total: usize, tasks: Vec<PlannedTask>) {
+        let Some(run) = self.runs.change(id) else { return };
+        // The first piece of a round comes unasked.
+        run.planning &= tasks.first().is_none_or(|task| task.index == 0);
+        let open = matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
+        let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
+        run.set_phase(replica, ReplicaPhase::Open { total, planned });
+        tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));
+    }
+
+    fn on_absorbed(&mut self, id: RunId, key: ReplicaKey, rounds: u64, metric: Option<f64>, failure: Option<String>) {
+        let interval_ms = self.settings.checkpoint_interval_ms;
+        let Some(run) = self.runs.change(id) else { return };
+        if let Some(record) = run.replicas.get_mut(&key) {
+            (record.rounds, record.metric) = (rounds, metric);
+        }
+        if !run.checkpoints.dirty {
+            run.checkpoints.dirty = true;
+            run.checkpoints.due = run.checkpoints.due.max(self.now + interval_ms);
+        }
+        if let Some(why) = failure {
+            let arm = &run.prepared.config.arms[key.arm as usize].name;
+            let sentence = format!("replica {} of arm {arm:?} {why}", key.index);
+            let line = format!("run {}: {sentence}", run.name);
+            run.notice(sentence);
+            self.effects.log(Topic::Trouble, line);
+        }
+    }
+
+    /// A finished replica is in the store.
+    pub(super) fn on_finished_stored(&mut self, id: RunId, key: ReplicaKey, digest: Digest, object: String) {
+        let Some(run) = self.runs.change(id) else { return };
+        run.set_phase(key, ReplicaPhase::Stored { digest, object });
+        run.update_digest();
+        self.release(id);
+        let Some(run) = self.runs.get(id).filter(|run| run.stored == run.replicas.len()) else { return };
+        let line = match run.state() {
+            RunState::InDoubt => {
+                format!("run {} is computed, but in doubt: copies of tasks had different outputs", run.name)
+            }
+            _ => format!("run {} is finished", run.name),
+        };
+        self.effects.log(Topic::Progress, line);
+        self.drop_thread(id);
+        self.store(id, Write::DropCheckpoints);
+        self.retire();
+    }
+
+    /// Ends a run because of a task.
+    pub(super) fn fail_for_task(&mut self, task: TaskId, verdict: &str) {
+        let Some(open) = self.tasks.get(task) else { return };
+        let (id, hash, bytes) = (open.run, open.encoded.hash, open.encoded.whole());
+        let Some(run) = self.runs.get(id) else { return };
+        let (kind, work) = (run.prepared.config.kind.name, open.work);
+        let arm = &run.prepared.config.arms[open.replica.arm as usize].name;
+        let sentence = format!(
+            "a task {kind}/{work} of replica {} of arm {arm:?} {verdict}; it is saved as poison/{hash}.task: see \
+             `evoxo-worker run-task --help`",
+            open.replica.index
+        );
+        self.store(id, Write::Poison { hash, bytes });
+        self.fail_run(id, sentence);
+    }
+
+    /// A run cannot go on, until a person says so.
+    pub(super) fn fail_run(&mut self, id: RunId, why: String) {
+        let Some(run) = self.runs.change(id) else { return };
+        let line = format!("run {} failed: {why}", run.name);
+        run.wanted = Wanted::Failed(why);
+        run.failure_unsaved = true;
+        self.effects.log(Topic::RunFailed, line);
+        self.write_failure(id);
+        self.put_to_rest(id);
+    }
+
+    /// This coordinator may not advance a run.
+    pub(super) fn block(&mut self, id: RunId, blocked: Blocked) {
+        let Some(run) = self.runs.change(id) else { return };
+        let line = format!("run {} is blocked: {}", run.name, blocked.why());
+        run.notice(blocked.why().to_owned());
+        run.blocked = Some(blocked);
+        self.effects.log(Topic::Trouble, line);
+        // What cannot be written need not be sealed.
+        self.drop_thread(id);
+    }
+
+    /// Closes a run's tasks; when its last checkpoint is stored its replicas are in the store alone.
+    pub(super) fn put_to_rest(&mut self, id: RunId) {
+        self.tasks.close_run(id);
+        let Some(run) = self.runs.change(id) else { return };
+        run.rest_replicas();
+        let Presence::Loaded(thread) = run.presence else { return };
+        run.presence = Presence::Leaving(thread);
+        self.save(id);
+        self.leave_if_saved(id);
+    }
+
+    /// Lets the thread of a run that is put to rest go, when nothing of it is unsaved.
+    pub(super) fn leave_if_saved(&mut self, id: RunId) {
+        let Some(run) = self.runs.get(id) else { return };
+        let unsaved = run.checkpoints.dirty || run.checkpoints.writing || run.finished > run.stored;
+        if matches!(run.presence, Presence::Leaving(_)) && !unsaved {
+            self.drop_thread(id);
+        }
+    }
+
+    /// Lets go of a run's replicas.
+    pub(super) fn drop_thread(&mut self, id: RunId) {
+        self.tasks.close_run(id);
+        let Some(run) = self.runs.change(id) else { return };
+        run.rest_replicas();
+        let thread = run.thread();
+        run.presence = Presence::Resting;
+        run.checkpoints.dirty = false;
+        if let Some(thread) = thread {
+            self.runs.end_thread(thread);
+            self.effects.push(Effect::Drop { thread });
+        }
+        self.release(id);
+    }
+}

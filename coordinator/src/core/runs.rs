@@ -1,0 +1,121 @@
+//! All runs, by number, name and thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::run::Run;
+use crate::id::ThreadId;
+
+/// Numbers runs in the order in which this process met them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RunId(pub(super) u64);
+
+/// All runs.
+#[derive(Default)]
+pub(super) struct Runs {
+    last: u64,
+    by_id: BTreeMap<RunId, Run>,
+    by_name: BTreeMap<String, RunId>,
+    by_thread: BTreeMap<ThreadId, RunId>,
+    thread_last: u64,
+    /// Names of runs that this build cannot read, each with a sentence.
+    pub(super) unreadable: BTreeMap<String, String>,
+    /// Those whose replicas or tasks have moved since they were looked at.
+    moved: BTreeSet<RunId>,
+    /// Those that people see otherwise than they are.
+    changed: BTreeSet<RunId>,
+}
+
+impl Runs {
+    pub(super) fn get(&self, id: RunId) -> Option<&Run> {
+        self.by_id.get(&id)
+    }
+
+    /// A run that is about to be changed: what people see of it is renewed, and what can be done about it is.
+    pub(super) fn change(&mut self, id: RunId) -> Option<&mut Run> {
+        let run = self.by_id.get_mut(&id)?;
+        self.moved.insert(id);
+        self.changed.insert(id);
+        Some(run)
+    }
+
+    /// The same where nothing that people see changes.
+    pub(super) fn adjust(&mut self, id: RunId) -> Option<&mut Run> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RunId, &Run)> {
+        self.by_id.iter().map(|(id, run)| (*id, run))
+    }
+
+    pub(super) fn ids(&self) -> Vec<RunId> {
+        self.by_id.keys().copied().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len() + self.unreadable.len()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<RunId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) fn add(&mut self, run: Run) -> RunId {
+        self.last += 1;
+        let id = RunId(self.last);
+        self.by_name.insert(run.name.clone(), id);
+        self.by_id.insert(id, run);
+        self.moved.insert(id);
+        self.changed.insert(id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: RunId) -> Option<Run> {
+        let run = self.by_id.remove(&id)?;
+        self.by_name.remove(&run.name);
+        self.by_thread.retain(|_, other| *other != id);
+        self.moved.remove(&id);
+        self.changed.remove(&id);
+        Some(run)
+    }
+
+    /// A name for a thread that is about to have a run's replicas.
+    pub(super) fn begin_thread(&mut self, id: RunId) -> ThreadId {
+        self.thread_last += 1;
+        let thread = ThreadId(self.thread_last);
+        self.by_thread.insert(thread, id);
+        thread
+    }
+
+    pub(super) fn end_thread(&mut self, thread: ThreadId) {
+        self.by_thread.remove(&thread);
+    }
+
+    pub(super) fn of_thread(&self, thread: ThreadId) -> Option<RunId> {
+        self.by_thread.get(&thread).copied()
+    }
+
+    /// All runs are looked at again: there are more workers, or there is more memory.
+    pub(super) fn move_all(&mut self) {
+        self.moved.extend(self.by_id.iter().filter(|(_, run)| run.wants_memory()).map(|(id, _)| *id));
+    }
+
+    /// People see other figures of all runs: workers have come or gone.
+    pub(super) fn change_all(&mut self) {
+        self.changed.extend(self.by_id.iter().filter(|(_, run)| !run.is_over()).map(|(id, _)| *id));
+    }
+
+    /// Those that have moved; they count as looked at.
+    pub(super) fn take_moved(&mut self) -> BTreeSet<RunId> {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Those that people see otherwise than they are.
+    pub(super) fn changed(&self) -> &BTreeSet<RunId> {
+        &self.changed
+    }
+
+    /// People see this one as it is.
+    pub(super) fn shown(&mut self, id: RunId) {
+        self.changed.remove(&id);
+    }
+}

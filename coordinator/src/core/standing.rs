@@ -1,0 +1,175 @@
+//! Who can be relied on: what is remembered of workers beyond their sessions.
+//!
+//! A worker whose connections end again and again soon after they began flaps: it is asked to stay away, longer each time,
+//! so that others do its work. One session that lasts makes good for all before.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use evoxo_common::time::Millis;
+
+/// A session that ends before this, in milliseconds, and was not ended by anybody on purpose, ended early.
+const EARLY_MS: u64 = 30_000;
+/// Early ends in a row that are forgiven.
+const FORGIVEN: u32 = 3;
+/// How long the first pause is, in milliseconds; each further one is twice as long.
+const PAUSE_MS: u64 = 1000;
+/// The longest pause, in milliseconds.
+const PAUSE_MS_MAX: u64 = 300_000;
+/// Workers that are remembered.
+const REMEMBERED_MAX: usize = 16_384;
+
+/// Who a worker is: its name and the address it connects from. Not a session, and not a process: a worker that is killed and
+/// started again is the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity(Arc<str>);
+
+impl Identity {
+    pub(super) fn of(name: &str, address: &str) -> Self {
+        Self(format!("{name} at {address}").into())
+    }
+
+    /// All workers at an address, whatever they are called.
+    pub(super) fn of_all(address: &str) -> Self {
+        Self(format!("at {address}").into())
+    }
+}
+
+/// What is remembered of a worker.
+#[derive(Debug, Default)]
+struct Standing {
+    /// Sessions of it that are open, by when they began.
+    open: Vec<Millis>,
+    /// Sessions in a row that ended early.
+    early_ends: u32,
+    /// It is asked to stay away until then.
+    away_until: Millis,
+    /// When something was last heard of it.
+    last: Millis,
+}
+
+/// What is remembered of all workers.
+#[derive(Debug, Default)]
+pub(super) struct Standings {
+    workers: BTreeMap<Identity, Standing>,
+    /// Processes that were lost with tasks, oldest first.
+    lost: VecDeque<u64>,
+}
+
+impl Standings {
+    /// How long, in milliseconds, a worker that wants to join must stay away; 0 if it may join.
+    pub(super) fn pause_ms(&self, worker: &Identity, now: Millis) -> u64 {
+        self.workers.get(worker).map_or(0, |standing| standing.away_until - now)
+    }
+
+    /// A worker has joined.
+    pub(super) fn joined(&mut self, worker: &Identity, now: Millis) {
+        if self.workers.len() >= REMEMBERED_MAX && !self.workers.contains_key(worker) {
+            self.forget_oldest();
+        }
+        let standing = self.workers.entry(worker.clone()).or_default();
+        standing.open.push(now);
+        standing.last = now;
+    }
+
+    /// A worker's session that began then has ended; `on_purpose` if the worker or the coordinator meant it to.
+    pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, on_purpose: bool) {
+        let Some(standing) = self.workers.get_mut(worker) else { return };
+        if let Some(place) = standing.open.iter().position(|open| *open == began) {
+            standing.open.swap_remove(place);
+        }
+        standing.last = now;
+        // Another worker of the same name and address that goes on vouches for it.
+        let vouched = standing.open.iter().any(|open| now - *open >= EARLY_MS);
+        if now - began >= EARLY_MS || vouched {
+            standing.early_ends = 0;
+        } else if !on_purpose {
+            standing.early_ends += 1;
+            if standing.early_ends > FORGIVEN {
+                let doublings = (standing.early_ends - FORGIVEN - 1).min(16);
+                standing.away_until = now + (PAUSE_MS << doublings).min(PAUSE_MS_MAX);
+            }
+        }
+    }
+
+    /// A worker that was taken for lost has come back: only its connection had ended.
+    pub(super) fn came_back(&mut self, worker: &Identity) {
+        if let Some(standing) = self.workers.get_mut(worker) {
+            standing.early_ends = standing.early_ends.saturating_sub(1);
+        }
+    }
+
+    /// A process was lost with its tasks.
+    pub(super) fn note_lost(&mut self, process: u64) {
+        self.lost.push_back(process);
+        if self.lost.len() > REMEMBERED_MAX {
+            self.lost.pop_front();
+        }
+    }
+
+    /// Whether this process was lost, as far as is remembered; now it is not.
+    pub(super) fn take_lost(&mut self, process: u64) -> bool {
+        let before = self.lost.len();
+        self.lost.retain(|lost| *lost != process);
+        self.lost.len() < before
+    }
+
+    fn forget_oldest(&mut self) {
+        let idle = self.workers.iter().filter(|(_, standing)| standing.open.is_empty());
+        let oldest = idle.min_by_key(|(_, standing)| standing.last).map(|(worker, _)| worker.clone());
+        if let Some(worker) = oldest {
+            self.workers.remove(&worker);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Joins and leaves after so long, as soon as it may; returns when it left.
+    fn session(standings: &mut Standings, worker: &Identity, now: Millis, lasts_ms: u64) -> Millis {
+        let began = now + standings.pause_ms(worker, now);
+        standings.joined(worker, began);
+        standings.left(worker, began, began + lasts_ms, false);
+        began + lasts_ms
+    }
+
+    #[test]
+    fn a_worker_that_flaps_is_set_aside_for_longer_and_longer() {
+        let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
+        let mut now = Millis(0);
+        let mut pauses = Vec::new();
+        for _ in 0..14 {
+            now = session(&mut standings, &worker, now, 2000);
+            pauses.push(standings.pause_ms(&worker, now) / 1000);
+        }
+        assert_eq!(pauses, [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        now = session(&mut standings, &worker, now, 40_000);
+        assert_eq!(standings.pause_ms(&worker, now), 0);
+        now = session(&mut standings, &worker, now, 10);
+        assert_eq!(standings.pause_ms(&worker, now), 0, "what lasted makes good for all before");
+    }
+
+    #[test]
+    fn a_neighbour_of_the_same_name_vouches() {
+        let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
+        standings.joined(&worker, Millis(0));
+        let mut now = Millis(30_000);
+        for _ in 0..20 {
+            now = session(&mut standings, &worker, now, 100);
+            assert_eq!(standings.pause_ms(&worker, now), 0);
+        }
+    }
+
+    #[test]
+    fn memory_has_an_end() {
+        let mut standings = Standings::default();
+        for number in 0..REMEMBERED_MAX as u64 + 100 {
+            session(&mut standings, &Identity::of(&number.to_string(), "10.0.0.1"), Millis(number), 1);
+        }
+        assert_eq!(standings.workers.len(), REMEMBERED_MAX);
+    }
+}

@@ -1,0 +1,405 @@
+//! What is kept: orders, checkpoints, finished replicas; and what a recovery makes of them.
+
+use bytes::Bytes;
+use evoxo_common::digest::Digest;
+use evoxo_proto::v1::{self, RunState};
+
+use super::{
+    Coordinator, Effect, Rejection, RequestId, StoreFault, Stored, Topic, View, Write, WriteId,
+    budget::too_large,
+    run::{Blocked, Presence, ReplicaPhase, Run, Wanted},
+    runs::RunId,
+    writes::{Pending, PendingOrder, PendingWrite},
+};
+use crate::{
+    replicas::{Job, ReplicaKey},
+    saved::{Origin, SavedRun, object_name, origin_of, seal_order},
+};
+
+/// Faults in a row after which a run waits for the store.
+const STORE_FAILURES_MAX: u32 = 3;
+/// After a checkpoint the next one waits for this many times as long as that one took, so that large states, or a slow store,
+/// cost no more than a twentieth of the time.
+const CHECKPOINT_REST_FACTOR: u64 = 20;
+/// How long to wait before the store is tried again, in milliseconds.
+const STORE_RETRY_MS: u64 = 1000;
+
+/// The number that names a finished replica's object.
+fn ordinal(key: ReplicaKey) -> u64 {
+    u64::from(key.arm) * 1_000_000 + u64::from(key.index)
+}
+
+impl Coordinator {
+    pub(super) fn write(&mut self, id: RunId, what: Write, pending: Pending) {
+        let Some(run) = self.runs.get(id) else { return };
+        let write = self.writes.add(id, pending);
+        self.effects.push(Effect::Store { write, run: run.name.clone(), what });
+    }
+
+    /// Hands a write to the store that is made again if it fails.
+    pub(super) fn store(&mut self, id: RunId, what: Write) {
+        self.write(id, what.clone(), Pending::Kept(what));
+    }
+
+    /// Writes an order; it takes effect, and the person is answered, when it is in the store.
+    pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
+        let Some(run) = self.runs.adjust(id) else { return };
+        let write = next_order(run, &order.prepared.toml, &order.wanted);
+        self.write(id, write, Pending::Order(order));
+    }
+
+    /// Puts it on record that a run has failed.
+    pub(super) fn write_failure(&mut self, id: RunId) {
+        let Some(run) = self.runs.adjust(id).filter(|run| run.failure_unsaved && !run.creating) else { return };
+        let (toml, wanted) = (run.prepared.toml.clone(), run.wanted.clone());
+        run.failure_unsaved = false;
+        let write = next_order(run, &toml, &wanted);
+        self.write(id, write, Pending::Failure);
+    }
+
+    /// Writes a replica that has just finished.
+    pub(super) fn write_finished(&mut self, id: RunId, key: ReplicaKey) {
+        let Some(run) = self.runs.adjust(id) else { return };
+        let Some(record) = run.replicas.get_mut(&key) else { return };
+        let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else { return };
+        *writing = true;
+        let write = Write::Finished { ordinal: ordinal(key), bytes: sealed.clone() };
+        let object = object_name(&write).unwrap_or_default();
+        self.write(id, write, Pending::Finished { replica: key, object });
+    }
+
+    /// A checkpoint was sealed.
+    pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
+        let Some(run) = self.runs.adjust(id) else { return };
+        // All that was absorbed before is in it.
+        run.checkpoints.dirty = false;
+        let write = Write::Checkpoint { number, bytes };
+        let object = object_name(&write).unwrap_or_default();
+        self.write(id, write, Pending::Checkpoint { object });
+    }
+
+    /// Saves whatever of a run is not saved yet.
+    pub(super) fn save(&mut self, id: RunId) {
+        let interval_ms = self.settings.checkpoint_interval_ms;
+        let Some(run) = self.runs.adjust(id).filter(|run| run.blocked.is_none() && !run.creating) else { return };
+        let unsaved = |(key, record): (&ReplicaKey, &super::run::ReplicaRecord)| match record.phase {
+            ReplicaPhase::Finished { writing: false, .. } => Some(*key),
+            _ => None,
+        };
+        let unsaved: Vec<ReplicaKey> = match run.finished > run.stored {
+            true => run.replicas.iter().filter_map(unsaved).collect(),
+            false => Vec::new(),
+        };
+        let again = std::mem::take(&mut run.to_write_again);
+        let all_finished = run.finished == run.replicas.len();
+        if all_finished {
+            run.checkpoints.dirty = false;
+        }
+        let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
+        if let Some(thread) = checkpoint {
+            run.checkpoints.writing = true;
+            run.checkpoints.number += 1;
+            run.checkpoints.begun = self.now;
+            run.checkpoints.due = self.now + interval_ms;
+            let job = Job::Checkpoint { number: run.checkpoints.number };
+            self.effects.push(Effect::Job { thread, job });
+        }
+        again.into_iter().for_each(|write| self.store(id, write));
+        unsaved.into_iter().for_each(|key| self.write_finished(id, key));
+        self.write_failure(id);
+    }
+
+    /// The store reports.
+    pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
+        let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
+        let now = self.now;
+        if let (Pending::Checkpoint { .. }, Some(run)) = (&what, self.runs.adjust(id)) {
+            run.checkpoints.writing = false;
+            let rest_ms = CHECKPOINT_REST_FACTOR * (now - run.checkpoints.begun);
+            run.checkpoints.due = run.checkpoints.due.max(now + rest_ms);
+        }
+        if let (Pending::Finished { replica, .. }, Some(run)) = (&what, self.runs.adjust(id))
+            && let Some(ReplicaPhase::Finished { writing, .. }) =
+                run.replicas.get_mut(replica).map(|record| &mut record.phase)
+        {
+            *writing = false;
+        }
+        match outcome {
+            Ok(stored) => {
+                if let Some(run) = self.runs.change(id) {
+                    run.store_failures = 0;
+                    run.store_trouble = None;
+                }
+                self.after_success(id, what, stored);
+            }
+            Err(fault) => self.after_fault(id, what, fault),
+        }
+        self.leave_if_saved(id);
+    }
+
+    fn after_success(&mut self, id: RunId, what: Pending, stored: Stored) {
+        match (what, stored) {
+            (Pending::Order(order), _) => self.apply_order(id, order),
+            (Pending::Checkpoint { object }, _) => {
+                if let Some(run) = self.runs.adjust(id) {
+                    run.checkpoints.object = Some(object);
+                }
+            }
+            (Pending::Finished { replica, object }, _) => {
+                let phase = self.runs.get(id).and_then(|run| Some(&run.replicas.get(&replica)?.phase));
+                if let Some(ReplicaPhase::Finished { digest, .. }) = phase {
+                    let digest: Digest = *digest;
+                    self.on_finished_stored(id, replica, digest, object);
+                }
+            }
+            (Pending::Load(request), Stored::Loaded(saved)) => self.on_loaded(id, request, saved),
+            (Pending::Delete(request), _) => {
+                let view = self.view(id);
+                self.remove_run(id);
+                if let (Some(request), Some(view)) = (request, view) {
+                    self.effects.respond(request, Ok(super::Response::Run(Box::new(view))));
+                }
+            }
+            (Pending::Failure | Pending::Kept(_) | Pending::Load(_), _) => {}
+        }
+    }
+
+    fn after_fault(&mut self, id: RunId, what: Pending, fault: StoreFault) {
+        let Some(run) = self.runs.change(id) else { return };
+        let (StoreFault::Fenced(why) | StoreFault::Failed(why)) = &fault;
+        let why = why.clone();
+        run.notice(why.clone());
+        let line = format!("run {}: {why}", run.name);
+        self.effects.log(Topic::Trouble, line);
+        let creating = run.creating;
+        run.deleting = false;
+        if matches!(fault, StoreFault::Failed(_)) {
+            run.store_failures += 1;
+            run.checkpoints.due = self.now + STORE_RETRY_MS;
+            run.checkpoints.dirty |= matches!(what, Pending::Checkpoint { .. });
+            if run.store_failures >= STORE_FAILURES_MAX {
+                run.store_trouble = Some(format!("{why}; work goes on when the store can be written again"));
+            }
+        }
+        let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
+        let request = match &what {
+            Pending::Order(PendingOrder { request, .. }) => Some(*request),
+            Pending::Load(request) | Pending::Delete(request) => *request,
+            _ => None,
+        };
+        match what {
+            Pending::Kept(write) => run.to_write_again.push(write),
+            Pending::Failure => run.failure_unsaved = true,
+            // Read again when it is tried again.
+            Pending::Load(_) => run.presence = Presence::Resting,
+            _ => {}
+        }
+        if is_load {
+            self.release_resting(id);
+        }
+        if creating && is_order {
+            self.remove_run(id);
+        } else if matches!(fault, StoreFault::Fenced(_)) {
+            let name = self.runs.get(id).map_or("", |run| &run.name);
+            let why = format!("{why}; `evoxo resume {name}` takes it back");
+            self.block(id, Blocked::Fenced(why));
+        }
+        if let Some(request) = request {
+            self.effects.respond(request, Err(Rejection::Conflict(why)));
+        }
+    }
+
+    /// Deletes the oldest ended runs, if only so many are to be kept.
+    pub(super) fn retire(&mut self) {
+        let Some(kept) = self.settings.finished_runs_kept else { return };
+        let ended: Vec<RunId> =
+            self.runs.iter().filter(|(_, run)| run.is_over() && !run.deleting).map(|(id, _)| id).collect();
+        for id in &ended[..ended.len().saturating_sub(kept as usize)] {
+            if let Some(run) = self.runs.adjust(*id) {
+                run.deleting = true;
+            }
+            self.write(*id, Write::Delete, Pending::Delete(None));
+        }
+    }
+
+    /// Forgets a run that is not in the store any more.
+    pub(super) fn remove_run(&mut self, id: RunId) {
+        self.drop_thread(id);
+        if let Some(run) = self.runs.remove(id) {
+            self.effects.push(Effect::Unpublish { run: run.name });
+        }
+    }
+
+    /// An order is in the store: it takes effect.
+    fn apply_order(&mut self, id: RunId, order: PendingOrder) {
+        let PendingOrder { request, prepared, wanted, submitted, delete } = order;
+        let Some(run) = self.runs.change(id) else { return };
+        run.creating = false;
+        // Whoever ordered it sees at once what has become of it.
+        run.published = None;
+        let failed = match std::mem::replace(&mut run.wanted, wanted.clone()) {
+            Wanted::Failed(why) => Some(why),
+            _ => None,
+        };
+        run.prepared = prepared;
+        run.add_replicas();
+        if wanted == Wanted::Cancelled {
+            // A run that another build wrote may be cancelled, and then deleted.
+            run.blocked = None;
+            self.put_to_rest(id);
+        }
+        if delete {
+            if let Some(run) = self.runs.adjust(id) {
+                run.deleting = true;
+            }
+            return self.write(id, Write::Delete, Pending::Delete(Some(request)));
+        }
+        self.respond_run(id, request, submitted, failed);
+    }
+
+    /// The states of a run have been read.
+    fn on_loaded(&mut self, id: RunId, request: Option<RequestId>, saved: Option<Box<SavedRun>>) {
+        let Some(mut saved) = saved else {
+            let name = self.runs.get(id).map_or_else(String::new, |run| run.name.clone());
+            self.effects.log(Topic::Trouble, format!("run {name} is not in the store any more"));
+            self.remove_run(id);
+            if let Some(request) = request {
+                self.effects.respond(request, Err(Rejection::no_run(&name)));
+            }
+            return;
+        };
+        let unfit = self.unfit_because(&saved);
+        let Some(run) = self.runs.change(id) else { return };
+        run.presence = Presence::Resting;
+        if let Ok(prepared) = &saved.prepared {
+            // Whoever had it meanwhile may have extended it.
+            run.prepared = prepared.clone();
+        }
+        run.order_number = run.order_number.max(saved.order_number);
+        run.blocked = unfit.map(Blocked::Unfit);
+        run.adopt(&saved);
+        if request.is_some() && run.blocked.is_none() {
+            // A person wants it to go on, whatever it was told before.
+            run.wanted = Wanted::Running;
+        }
+        self.release_resting(id);
+        let states = saved.checkpoint.take().map(|checkpoint| checkpoint.states).unwrap_or_default();
+        self.start_thread(id, states);
+        if let Some(request) = request {
+            self.respond_run(id, request, false, None);
+        }
+    }
+
+    /// Starts a thread with the states of a run, if it is still to run and there is memory.
+    fn start_thread(&mut self, id: RunId, states: Vec<v1::ReplicaState>) {
+        let Some(run) = self.runs.adjust(id).filter(|run| run.wants_memory()) else { return };
+        let needed = run.needed_bytes();
+        if needed > self.settings.run_memory_bytes_max() {
+            let why = too_large(needed, self.settings.run_memory_bytes_max());
+            return self.block(id, Blocked::Unfit(why));
+        }
+        if !self.budget.take(needed) {
+            // It is read again when there is.
+            return;
+        }
+        run.reserved_bytes = needed;
+        let prepared = run.prepared.clone();
+        let thread = self.runs.begin_thread(id);
+        if let Some(run) = self.runs.change(id) {
+            run.presence = Presence::Loaded(thread);
+        }
+        self.effects.push(Effect::Start { thread, prepared, states });
+    }
+
+    /// Gives back the memory of a run that has nothing in it.
+    fn release_resting(&mut self, id: RunId) {
+        if let Some(run) = self.runs.adjust(id) {
+            self.budget.give_back(std::mem::take(&mut run.reserved_bytes));
+            self.runs.move_all();
+        }
+    }
+
+    /// Takes a run up where the store left it, without its states.
+    pub(super) fn recover_run(&mut self, saved: SavedRun) {
+        let prepared = match &saved.prepared {
+            Ok(prepared) => prepared.clone(),
+            Err(problems) => {
+                let why = format!("run {} cannot be read by this build and is left alone: {problems}", saved.name);
+                self.effects.log(Topic::Trouble, why.clone());
+                let (name, state) = (saved.name.clone(), RunState::Blocked.into());
+                let run = v1::Run { name: name.clone(), state, message: why.clone(), ..v1::Run::default() };
+                self.effects.publish(View { run, prepared: None });
+                self.runs.unreadable.insert(name, why);
+                return;
+            }
+        };
+        let mut run = Run::new(saved.name.clone(), prepared);
+        run.order_number = saved.order_number;
+        run.submitter.clone_from(&saved.order.submitter);
+        run.wanted = wanted_of(&saved.order);
+        run.blocked = self.unfit_because(&saved).map(Blocked::Unfit);
+        run.adopt(&saved);
+        for notice in &run.notices {
+            self.effects.log(Topic::Trouble, format!("run {}: {notice}", run.name));
+        }
+        if let Some(blocked) = &run.blocked {
+            self.effects.log(Topic::Trouble, format!("run {} is blocked: {}", run.name, blocked.why()));
+        }
+        if let Wanted::Failed(why) = &run.wanted {
+            let line = format!("run {} has failed and is left so: {why}; `evoxo resume {0}` tries again", run.name);
+            self.effects.log(Topic::Trouble, line);
+        }
+        self.runs.add(run);
+    }
+
+    /// Why the states of a run are not for this build, if they are not.
+    fn unfit_because(&self, saved: &SavedRun) -> Option<String> {
+        let prepared = saved.prepared.as_ref().ok()?;
+        let ours = origin_of(&self.registry, prepared);
+        let mut origins = saved.checkpoint.iter().map(|checkpoint| &checkpoint.origin);
+        let finished = saved.finished.iter().map(|finished| &finished.origin);
+        let theirs: &Origin = origins.by_ref().chain(finished).find(|theirs| **theirs != ours)?;
+        if theirs.signature == ours.signature {
+            return Some(
+                "the run's stored states belong to another configuration: start it anew under another name or in another \
+                 directory"
+                    .into(),
+            );
+        }
+        let short = |signature: &Bytes| Digest::from_slice(signature).map_or_else(|| "unknown".into(), |it| it.short());
+        Some(format!(
+            "the run was computed by a build that computes other results (behaviour {}, this build {}): go on with that \
+             build, or start it anew under another name or in another directory",
+            short(&theirs.signature),
+            short(&ours.signature)
+        ))
+    }
+}
+
+/// The next order of a run.
+fn next_order(run: &mut Run, toml: &str, wanted: &Wanted) -> Write {
+    run.order_number += 1;
+    let (state, failure) = match wanted {
+        Wanted::Running => (RunState::Running, ""),
+        Wanted::Paused => (RunState::Paused, ""),
+        Wanted::Cancelled => (RunState::Cancelled, ""),
+        Wanted::Failed(why) => (RunState::Failed, why.as_str()),
+    };
+    let order = v1::Order {
+        config: toml.to_owned(),
+        wanted: state.into(),
+        rounds_done: run.rounds_done(),
+        failure: failure.to_owned(),
+        submitter: run.submitter.clone(),
+    };
+    Write::Order { number: run.order_number, bytes: seal_order(&order) }
+}
+
+fn wanted_of(order: &v1::Order) -> Wanted {
+    match order.wanted() {
+        RunState::Paused => Wanted::Paused,
+        RunState::Cancelled => Wanted::Cancelled,
+        RunState::Failed => Wanted::Failed(order.failure.clone()),
+        _ => Wanted::Running,
+    }
+}

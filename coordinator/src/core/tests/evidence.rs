@@ -1,0 +1,236 @@
+//! Stories of workers that are lost again and again, and of tasks that take them with it.
+
+use super::*;
+use story::result_of;
+
+/// The task that kills, and whether a session has it.
+fn has(story: &Story, session: u64, killer: evoxo_common::digest::Digest) -> bool {
+    story.tasks_of(session).iter().take(1).flatten().any(|hash| *hash == killer)
+}
+
+/// Fifty workers of different names that are started anew when the killer takes them; returns how many it took.
+fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", &ONE_ROUND.replace("tasks = 40", &format!("tasks = {tasks}"))).unwrap();
+    let mut names: Vec<u64> = (1..=workers).collect();
+    names.iter().for_each(|session| story.join(*session, 1));
+    let killer = story.tasks_of(1)[0][0];
+    let (mut next, mut killed) = (workers, 0);
+    for _ in 0..4000 {
+        for session in names.clone() {
+            if has(&story, session, killer) {
+                story.leave(session);
+                killed += 1;
+                names.retain(|other| *other != session);
+                next += 1;
+                // The same host, started anew: another process, another session.
+                let name = format!("w{}", (session - 1) % workers + 1);
+                story.greet(next, v1::Hello { name, ..Story::hello(next, 1) });
+                if !story.closed.contains_key(&next) {
+                    names.push(next);
+                }
+            } else {
+                story.answer(session, honest);
+            }
+        }
+        story.wait(200);
+        names.clone().iter().for_each(|session| story.say(*session, heartbeat()));
+        if story.views["r"].state() == RunState::Failed {
+            break;
+        }
+        if names.is_empty() {
+            // They were asked to stay away, and come back later.
+            story.wait(300_000);
+            next += 1;
+            story.join(next, 1);
+            names.push(next);
+        }
+    }
+    (killed, story.run("r"))
+}
+
+#[test]
+fn a_task_that_kills_its_workers_is_found_with_few_victims() {
+    // The one with which it is found, and three that were reliable.
+    let (killed, run) = victims_of_a_killer(20, 400);
+    assert_eq!((killed, run.state()), (4, RunState::Failed));
+    assert!(run.message.contains("took 3 workers with it that had been reliable"), "{}", run.message);
+    // Where nobody ever computes anything else, ten alone.
+    let (killed, run) = victims_of_a_killer(1, 1);
+    assert_eq!((killed, run.state()), (11, RunState::Failed));
+    assert!(run.message.contains("took workers with it 10 times"), "{}", run.message);
+    let (killed, _) = victims_of_a_killer(2, 40);
+    assert!(killed <= 11, "{killed} victims");
+}
+
+/// The last build failed such a run after nine losses. One of three is killed every two seconds, for ten minutes.
+#[test]
+fn one_worker_that_is_lost_again_and_again_fails_no_run() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", &CONFIG.replace("rounds = 3", "rounds = 100000").replace("tasks = 4", "tasks = 30")).unwrap();
+    (1..=3).for_each(|session| story.join(session, 1));
+    let (mut flapping, mut tries, mut refused) = (Some(3), 0, 0);
+    for number in 0..300 {
+        for _ in 0..20 {
+            (1..=2).for_each(|session| _ = story.answer(session, honest));
+            story.wait(100);
+            (1..=2).for_each(|session| story.say(session, heartbeat()));
+        }
+        if let Some(session) = flapping.take() {
+            story.leave(session);
+        }
+        let session = 100 + number;
+        story.greet(session, v1::Hello { name: "w3".into(), ..Story::hello(session, 1) });
+        tries += 1;
+        match story.closed.get(&session) {
+            Some(close) => {
+                refused += 1;
+                assert!(close.kind() == CloseKind::Retry && close.retry_after_ms >= 1, "{close:?}");
+                assert!(close.reason.contains("asked to stay away"), "{}", close.reason);
+            }
+            None => flapping = Some(session),
+        }
+    }
+    assert_eq!(story.run("r").state(), RunState::Running, "{}", story.run("r").message);
+    assert!(refused > tries * 9 / 10, "it was refused {refused} of {tries} times");
+    assert!(story.run("r").tasks_done > 10_000);
+}
+
+/// Workers that say Hello and vanish, each another one.
+#[test]
+fn strangers_that_join_and_vanish_fail_no_run() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    for session in 1..500 {
+        story.join(session, 4);
+        story.leave(session);
+        story.wait(10);
+    }
+    assert_eq!(story.run("r").state(), RunState::Running);
+    story.wait(5000);
+    story.join(1000, 1);
+    for _ in 0..99 {
+        story.work_to_the_end(1000);
+        story.wait(1000);
+        story.say(1000, heartbeat());
+    }
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
+
+/// A connection that is reset is no death: the process comes back at once.
+#[test]
+fn a_process_that_comes_back_speaks_for_its_tasks() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    for session in 1..100 {
+        story.greet(session, v1::Hello { process: 7, name: "w".into(), ..Story::hello(session, 1) });
+        assert!(!story.closed.contains_key(&session), "it is not set aside");
+        assert!(story.tasks_of(session).len() == 2, "and nothing is a suspect");
+        story.leave(session);
+    }
+    // Before the end of its old connection is noticed.
+    story.greet(100, v1::Hello { process: 7, ..Story::hello(100, 1) });
+    story.greet(101, v1::Hello { process: 7, ..Story::hello(101, 1) });
+    assert!(story.closed[&100].reason.contains("come back on another connection"));
+    story.work_to_the_end(101);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+    assert_eq!(story.logged(Topic::RunFailed), 0);
+}
+
+#[test]
+fn a_drain_never_counts() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    for session in 1..20 {
+        story.join(session, 1);
+        story.say(session, from_worker::Message::Drain(v1::Drain {}));
+        story.leave(session);
+    }
+    story.join(20, 1);
+    assert!(story.assigned[&20].len() > 1, "nothing is a suspect");
+    story.work_to_the_end(20);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
+
+#[test]
+fn a_task_that_fails_three_times_is_poison_for_its_run_alone() {
+    let mut story = Story::begin(singly());
+    story.submit("bad", CONFIG).unwrap();
+    story.submit("good", &CONFIG.replace("replicas = 2", "replicas = 2\nseed = 5")).unwrap();
+    for session in 1..4 {
+        story.join(session, 1);
+    }
+    let poison = story.assigned[&1][0].tasks[0].clone();
+    let judge = |task: &Encoded| if *task == poison { panicking(task) } else { honest(task) };
+    for _ in 0..99 {
+        (1..4).for_each(|session| _ = story.answer(session, judge));
+        story.wait(1000);
+        (1..4).for_each(|session| story.say(session, heartbeat()));
+    }
+    let (bad, good) = (story.run("bad"), story.run("good"));
+    let (failed, whole) = if bad.state() == RunState::Failed { (bad, good) } else { (good, bad) };
+    assert!(failed.message.contains("failed 3 times") && failed.message.contains("poison/"), "{}", failed.message);
+    assert_eq!(whole.state(), RunState::Finished);
+    let saved = story.writes.iter().find_map(|(run, write)| match write {
+        Write::Poison { bytes, .. } => Some((run.clone(), bytes.clone())),
+        _ => None,
+    });
+    assert_eq!(saved, Some((failed.name, poison.whole())));
+}
+
+#[test]
+fn a_failure_that_nobody_asked_for_says_nothing() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    (1..=2).for_each(|session| story.join(session, 1));
+    let mine = story.assigned[&1][0].clone();
+    let forged = result_of(&mine.tasks[0], panicking(&mine.tasks[0]), mine.id);
+    // Ten in one message, by one that was never given the task, and by one that was.
+    for session in [2, 1] {
+        let results = vec![forged.clone(); 10];
+        story.say(session, from_worker::Message::Outputs(v1::Outputs { results }));
+        assert_eq!(story.run("r").state(), RunState::Running, "session {session}");
+    }
+    for _ in 0..99 {
+        (1..=2).for_each(|session| story.work_to_the_end(session));
+        story.wait(1000);
+        (1..=2).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
+
+#[test]
+fn a_worker_on_which_three_tasks_fail_is_set_aside() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 2);
+    story.join(2, 2);
+    while !story.closed.contains_key(&1) {
+        assert!(story.answer(1, panicking) > 0, "it gets tasks until it is set aside");
+        story.answer(2, honest);
+        story.wait(1000);
+        (1..=2).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
+    assert!(story.closed[&1].retry_after_ms >= 10_000, "{:?}", story.closed[&1]);
+    for _ in 0..20 {
+        story.work_to_the_end(2);
+        story.wait(1000);
+        story.say(2, heartbeat());
+    }
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
+
+/// 2^64 - 1 microseconds would have made deadlines last for days.
+#[test]
+fn a_workers_clock_is_believed_only_as_far_as_ours_agrees() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    let mine = story.assigned.get_mut(&1).unwrap().remove(0);
+    let result = v1::TaskResult { elapsed_us: u64::MAX, ..result_of(&mine.tasks[0], honest(&mine.tasks[0]), mine.id) };
+    story.wait(500);
+    story.say(1, from_worker::Message::Outputs(v1::Outputs { results: vec![result] }));
+    let (_, run) = story.core.runs.iter().next().unwrap();
+    assert!(run.expected_us(0, "echo").is_some_and(|us| us <= 501_000), "{:?}", run.expected_us(0, "echo"));
+}

@@ -1,0 +1,85 @@
+//! Stories of large runs and little memory.
+
+use super::*;
+use crate::prepared::PLAN_AHEAD_BYTES;
+
+const LARGE: &str =
+    "experiment = \"dispatch\"\nreplicas = 10\n[settings]\nrounds = 1\ntasks = 100000\npayload_bytes = 65536\n";
+
+/// 65 GB in a file of 93 bytes. Only a part of it is ever planned.
+#[test]
+fn what_is_planned_has_an_end() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("large", LARGE).unwrap();
+    story.join(1, 1);
+    assert!(!story.tasks_of(1).is_empty());
+    let (id, _) = story.core.runs.iter().next().unwrap();
+    let most = |story: &Story| {
+        let bytes = story.core.tasks.bytes(id);
+        assert!(bytes <= PLAN_AHEAD_BYTES + (10 << 20), "{bytes}: the first pieces of eight replicas, and one more");
+    };
+    most(&story);
+    for _ in 0..2000 {
+        story.answer(1, honest);
+        most(&story);
+    }
+    assert!(story.run("large").tasks_done >= 2000, "and yet the work goes on");
+}
+
+#[test]
+fn a_run_that_does_not_fit_is_refused_and_the_sentence_says_what_to_do() {
+    let mut story = Story::begin(Settings { memory_bytes_max: 8 << 20, ..Settings::default() });
+    let refused = story.submit("large", LARGE);
+    let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("one run may take 4 MiB") && why.contains("--memory"), "{why}");
+    assert!(story.objects.is_empty(), "and nothing of it is stored");
+    story.submit("small", CONFIG).unwrap();
+    story.join(1, 1);
+    story.work_to_the_end(1);
+    assert_eq!(story.run("small").digest, expected_digest(CONFIG));
+}
+
+/// A run that was taken with much memory, found by a coordinator with little: it is blocked, and the rest serves.
+#[test]
+fn a_recovered_run_that_does_not_fit_is_blocked_and_the_rest_serves() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("large", LARGE).unwrap();
+    story.submit("small", CONFIG).unwrap();
+    story.tell(Event::Stop);
+    let mut next = Story::go_on(Settings { memory_bytes_max: 8 << 20, ..Settings::default() }, story.objects);
+    let large = next.run("large");
+    assert_eq!(large.state(), RunState::Blocked);
+    assert!(large.message.contains("--memory"), "{}", large.message);
+    next.join(1, 1);
+    next.work_to_the_end(1);
+    assert_eq!(next.run("small").digest, expected_digest(CONFIG));
+}
+
+/// Replicas are opened as memory allows, runs wait for each other, and all that was given comes back.
+#[test]
+fn memory_is_shared_and_given_back() {
+    let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
+    let least = story::prepared(&config).least_bytes();
+    let settings = Settings { memory_bytes_max: 2 * least + least / 2, ..singly() };
+    let mut story = Story::begin(settings);
+    for name in ["a", "b", "c"] {
+        story.submit(name, &config).unwrap();
+    }
+    story.join(1, 8);
+    let waiting: Vec<&str> = story
+        .views
+        .values()
+        .filter(|run| run.message.contains("waits for memory"))
+        .map(|run| run.name.as_str())
+        .collect();
+    assert_eq!(waiting, ["c"], "{:?}", story.views);
+    assert!(story.core.budget.given() <= settings.memory_bytes_max);
+    for _ in 0..2000 {
+        story.answer(1, honest);
+        assert!(story.core.budget.given() <= settings.memory_bytes_max);
+    }
+    for name in ["a", "b", "c"] {
+        assert_eq!(story.run(name).digest, expected_digest(&config), "{name}");
+    }
+    assert_eq!(story.core.budget.given(), 0);
+}

@@ -1,0 +1,303 @@
+//! Stories of runs and of people who want something of them.
+
+use super::*;
+
+#[test]
+fn one_worker_computes_a_run_to_the_expected_digest() {
+    let mut story = Story::begin(Settings::default());
+    story.join(1, 1);
+    assert!(matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: true, .. })));
+    assert!(matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: false, .. })), "twice is one run");
+    story.work_to_the_end(1);
+    let run = story.run("r");
+    assert_eq!((run.state(), run.tasks_done, run.digest), (RunState::Finished, 24, expected_digest(CONFIG)));
+    assert!(matches!(story.writes.last(), Some((_, Write::DropCheckpoints))));
+}
+
+#[test]
+fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
+    let mut story = Story::begin(Settings::default());
+    story.join(1, 1);
+    story.submit("r", CONFIG).unwrap();
+    story.work_to_the_end(1);
+    let more = CONFIG.replace("replicas = 2", "replicas = 5");
+    assert!(matches!(story.submit("r", &more), Ok(Response::Submitted { created: true, .. })));
+    story.work_to_the_end(1);
+    let run = story.run("r");
+    assert_eq!((run.tasks_done, run.digest), (24 + 36, expected_digest(&more)));
+    let other = CONFIG.replace("rounds = 3", "rounds = 4");
+    assert!(matches!(story.submit("r", &other), Err(Rejection::Conflict(why)) if why.contains("other settings")));
+}
+
+#[test]
+fn who_is_answered_sees_at_once_what_was_ordered() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    assert_eq!(story.views_when_answered["r"].replicas_total, 2);
+    story.submit("r", &CONFIG.replace("replicas = 2", "replicas = 5")).unwrap();
+    assert_eq!(story.views_when_answered["r"].replicas_total, 5);
+    story.ask(Request::Pause { name: "r".into() }).unwrap();
+    assert_eq!(story.views_when_answered["r"].state(), RunState::Paused);
+}
+
+#[test]
+fn people_pause_resume_cancel_and_delete() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    let name = || "r".to_owned();
+    let state = |response: Result<Response, Rejection>| match response {
+        Ok(Response::Run(run)) => run.state(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(state(story.ask(Request::Pause { name: name() })), RunState::Paused);
+    story.join(1, 1);
+    assert!(story.assigned.get(&1).is_none_or(Vec::is_empty), "a paused run hands nothing out");
+    story.ask(Request::Resume { name: name() }).unwrap();
+    assert!(!story.assigned[&1].is_empty());
+    story.answer(1, honest);
+    assert_eq!(state(story.ask(Request::Cancel { name: name(), delete: false })), RunState::Cancelled);
+    story.answer(1, honest);
+    assert!(matches!(story.ask(Request::Resume { name: name() }), Err(Rejection::Conflict(_))));
+    assert!(matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: true, .. })), "submitting goes on");
+    story.work_to_the_end(1);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+    story.ask(Request::Cancel { name: name(), delete: true }).unwrap();
+    assert!(story.views.is_empty() && story.objects.is_empty());
+    assert!(matches!(story.ask(Request::Replicas { name: name() }), Err(Rejection::NotFound(_))));
+}
+
+#[test]
+fn a_cancelled_run_keeps_its_rounds_and_no_memory() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    for _ in 0..9 {
+        story.answer(1, honest);
+    }
+    story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
+    assert_eq!(story.core.budget.given(), 0);
+    let mut next = Story::go_on(Settings::default(), story.objects);
+    let run = next.run("r");
+    assert_eq!((run.state(), run.rounds_done), (RunState::Cancelled, 2));
+    next.submit("r", CONFIG).unwrap();
+    next.join(1, 1);
+    next.work_to_the_end(1);
+    let run = next.run("r");
+    assert_eq!((run.tasks_done, run.digest), (4 * 4, expected_digest(CONFIG)));
+    assert_eq!(next.core.budget.given(), 0);
+}
+
+#[test]
+fn replicas_are_to_be_had_at_any_time_wherever_they_are() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    let replicas = |story: &mut Story| match story.ask(Request::Replicas { name: "r".into() }) {
+        Ok(Response::Replicas(_, replicas)) => replicas,
+        other => panic!("{other:?}"),
+    };
+    let place = |story: &mut Story, replica| match story.ask(Request::Replica { name: "r".into(), replica }) {
+        Ok(Response::Replica(place)) => place,
+        other => panic!("{other:?}"),
+    };
+    story.join(1, 1);
+    let begun = replicas(&mut story);
+    assert_eq!(begun.len(), 2);
+    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Bytes(_)), "it is in memory");
+    (0..9).for_each(|_| _ = story.answer(1, honest));
+    story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
+    assert!(matches!(place(&mut story, begun[0].0), ReplicaAt::Checkpoint(_)), "it is in the last checkpoint");
+    story.submit("r", CONFIG).unwrap();
+    story.work_to_the_end(1);
+    let place = place(&mut story, begun[1].0);
+    let ReplicaAt::Object(object) = place else { panic!("{place:?}") };
+    assert!(story.objects.contains_key(&format!("runs/r/{object}")));
+    assert!(replicas(&mut story).iter().all(|(_, finished)| *finished));
+}
+
+#[test]
+fn a_failed_run_stays_failed_through_a_restart_until_somebody_resumes_it() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    let poison = story.assigned[&1][0].tasks[0].hash;
+    let judge = |task: &Encoded| if task.hash == poison { panicking(task) } else { honest(task) };
+    for _ in 0..99 {
+        story.answer(1, judge);
+        story.wait(2000);
+        story.say(1, heartbeat());
+    }
+    assert_eq!(story.run("r").state(), RunState::Failed);
+    assert_eq!(story.core.budget.given(), 0);
+    let mut next = Story::go_on(singly(), story.objects);
+    let run = next.run("r");
+    assert_eq!(run.state(), RunState::Failed);
+    assert!(run.message.contains("failed 3 times, last on worker w1: it panicked"), "{}", run.message);
+    assert!(next.log.iter().any(|(_, line)| line.contains("`evoxo resume r` tries again")), "{:?}", next.log);
+    next.join(1, 1);
+    assert!(next.tasks_of(1).is_empty(), "nothing is tried without a word");
+    let resumed = next.ask(Request::Resume { name: "r".into() });
+    let Ok(Response::Run(run)) = resumed else { panic!("{resumed:?}") };
+    assert_eq!(run.state(), RunState::Running);
+    assert!(run.message.starts_with("it had failed, and is tried again: a task dispatch/echo"), "{}", run.message);
+    next.work_to_the_end(1);
+    assert_eq!(next.run("r").digest, expected_digest(CONFIG));
+}
+
+#[test]
+fn old_runs_are_deleted_when_only_so_many_are_kept() {
+    let mut story = Story::begin(Settings { finished_runs_kept: Some(2), ..Settings::default() });
+    story.join(1, 1);
+    for name in ["a", "b", "c"] {
+        story.submit(name, CONFIG).unwrap();
+        story.work_to_the_end(1);
+    }
+    assert_eq!(story.views.keys().collect::<Vec<_>>(), ["b", "c"]);
+    story.store = Err(StoreFault::Failed("the disk has gone".into()));
+    story.submit("d", CONFIG).unwrap_err();
+    story.store = Ok(());
+    story.submit("d", CONFIG).unwrap();
+    story.work_to_the_end(1);
+    assert_eq!(story.views.keys().collect::<Vec<_>>(), ["c", "d"]);
+}
+
+/// A deletion that failed is told, and made good when the next run ends.
+#[test]
+fn a_run_that_could_not_be_deleted_is_still_there() {
+    let mut story = Story::begin(Settings { finished_runs_kept: Some(0), ..singly() });
+    story.join(1, 1);
+    story.submit("a", &CONFIG.replace("replicas = 2", "replicas = 1")).unwrap();
+    story.fail_deletions = true;
+    story.work_to_the_end(1);
+    assert!(story.views.contains_key("a") && story.log.iter().any(|(_, line)| line.contains("cannot be deleted")));
+    story.fail_deletions = false;
+    story.submit("b", CONFIG).unwrap();
+    story.work_to_the_end(1);
+    assert!(story.views.is_empty() && story.objects.is_empty(), "{:?}", story.views.keys());
+}
+
+#[test]
+fn runs_share_the_workers_fairly() {
+    let mut story = Story::begin(singly());
+    story.submit("big", &CONFIG.replace("tasks = 4", "tasks = 1000")).unwrap();
+    story.submit("small", CONFIG).unwrap();
+    story.join(1, 1);
+    for _ in 0..60 {
+        story.answer(1, honest);
+    }
+    assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big one");
+}
+
+#[test]
+fn one_address_does_not_take_all_runs() {
+    let mut story = Story::begin(Settings { runs_per_address_max: 3, ..Settings::default() });
+    (0..3).for_each(|number| drop(story.submit(&format!("r{number}"), CONFIG).unwrap()));
+    let fourth = story.submit("r3", CONFIG);
+    assert!(matches!(&fourth, Err(Rejection::Exhausted(why)) if why.contains("from 10.0.0.9")), "{fourth:?}");
+    let elsewhere =
+        Request::Submit { name: "r3".into(), prepared: story::prepared(CONFIG), address: "10.0.0.8".into() };
+    story.ask(elsewhere).unwrap();
+    let mut next = Story::go_on(Settings { runs_per_address_max: 3, ..Settings::default() }, story.objects);
+    assert!(matches!(next.submit("r4", CONFIG), Err(Rejection::Exhausted(_))), "a restart does not forget");
+}
+
+#[test]
+fn a_store_that_fails_is_told_and_tried_again() {
+    let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
+    story.store = Err(StoreFault::Failed("the disk is full".into()));
+    assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Conflict(why)) if why == "the disk is full"));
+    assert!(story.views.is_empty());
+    story.store = Ok(());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    story.store = Err(StoreFault::Failed("the disk is full".into()));
+    for _ in 0..8 {
+        story.now = story.now + 2000;
+        story.answer(1, honest);
+        story.say(1, heartbeat());
+    }
+    let run = story.run("r");
+    assert_eq!(run.state(), RunState::Running);
+    assert!(run.message.contains("the disk is full") && run.message.contains("goes on when"), "{}", run.message);
+    story.store = Ok(());
+    for _ in 0..40 {
+        story.now = story.now + 2000;
+        story.say(1, heartbeat());
+        story.answer(1, honest);
+    }
+    let run = story.run("r");
+    assert_eq!((run.digest, run.message.as_str()), (expected_digest(CONFIG), ""));
+}
+
+#[test]
+fn who_is_fenced_leaves_the_run_alone_until_somebody_takes_it_back() {
+    let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    story.store = Err(StoreFault::Fenced("another coordinator has it".into()));
+    while story.answer(1, honest) > 0 {
+        story.now = story.now + 2000;
+    }
+    let run = story.run("r");
+    let sentence = "another coordinator has it; `evoxo resume r` takes it back";
+    assert_eq!((run.state(), run.message.as_str(), story.healthy), (RunState::Blocked, sentence, false));
+    let writes = story.writes.len();
+    (0..50).for_each(|_| story.wait(2000));
+    assert_eq!(story.writes.len(), writes, "nothing more is written");
+    let pause = story.ask(Request::Pause { name: "r".into() });
+    assert!(matches!(pause, Err(Rejection::Conflict(why)) if why.contains("takes it back")));
+    let resume = story.ask(Request::Resume { name: "r".into() });
+    assert!(matches!(resume, Err(Rejection::Conflict(_))), "the other is still there");
+    story.store = Ok(());
+    story.ask(Request::Resume { name: "r".into() }).unwrap();
+    assert!(story.healthy);
+    story.join(2, 1);
+    story.work_to_the_end(2);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
+
+#[test]
+fn stopping_saves_and_a_recovery_goes_on_from_there() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    for _ in 0..9 {
+        story.answer(1, honest);
+    }
+    story.tell(Event::Stop);
+    assert!(story.stopped);
+    assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
+    let mut next = Story::go_on(Settings::default(), story.objects);
+    assert_eq!(next.run("r").rounds_done, 2, "two rounds of four tasks were absorbed");
+    next.join(1, 1);
+    next.work_to_the_end(1);
+    assert_eq!(next.run("r").digest, expected_digest(CONFIG));
+}
+
+#[test]
+fn states_of_another_build_are_not_touched() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    (0..9).for_each(|_| _ = story.answer(1, honest));
+    story.tell(Event::Stop);
+    let (name, bytes) = story.objects.iter().find(|(name, _)| name.contains("/checkpoint/")).unwrap();
+    let body = evoxo_common::envelope::open(evoxo_common::envelope::Kind::Checkpoint, bytes).unwrap();
+    let mut foreign: v1::Checkpoint = prost::Message::decode(body).unwrap();
+    foreign.signature = vec![1; 32].into();
+    let sealed = evoxo_common::envelope::seal(
+        evoxo_common::envelope::Kind::Checkpoint,
+        &prost::Message::encode_to_vec(&foreign),
+    );
+    let object = crate::saved::object_name(&Write::Checkpoint { number: 9, bytes: sealed.clone() }).unwrap();
+    let mut objects = story.objects.clone();
+    objects.remove(name);
+    objects.insert(format!("runs/r/{object}"), sealed);
+    let mut next = Story::go_on(Settings::default(), objects.clone());
+    let run = next.run("r");
+    assert_eq!(run.state(), RunState::Blocked);
+    assert!(run.message.contains("computes other results"), "{}", run.message);
+    assert!(matches!(next.ask(Request::Resume { name: "r".into() }), Err(Rejection::Conflict(_))));
+    assert!(next.healthy && next.objects == objects);
+    next.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
+    assert!(next.objects.is_empty(), "whoever wants it gone may have it gone");
+}

@@ -1,0 +1,259 @@
+//! A coordinator with everything it said, on a clock that stands still unless told; threads and store answer at once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use evoxo_common::task::{Shared, SharedCache};
+use evoxo_proto::PROTOCOL;
+
+use super::*;
+use crate::{
+    prepared::Prepared,
+    replicas::Replicas,
+    saved::{Objects, object_name},
+};
+
+pub(super) fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(evoxo_experiments::registry)
+}
+
+pub(super) fn prepared(config: &str) -> Arc<Prepared> {
+    Prepared::read(registry(), "t", config).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// An assignment as a worker understands it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Assigned {
+    pub(super) id: u64,
+    pub(super) tasks: Vec<Encoded>,
+}
+
+pub(super) struct Story {
+    pub(super) core: Coordinator,
+    pub(super) now: Millis,
+    /// By session, the assignments it has.
+    pub(super) assigned: BTreeMap<u64, Vec<Assigned>>,
+    /// By session, what it has of the bytes that tasks share.
+    caches: BTreeMap<u64, SharedCache<Arc<Shared>>>,
+    /// Bytes that tasks share, as they were sent.
+    pub(super) shared: Vec<Bytes>,
+    pub(super) closed: BTreeMap<u64, v1::Close>,
+    pub(super) writes: Vec<(String, Write)>,
+    /// What the store has, by name.
+    pub(super) objects: BTreeMap<String, Bytes>,
+    pub(super) responses: Vec<Result<Response, Rejection>>,
+    pub(super) views: BTreeMap<String, v1::Run>,
+    /// As they were when somebody was answered last.
+    pub(super) views_when_answered: BTreeMap<String, v1::Run>,
+    pub(super) log: Vec<(Topic, String)>,
+    threads: BTreeMap<ThreadId, Replicas>,
+    /// The store answers with this.
+    pub(super) store: Result<(), StoreFault>,
+    /// It takes so long, in milliseconds.
+    pub(super) store_ms: u64,
+    /// Nothing can be deleted.
+    pub(super) fail_deletions: bool,
+    pub(super) healthy: bool,
+    pub(super) stopped: bool,
+}
+
+impl Story {
+    pub(super) fn begin(settings: Settings) -> Self {
+        Self::go_on(settings, BTreeMap::new())
+    }
+
+    /// A coordinator that finds these objects.
+    pub(super) fn go_on(settings: Settings, objects: BTreeMap<String, Bytes>) -> Self {
+        let runs = objects.keys().filter_map(|name| name.strip_prefix("runs/")?.split('/').next().map(str::to_owned));
+        let runs: BTreeSet<String> = runs.collect();
+        let saved = runs.iter().filter_map(|run| load(&objects, run, false)).collect();
+        let mut story = Self {
+            core: Coordinator::recover(settings, registry().clone(), saved),
+            now: Millis(0),
+            assigned: BTreeMap::new(),
+            caches: BTreeMap::new(),
+            shared: Vec::new(),
+            closed: BTreeMap::new(),
+            writes: Vec::new(),
+            objects,
+            responses: Vec::new(),
+            views: BTreeMap::new(),
+            views_when_answered: BTreeMap::new(),
+            log: Vec::new(),
+            threads: BTreeMap::new(),
+            store: Ok(()),
+            store_ms: 0,
+            fail_deletions: false,
+            healthy: true,
+            stopped: false,
+        };
+        story.tell(Event::Wake);
+        story
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for effect in self.core.handle(self.now, event) {
+                self.carry_out(effect, &mut events);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect, events: &mut VecDeque<Event>) {
+        match effect {
+            Effect::Send { session, message } => match message.message.unwrap() {
+                to_worker::Message::Assignment(assignment) => {
+                    self.shared.extend(assignment.shared.iter().cloned());
+                    let id = assignment.id;
+                    let tasks = self.caches.entry(session.0).or_default().unpack(assignment).unwrap();
+                    self.assigned.entry(session.0).or_default().push(Assigned { id, tasks });
+                }
+                to_worker::Message::Close(close) => drop(self.closed.entry(session.0).or_insert(close)),
+                _ => {}
+            },
+            Effect::Store { write, run, what } => {
+                let outcome = self.store(&run, what);
+                events.push_back(Event::Stored { write, outcome });
+            }
+            Effect::Start { thread, prepared, states } => {
+                drop(self.threads.insert(thread, Replicas::new(registry(), prepared, states)));
+            }
+            Effect::Job { thread, job } => {
+                if let Some(replicas) = self.threads.get_mut(&thread) {
+                    let reports = replicas.run(job);
+                    events.push_back(Event::Done { thread, reports });
+                }
+            }
+            Effect::Drop { thread } => drop(self.threads.remove(&thread)),
+            Effect::Respond { response, .. } => {
+                self.views_when_answered.clone_from(&self.views);
+                self.responses.push(response);
+            }
+            Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
+            Effect::Unpublish { run } => drop(self.views.remove(&run)),
+            Effect::Healthy(healthy) => self.healthy = healthy,
+            Effect::Stopped => self.stopped = true,
+            Effect::End { session } => drop(self.assigned.remove(&session.0)),
+            Effect::Log { topic, sentence } => self.log.push((topic, sentence)),
+        }
+    }
+
+    fn store(&mut self, run: &str, what: Write) -> Result<Stored, StoreFault> {
+        let mut outcome = self.store.clone().map(|()| Stored::Written);
+        if self.fail_deletions && what == Write::Delete {
+            outcome = Err(StoreFault::Failed(format!("run {run} cannot be deleted")));
+        }
+        if outcome.is_ok() {
+            let bytes = match &what {
+                Write::Order { bytes, .. }
+                | Write::Checkpoint { bytes, .. }
+                | Write::Finished { bytes, .. }
+                | Write::Doubt { bytes, .. } => Some(bytes.clone()),
+                _ => None,
+            };
+            match (object_name(&what).zip(bytes), &what) {
+                (Some((name, bytes)), _) => drop(self.objects.insert(format!("runs/{run}/{name}"), bytes)),
+                (None, Write::Delete) => self.objects.retain(|name, _| !name.starts_with(&format!("runs/{run}/"))),
+                (None, Write::Load) => outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new))),
+                _ => {}
+            }
+        }
+        self.writes.push((run.to_owned(), what));
+        self.now = self.now + self.store_ms;
+        outcome
+    }
+
+    pub(super) fn ask(&mut self, request: Request) -> Result<Response, Rejection> {
+        self.responses.clear();
+        self.tell(Event::Request { id: RequestId(1), request });
+        self.responses.pop().expect("every request is answered")
+    }
+
+    pub(super) fn submit(&mut self, name: &str, config: &str) -> Result<Response, Rejection> {
+        self.ask(Request::Submit { name: name.into(), prepared: prepared(config), address: "10.0.0.9".into() })
+    }
+
+    /// The run as people see it, when they have been shown it.
+    pub(super) fn run(&mut self, name: &str) -> v1::Run {
+        self.now = self.now + 200;
+        self.tell(Event::Wake);
+        self.views.get(name).unwrap_or_else(|| panic!("no run {name} is shown")).clone()
+    }
+
+    pub(super) fn wait(&mut self, ms: u64) {
+        self.now = self.now + ms;
+        self.tell(Event::Wake);
+    }
+
+    pub(super) fn say(&mut self, session: u64, message: from_worker::Message) {
+        self.tell(Event::Message { session: SessionId(session), message: v1::FromWorker { message: Some(message) } });
+    }
+
+    pub(super) fn hello(session: u64, slots: u32) -> v1::Hello {
+        v1::Hello {
+            protocol: PROTOCOL,
+            slots,
+            name: format!("w{session}"),
+            kinds: registry().signatures(),
+            build: String::new(),
+            process: session,
+        }
+    }
+
+    pub(super) fn greet(&mut self, session: u64, hello: v1::Hello) {
+        self.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), hello });
+    }
+
+    pub(super) fn join(&mut self, session: u64, slots: u32) {
+        self.greet(session, Self::hello(session, slots));
+    }
+
+    pub(super) fn leave(&mut self, session: u64) {
+        self.assigned.remove(&session);
+        self.caches.remove(&session);
+        self.tell(Event::Left { session: SessionId(session) });
+    }
+
+    /// The session reports on all tasks of its first assignment.
+    pub(super) fn answer(&mut self, session: u64, outcome: impl Fn(&Encoded) -> Outcome) -> usize {
+        let assignment = self.assigned.get_mut(&session).filter(|queue| !queue.is_empty()).map(|queue| queue.remove(0));
+        let Some(assignment) = assignment else { return 0 };
+        let result = |task: &Encoded| result_of(task, outcome(task), assignment.id);
+        let results: Vec<v1::TaskResult> = assignment.tasks.iter().map(result).collect();
+        let count = results.len();
+        self.say(session, from_worker::Message::Outputs(v1::Outputs { results }));
+        count
+    }
+
+    pub(super) fn work_to_the_end(&mut self, session: u64) {
+        while self.answer(session, honest) > 0 {}
+    }
+
+    /// The names of the tasks that a session has, assignment by assignment.
+    pub(super) fn tasks_of(&self, session: u64) -> Vec<Vec<evoxo_common::digest::Digest>> {
+        let assignments = self.assigned.get(&session).into_iter().flatten();
+        assignments.map(|assignment| assignment.tasks.iter().map(|task| task.hash).collect()).collect()
+    }
+
+    /// Lines of the log about something.
+    pub(super) fn logged(&self, topic: Topic) -> usize {
+        self.log.iter().filter(|(other, _)| *other == topic).count()
+    }
+}
+
+pub(super) fn result_of(task: &Encoded, outcome: Outcome, assignment: u64) -> v1::TaskResult {
+    let hash = Bytes::copy_from_slice(&task.hash.0);
+    v1::TaskResult { hash, outcome: Some(outcome), elapsed_us: 1000, assignment }
+}
+
+fn load(objects: &BTreeMap<String, Bytes>, run: &str, with_states: bool) -> Option<SavedRun> {
+    let prefix = format!("runs/{run}/");
+    let names: Vec<String> = objects.keys().filter_map(|name| Some(name.strip_prefix(&prefix)?.to_owned())).collect();
+    let mut read = |name: &str| Ok(objects[&format!("{prefix}{name}")].clone());
+    Objects { run, names: &names, read: &mut read }.interpret(registry(), with_states).0
+}

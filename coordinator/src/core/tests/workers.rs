@@ -1,0 +1,184 @@
+//! Stories of workers that join, and of what they say.
+
+use bytes::Bytes;
+use evoxo_proto::PROTOCOL;
+
+use super::*;
+use story::result_of;
+
+#[test]
+fn strangers_are_refused_with_the_reason() {
+    let mut story = Story::begin(Settings::default());
+    type Change<'a> = &'a dyn Fn(&mut v1::Hello);
+    let refused: [(Change<'_>, &str); 7] = [
+        (&|hello| hello.protocol = 9, "protocol 9"),
+        (&|hello| hello.slots = 0, "0 slots"),
+        (&|hello| hello.slots = 5000, "5000 slots"),
+        (&|hello| hello.name = "x".repeat(129), "longer than 128 bytes"),
+        (&|hello| hello.kinds.clear(), "computes no kind of experiment that this coordinator knows"),
+        (&|hello| hello.kinds = vec![v1::KindSignature::default(); 257], "257 kinds"),
+        (
+            &|hello| hello.kinds.iter_mut().for_each(|kind| kind.sha256 = Bytes::from_static(&[0; 32])),
+            "computes other results for dispatch, invincible, nndtf, rules, td3d, ternary",
+        ),
+    ];
+    for (session, (change, reason)) in refused.iter().enumerate() {
+        let session = session as u64;
+        let mut hello = Story::hello(session, 1);
+        change(&mut hello);
+        story.greet(session, hello);
+        let close = &story.closed[&session];
+        assert_eq!(close.kind(), CloseKind::Refused);
+        assert!(close.reason.contains(reason), "{} does not say {reason}", close.reason);
+    }
+    assert_eq!(story.logged(Topic::WorkerRefused), refused.len());
+    story.say(77, heartbeat());
+    assert_eq!(story.closed[&77].kind(), CloseKind::Retry, "a late word of a session that is over");
+    story.join(78, 1);
+    story.say(78, from_worker::Message::Hello(Story::hello(78, 1)));
+    assert_eq!(story.closed[&78].kind(), CloseKind::Refused, "a second Hello makes no sense");
+    assert_eq!(PROTOCOL, 2);
+}
+
+/// A worker computes what it computes as the coordinator does; and nothing else.
+#[test]
+fn a_worker_gets_only_tasks_of_its_kinds() {
+    let mut story = Story::begin(Settings::default());
+    let games = "experiment = \"invincible\"\nreplicas = 2\n[settings]\npopulation = 12\nfathers = 3\ngenerations = 2\n\
+                 fitness = \"exact\"\n";
+    story.submit("echo", CONFIG).unwrap();
+    story.submit("games", games).unwrap();
+    let mut hello = Story::hello(1, 2);
+    hello.kinds.iter_mut().filter(|kind| kind.kind != "dispatch").for_each(|kind| kind.sha256 = vec![0; 32].into());
+    hello.kinds.push(v1::KindSignature { kind: "chess".into(), sha256: vec![1; 32].into() });
+    story.greet(1, hello);
+    assert!(!story.closed.contains_key(&1));
+    story.work_to_the_end(1);
+    assert_eq!(story.run("echo").digest, expected_digest(CONFIG));
+    let waiting = story.run("games");
+    assert_eq!((waiting.state(), waiting.workers, waiting.slots), (RunState::Running, 0, 0), "nobody computes it");
+    let Ok(Response::Workers(workers)) = story.ask(Request::Workers) else { panic!("the workers") };
+    assert_eq!(workers[0].kinds, ["dispatch"]);
+    assert_eq!(workers[0].kinds_refused, ["invincible", "nndtf", "rules", "td3d", "ternary"]);
+    story.join(2, 3);
+    assert_eq!((story.run("games").workers, story.run("games").slots), (1, 3));
+    story.work_to_the_end(2);
+    assert_eq!(story.run("games").digest, expected_digest(games));
+}
+
+#[test]
+fn a_storm_of_workers_is_admitted_in_small_numbers() {
+    let mut story = Story::begin(Settings { admissions_per_second: 10, ..Settings::default() });
+    (0..50).for_each(|session| story.join(session, 1));
+    assert_eq!(story.closed.len(), 40);
+    assert!(story.closed.values().all(|close| close.kind() == CloseKind::Retry && close.retry_after_ms > 0));
+    story.now = Millis(1000);
+    (100..110).for_each(|session| story.join(session, 1));
+    assert_eq!(story.closed.len(), 40);
+}
+
+/// One task on two workers, of which the first to answer is session `first`. Returns the story, and their assignments.
+fn one_task_on_two() -> Story {
+    let mut story = Story::begin(singly());
+    let config = CONFIG.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
+    story.submit("r", &config).unwrap();
+    story.join(1, 1);
+    story.join(2, 1);
+    story.wait(6000);
+    (1..=2).for_each(|session| story.say(session, heartbeat()));
+    assert_eq!(story.tasks_of(1), story.tasks_of(2));
+    story
+}
+
+/// Another output of the right shape.
+fn lie(task: &Encoded) -> Outcome {
+    let Outcome::Output(honest) = honest(task) else { panic!("an output") };
+    let mut bytes = honest.to_vec();
+    *bytes.last_mut().unwrap() ^= 1;
+    Outcome::Output(bytes.into())
+}
+
+#[test]
+fn copies_that_differ_leave_the_run_in_doubt_for_good() {
+    let mut story = one_task_on_two();
+    story.answer(1, honest);
+    // Repeating a lie does not make it two answers.
+    let task = story.assigned[&2][0].clone();
+    let results = vec![result_of(&task.tasks[0], lie(&task.tasks[0]), task.id); 3];
+    story.say(2, from_worker::Message::Outputs(v1::Outputs { results }));
+    story.assigned.get_mut(&2).unwrap().clear();
+    story.work_to_the_end(1);
+    let config = CONFIG.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
+    let run = story.run("r");
+    assert_eq!((run.state(), run.doubts.len(), run.digest), (RunState::InDoubt, 1, expected_digest(&config)));
+    assert!(run.message.contains("had two outputs") && run.notices[0].contains("not deterministic: task "));
+    let doubt = &run.doubts[0];
+    assert_eq!((doubt.worker.as_str(), doubt.other_worker.as_str(), doubt.arm.as_str()), ("w1", "w2", "main"));
+    assert!(doubt.output != doubt.other_output && doubt.round == 0);
+    assert_eq!(story.logged(Topic::Doubt), 1);
+    let mut next = Story::go_on(Settings::default(), story.objects);
+    let again = next.run("r");
+    assert_eq!((again.state(), again.doubts), (RunState::InDoubt, run.doubts), "a restart does not forget");
+}
+
+/// A varint may be padded, fields may come in another order: outputs are compared, not their bytes.
+#[test]
+fn an_output_that_is_written_otherwise_is_the_same_output() {
+    let mut story = one_task_on_two();
+    story.answer(1, honest);
+    let padded = |task: &Encoded| {
+        let Outcome::Output(honest) = honest(task) else { panic!("an output") };
+        assert_eq!(honest[..2], [0x0a, 8], "field 1 of eight bytes");
+        Outcome::Output([&[0x0a, 0x88, 0x00], &honest[2..]].concat().into())
+    };
+    story.answer(2, padded);
+    story.work_to_the_end(1);
+    let run = story.run("r");
+    assert_eq!((run.state(), run.doubts.len()), (RunState::Finished, 0));
+}
+
+#[test]
+fn only_those_who_were_asked_can_cast_doubt() {
+    let mut story = one_task_on_two();
+    story.join(3, 1);
+    let task = story.assigned[&1][0].clone();
+    story.answer(1, honest);
+    let results = vec![result_of(&task.tasks[0], lie(&task.tasks[0]), task.id)];
+    story.say(3, from_worker::Message::Outputs(v1::Outputs { results }));
+    assert_eq!(story.run("r").doubts.len(), 0);
+    story.answer(2, lie);
+    assert_eq!(story.run("r").doubts.len(), 1);
+}
+
+#[test]
+fn nonsense_is_its_workers_fault() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    for (session, bytes) in [(1, Bytes::from_static(&[0xff; 9])), (2, Bytes::new()), (3, vec![0; 1 << 20].into())] {
+        story.join(session, 1);
+        story.answer(session, |_| Outcome::Output(bytes.clone()));
+        let close = &story.closed[&session];
+        assert_eq!(close.kind(), CloseKind::Refused);
+        assert!(close.reason.contains("it answered task "), "{}", close.reason);
+    }
+    story.join(4, 1);
+    story.work_to_the_end(4);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG), "none of it speaks against a task");
+}
+
+/// What was computed in an old session, or for a coordinator before a restart, is as good.
+#[test]
+fn late_outputs_are_welcome() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    let task = story.assigned[&1][0].tasks[0].clone();
+    story.tell(Event::Stop);
+    let mut next = Story::go_on(singly(), story.objects);
+    next.join(1, 1);
+    let results = vec![result_of(&task, honest(&task), 0)];
+    next.say(1, from_worker::Message::Outputs(v1::Outputs { results }));
+    next.work_to_the_end(1);
+    let run = next.run("r");
+    assert_eq!((run.tasks_done, run.digest), (24, expected_digest(CONFIG)));
+}

@@ -1,0 +1,70 @@
+//! A run as people see it.
+
+use evoxo_proto::v1::{self, RunState};
+
+use super::run::{Run, Wanted};
+use crate::replicas::ReplicaKey;
+
+impl Run {
+    /// What a person sees, without the figures of workers.
+    pub(super) fn view(&self) -> v1::Run {
+        let rounds = |arm: usize| self.prepared.rounds(arm as u32).saturating_mul(self.prepared.config.replicas.into());
+        let arms: Vec<v1::ArmProgress> =
+            (0..self.prepared.config.arms.len()).map(|arm| self.arm_progress(arm, rounds(arm))).collect();
+        v1::Run {
+            name: self.name.clone(),
+            kind: self.prepared.config.kind.name.into(),
+            state: self.state().into(),
+            message: self.message(),
+            config_hash: self.prepared.hash.to_string(),
+            replicas_total: self.replicas.len() as u32,
+            replicas_finished: self.finished as u32,
+            rounds_done: arms.iter().map(|arm| arm.rounds_done).sum(),
+            rounds_total: arms.iter().map(|arm| arm.rounds_total).fold(0, u64::saturating_add),
+            tasks_done: self.tasks_done,
+            digest: self.digest.map(|digest| digest.to_string()).unwrap_or_default(),
+            notices: self.notices.clone(),
+            arms,
+            doubts: self.doubts.clone(),
+            ..v1::Run::default()
+        }
+    }
+
+    fn message(&self) -> String {
+        match (&self.blocked, &self.wanted) {
+            (Some(blocked), _) => blocked.why().to_owned(),
+            (None, Wanted::Failed(why)) => why.clone(),
+            _ if self.state() == RunState::InDoubt => {
+                let tasks = match self.doubts.len() {
+                    1 => "a task that was computed twice had two outputs".to_owned(),
+                    count => format!("{count} tasks that were computed twice had two outputs"),
+                };
+                format!(
+                    "{tasks}: of two workers that differ one computes wrongly, and what it computed alone is not known; see \
+                     the doubts"
+                )
+            }
+            _ if self.waits_for_memory => "it waits for memory: other runs have what there is".into(),
+            _ => self.store_trouble.clone().unwrap_or_default(),
+        }
+    }
+
+    fn arm_progress(&self, arm: usize, rounds_total: u64) -> v1::ArmProgress {
+        let (kind, number) = (self.prepared.config.kind, arm as u32);
+        let first = ReplicaKey { arm: number, index: 0 };
+        let last = ReplicaKey { arm: number, index: u32::MAX };
+        let records = || self.replicas.range(first..=last).map(|(_, record)| record);
+        let (sum, count) = records()
+            .filter_map(|record| record.metric)
+            .fold((0.0, 0), |(sum, count), metric| (sum + metric, count + 1));
+        v1::ArmProgress {
+            name: self.prepared.config.arms[arm].name.clone(),
+            replicas_finished: records().filter(|record| record.is_finished()).count() as u32,
+            primary_metric: (count > 0).then(|| sum / f64::from(count)),
+            primary_metric_name: kind.columns[kind.primary_metric].name.into(),
+            replicas_total: self.prepared.config.replicas,
+            rounds_done: records().map(|record| record.rounds).sum(),
+            rounds_total,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Writes that the store has not reported yet.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{run::Wanted, runs::RunId};
+use crate::{
+    id::{RequestId, WriteId},
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    write::Write,
+};
+
+/// A write that the store has not reported yet.
+pub(super) struct PendingWrite {
+    pub(super) run: RunId,
+    pub(super) what: Pending,
+}
+
+/// What is to be done when it is reported.
+pub(super) enum Pending {
+    /// The run obeys, and the person is answered.
+    Order(PendingOrder),
+    /// A failure is on record.
+    Failure,
+    Checkpoint {
+        object: String,
+    },
+    Finished {
+        replica: ReplicaKey,
+        object: String,
+    },
+    /// The run's states come, for a person who asked for it or because it is its turn.
+    Load(Option<RequestId>),
+    Delete(Option<RequestId>),
+    /// If it fails, it is written again.
+    Kept(Write),
+}
+
+/// What a person wants of a run.
+pub(super) struct PendingOrder {
+    pub(super) request: RequestId,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) wanted: Wanted,
+    /// It came with a file.
+    pub(super) submitted: bool,
+    pub(super) delete: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Writes {
+    last: u64,
+    pending: BTreeMap<WriteId, PendingWrite>,
+}
+
+impl Writes {
+    pub(super) fn add(&mut self, run: RunId, what: Pending) -> WriteId {
+        self.last += 1;
+        let id = WriteId(self.last);
+        self.pending.insert(id, PendingWrite { run, what });
+        id
+    }
+
+    pub(super) fn take(&mut self, id: WriteId) -> Option<PendingWrite> {
+        self.pending.remove(&id)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+}

@@ -1,0 +1,319 @@
+//! What strangers may send, before anything is made of it: how many calls at once, how large messages may be together, and how
+//! long they may take to come.
+//!
+//! A gRPC message says its length in its first five bytes. For a large one there must be room first, of the address's share and of
+//! all, until it has been handled; meanwhile HTTP/2 holds the sender back. Small ones are bounded by what HTTP/2 lets anybody send
+//! unread.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use evoxo_proto::MESSAGE_BYTES_MAX;
+use http_body::Frame;
+use tokio::{sync::OwnedSemaphorePermit, time::Sleep};
+use tonic::{Status, body::Body};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::{
+    accept::{CallOnConnection, ConnectionInfo},
+    peers::Counted,
+};
+
+/// Messages up to this many bytes need no room of their own.
+const SMALL_BYTES: u32 = 64 << 10;
+/// A message, and the request of a call that has but one, must have come within this time...
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// ... and the time that its bytes take at this rate, in bytes a second.
+const RATE_MIN: u32 = 64 << 10;
+/// The call whose stream of messages has no end: a worker's session.
+const SESSION: &str = "/evoxo.v1.WorkerService/Work";
+
+type Permits = [OwnedSemaphorePermit; 2];
+
+/// Room that the messages of a call take, in their order: whoever handles one gives its room back by [`Rooms::take`].
+#[derive(Clone, Default)]
+pub(crate) struct Rooms(Arc<Mutex<VecDeque<(u64, Permits)>>>);
+
+impl Rooms {
+    /// The room of the messages up to the one with this number, counted from 1.
+    pub(crate) fn take(&self, number: u64) -> Vec<Permits> {
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = rooms.iter().take_while(|(of, _)| *of <= number).count();
+        rooms.drain(..count).map(|(_, permits)| permits).collect()
+    }
+
+    fn put(&self, number: u64, permits: Permits) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back((number, permits));
+    }
+}
+
+/// Puts the gate before the services.
+#[derive(Clone, Default)]
+pub(crate) struct GateLayer;
+
+impl<S> Layer<S> for GateLayer {
+    type Service = Gate<S>;
+
+    fn layer(&self, inner: S) -> Gate<S> {
+        Gate { inner }
+    }
+}
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Gate<S> {
+    inner: S,
+}
+
+impl<S> Service<http::Request<Body>> for Gate<S>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+{
+    type Response = http::Response<Body>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        // The clone is not ready: the one that is ready goes with the call.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let Some(info) = request.extensions().get::<ConnectionInfo>().cloned() else {
+            let refused = Status::internal("a call without a connection: please report this").into_http();
+            return Box::pin(async { Ok(refused) });
+        };
+        let session = request.uri().path() == SESSION;
+        let counted = if session { Ok(None) } else { info.peers.call(info.address).map(Some).ok_or(()) };
+        let Ok(counted) = counted else {
+            let sentence = "there are too many calls at once, from your address or from all: end some and try again";
+            let refused = Status::resource_exhausted(sentence).into_http();
+            return Box::pin(async { Ok(refused) });
+        };
+        let going_on = GoingOn { _call: info.begin_call(), _counted: counted };
+        let rooms = Rooms::default();
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(rooms.clone());
+        let timer = (!session).then(|| Box::pin(tokio::time::sleep(MESSAGE_TIMEOUT)));
+        let body =
+            Incoming { body, info, rooms, messages: Messages::default(), held: None, waiting: None, timer, session };
+        let request = http::Request::from_parts(parts, Body::new(body));
+        Box::pin(async move {
+            let response = inner.call(request).await?;
+            Ok(response.map(|body| Body::new(Outgoing { body, _going_on: going_on })))
+        })
+    }
+}
+
+/// A call is going on until its response has been sent, or nobody wants it any more.
+struct GoingOn {
+    _call: CallOnConnection,
+    _counted: Option<Counted>,
+}
+
+/// A response.
+struct Outgoing {
+    body: Body,
+    _going_on: GoingOn,
+}
+
+impl http_body::Body for Outgoing {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Where one is in a stream of messages, each with its length before it.
+#[derive(Default)]
+struct Messages {
+    /// What has come of the five bytes before a message.
+    prefix: Vec<u8>,
+    /// Bytes of the present message that have not come.
+    remaining: u32,
+    /// Messages that have begun.
+    begun: u64,
+}
+
+impl Messages {
+    /// Reads on; says how long each message is that begins here.
+    fn read(&mut self, mut data: &[u8]) -> Vec<(u64, u32)> {
+        let mut begun = Vec::new();
+        while !data.is_empty() {
+            if self.remaining > 0 {
+                let of_message = data.len().min(self.remaining as usize);
+                self.remaining -= of_message as u32;
+                data = &data[of_message..];
+                continue;
+            }
+            let missing = 5 - self.prefix.len();
+            let (prefix, rest) = data.split_at(missing.min(data.len()));
+            self.prefix.extend_from_slice(prefix);
+            data = rest;
+            if let [_, length @ ..] = self.prefix.as_slice()
+                && let Ok(length) = <[u8; 4]>::try_from(length)
+            {
+                self.remaining = u32::from_be_bytes(length);
+                self.begun += 1;
+                begun.push((self.begun, self.remaining));
+                self.prefix.clear();
+            }
+        }
+        begun
+    }
+
+    fn is_between(&self) -> bool {
+        self.remaining == 0 && self.prefix.is_empty()
+    }
+}
+
+type Waiting = Pin<Box<dyn Future<Output = Option<Permits>> + Send>>;
+
+/// A frame, and the numbers and lengths of the messages that begin in it.
+type Held = (Frame<Bytes>, VecDeque<(u64, u32)>);
+
+/// A request.
+struct Incoming {
+    body: Body,
+    info: ConnectionInfo,
+    rooms: Rooms,
+    messages: Messages,
+    /// What waits until there is room, and for the room of which messages.
+    held: Option<Held>,
+    waiting: Option<Waiting>,
+    /// What must have come by then; none between the messages of a session.
+    timer: Option<Pin<Box<Sleep>>>,
+    session: bool,
+}
+
+impl Incoming {
+    /// Waits for room for the messages that begin in what is held, and gives it out.
+    fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        while let Some((_, begun)) = &mut self.held {
+            let Some((number, length)) = begun.front().copied() else { break };
+            if length > SMALL_BYTES {
+                let (peers, address) = (self.info.peers.clone(), self.info.address);
+                let room = move || -> Waiting { Box::pin(async move { peers.room(address, length).await }) };
+                let permits = ready!(self.waiting.get_or_insert_with(room).as_mut().poll(cx));
+                self.waiting = None;
+                if let Some(permits) = permits {
+                    self.rooms.put(number, permits);
+                }
+            }
+            begun.pop_front();
+        }
+        Poll::Ready(self.held.take().map(|(frame, _)| frame))
+    }
+
+    /// Sets the time by which the message must have come.
+    fn set_timer(&mut self, length: u32) {
+        let within = MESSAGE_TIMEOUT + Duration::from_secs(u64::from(length / RATE_MIN));
+        self.timer = Some(Box::pin(tokio::time::sleep(within)));
+    }
+
+    fn take_frame(&mut self, frame: Frame<Bytes>) -> Result<(), Status> {
+        let begun = frame.data_ref().map(|data| self.messages.read(data)).unwrap_or_default();
+        if let Some((_, length)) = begun.iter().find(|(_, length)| *length as usize > MESSAGE_BYTES_MAX) {
+            return Err(Status::out_of_range(format!(
+                "a message of {length} bytes: at most {MESSAGE_BYTES_MAX} are possible"
+            )));
+        }
+        match begun.last() {
+            Some((_, length)) if !self.messages.is_between() => self.set_timer(*length),
+            _ if self.session && self.messages.is_between() => self.timer = None,
+            _ => {}
+        }
+        self.held = Some((frame, begun.into()));
+        Ok(())
+    }
+}
+
+impl http_body::Body for Incoming {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = &mut *self;
+        if let Some(timer) = &mut this.timer
+            && timer.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Some(Err(Status::deadline_exceeded("the request takes too long to come"))));
+        }
+        if this.held.is_none() {
+            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Err(status) = this.take_frame(frame) {
+                        return Poll::Ready(Some(Err(status)));
+                    }
+                }
+                Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+                None => {
+                    this.timer = None;
+                    return Poll::Ready(None);
+                }
+            }
+        }
+        // Waiting for room is not the sender's fault, but it has to end too.
+        this.poll_held(cx).map(|frame| frame.map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.held.is_none() && self.body.is_end_stream()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Messages of these lengths, as they travel.
+    fn stream(lengths: &[u32]) -> Vec<u8> {
+        let message = |length: &u32| [&[0], &length.to_be_bytes()[..], &vec![7; *length as usize]].concat();
+        lengths.iter().flat_map(message).collect()
+    }
+
+    proptest! {
+        /// However the bytes are cut up, every message is seen when it begins, once.
+        #[test]
+        fn messages_are_counted_however_they_are_cut(
+            lengths in prop::collection::vec(0..300_u32, 0..20),
+            cuts in prop::collection::vec(1..50_usize, 1..200),
+        ) {
+            let bytes = stream(&lengths);
+            let (mut rest, mut messages, mut begun) = (&bytes[..], Messages::default(), Vec::new());
+            for cut in cuts.iter().cycle() {
+                let (piece, later) = rest.split_at((*cut).min(rest.len()));
+                begun.extend(messages.read(piece));
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            let expected: Vec<(u64, u32)> = (1..).zip(lengths).collect();
+            prop_assert_eq!(begun, expected);
+            prop_assert!(messages.is_between());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A configuration with everything that the core asks about it, worked out once, before the core sees it: parsing a
+//! stranger's file takes time.
+
+use std::sync::Arc;
+
+use evoxo_common::{
+    digest::Digest,
+    experiment::{Config, Demand, Registry},
+};
+
+/// A run's tasks that are planned and not computed hold at most so many bytes, or one task if that is larger.
+pub const PLAN_AHEAD_BYTES: u64 = 64 << 20;
+/// Tasks are planned in pieces of about this many bytes.
+const PIECE_BYTES: u64 = 1 << 20;
+/// What a planned task takes beside its message, and an output beside its bytes: keys, hashes, nodes. An estimate, on the
+/// safe side.
+const TASK_OVERHEAD_BYTES: u64 = 512;
+/// What a row of a history takes beside its numbers, in memory and in a sealed state.
+const ROW_OVERHEAD_BYTES: u64 = 48;
+
+/// A configuration and what follows from it.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The configuration.
+    pub config: Config,
+    /// [`Config::hash`].
+    pub hash: Digest,
+    /// [`Config::to_toml`].
+    pub toml: String,
+    /// What each arm's replicas ask of whoever runs them.
+    arms: Vec<ArmFigures>,
+}
+
+/// Of one arm.
+#[derive(Clone, Copy, Debug)]
+struct ArmFigures {
+    /// Of a replica.
+    rounds: u64,
+    demand: Demand,
+}
+
+impl Prepared {
+    /// Works everything out.
+    #[must_use]
+    pub fn new(config: Config) -> Arc<Self> {
+        let kind = config.kind;
+        let of_arm = |settings| ArmFigures { rounds: (kind.rounds)(settings), demand: (kind.demand)(settings) };
+        let arms = config.arms.iter().map(|arm| of_arm(&arm.settings)).collect();
+        Arc::new(Self { hash: config.hash(), toml: config.to_toml(), arms, config })
+    }
+
+    /// Reads a file and works everything out.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn read(registry: &Registry, name: &str, text: &str) -> Result<Arc<Self>, String> {
+        Ok(Self::new(Config::parse(registry, name, text, &[]).map_err(|problems| problems.to_string())?))
+    }
+
+    /// Rounds of a replica of this arm.
+    #[must_use]
+    pub fn rounds(&self, arm: u32) -> u64 {
+        self.arms[arm as usize].rounds
+    }
+
+    /// Arms times replicas.
+    #[must_use]
+    pub fn replicas(&self) -> u64 {
+        u64::from(self.config.replicas) * self.config.arms.len() as u64
+    }
+
+    /// Bytes of an encoded output of this arm's tasks, at most.
+    #[must_use]
+    pub fn output_bytes_max(&self, arm: u32) -> u64 {
+        self.arms[arm as usize].demand.output_bytes
+    }
+
+    /// Bytes that an open replica of this arm takes, at most: its state and history twice (as they are, and sealed for a
+    /// checkpoint), the first piece of a round's tasks, what the tasks share, and their outputs. (docs/operating.md has the
+    /// formula.)
+    #[must_use]
+    pub fn replica_bytes(&self, arm: u32) -> u64 {
+        let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows } =
+            self.arms[arm as usize].demand;
+        let columns = self.config.kind.columns.len() as u64;
+        let history = rows.saturating_mul(8 * columns + ROW_OVERHEAD_BYTES);
+        let each = task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
+        let piece = tasks.saturating_mul(each).min(PIECE_BYTES.saturating_add(each));
+        let outputs = tasks.saturating_mul(output_bytes.saturating_add(64));
+        let states = state_bytes.saturating_add(history).saturating_mul(2);
+        [states, piece, shared_bytes, outputs].into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the run's tasks that are planned and not computed, first pieces of rounds apart, at most.
+    #[must_use]
+    pub fn plan_bytes(&self) -> u64 {
+        let largest = self.arms.iter().map(|arm| arm.demand.task_bytes).max().unwrap_or(0);
+        let all = |arm: &ArmFigures| {
+            let tasks = arm.demand.tasks.saturating_mul(self.config.replicas.into());
+            tasks.saturating_mul(arm.demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES))
+        };
+        let all = self.arms.iter().map(all).fold(0, u64::saturating_add);
+        all.min(PLAN_AHEAD_BYTES.saturating_add(PIECE_BYTES).saturating_add(largest))
+    }
+
+    /// Bytes that the run takes with one open replica: it cannot do with less.
+    #[must_use]
+    pub fn least_bytes(&self) -> u64 {
+        let largest = (0..self.arms.len()).map(|arm| self.replica_bytes(arm as u32)).max();
+        self.plan_bytes().saturating_add(largest.unwrap_or(0))
+    }
+
+    /// Bytes that a planned task takes in the core.
+    #[must_use]
+    pub fn task_bytes(own_bytes: usize) -> u64 {
+        own_bytes as u64 + TASK_OVERHEAD_BYTES
+    }
+
+    /// How many tasks of this arm are planned in one piece; at least one.
+    #[must_use]
+    pub fn piece_tasks(&self, arm: u32) -> usize {
+        let each = self.arms[arm as usize].demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES);
+        (PIECE_BYTES / each).max(1) as usize
+    }
+}

@@ -1,0 +1,330 @@
+//! The replicas of one run: the only place where states are. A thread for each run does what the core asks of it, so that
+//! planning, checking and absorbing, however long they take, keep neither the core nor other runs from their work.
+//!
+//! Pure like the core: jobs go in, reports come out, in order.
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+
+use bytes::Bytes;
+use evoxo_common::{
+    digest::Digest,
+    experiment::{Registry, Replica},
+    task::{Encoded, Encoder, Refusal},
+};
+use evoxo_proto::v1;
+
+use crate::{
+    id::{RequestId, SessionId, TaskId},
+    prepared::Prepared,
+    saved::{Origin, origin_of, seal_checkpoint, seal_replica},
+};
+
+/// A replica of a run: the arm's place in the configuration, and the replica's number within it. Their order is the order of
+/// everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReplicaKey {
+    /// Place of the arm.
+    pub arm: u32,
+    /// From 0.
+    pub index: u32,
+}
+
+/// What the core asks of a run's thread.
+#[derive(Debug)]
+pub enum Job {
+    /// Begin or go on with this replica: plan the first piece of its next round, or find it finished.
+    Open(ReplicaKey),
+    /// Plan the next piece of its round, from this task on.
+    Plan {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// The first task.
+        from: usize,
+    },
+    /// Check these, and keep those that are good and still wanted. With the last of a round the replica moves on.
+    Take(Vec<Answer>),
+    /// Seal all replicas that have begun and are not finished.
+    Checkpoint {
+        /// Comes back in the report.
+        number: u64,
+    },
+    /// Seal one replica, for somebody who asks for it.
+    Copy {
+        /// Comes back in the report.
+        request: RequestId,
+        /// Which replica.
+        replica: ReplicaKey,
+    },
+}
+
+/// A worker's answer to a task.
+#[derive(Debug)]
+pub struct Answer {
+    /// The core's name for the task.
+    pub task: TaskId,
+    /// Whose answer it is.
+    pub session: SessionId,
+    /// Whether that worker had been asked.
+    pub asked: bool,
+    /// Whose round the task belongs to.
+    pub replica: ReplicaKey,
+    /// Rounds that the replica had absorbed before.
+    pub round: u64,
+    /// The task's place in the round.
+    pub index: usize,
+    /// The task.
+    pub encoded: Encoded,
+    /// As received.
+    pub output: Bytes,
+}
+
+/// A task that was planned.
+#[derive(Debug)]
+pub struct PlannedTask {
+    /// Its place in the round.
+    pub index: usize,
+    /// Which of the kind's tasks it is.
+    pub work: &'static str,
+    /// The task.
+    pub encoded: Encoded,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub enum Report {
+    /// A piece of a replica's round.
+    Planned {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// Rounds absorbed before.
+        round: u64,
+        /// Tasks of the whole round.
+        total: usize,
+        /// Those of this piece.
+        tasks: Vec<PlannedTask>,
+    },
+    /// An answer was checked: the hash of its canonical bytes, or why it is none.
+    Checked {
+        /// The task.
+        task: TaskId,
+        /// Its name everywhere.
+        hash: Digest,
+        /// Whose answer it was.
+        session: SessionId,
+        /// Whether that worker had been asked.
+        asked: bool,
+        /// What was found.
+        found: Result<Digest, Refusal>,
+    },
+    /// A replica has absorbed a round, or ended early.
+    Absorbed {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// Rounds absorbed.
+        rounds: u64,
+        /// The primary metric of the newest row of its history, if it has one.
+        metric: Option<f64>,
+        /// Why it ended early.
+        failure: Option<String>,
+    },
+    /// A replica is finished.
+    Finished {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// Its digest.
+        digest: Digest,
+        /// Its bytes, ready to be stored.
+        sealed: Bytes,
+    },
+    /// A state that was saved does not fit: the replica begins anew.
+    Unusable {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// A sentence.
+        why: String,
+    },
+    /// A checkpoint, ready to be stored.
+    Checkpoint {
+        /// As asked.
+        number: u64,
+        /// Its bytes.
+        sealed: Bytes,
+    },
+    /// A replica for somebody who asked, sealed; `None` if it has not begun, or is here no more.
+    Copy {
+        /// As asked.
+        request: RequestId,
+        /// As asked.
+        replica: ReplicaKey,
+        /// Its bytes.
+        sealed: Option<Bytes>,
+    },
+    /// The experiment's code panicked: nothing more comes from this thread.
+    Broken {
+        /// What it said.
+        why: String,
+    },
+}
+
+/// One replica that has begun.
+enum Begun {
+    /// As it was saved; its turn has not come.
+    Saved(Box<v1::ReplicaState>),
+    /// In its round.
+    Open(Box<Round>),
+}
+
+struct Round {
+    replica: Replica,
+    /// One place for each task.
+    outputs: Vec<Option<Bytes>>,
+    missing: usize,
+    encoder: Encoder,
+}
+
+/// The replicas of a run that have begun and are not finished.
+pub struct Replicas {
+    prepared: Arc<Prepared>,
+    origin: Origin,
+    begun: BTreeMap<ReplicaKey, Begun>,
+    broken: bool,
+}
+
+impl Replicas {
+    /// With these states, which were saved.
+    #[must_use]
+    pub fn new(registry: &Registry, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) -> Self {
+        let arms = &prepared.config.arms;
+        let key = |state: &v1::ReplicaState| {
+            let arm = arms.iter().position(|arm| arm.name == state.arm)?;
+            Some(ReplicaKey { arm: arm as u32, index: state.replica })
+        };
+        let begun = states.into_iter().filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
+        Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, broken: false }
+    }
+
+    /// Does a job. A panic in the experiment's code is a report like others, and the last one.
+    pub fn run(&mut self, job: Job) -> Vec<Report> {
+        if self.broken {
+            return Vec::new();
+        }
+        let mut reports = Vec::new();
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| self.run_unguarded(job, &mut reports)));
+        if let Err(panic) = outcome {
+            self.broken = true;
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let why =
+                text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".into());
+            reports.push(Report::Broken { why });
+        }
+        reports
+    }
+
+    fn run_unguarded(&mut self, job: Job, reports: &mut Vec<Report>) {
+        match job {
+            Job::Open(key) => self.open(key, reports),
+            Job::Plan { replica, from } => {
+                if let Some(Begun::Open(round)) = self.begun.get_mut(&replica) {
+                    reports.push(round.plan(&self.prepared, replica, from));
+                }
+            }
+            Job::Take(answers) => answers.into_iter().for_each(|answer| self.take(answer, reports)),
+            Job::Checkpoint { number } => {
+                let states = self.begun.values().map(Begun::save).collect();
+                reports.push(Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, states) });
+            }
+            Job::Copy { request, replica } => {
+                let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, begun.save()));
+                reports.push(Report::Copy { request, replica, sealed });
+            }
+        }
+    }
+
+    fn open(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
+        let config = &self.prepared.config;
+        let restored = match self.begun.remove(&key) {
+            Some(Begun::Saved(state)) => Some(Replica::restore(config, &state)),
+            Some(open @ Begun::Open(_)) => {
+                self.begun.insert(key, open);
+                return;
+            }
+            None => None,
+        };
+        let replica = match restored {
+            Some(Ok(replica)) => replica,
+            Some(Err(why)) => {
+                reports.push(Report::Unusable { replica: key, why });
+                Replica::start(config, &config.arms[key.arm as usize], key.index)
+            }
+            None => Replica::start(config, &config.arms[key.arm as usize], key.index),
+        };
+        self.begin_round(key, replica, reports);
+    }
+
+    /// Plans the first piece of a replica's next round, or finds it finished.
+    fn begin_round(&mut self, key: ReplicaKey, replica: Replica, reports: &mut Vec<Report>) {
+        let total = replica.tasks();
+        if total == 0 {
+            let sealed = seal_replica(&self.origin, replica.save());
+            reports.push(Report::Finished { replica: key, digest: replica.digest(), sealed });
+            return;
+        }
+        let outputs = vec![None; total];
+        let mut round = Round { replica, outputs, missing: total, encoder: Encoder::default() };
+        reports.push(round.plan(&self.prepared, key, 0));
+        self.begun.insert(key, Begun::Open(Box::new(round)));
+    }
+
+    fn take(&mut self, answer: Answer, reports: &mut Vec<Report>) {
+        let Answer { task, session, asked, replica: key, round, index, encoded, output } = answer;
+        let hash = encoded.hash;
+        let kind = self.prepared.config.kind;
+        let checked = kind.decode(&encoded).and_then(|task| task.check(&output));
+        let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
+        reports.push(Report::Checked { task, hash, session, asked, found });
+        let (Ok(output), Some(Begun::Open(open))) = (checked, self.begun.get_mut(&key)) else { return };
+        if open.replica.rounds() != round || open.outputs[index].is_some() {
+            return;
+        }
+        open.outputs[index] = Some(output);
+        open.missing -= 1;
+        if open.missing > 0 {
+            return;
+        }
+        if let Some(Begun::Open(open)) = self.begun.remove(&key) {
+            self.absorb(key, *open, reports);
+        }
+    }
+
+    fn absorb(&mut self, key: ReplicaKey, round: Round, reports: &mut Vec<Report>) {
+        let Round { mut replica, outputs, .. } = round;
+        let outputs: Vec<Bytes> = outputs.into_iter().flatten().collect();
+        replica.absorb(&outputs);
+        drop(outputs);
+        let metric = replica.history().last().map(|row| row[self.prepared.config.kind.primary_metric]);
+        let failure = replica.failure().map(str::to_owned);
+        reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure });
+        self.begin_round(key, replica, reports);
+    }
+}
+
+impl Begun {
+    fn save(&self) -> v1::ReplicaState {
+        match self {
+            Self::Saved(state) => (**state).clone(),
+            Self::Open(round) => round.replica.save(),
+        }
+    }
+}
+
+impl Round {
+    fn plan(&mut self, prepared: &Prepared, key: ReplicaKey, from: usize) -> Report {
+        let total = self.outputs.len();
+        let to = total.min(from + prepared.piece_tasks(key.arm));
+        let planned = self.replica.plan(from..to).into_iter().zip(from..).map(|(task, index)| {
+            let work = task.kind.work;
+            PlannedTask { index, work, encoded: self.encoder.encode(task) }
+        });
+        Report::Planned { replica: key, round: self.replica.rounds(), total, tasks: planned.collect() }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is true of the game whoever plays it, for the report against the source.
+//!
+//! **315 games.** The source multiplies X's options at its own moves, 3 x 7 x 5 x 3 x 1 = 315, as an upper limit of the
+//! games that can be played. It leaves out O's replies, which multiply it, and forced moves, mirror images and early
+//! ends, which divide it. [`games`] counts what can really be played: more, because the replies outweigh the rest.
+
+use evoxo_games::audit::{Odds, Subject};
+use evoxo_games::board::{Board, Side, cells, tic_tac_toe};
+use evoxo_games::table::graph::Graph;
+use std::collections::BTreeSet;
+
+/// The number of decision boards, exactly and as the source counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoardCounts {
+    /// All boards on which the side can be asked: 58 for X, 43 for O.
+    pub exact: usize,
+    /// The reading that gives the source's number, which it found by sampling a million games: for X all but the empty
+    /// board (57), for O all but those with two empty cells (38). No single rule for both sides gives both numbers.
+    pub source: usize,
+}
+
+/// Counts the decision boards of a side.
+#[must_use]
+pub fn board_counts(side: Side) -> BoardCounts {
+    let boards = Graph::of(side).boards();
+    let left_out = match side {
+        Side::X => 0,
+        Side::O => 7,
+    };
+    let source = boards.iter().filter(|board| board.pieces() != left_out).count();
+    BoardCounts { exact: boards.len(), source }
+}
+
+/// X's odds when both sides move at random, with the filter before both or without.
+#[must_use]
+pub fn random_play(filtered: bool) -> Odds {
+    let choose = Box::new(|board| tic_tac_toe().legal(board));
+    let audit = Subject { side: Side::X, filtered, choose }.audit().expect("a random mover takes empty cells");
+    match filtered {
+        true => audit.odds,
+        false => audit.odds_unfiltered.expect("a random mover has an answer on every board"),
+    }
+}
+
+/// The number of different games that can be played when both sides have the filter and else move as they like. Moves
+/// that lead to images of one board count as one.
+#[must_use]
+pub fn games() -> u64 {
+    games_from(Board::EMPTY)
+}
+
+fn games_from(board: Board) -> u64 {
+    let geometry = tic_tac_toe();
+    if geometry.outcome(board).is_some() {
+        return 1;
+    }
+    let moves = match geometry.forced(board) {
+        0 => geometry.legal(board),
+        forced => forced,
+    };
+    let next: BTreeSet<Board> = cells(moves).map(|cell| geometry.canonical(board.play(cell)).0).collect();
+    next.into_iter().map(games_from).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_common::ratio::Ratio;
+    use evoxo_games::table::optimum::{never_losing, optimum};
+
+    /// Everything this module and the optimum say, in one text.
+    #[test]
+    fn figures_are_pinned() {
+        let odds = |odds: Odds| format!("win {} draw {} loss {}", odds.win, odds.draw, odds.loss);
+        let mut lines = vec![format!("{} games", games())];
+        for filtered in [false, true] {
+            lines.push(format!("random, filtered {filtered}: {}", odds(random_play(filtered))));
+        }
+        for side in Side::BOTH {
+            let counts = board_counts(side);
+            lines.push(format!("{side:?}: {} boards, {} in the source", counts.exact, counts.source));
+            for penalty in ["0", "1", "3", "6.5", "100"] {
+                let best = optimum(side, penalty.parse().unwrap());
+                let ties = best.ties.iter().map(|tie| format!("{}:{:?}", tie.board.pieces(), tie.cells));
+                lines.push(format!(
+                    "{side:?} penalty {penalty}: fitness {}, {}, meets {}, ties {}",
+                    best.fitness,
+                    odds(best.odds),
+                    best.player.met().len(),
+                    ties.collect::<Vec<_>>().join(" ")
+                ));
+            }
+            let (player, safe, penalty) = never_losing(side).unwrap();
+            assert!(player.audit().unbeatable());
+            lines.push(format!("{side:?} never loses from penalty {penalty}: {}", odds(safe)));
+            let below = optimum(side, penalty - Ratio::new(1, 1000));
+            assert!(penalty == Ratio::ZERO || below.odds.loss > Ratio::ZERO);
+            assert_eq!(optimum(side, penalty).odds, safe, "of equals the one that loses least is given");
+        }
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

@@ -1,0 +1,266 @@
+//! Experiment `invincible`: table players of 3x3 tic-tac-toe that evolve until they stop losing.
+//!
+//! A player has one gene per decision board: the cell to play there ([`evoxo_games::table`]). All play against a random
+//! mover; before either side chooses, the filter acts. The fittest few are the parents of the next generation: they stay, and
+//! the others are their children with one gene changed, or a few. Fitness is wins minus penalty times losses, kept as an
+//! exact whole number (multiplied by the penalty's denominator), so that no rounding can decide who lives.
+
+pub mod facts;
+#[allow(missing_docs)]
+#[rustfmt::skip]
+pub mod messages;
+mod report;
+pub mod sampled;
+pub mod score;
+pub mod settings;
+mod speed;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    evolve::{mutate, select},
+    experiment::{Column, Demand, Experiment, Identity, Kind},
+    ratio::Ratio,
+    rng::{Generator, Stream, below, chance},
+    task::{Task, checked},
+};
+use evoxo_games::{
+    board::Side,
+    table::{self, TableGenome, exact::Scorer, graph::Graph},
+};
+use prost::Message as _;
+
+use messages::{ExactOdds, SampledGames, ScoreTask, State, score_task};
+use score::{NAME, SCORE, ScorePlayers};
+use settings::{Fitness, Settings};
+
+/// The kind.
+pub const KIND: Kind = Kind {
+    name: NAME,
+    schema: &settings::SCHEMA,
+    columns: COLUMNS,
+    primary_metric: 1,
+    rounds: |settings| Settings::of(settings).generations.into(),
+    demand: |settings| demand(&Settings::of(settings)),
+    start: |identity| Box::new(Invincible::start(identity)),
+    restore: |identity, state| Ok(Box::new(Invincible::restore(identity, state)?)),
+    tasks: &[&SCORE],
+    cards: &[table::CARD],
+    report: report::report,
+    report_of_result: report::of_result,
+    kernels: speed::KERNELS,
+};
+
+/// Points are per game: 1 for a win, minus the penalty for a loss.
+const COLUMNS: &[Column] = &[
+    Column { name: "generation", doc: "generations absorbed" },
+    Column { name: "best", doc: "fitness of the best player, points a game" },
+    Column { name: "mean", doc: "mean fitness of the population, points a game" },
+    Column { name: "win", doc: "the best player's exact probability to win against the filtered random mover" },
+    Column { name: "draw", doc: "the best player's exact probability to draw" },
+    Column { name: "loss", doc: "the best player's exact probability to lose" },
+];
+
+/// One replica.
+pub struct Invincible {
+    graph: &'static Graph,
+    /// Classes with more than one legal cell: the others have no gene that could change.
+    loci: Vec<usize>,
+    /// Streams of a generation are this one followed by the generation's number and a purpose.
+    stream: Stream,
+    side: Side,
+    settings: Settings,
+    /// Players a task; never shows in a result.
+    slice: usize,
+    state: State,
+    row: Vec<f64>,
+}
+
+/// Games that are worth a task of their own: some ten milliseconds of work.
+const TASK_GAMES: u64 = 500_000;
+
+/// Players of a task.
+fn slice(settings: &Settings) -> usize {
+    match (settings.slice, settings.fitness) {
+        (0, Fitness::Sampled) => ((TASK_GAMES / u64::from(settings.games)) as usize).clamp(1, settings.population),
+        (0, Fitness::Exact) => settings.population,
+        (slice, _) => slice.min(settings.population),
+    }
+}
+
+fn demand(settings: &Settings) -> Demand {
+    let genes = Graph::of(settings.side.into()).len() as u64;
+    let (population, slice) = (settings.population as u64, slice(settings) as u64);
+    Demand {
+        tasks: population.div_ceil(slice),
+        task_bytes: slice * genes + 128,
+        shared_bytes: 0,
+        output_bytes: slice * 10 + 32,
+        state_bytes: settings.fathers as u64 * (genes + 11) + 32,
+        rows: settings.generations.into(),
+    }
+}
+
+impl Invincible {
+    /// Before the first generation.
+    fn start(identity: Identity<'_>) -> Self {
+        let settings = Settings::of(identity.settings);
+        let graph = Graph::of(settings.side.into());
+        Self {
+            graph,
+            loci: (0..graph.len()).filter(|class| graph.legal_cells(*class).len() > 1).collect(),
+            stream: Stream::root(identity.seed).text("invincible").text(identity.arm).word(u64::from(identity.replica)),
+            side: settings.side.into(),
+            slice: slice(&settings),
+            settings,
+            state: State::default(),
+            row: Vec::new(),
+        }
+    }
+
+    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        let fresh = Self::start(identity);
+        let parents = if state.generation == 0 { 0 } else { fresh.settings.fathers };
+        let genes = state.parents.chunks(fresh.graph.len());
+        if state.generation > fresh.settings.generations
+            || state.parents.len() != parents * fresh.graph.len()
+            || state.fitness.len() != parents
+            || genes
+                .flat_map(|genome| genome.iter().enumerate())
+                .any(|(class, gene)| !fresh.graph.is_legal(class, *gene))
+        {
+            return Err("the state does not fit the settings".into());
+        }
+        Ok(Self { state, ..fresh })
+    }
+
+    fn parent(&self, rank: usize) -> &[u8] {
+        &self.state.parents[rank * self.graph.len()..][..self.graph.len()]
+    }
+
+    /// The genome of an individual of the coming generation: a random one in the first; later a parent, or the child of
+    /// parent (index - parents) modulo parents.
+    fn individual(&self, index: usize) -> Vec<u8> {
+        let mut rng = self.stream.word(u64::from(self.state.generation)).text("births").word(index as u64).rng();
+        if self.state.generation == 0 {
+            return (0..self.graph.len()).map(|class| draw(&mut rng, self.graph.legal_cells(class))).collect();
+        }
+        let Settings { fathers: parents, more_mutations, mutations_max, .. } = self.settings;
+        if index < parents {
+            return self.parent(index).to_vec();
+        }
+        let mut genome = self.parent((index - parents) % parents).to_vec();
+        let several = chance(&mut rng, more_mutations.numerator() as u64, more_mutations.denominator() as u64);
+        let count = if several { 2 + below(&mut rng, mutations_max - 1) } else { 1 };
+        mutate::redraw(&mut rng, &mut genome, &self.loci, count as usize, |rng, class, old| {
+            let others: Vec<u8> = self.graph.legal_cells(class).iter().copied().filter(|cell| *cell != old).collect();
+            draw(rng, &others)
+        });
+        genome
+    }
+
+    /// Points of a whole game times this are a whole number: the scale of fitness.
+    fn scale(&self) -> f64 {
+        let games = match self.settings.fitness {
+            Fitness::Sampled => self.settings.games,
+            Fitness::Exact => self.graph.denominator(),
+        };
+        self.settings.penalty.denominator() as f64 * f64::from(games)
+    }
+
+    fn fitness(&self, wins: u32, losses: u32) -> i64 {
+        let penalty: Ratio = self.settings.penalty;
+        penalty.denominator() * i64::from(wins) - penalty.numerator() * i64::from(losses)
+    }
+
+    fn next_row(&self, best: i64, sum: i128) -> Vec<f64> {
+        let odds = Scorer::of(self.side).score(self.parent(0));
+        let whole = f64::from(self.graph.denominator());
+        vec![
+            f64::from(self.state.generation),
+            best as f64 / self.scale(),
+            sum as f64 / (self.settings.population as f64 * self.scale()),
+            f64::from(odds.wins) / whole,
+            f64::from(self.graph.denominator() - odds.wins - odds.losses) / whole,
+            f64::from(odds.losses) / whole,
+        ]
+    }
+}
+
+/// One of some cells, each equally likely.
+fn draw(rng: &mut Generator, cells: &[u8]) -> u8 {
+    cells[below(rng, cells.len() as u64) as usize]
+}
+
+impl Experiment for Invincible {
+    fn tasks(&self) -> usize {
+        let Settings { generations, population, .. } = self.settings;
+        if self.state.generation == generations { 0 } else { population.div_ceil(self.slice) }
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        let games_stream = self.stream.word(u64::from(self.state.generation)).text("games");
+        let task = |number: usize| {
+            let first = number * self.slice;
+            let last = (first + self.slice).min(self.settings.population);
+            let fitness = match self.settings.fitness {
+                Fitness::Exact => score_task::Fitness::Exact(ExactOdds {}),
+                Fitness::Sampled => score_task::Fitness::Sampled(SampledGames {
+                    games: self.settings.games,
+                    stream_high: games_stream.high(),
+                    stream_low: games_stream.low(),
+                    first_individual: first as u32,
+                }),
+            };
+            let genomes = (first..last).map(|index| self.individual(index)).collect::<Vec<_>>().concat();
+            SCORE.task::<ScorePlayers>(&ScoreTask {
+                side: messages::Side::from(self.side).into(),
+                genomes: genomes.into(),
+                fitness: Some(fitness),
+            })
+        };
+        tasks.map(task).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        let fitness: Vec<i64> = outputs
+            .iter()
+            .map(checked::<ScorePlayers>)
+            .flat_map(|score| score.wins.into_iter().zip(score.losses))
+            .map(|(wins, losses)| self.fitness(wins, losses))
+            .collect();
+        assert_eq!(fitness.len(), self.settings.population, "a round scores the whole population");
+        let chosen = select::fittest(&fitness, self.settings.fathers);
+        let parents: Vec<u8> = chosen.iter().flat_map(|index| self.individual(*index)).collect();
+        self.state = State {
+            generation: self.state.generation + 1,
+            parents: parents.into(),
+            fitness: chosen.iter().map(|index| fitness[*index]).collect(),
+        };
+        self.row = self.next_row(self.state.fitness[0], fitness.iter().map(|points| i128::from(*points)).sum());
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        vec![self.row.clone()]
+    }
+
+    fn champion(&self) -> Option<Card> {
+        let genes = (self.state.generation > 0).then(|| self.parent(0).to_vec())?;
+        TableGenome::new(self.side, genes).ok().map(Card::new)
+    }
+
+    /// The coming generation: the parents, the best first, and their children, which have not played yet.
+    fn population(&self) -> Vec<Card> {
+        let player = |index: usize| TableGenome::new(self.side, self.individual(index)).ok();
+        (0..self.settings.population).filter_map(player).map(Card::new).collect()
+    }
+}

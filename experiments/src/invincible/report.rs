@@ -1,0 +1,444 @@
+//! What `invincible` says at the end, beside the page's figures.
+//!
+//! Every champion's odds are exact; what is said of an arm is a mean over its replicas with a 95 % interval. A replica has
+//! reached its peak in the first generation whose best player is worth, exactly, as much as the best of any generation
+//! within one hundredth of a point.
+
+use serde_json::{Value, json};
+
+use super::{
+    facts::{BoardCounts, board_counts, games, random_play},
+    settings::Settings,
+};
+use evoxo_common::{
+    experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
+    ratio::Ratio,
+    report::{Figure, Report, Series, Table},
+    rng::Stream,
+    stats::{Estimate, estimate, odds_interval, wilson},
+};
+use evoxo_games::{
+    audit::Odds,
+    board::Side,
+    table::{
+        TableGenome,
+        optimum::{Optimum, never_losing, optimum},
+    },
+};
+
+/// An arm as `result.json` has it, with everything that is told of it.
+struct Arm<'a> {
+    name: &'a str,
+    side: Side,
+    penalty: Ratio,
+    replicas: usize,
+    unfinished: usize,
+    /// Of the replicas that have begun.
+    champions: Vec<Champion>,
+    curves: Vec<Series>,
+    optimum: Optimum,
+    /// Of the resamples of its intervals.
+    stream: Stream,
+}
+
+struct Champion {
+    odds: Odds,
+    unbeatable: bool,
+    optimal: bool,
+    peak: u64,
+    boards_met: u64,
+}
+
+/// The curves of an arm: their names in `result.json` and in the figure, and their columns in the history.
+const CURVES: [(&str, &str, usize); 2] = [("best", "best player", 1), ("mean", "mean of the population", 2)];
+
+/// Makes tables, notes, numbers and figures of all arms with their replicas.
+///
+/// # Panics
+/// Never: what it writes of an arm is all that is told of it.
+#[must_use]
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    let arms: Vec<Value> = arms.iter().map(|(index, replicas)| arm_json(config, *index, replicas)).collect();
+    of_result(config, &arms).expect("what has just been written has all that it takes")
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// If something is missing in it, as a sentence.
+pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let read = |(index, json)| Arm::read(config, index, json);
+    let read = arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?;
+    let summary = read.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
+    Ok(Report {
+        tables: vec![champions_table(&read), optimum_table(&read), page_table(&read)],
+        notes: notes(&read),
+        json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
+        figures: read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)).collect(),
+    })
+}
+
+/// What `result.json` keeps of an arm.
+fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
+    let arm = &config.arms[index];
+    let Settings { side, penalty, .. } = Settings::of(&arm.settings);
+    let optimum = optimum(side.into(), penalty);
+    let told = |replica: &&Replica| {
+        let mut json = replica_json(config, index, replica);
+        let champion = replica.champion();
+        if let Some(player) = champion.as_ref().and_then(|card| card.champion_as::<TableGenome>())
+            && let Some(json) = json.as_object_mut()
+        {
+            let audit = player.audit();
+            json.extend(audit.odds.to_json().as_object().cloned().unwrap_or_default());
+            json.insert("unbeatable".into(), audit.unbeatable().into());
+            json.insert("optimal".into(), (worth(audit.odds, penalty) == optimum.fitness).into());
+            json.insert("peak_generation".into(), peak(replica, penalty).into());
+            json.insert("boards_met".into(), audit.boards_asked.into());
+        }
+        json
+    };
+    let curves = CURVES.map(|(name, _, column)| (name.to_owned(), curve(name, replicas, column).rounded().to_json()));
+    json!({
+        "name": arm.name,
+        "settings": settings_json(config, index),
+        "curves": serde_json::Map::from_iter(curves),
+        "replicas": replicas.iter().map(told).collect::<Vec<_>>(),
+    })
+}
+
+impl Champion {
+    fn read(json: &Value) -> Option<Self> {
+        Some(Self {
+            odds: Odds::of_json(json)?,
+            unbeatable: json["unbeatable"].as_bool()?,
+            optimal: json["optimal"].as_bool()?,
+            peak: json["peak_generation"].as_u64()?,
+            boards_met: json["boards_met"].as_u64()?,
+        })
+    }
+}
+
+fn worth(odds: Odds, penalty: Ratio) -> Ratio {
+    odds.win - penalty * odds.loss
+}
+
+/// The first generation that is as good as any, within a hundredth of a point.
+fn peak(replica: &Replica, penalty: Ratio) -> usize {
+    let worth = |row: &Vec<f64>| row[3] - penalty.to_f64() * row[5];
+    let best = replica.history().iter().map(worth).fold(f64::MIN, f64::max);
+    1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
+}
+
+impl<'a> Arm<'a> {
+    fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
+        let Config { seed, arms, .. } = config;
+        let (name, settings) = (&arms[index].name, &arms[index].settings);
+        let lacks = |what: &str| format!("the arm {name:?} of the result has not {what}");
+        let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
+        let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
+        let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
+        let curves = CURVES.iter().map(|(name, shown, _)| Series::of_json(shown, &json["curves"][*name]));
+        let Settings { side, penalty, .. } = Settings::of(settings);
+        let side = side.into();
+        Ok(Self {
+            name,
+            side,
+            penalty,
+            replicas: replicas.len(),
+            unfinished: replicas.iter().filter(|replica| replica["finished"] != true).count(),
+            champions,
+            curves: curves.collect::<Option<_>>().ok_or_else(|| lacks("its curves"))?,
+            optimum: optimum(side, penalty),
+            // The name is older than that of this file: it stays, and so do the intervals.
+            stream: Stream::root(*seed).text("finale").text(name),
+        })
+    }
+
+    fn estimate(&self, value: impl Fn(&Champion) -> f64) -> Option<Estimate> {
+        estimate(&self.champions.iter().map(value).collect::<Vec<f64>>())
+    }
+
+    /// An estimate in a table.
+    fn text(&self, decimals: usize, value: impl Fn(&Champion) -> f64) -> String {
+        self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
+    }
+
+    fn unbeatable(&self) -> usize {
+        self.champions.iter().filter(|champion| champion.unbeatable).count()
+    }
+
+    fn optimal(&self) -> usize {
+        self.champions.iter().filter(|champion| champion.optimal).count()
+    }
+
+    /// Mean wins to mean losses, with its interval; infinite if no champion loses.
+    fn wins_per_loss(&self) -> (f64, Option<(f64, f64)>) {
+        let odds = |champion: &Champion| (champion.odds.win.to_f64(), champion.odds.loss.to_f64());
+        let pairs: Vec<(f64, f64)> = self.champions.iter().map(odds).collect();
+        let (wins, losses) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+        (wins / losses, odds_interval(&pairs, self.stream))
+    }
+
+    /// The boards that its champions can meet: mean, least and most.
+    fn boards_met(&self) -> String {
+        let boards = || self.champions.iter().map(|champion| champion.boards_met);
+        match (self.estimate(|champion| champion.boards_met as f64), boards().min(), boards().max()) {
+            (Some(mean), Some(least), Some(most)) => format!("{:.1} ({least} to {most})", mean.mean),
+            _ => "-".into(),
+        }
+    }
+}
+
+/// The champions of each arm, and below each the best table there can be.
+fn champions_table(arms: &[Arm<'_>]) -> Table {
+    let header =
+        ["champions (exact odds)", "win %", "draw %", "loss %", "never lose", "optimal", "peak gen.", "boards met"];
+    let mut rows = Vec::new();
+    for arm in arms {
+        let total = arm.champions.len();
+        rows.push(vec![
+            arm.name.to_owned(),
+            arm.text(2, |champion| 100.0 * champion.odds.win.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.odds.draw.to_f64()),
+            arm.text(2, |champion| 100.0 * champion.odds.loss.to_f64()),
+            format!("{} of {total}", arm.unbeatable()),
+            format!("{} of {total}", arm.optimal()),
+            arm.text(1, |champion| champion.peak as f64),
+            arm.text(1, |champion| champion.boards_met as f64),
+        ]);
+        let odds = arm.optimum.odds;
+        let exact = |share: Ratio| format!("{:.2}", 100.0 * share.to_f64());
+        let never = if odds.loss == Ratio::ZERO { "yes" } else { "no" };
+        let best = format!("  optimum, {} at {}", arm.side.letter(), decimal(arm.penalty));
+        let boards = arm.optimum.player.audit().boards_asked.to_string();
+        rows.push(vec![
+            best,
+            exact(odds.win),
+            exact(odds.draw),
+            exact(odds.loss),
+            never.into(),
+            "".into(),
+            "".into(),
+            boards,
+        ]);
+    }
+    Table {
+        title: "Champions against a random mover, both with the filter: mean over replicas ± 95 % interval".into(),
+        header: header.map(String::from).to_vec(),
+        rows,
+    }
+}
+
+fn decimal(value: Ratio) -> String {
+    value.to_f64().to_string()
+}
+
+/// The best table for each side and penalty of the arms, as exact fractions.
+fn optimum_table(arms: &[Arm<'_>]) -> Table {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for arm in arms {
+        let Optimum { odds, fitness, ties, .. } = &arm.optimum;
+        let row = vec![
+            format!("{} at {}", arm.side.letter(), decimal(arm.penalty)),
+            odds.win.to_string(),
+            odds.draw.to_string(),
+            odds.loss.to_string(),
+            format!("{fitness} = {:.4}", fitness.to_f64()),
+            if ties.is_empty() { "one" } else { "several" }.into(),
+        ];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    Table {
+        title: "The optimum: the best table there can be for a side and what a loss costs, exactly".into(),
+        header: ["optimum", "win", "draw", "loss", "points a game", "tables"].map(String::from).to_vec(),
+        rows,
+    }
+}
+
+/// Ours beside the page's.
+fn page_table(arms: &[Arm<'_>]) -> Table {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |what: String, ours: String, page: &str| rows.push(vec![what, ours, page.into()]);
+    let [x, o]: [BoardCounts; 2] = Side::BOTH.map(board_counts);
+    row("boards X must know (without the empty one)".into(), format!("{} ({})", x.exact, x.source), "57");
+    row("boards O must know (without those with two empty cells)".into(), format!("{} ({})", o.exact, o.source), "38");
+    let ratio = |odds: Odds| to_one(2, odds.win.to_f64() / odds.loss.to_f64());
+    row("random play, X wins : O wins, no filter".into(), ratio(random_play(false)), "about 2 : 1");
+    row("random play, X wins : O wins, both with the filter".into(), ratio(random_play(true)), "about 2 : 1");
+    for arm in arms.iter().filter(|arm| !arm.champions.is_empty()) {
+        let total = arm.champions.len();
+        let (low, high) = wilson(arm.unbeatable(), total);
+        let never = format!("{} of {total} ({:.0} to {:.0} %)", arm.unbeatable(), 100.0 * low, 100.0 * high);
+        if arm.side == Side::O && arm.penalty == Ratio::ONE {
+            let (odds, interval) = arm.wins_per_loss();
+            let interval = interval.map(|(low, high)| format!(" ({low:.1} to {high:.1})")).unwrap_or_default();
+            row(format!("{}: O wins : X wins", arm.name), to_one(1, odds) + &interval, "12 : 1");
+            row("  the optimum".into(), ratio(arm.optimum.odds), "");
+        }
+        let page = match decimal(arm.penalty).as_str() {
+            "100" => "nobody loses any more",
+            "6" | "6.5" | "7" => "\"the very best\", no more",
+            _ => "",
+        };
+        row(format!("{}: champions that never lose", arm.name), never, page);
+        let peak = arm.text(1, |champion| champion.peak as f64);
+        row(format!("{}: generations to the peak", arm.name), peak, "6 to 10");
+        row(format!("{}: boards a champion can meet", arm.name), arm.boards_met(), "as few as 17");
+    }
+    Table {
+        title: "Ours beside the page's".into(),
+        header: ["what", "ours", "the page"].map(String::from).to_vec(),
+        rows,
+    }
+}
+
+/// "11.50 : 1"
+fn to_one(decimals: usize, ratio: f64) -> String {
+    if ratio.is_infinite() { "all : 0".into() } else { format!("{ratio:.decimals$} : 1") }
+}
+
+fn notes(arms: &[Arm<'_>]) -> Vec<String> {
+    let mut notes = vec![
+        "± and brackets are 95 % intervals over replicas; the brackets of boards are the least and the most.".into(),
+        "Peak: the first generation whose best player is worth, exactly, as much as any's within 0.01 point a game."
+            .into(),
+    ];
+    for side in Side::BOTH {
+        if let Some((_, odds, penalty)) = never_losing(side) {
+            let win = 100.0 * odds.win.to_f64();
+            notes.push(format!(
+                "For {}, never losing is optimal if a loss costs {penalty} or more; the best that never loses wins {} \
+                 ({win:.2} %).",
+                side.letter(),
+                odds.win
+            ));
+        }
+    }
+    if arms.iter().any(|arm| !arm.optimum.ties.is_empty()) {
+        notes.push("Where several tables are optimal, the one shown loses least and then wins most.".into());
+    }
+    notes.push(format!(
+        "The page's upper limit of 3 x 7 x 5 x 3 x 1 = 315 games multiplies X's own choices. It leaves out O's replies, \
+         which make more games, and forced moves, mirror images and early ends, which make fewer: exactly, {} different \
+         games can be played.",
+        games()
+    ));
+    let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
+    if unfinished > 0 {
+        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+    }
+    if arms.iter().any(|arm| arm.champions.len() == 1) {
+        notes.push(
+            "An arm with one champion has no interval: one says nothing about how much others would differ.".into(),
+        );
+    }
+    notes
+}
+
+fn summary_json(arm: &Arm<'_>) -> Value {
+    let estimate = |value: &dyn Fn(&Champion) -> f64| {
+        arm.estimate(value).map(|estimate| {
+            let [low, high] = estimate.ends();
+            json!({"mean": estimate.mean, "low": low, "high": high})
+        })
+    };
+    let champions = arm.champions.len();
+    let (low, high) = wilson(arm.unbeatable(), champions);
+    let (odds, interval) = arm.wins_per_loss();
+    let mut best = arm.optimum.odds.to_json();
+    best["fitness"] = arm.optimum.fitness.to_string().into();
+    best["unbeatable"] = (arm.optimum.odds.loss == Ratio::ZERO).into();
+    best["several"] = (!arm.optimum.ties.is_empty()).into();
+    json!({
+        "champions": champions,
+        "win": estimate(&|champion| champion.odds.win.to_f64()),
+        "draw": estimate(&|champion| champion.odds.draw.to_f64()),
+        "loss": estimate(&|champion| champion.odds.loss.to_f64()),
+        // Null where it is infinite: JSON has no such number.
+        "wins_per_loss": {"mean": odds, "low": interval.map(|ends| ends.0), "high": interval.map(|ends| ends.1)},
+        "unbeatable": {"count": arm.unbeatable(), "low": low, "high": high},
+        "optimal": arm.optimal(),
+        "peak_generation": estimate(&|champion| champion.peak as f64),
+        "boards_met": estimate(&|champion| champion.boards_met as f64),
+        "optimum": best,
+    })
+}
+
+fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
+    (!arm.curves[0].points.is_empty()).then(|| Figure {
+        name: file_name(config, index),
+        title: format!("{} ({} replicas)", arm.name, arm.replicas),
+        x_label: "generation".into(),
+        y_label: "fitness (points a game)".into(),
+        y_range: None,
+        series: arm.curves.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        registry,
+        testing::{parse, run},
+    };
+    use evoxo_common::local;
+
+    const CONFIG: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\nfathers = 5\n\
+        generations = 6\nfitness = \"exact\"\n[arms.\"O, 1\"]\npenalty = 1\n[arms.\"O, 6.5\"]\n[arms.X]\nside = \"X\"\n";
+
+    #[test]
+    fn a_small_run_reads_well() {
+        let config = parse(CONFIG);
+        let replicas = run(&config);
+        let report = config.report(&replicas);
+        let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(format!("{}\n{}", tables.join("\n"), report.notes.join("\n")));
+        insta::assert_snapshot!("json", format!("{:#}", report.json));
+        assert_eq!(report.figures.len(), 3);
+        let last = report.figures[0].series[0].points.last().unwrap();
+        assert!(last.x == 6.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
+    }
+
+    /// A `result.json` tells all of it again; one that lacks anything says so.
+    #[test]
+    fn a_result_is_enough() {
+        let config = parse(CONFIG);
+        let replicas = run(&config);
+        for replicas in [replicas, local::start(&config).collect()] {
+            let report = config.report(&replicas);
+            let mut result = json!({"experiment": "invincible", "seed": config.seed, "replicas": config.replicas});
+            result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
+            let result: Value = serde_json::from_str(&result.to_string()).unwrap();
+            assert_eq!(registry().report_of_result(&result), Ok(report));
+            let lacks = |change: &dyn Fn(&mut Value), says: &str| {
+                let mut result = result.clone();
+                change(&mut result["arms"][1]);
+                let sentence = registry().report_of_result(&result).unwrap_err();
+                assert_eq!(sentence, format!("the arm \"O, 6.5\" of the result has not {says}"));
+            };
+            lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
+            lacks(&|arm| arm["curves"]["mean"]["low"] = json!([0.5]), "its curves");
+            let told = "all that is told of its champions";
+            lacks(&|arm| arm["replicas"][1] = json!({"champion": "champions/O.json", "win": "1/0"}), told);
+        }
+    }
+
+    #[test]
+    fn nothing_yet_is_no_reason_to_fail() {
+        let config = parse(CONFIG);
+        let replicas: Vec<Replica> = local::start(&config).collect();
+        let report = config.report(&replicas);
+        assert!(report.notes.iter().any(|note| note.contains("Not finished yet: 9 of")), "{:?}", report.notes);
+    }
+
+    #[test]
+    fn the_optimum_is_called_optimal() {
+        let best = optimum(Side::O, Ratio::ONE);
+        let score = evoxo_games::table::exact::Scorer::of(Side::O).score(best.player.genes());
+        assert_eq!(worth(score.odds(945), Ratio::ONE), best.fitness);
+    }
+}

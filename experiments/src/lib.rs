@@ -1,0 +1,26 @@
+//! The experiments that come with evoxo: one folder each, and one line in [`registry`].
+//!
+//! A folder has the kind's settings, its messages (`KIND.proto`), its tasks with their kernels and reference
+//! implementations, its state machine, its cards and its report.
+//!
+//! Invariant: as in `evoxo-common`, nothing here has a clock, files, sockets, threads or an environment.
+
+pub mod dispatch;
+pub mod invincible;
+pub mod nndtf;
+pub mod rules;
+pub mod td3d;
+pub mod ternary;
+#[cfg(test)]
+mod testing;
+
+use evoxo_common::experiment::{Kind, Registry};
+
+/// All of them.
+static KINDS: [Kind; 6] = [dispatch::KIND, invincible::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
+
+/// The experiments that come with evoxo.
+#[must_use]
+pub fn registry() -> Registry {
+    Registry::new(&KINDS)
+}

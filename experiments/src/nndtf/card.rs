@@ -1,0 +1,264 @@
+//! The card of a network of `nndtf`, and the network as a player.
+
+use std::{any::Any, sync::Arc};
+
+use evoxo_common::{
+    card::{CardKind, Champion, Entries, Load, Showing, brief},
+    rng::Generator,
+    settings::Choice,
+};
+use evoxo_games::{
+    audit::sides_showing,
+    board::{Geometry, Position, Side, tic_tac_toe},
+    player::{Answer, Play, Player, who},
+};
+use serde_json::{Map, Value, json};
+
+use super::network::{Coupling, HIDDEN, INPUTS, Kind, Network, NetworkPlayer, Numbering, SWEEPS_MAX};
+
+/// `{"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}`
+///
+/// `sweeps` and `numbering` may be left out: 1, and from left to right. It plays either side.
+pub(super) const CARD: CardKind =
+    CardKind { name: "nndtf", keys: &KEYS, about: &["fitness", "fitness_on_all_boards"], read, file: None };
+
+const KEYS: [&str; 5] = ["kind", "network", "sweeps", "numbering", "genes"];
+
+fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
+    let kind = word(entries, "network")?.ok_or("the card has no \"network\": give \"double\" or \"traditional\"")?;
+    let numbering = word(entries, "numbering")?.unwrap_or(Numbering::LeftToRight);
+    let sweeps = match entries.get("sweeps") {
+        None => 1,
+        Some(value) => match value.as_u64() {
+            Some(sweeps) if (1..=u64::from(SWEEPS_MAX)).contains(&sweeps) => sweeps as u32,
+            _ => return Err(format!("the card's sweeps are {}, not 1 to {SWEEPS_MAX}", brief(value))),
+        },
+    };
+    let genes = entries.get("genes").and_then(Value::as_array).ok_or("the card has no \"genes\", a list of numbers")?;
+    let gene = |(at, value): (usize, &Value)| {
+        let gene = value.as_f64().map(|gene| gene as f32).filter(|gene| gene.is_finite());
+        gene.ok_or_else(|| {
+            format!("the card's genes: gene {at} is {}, which is not a number from -1 to 1", brief(value))
+        })
+    };
+    let genes = genes.iter().enumerate().map(gene).collect::<Result<Vec<f32>, String>>()?;
+    let player = NetworkPlayer::new(Network { kind, coupling: Coupling { sweeps }, numbering }, genes);
+    Ok(Arc::new(player.map_err(|why| format!("the card's genes: {why}"))?))
+}
+
+/// The choice that a key's word stands for.
+fn word<C: Choice>(entries: &Entries, key: &str) -> Result<Option<C>, String> {
+    let Some(value) = entries.get(key) else { return Ok(None) };
+    let names: Vec<&str> = C::CHOICES.iter().map(|(word, _)| *word).collect();
+    match value.as_str().filter(|word| names.contains(word)) {
+        Some(word) => Ok(Some(C::of(word))),
+        None => Err(format!("the card's {key} is {}, not one of {}", brief(value), names.join(", "))),
+    }
+}
+
+/// The player's keys.
+fn to_map(player: &NetworkPlayer) -> Map<String, Value> {
+    let network = player.network();
+    let values = [
+        "nndtf".into(),
+        network.kind.word().into(),
+        network.coupling.sweeps.into(),
+        network.numbering.word().into(),
+        decimals(player.genes()),
+    ];
+    KEYS.map(String::from).into_iter().zip(values).collect()
+}
+
+/// Numbers as the shortest decimals that stand for them.
+pub(super) fn decimals(numbers: &[f32]) -> Value {
+    let decimal = |number: &f32| number.to_string().parse::<f64>().expect("Rust reads its own numbers");
+    numbers.iter().map(decimal).map(Value::from).collect()
+}
+
+impl Champion for NetworkPlayer {
+    fn write(&self, _: &str) -> (Map<String, Value>, Option<(String, Vec<u8>)>) {
+        (to_map(self), None)
+    }
+
+    fn show(&self, first: usize) -> Showing {
+        let named = genes(self).flat_map(|(_, genes)| genes).take(first);
+        Showing {
+            text: genes_text(self, first),
+            json: named.map(|(name, gene)| json!({"name": name, "gene": gene})).collect(),
+        }
+    }
+
+    fn capability(&self, about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
+        let what = match self.network().kind {
+            Kind::Double => "The nndtf network with double transfer functions",
+            Kind::Traditional => "The nndtf network with the hyperbolic tangent",
+        };
+        let play = Box::new(Pupil { player: self.clone(), who: who(what, about) });
+        Ok(Some(Box::new(Player { name: "nndtf network".into(), geometry: tic_tac_toe(), side: None, play })))
+    }
+}
+
+/// A network in play.
+struct Pupil {
+    player: NetworkPlayer,
+    /// What it is, at the beginning of a sentence.
+    who: String,
+}
+
+impl Play for Pupil {
+    fn answer(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
+        let cell = self.player.choose(position.board()).expect("a game that goes on has an empty cell");
+        Answer::new(cell, "its output is nearest to that cell's number")
+    }
+
+    fn audit(&self) -> Result<Showing, String> {
+        Ok(sides_showing(&self.who, &Side::BOTH.map(|side| (side, self.player.audit(side)))))
+    }
+}
+
+/// A network's genes by name: rows of those that belong together, each with its own name.
+fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f32)>)> + '_ {
+    let per_node: &[&str] = match player.network().kind {
+        Kind::Double => &["ms", "ss", "p(j+1,j)", "p(j-1,j)", "w"],
+        Kind::Traditional => &["bias", "w"],
+    };
+    let of_output: &[&str] = match player.network().kind {
+        Kind::Double => &["mo", "so"],
+        Kind::Traditional => &["output bias"],
+    };
+    let node = |name: &str, j: usize| match name.strip_prefix("p(") {
+        None => format!("{name}_{j}"),
+        Some("j+1,j)") => format!("p({},{j})", j % HIDDEN + 1),
+        Some(_) => format!("p({},{j})", (j + HIDDEN - 2) % HIDDEN + 1),
+    };
+    let nodes = |row: &dyn Fn(usize) -> String| (1..=HIDDEN).map(row).collect::<Vec<String>>();
+    let mut rows: Vec<(String, Vec<String>)> =
+        (1..=INPUTS).map(|i| (format!("v_{i}j"), nodes(&|j| format!("v_{i}{j}")))).collect();
+    let label = |name: &str| if name.starts_with("p(") { name.to_owned() } else { format!("{name}_j") };
+    rows.extend(per_node.iter().map(|name| (label(name), nodes(&|j| node(name, j)))));
+    rows.extend(of_output.iter().map(|name| ((*name).to_owned(), vec![(*name).to_owned()])));
+    let mut genes = player.genes().iter().copied();
+    rows.into_iter().map(move |(label, names)| (label, names.into_iter().zip(genes.by_ref()).collect()))
+}
+
+fn genes_text(player: &NetworkPlayer, first: usize) -> String {
+    let network = player.network();
+    let (kind, legend) = match network.kind {
+        Kind::Double => (
+            "double transfer functions",
+            "ms_j and ss_j are its mean and spread, p(j+1,j) and p(j-1,j) the weights of its neighbours,\n\
+             w_j its weight at the output; mo and so are the output's mean and spread.",
+        ),
+        Kind::Traditional => {
+            ("the hyperbolic tangent", "bias_j is its bias and w_j its weight at the output, which has a bias too.")
+        }
+    };
+    let order = match network.numbering {
+        Numbering::LeftToRight => "left to right",
+        Numbering::RightToLeft => "right to left",
+    };
+    let (count_all, sweeps) = (player.genes().len(), network.coupling.sweeps);
+    let sweeps = match network.kind {
+        Kind::Double => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
+        Kind::Traditional => String::new(),
+    };
+    let mut text = format!(
+        "A network of experiment nndtf with {kind}: {count_all} genes{sweeps}, of either side.\n\
+         v_ij is the weight from cell i, numbered from {order}, to hidden node j (1 to {HIDDEN}).\n\
+         Of node j, {legend}\n\n"
+    );
+    let mut left = first;
+    for (label, genes) in genes(player) {
+        let shown = &genes[..left.min(genes.len())];
+        left -= shown.len();
+        if !shown.is_empty() {
+            let row: Vec<String> = shown.iter().map(|(_, gene)| format!("{gene:+.4}")).collect();
+            text += &format!("  {label:<12}{}\n", row.join("  "));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_common::{card::Card, rng::Stream};
+
+    fn read(text: &str) -> Result<Card, String> {
+        Card::read(&[&CARD], text, &mut |_| panic!("it has no file beside it"))
+    }
+
+    #[test]
+    fn a_card_is_read_as_it_was_written() {
+        for (kind, sweeps, numbering) in
+            [(Kind::Double, 3, Numbering::RightToLeft), (Kind::Traditional, 1, Numbering::LeftToRight)]
+        {
+            let network = Network { kind, coupling: Coupling { sweeps }, numbering };
+            let genes = network.random(&mut Stream::root(1).rng());
+            let card = Card::new(NetworkPlayer::new(network, genes).unwrap());
+            let (text, file) = card.write("one");
+            assert_eq!((read(&text), file), (Ok(card), None));
+        }
+    }
+
+    #[test]
+    fn what_is_no_player_is_refused_with_a_sentence() {
+        let genes = vec!["0.5"; 89].join(", ");
+        let card = |rest: &str| read(&format!("{{\"kind\": \"nndtf\", {rest}}}")).map(|_| ()).unwrap_err();
+        let good = format!("\"network\": \"traditional\", \"genes\": [{genes}]");
+        assert!(read(&format!("{{\"kind\": \"nndtf\", {good}}}")).is_ok());
+        insta::assert_snapshot!(
+            [
+                card("\"network\": \"double\""),
+                card(&format!("\"genes\": [{genes}]")),
+                card(&format!("\"network\": \"treble\", \"genes\": [{genes}]")),
+                card(&good.replace("traditional", "double")),
+                card(&good.replacen("0.5", "1.5", 1)),
+                card(&good.replacen("0.5", "null", 1)),
+                card(&good.replacen("0.5, 0.5", "0.5, 1e300", 1)),
+                card(&format!("{good}, \"coupling\": \"final\"")),
+                card(&format!("{good}, \"sweeps\": 65")),
+                card(&format!("{good}, \"numbering\": 7")),
+            ]
+            .join("\n")
+        );
+    }
+
+    /// Each gene with its name, in the order of the card.
+    #[test]
+    fn genes_have_names() {
+        for (kind, name) in [(Kind::Double, "double"), (Kind::Traditional, "traditional")] {
+            let network = Network { kind, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+            let all = (0..kind.genes()).map(|gene| gene as f32 / 1000.0);
+            let player = NetworkPlayer::new(network, all.collect()).unwrap();
+            let told: Vec<(String, f32)> = genes(&player).flat_map(|(_, genes)| genes).collect();
+            assert!(told.iter().map(|(_, gene)| gene).eq(player.genes()));
+            let names: std::collections::BTreeSet<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names.len(), told.len());
+            let of = |name: &str| told.iter().position(|(other, _)| other == name);
+            if kind == Kind::Double {
+                let places = ["v_11", "v_12", "v_98", "ms_1", "p(1,8)", "p(8,1)", "so"].map(of);
+                assert_eq!(places, [0, 1, 71, 72, 95, 96, 113].map(Some));
+            }
+            let Showing { text, json } = player.show(1000);
+            let json: Vec<Value> = json.as_array().unwrap().iter().take(2).cloned().collect();
+            insta::assert_snapshot!(name, format!("{text}{:#}\n", Value::from(json)));
+        }
+    }
+
+    #[test]
+    fn a_network_plays_both_sides_to_the_end() {
+        let network =
+            Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+        let player = NetworkPlayer::new(network, network.random(&mut Stream::root(1).rng())).unwrap();
+        let mut opponent: Player = Card::new(player.clone()).capability().unwrap().unwrap();
+        assert_eq!(opponent.name, "nndtf network");
+        let mut position = Position::START;
+        while opponent.geometry.outcome(position.board()).is_none() {
+            let cell = opponent.choose(position, &mut Stream::root(1).rng());
+            assert_eq!(Some(cell), player.choose(position.board()));
+            position = position.play(opponent.geometry, cell);
+        }
+        assert!(position.board().pieces() >= 5);
+    }
+}

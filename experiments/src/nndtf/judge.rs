@@ -1,0 +1,363 @@
+//! Fitness as fast as it goes: sixteen boards side by side.
+//!
+//! The fitness of a network is the mean, over the training boards, of the score of the cell it takes divided by the best
+//! score of the board (equation 31 of the paper). Each share is kept as a whole number of 2^-24, and no two different shares
+//! of a board are nearer than 4e-7: so sums are exact in any order, and no rounding decides between two networks.
+//!
+//! The output of a network only says, in half numbers, between which two sixteenths of the line from 1 to 9 it lies: where
+//! the nearest empty cell changes is always a multiple of one half. So a board is a table of sixteen shares.
+//!
+//! Loops over lanes call nothing that takes a closure: that would be compiled for the baseline. All nodes of a layer go in
+//! step, see [`evoxo_common::math::exp2_negatives`].
+
+use evoxo_common::kernel;
+
+use super::network::{
+    HIDDEN, INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
+};
+use evoxo_games::player::teacher::{BOARDS, boards, scores};
+
+/// Boards side by side.
+const LANES: usize = 16;
+/// Half numbers from 1 to 9, where the nearest empty cell can change.
+const HALVES: usize = 16;
+/// Groups whose outputs are computed one after another, before they are looked up.
+const BLOCK: usize = 8;
+/// A share of 1.
+pub const WHOLE: u32 = 1 << 24;
+
+type Lanes = [f64; LANES];
+
+/// Sixteen boards.
+#[derive(Clone)]
+struct Group {
+    inputs: [Lanes; INPUTS],
+    /// For each board the share of the cell taken when the output's place lies in [i, i + 1).
+    shares: [[u32; HALVES]; LANES],
+}
+
+/// A network and the boards it is judged on.
+#[derive(Clone)]
+pub struct Judge {
+    network: Network,
+    boards: usize,
+    groups: Vec<Group>,
+}
+
+impl Judge {
+    /// A judge with these of the [`boards`].
+    ///
+    /// # Panics
+    /// If there is no board of an index.
+    #[must_use]
+    pub fn new(network: Network, indices: &[u32]) -> Self {
+        let group = |indices: &[u32]| {
+            // Lanes without a board have no shares.
+            let mut group = Group { inputs: [[0.5; LANES]; INPUTS], shares: [[0; HALVES]; LANES] };
+            for (lane, index) in indices.iter().enumerate() {
+                let input = network.input(boards()[*index as usize]);
+                input.iter().enumerate().for_each(|(i, value)| group.inputs[i][lane] = *value);
+                group.shares[lane] = shares(network, *index);
+            }
+            group
+        };
+        Self { network, boards: indices.len(), groups: indices.chunks(LANES).map(group).collect() }
+    }
+
+    /// A judge with all boards.
+    #[must_use]
+    pub fn all(network: Network) -> Self {
+        Self::new(network, &(0..BOARDS as u32).collect::<Vec<u32>>())
+    }
+
+    /// The network.
+    #[must_use]
+    pub const fn network(&self) -> Network {
+        self.network
+    }
+
+    /// The sum of shares of a chromosome, in units of 1 / [`WHOLE`] of a board.
+    ///
+    /// # Panics
+    /// If there are not as many genes as the network has.
+    #[must_use]
+    pub fn sum(&self, genes: &[f32]) -> u64 {
+        match self.network.kind {
+            Kind::Double => sum_double(&self.groups, genes, self.network.coupling.sweeps),
+            Kind::Traditional => sum_traditional(&self.groups, genes),
+        }
+    }
+
+    /// The fitness, 0 to 1, that a sum stands for.
+    #[must_use]
+    pub fn fitness(&self, sum: u64) -> f64 {
+        fitness(sum, self.boards)
+    }
+}
+
+/// The fitness, 0 to 1, that a sum over so many boards stands for.
+#[must_use]
+pub fn fitness(sum: u64, boards: usize) -> f64 {
+    sum as f64 / (boards as f64 * f64::from(WHOLE))
+}
+
+/// The fitness, 0 to 1, that is left if an output within `margin` (in cell numbers, at most a quarter) of the middle between
+/// two empty cells takes the worse of them: what does not hang on the last digits of an output.
+///
+/// # Panics
+/// If there is no board of an index.
+#[must_use]
+pub fn firm_fitness(player: &NetworkPlayer, indices: &[u32], margin: f64) -> f64 {
+    let network = player.network();
+    let firm = |index: &u32| {
+        let board = boards()[*index as usize];
+        let number = player.number(board);
+        let taken = [-margin, margin].map(|blur| network.nearest(board, number + blur));
+        let shares = taken.map(|cell| share(*index, cell.expect("the game goes on, so a cell is empty")));
+        u64::from(shares[0].min(shares[1]))
+    };
+    fitness(indices.iter().map(firm).sum(), indices.len())
+}
+
+/// The shares of a board by the place of the output.
+fn shares(network: Network, index: u32) -> [u32; HALVES] {
+    let board = boards()[index as usize];
+    std::array::from_fn(|half| {
+        // The lower end of the place belongs to it, the upper does not: any place between them will do.
+        let cell = network.nearest(board, number(half as f64 + 0.25)).expect("the game goes on, so a cell is empty");
+        share(index, cell)
+    })
+}
+
+/// The score of a cell divided by the best, in units of 1 / [`WHOLE`].
+///
+/// # Panics
+/// If there is no board of that index.
+#[must_use]
+pub fn share(index: u32, cell: u8) -> u32 {
+    let scores = scores(boards()[index as usize]);
+    let best = u64::from(scores.iter().max().copied().unwrap_or(1));
+    ((u64::from(scores[usize::from(cell)]) * u64::from(WHOLE) + best / 2) / best) as u32
+}
+
+/// The shares of these groups for these places. The indices are checked, which keeps the loop from becoming gathers: those
+/// are slower.
+#[inline(always)]
+fn worth(groups: &[Group], halves: &[[u64; LANES]; BLOCK]) -> u64 {
+    let mut sum = 0;
+    for (group, halves) in groups.iter().zip(halves) {
+        for (shares, half) in group.shares.iter().zip(halves) {
+            sum += u64::from(shares[*half as usize]);
+        }
+    }
+    sum
+}
+
+/// The greatest whole number that is not above a place, but 15 for 16. A conversion that saturates would not run in lanes.
+#[inline(always)]
+fn below(place: f64) -> u64 {
+    /// Added to a small number it leaves the nearest whole one in the low bits.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    let shifted = place + ROUND;
+    let nearest = shifted.to_bits() & 31;
+    let whole = nearest - u64::from(shifted - ROUND > place);
+    if whole < 15 { whole } else { 15 }
+}
+
+/// The weighted sums of the inputs on one board, all nodes in step.
+#[inline(always)]
+fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * HIDDEN]) -> [f64; HIDDEN] {
+    let mut sums = [0.0; HIDDEN];
+    for j in 0..HIDDEN {
+        sums[j] = weights[j] * inputs[0][lane];
+    }
+    for i in 1..INPUTS {
+        for j in 0..HIDDEN {
+            sums[j] += weights[HIDDEN * i + j] * inputs[i][lane];
+        }
+    }
+    sums
+}
+
+/// The weighted sums of the nodes' outputs.
+#[inline(always)]
+fn collect(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
+    let mut sums = [0.0; LANES];
+    for lane in 0..LANES {
+        sums[lane] = weights[0] * z[0][lane];
+    }
+    for j in 1..HIDDEN {
+        for lane in 0..LANES {
+            sums[lane] += weights[j] * z[j][lane];
+        }
+    }
+    sums
+}
+
+/// Puts down the outputs of all nodes on one board.
+#[inline(always)]
+fn put(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
+    for (row, output) in rows.iter_mut().zip(&outputs) {
+        row[lane] = *output;
+    }
+}
+
+/// `N` genes from this one on.
+#[inline(always)]
+fn part<const N: usize>(genes: &[f32], from: usize) -> [f64; N] {
+    std::array::from_fn(|index| f64::from(genes[from + index]))
+}
+
+kernel! {
+    /// The network with double transfer functions: the operations of [`Network::output`] in their order.
+    fn sum_double(groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
+        assert_eq!(genes.len(), Kind::Double.genes(), "a chromosome has as many genes as its network");
+        const REST: usize = INPUTS * HIDDEN;
+        let weights: [f64; REST] = part(genes, 0);
+        let mean: [f64; HIDDEN] = part(genes, REST);
+        let spread: [f64; HIDDEN] = part(genes, REST + HIDDEN);
+        let next: [f64; HIDDEN] = part(genes, REST + 2 * HIDDEN);
+        let before: [f64; HIDDEN] = part(genes, REST + 3 * HIDDEN);
+        let last: [f64; HIDDEN] = part(genes, REST + 4 * HIDDEN);
+        let output: [f64; 2] = part(genes, REST + 5 * HIDDEN);
+        let mut steep = [0.0; HIDDEN];
+        for j in 0..HIDDEN {
+            steep[j] = steepness(spread[j]);
+        }
+        let output_steep = steepness(output[1]);
+        let mut sum = 0;
+        for block in groups.chunks(BLOCK) {
+            let mut nets = [[0.0; LANES]; BLOCK];
+            for (group, net) in block.iter().zip(&mut nets) {
+                let mut k = [[0.0; LANES]; HIDDEN];
+                for lane in 0..LANES {
+                    let mut difference = weigh(&group.inputs, lane, &weights);
+                    for j in 0..HIDDEN {
+                        difference[j] -= mean[j];
+                    }
+                    put(&mut k, lane, transfers(difference, steep));
+                }
+                let mut z = k;
+                for _ in 0..sweeps {
+                    let n = z;
+                    for lane in 0..LANES {
+                        let (mut difference, mut steep) = ([0.0; HIDDEN], [0.0; HIDDEN]);
+                        for j in 0..HIDDEN {
+                            let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
+                            difference[j] = k[j][lane] - next[j] * n[after][lane];
+                            steep[j] = steepness(before[j] * n[behind][lane]);
+                        }
+                        put(&mut z, lane, transfers(difference, steep));
+                    }
+                }
+                *net = collect(&z, &last);
+            }
+            let mut halves = [[0; LANES]; BLOCK];
+            for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
+                for lane in 0..LANES {
+                    halves[lane] = below(place(transfer(net[lane] - output[0], output_steep)));
+                }
+            }
+            sum += worth(block, &halves);
+        }
+        sum
+    }
+}
+
+kernel! {
+    /// The traditional network: the operations of [`Network::output`] in their order.
+    fn sum_traditional(groups: &[Group], genes: &[f32]) -> u64 {
+        assert_eq!(genes.len(), Kind::Traditional.genes(), "a chromosome has as many genes as its network");
+        const REST: usize = INPUTS * HIDDEN;
+        let weights: [f64; REST] = part(genes, 0);
+        let bias: [f64; HIDDEN] = part(genes, REST);
+        let last: [f64; HIDDEN] = part(genes, REST + HIDDEN);
+        let output = f64::from(genes[REST + 2 * HIDDEN]);
+        let mut sum = 0;
+        for block in groups.chunks(BLOCK) {
+            let mut nets = [[0.0; LANES]; BLOCK];
+            for (group, net) in block.iter().zip(&mut nets) {
+                let mut z = [[0.0; LANES]; HIDDEN];
+                for lane in 0..LANES {
+                    let mut sums = weigh(&group.inputs, lane, &weights);
+                    for j in 0..HIDDEN {
+                        sums[j] += bias[j];
+                    }
+                    put(&mut z, lane, tanhs(sums));
+                }
+                *net = collect(&z, &last);
+            }
+            let mut halves = [[0; LANES]; BLOCK];
+            for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
+                for lane in 0..LANES {
+                    halves[lane] = below(place(tanh(net[lane] + output)));
+                }
+            }
+            sum += worth(block, &halves);
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nndtf::network::{Coupling, Numbering};
+    use evoxo_common::{rng::Stream, simd};
+
+    fn networks() -> Vec<Network> {
+        let mut networks = Vec::new();
+        for numbering in [Numbering::LeftToRight, Numbering::RightToLeft] {
+            for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 3), (Kind::Traditional, 1)] {
+                networks.push(Network { kind, coupling: Coupling { sweeps }, numbering });
+            }
+        }
+        networks
+    }
+
+    /// One board after the other, by the player that plays.
+    fn slow(network: Network, indices: &[u32], genes: &[f32]) -> u64 {
+        let player = NetworkPlayer::new(network, genes.to_vec()).unwrap();
+        indices.iter().map(|index| u64::from(share(*index, player.choose(boards()[*index as usize]).unwrap()))).sum()
+    }
+
+    /// Outputs of this network are half a cell number or more from where a choice changes, except on boards that are made
+    /// for it: those count as the worse cell, and the others as ever.
+    #[test]
+    fn firm_is_what_a_blurred_output_leaves() {
+        for network in networks() {
+            let player = NetworkPlayer::new(network, network.random(&mut Stream::root(9).rng())).unwrap();
+            let indices: Vec<u32> = (0..2423).step_by(7).collect();
+            let judge = Judge::new(network, &indices);
+            let whole = judge.fitness(judge.sum(player.genes()));
+            assert_eq!(firm_fitness(&player, &indices, 0.0), whole, "{network:?}");
+            let mut least = whole;
+            for margin in [1e-6, 1e-3, 0.1, 0.25] {
+                let firm = firm_fitness(&player, &indices, margin);
+                assert!(firm <= least, "{network:?}: {firm} with a margin of {margin}");
+                least = firm;
+            }
+            assert!(least < whole, "{network:?}: a quarter of a cell number changes some choice");
+        }
+    }
+
+    #[test]
+    fn fast_and_slow_agree_at_every_level() {
+        for network in networks() {
+            for seed in 0..40 {
+                let mut rng = Stream::root(seed).rng();
+                let mut genes = network.random(&mut rng);
+                if seed % 4 == 0 {
+                    // Spreads of 0, and outputs that saturate.
+                    genes.iter_mut().skip(seed as usize % 7).step_by(7).for_each(|gene| *gene = 0.0);
+                }
+                let indices: Vec<u32> = (0..2423).skip(seed as usize).step_by(1 + 3 * seed as usize).collect();
+                let judge = Judge::new(network, &indices);
+                let expected = slow(network, &indices, &genes);
+                simd::at_each_level(|level| {
+                    assert_eq!(judge.sum(&genes), expected, "{network:?} seed {seed} at {level:?}");
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Experiment `nndtf`: networks 9-8-1 that learn from a teacher which cell of 3x3 tic-tac-toe to take (S. H. Ling and H. K.
+//! Lam, "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer Functions", JILSA 3, 2011).
+//!
+//! One replica is one search for the genes of one network. An iteration judges so few chromosomes, in a few microseconds,
+//! that farming each out would cost a hundred times its work: by default a task is a segment, which moves the whole search
+//! on. Both ways come to the same state, since both go through [`search::Search`].
+
+mod arm;
+mod card;
+pub mod duel;
+pub mod judge;
+#[allow(missing_docs)]
+#[rustfmt::skip]
+pub mod messages;
+pub mod network;
+pub mod reference;
+mod report;
+pub mod search;
+pub mod settings;
+mod speed;
+pub mod task;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    experiment::{Column, Demand, Experiment, Identity, Kind},
+    rng::{Stream, shuffle},
+    task::{Task, checked},
+};
+use evoxo_games::player::teacher::BOARDS;
+use prost::Message as _;
+
+use judge::Judge;
+use messages::{FitnessTask, SegmentTask, State, search::Algorithm as AlgorithmMessage};
+use network::{Coupling, Kind as NetworkKind, Network, NetworkPlayer, Numbering};
+use search::{Asked, Search};
+use settings::{Algorithm, Coupling as Coupled, Farming, Settings};
+use task::{FITNESS, Fitness, NAME, SEGMENT, Segment};
+
+/// The kind.
+pub const KIND: Kind = Kind {
+    name: NAME,
+    schema: &settings::SCHEMA,
+    columns: COLUMNS,
+    primary_metric: 2,
+    rounds: |settings| rounds(&Settings::of(settings)),
+    demand: |settings| demand(&Settings::of(settings)),
+    start: |identity| Box::new(Nndtf::start(identity)),
+    restore: |identity, state| Ok(Box::new(Nndtf::restore(identity, state)?)),
+    tasks: &[&FITNESS, &SEGMENT],
+    cards: &[card::CARD],
+    report: report::report,
+    report_of_result: report::of_result,
+    kernels: speed::KERNELS,
+};
+
+const COLUMNS: &[Column] = &[
+    Column { name: "iteration", doc: "iterations done (of cma-es: generations)" },
+    Column { name: "evaluations", doc: "chromosomes judged" },
+    Column { name: "best", doc: "fitness of the fittest chromosome on the training boards, 0 to 1" },
+    Column { name: "mean", doc: "mean fitness of the population on the training boards, 0 to 1" },
+];
+
+/// One replica.
+struct Nndtf {
+    network: Network,
+    /// The network and the training boards, as they travel.
+    judge: messages::Judge,
+    /// The search, as it travels.
+    messages: messages::Search,
+    search: Search,
+    /// Iterations of a task; `None` if tasks are rounds of evaluations.
+    segment: Option<u64>,
+    /// What the coming round asks, if tasks are rounds of evaluations.
+    asked: Option<Asked>,
+    state: messages::State,
+    rows: Vec<Vec<f64>>,
+}
+
+/// The work of a segment, in evaluations: some fifty milliseconds.
+const SEGMENT_EVALUATIONS: u64 = 50_000;
+
+/// The network that these settings ask for.
+fn network_of(settings: &Settings) -> Network {
+    let Settings { network: kind, coupling, sweeps, numbering, .. } = *settings;
+    let sweeps = if kind == NetworkKind::Double && coupling == Coupled::Final { sweeps } else { 1 };
+    Network { kind, coupling: Coupling { sweeps }, numbering }
+}
+
+/// The iterations of these settings' search.
+fn iterations_of(settings: &Settings) -> u64 {
+    match settings.algorithm {
+        Algorithm::CmaEs => settings.evaluations / u64::from(settings.offspring),
+        Algorithm::Improved | Algorithm::Traditional => settings.iterations,
+    }
+}
+
+/// The search that these settings ask for.
+fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
+    let population = settings.population;
+    let algorithm = match settings.algorithm {
+        Algorithm::Improved => AlgorithmMessage::Improved(messages::Improved {
+            population,
+            weight: settings.weight.to_f64() as f32,
+            acceptance: settings.acceptance.to_f64(),
+        }),
+        Algorithm::Traditional => AlgorithmMessage::Traditional(messages::Traditional {
+            population,
+            crossover: settings.crossover.to_f64(),
+            mutation: settings.mutation.to_f64(),
+            shape: settings.shape.to_f64(),
+            keeps_best: settings.elite == settings::Elite::UnlessSurpassed,
+        }),
+        Algorithm::CmaEs => AlgorithmMessage::Adaptation(messages::Adaptation {
+            offspring: settings.offspring,
+            sigma: settings.sigma.to_f64(),
+        }),
+    };
+    let (stream_high, stream_low) = (stream.high(), stream.low());
+    messages::Search { algorithm: Some(algorithm), iterations: iterations_of(settings), stream_high, stream_low }
+}
+
+/// The training boards of a replica, which all arms share: `count` different ones, each choice equally likely, in the order
+/// of boards.
+#[must_use]
+pub fn training_boards(seed: u64, replica: u32, count: usize) -> Vec<u32> {
+    let mut rng = shared(seed, replica).text("training boards").rng();
+    let mut all: Vec<u32> = (0..BOARDS as u32).collect();
+    shuffle(&mut rng, &mut all);
+    all.truncate(count);
+    all.sort_unstable();
+    all
+}
+
+/// The stream of what a replica's arms have in common.
+fn shared(seed: u64, replica: u32) -> Stream {
+    Stream::root(seed).text("nndtf").text("shared").word(u64::from(replica))
+}
+
+impl Nndtf {
+    /// Before the first iteration.
+    fn start(identity: Identity<'_>) -> Self {
+        Self::resume(identity, State::default()).expect("nothing is a state of every search")
+    }
+
+    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        Self::resume(identity, state)
+    }
+
+    fn resume(identity: Identity<'_>, state: State) -> Result<Self, String> {
+        let Identity { seed, arm, replica, settings } = identity;
+        let settings = Settings::of(settings);
+        let network = network_of(&settings);
+        let stream = Stream::root(seed).text("nndtf").text(arm).word(u64::from(replica));
+        let messages = search_of(&settings, stream);
+        let search = Search::new(network.kind, &messages)?;
+        search.check(&state)?;
+        let kind = match network.kind {
+            NetworkKind::Double => messages::Kind::Double,
+            NetworkKind::Traditional => messages::Kind::Traditional,
+        };
+        let judge = messages::Judge {
+            kind: kind.into(),
+            sweeps: network.coupling.sweeps,
+            right_to_left: network.numbering == Numbering::RightToLeft,
+            boards: training_boards(seed, replica, settings.boards),
+        };
+        let segment = (settings.farming == Farming::Segments).then(|| segment_of(&settings));
+        let mut nndtf = Self { network, judge, messages, search, segment, asked: None, state, rows: Vec::new() };
+        nndtf.prepare();
+        Ok(nndtf)
+    }
+
+    /// What the coming round asks, if evaluations are farmed out.
+    fn prepare(&mut self) {
+        let asks = self.segment.is_none() && !self.search.finished(&self.state);
+        self.asked = asks.then(|| self.search.ask(&self.state));
+    }
+
+    /// The card of a chromosome that has this sum on the training boards.
+    fn card(&self, all: &Judge, genes: &[f32], sum: u64) -> Option<Card> {
+        let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
+        let mut card = Card::new(player);
+        card.about.insert("fitness".into(), judge::fitness(sum, self.judge.boards.len()).into());
+        card.about.insert("fitness_on_all_boards".into(), all.fitness(all.sum(genes)).into());
+        Some(card)
+    }
+
+    fn row(&self, row: messages::Row) -> Vec<f64> {
+        let boards = self.judge.boards.len();
+        vec![
+            row.iteration as f64,
+            self.search.evaluations(row.iteration) as f64,
+            judge::fitness(row.best, boards),
+            judge::fitness(row.total, boards) / f64::from(self.search.population()),
+        ]
+    }
+}
+
+/// Iterations of a segment.
+fn segment_of(settings: &Settings) -> u64 {
+    let an_iteration = match settings.algorithm {
+        Algorithm::Improved => 7,
+        Algorithm::Traditional => settings.population,
+        Algorithm::CmaEs => settings.offspring,
+    };
+    match settings.segment {
+        0 => (SEGMENT_EVALUATIONS / u64::from(an_iteration)).max(1),
+        segment => segment,
+    }
+}
+
+/// How many rounds a replica with these settings takes.
+fn rounds(settings: &Settings) -> u64 {
+    let iterations = iterations_of(settings);
+    match (settings.farming, settings.algorithm) {
+        (Farming::Segments, _) => iterations.div_ceil(segment_of(settings)),
+        (Farming::Evaluations, Algorithm::Improved) => 1 + 2 * iterations,
+        (Farming::Evaluations, Algorithm::Traditional) => 1 + iterations,
+        (Farming::Evaluations, Algorithm::CmaEs) => iterations,
+    }
+}
+
+fn demand(settings: &Settings) -> Demand {
+    let genes = settings.network.genes() as u64;
+    let (chromosomes, distribution) = match settings.algorithm {
+        Algorithm::Improved | Algorithm::Traditional => (u64::from(settings.population), 0),
+        Algorithm::CmaEs => (u64::from(settings.offspring), 1 + 2 * genes + genes * genes),
+    };
+    let state_bytes = chromosomes * (4 * genes + 10) + 8 * distribution + 64;
+    let judge_bytes = 3 * settings.boards as u64 + 64;
+    let rows = search::ROWS.min(iterations_of(settings));
+    let (task_bytes, output_bytes) = match settings.farming {
+        Farming::Segments => (state_bytes + judge_bytes + 128, state_bytes + 40 * rows),
+        // A round of the improved algorithm judges at most four.
+        Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
+    };
+    Demand { tasks: 1, task_bytes, shared_bytes: 0, output_bytes, state_bytes, rows: rows + 1 }
+}
+
+impl Experiment for Nndtf {
+    fn tasks(&self) -> usize {
+        usize::from(!self.search.finished(&self.state))
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        let judge = Some(self.judge.clone());
+        let task = match (self.segment, &self.asked) {
+            (Some(iterations), _) => {
+                let (search, state) = (Some(self.messages), Some(self.state.clone()));
+                SEGMENT.task::<Segment>(&SegmentTask { judge, search, state, iterations })
+            }
+            (None, Some(asked)) => FITNESS.task::<Fitness>(&FitnessTask { judge, genes: asked.genes.clone() }),
+            (None, None) => panic!("a search that is not finished asks for something"),
+        };
+        tasks.map(|_| task.clone()).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        let [output] = outputs else { panic!("a round is one task") };
+        let rows = match self.asked.take() {
+            None => {
+                let segment = checked::<Segment>(output);
+                self.state = segment.state.expect("an output was checked to have a state");
+                segment.rows
+            }
+            Some(asked) => {
+                let sums = checked::<Fitness>(output).sums;
+                self.search.tell(&mut self.state, asked, &sums).into_iter().collect()
+            }
+        };
+        self.rows = rows.into_iter().map(|row| self.row(row)).collect();
+        self.prepare();
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        self.rows.clone()
+    }
+
+    fn champion(&self) -> Option<Card> {
+        let (genes, sum) = search::champion(self.network.kind, &self.state)?;
+        self.card(&Judge::all(self.network), genes, sum)
+    }
+
+    /// In the order of the search. The evolution strategy keeps a distribution and the best so far, and no population.
+    fn population(&self) -> Vec<Card> {
+        if !self.state.distribution.is_empty() {
+            return Vec::new();
+        }
+        let all = Judge::all(self.network);
+        let chromosomes = self.state.genes.chunks(self.network.kind.genes()).zip(&self.state.sums);
+        chromosomes.filter_map(|(genes, sum)| self.card(&all, genes, *sum)).collect()
+    }
+}

@@ -1,0 +1,300 @@
+//! The two networks of `nndtf`, 9-8-1: the one with double transfer functions (Ling and Lam 2011, section 3) and its
+//! traditional rival, and players made of them.
+//!
+//! The transfer function is f(x; m, s) = exp(-(x - m)^2 / 2 s^2) - 1 for x <= m, else 1 - exp(-(x - m)^2 / 2 s^2); for
+//! s = 0 it is its limit, the sign of x - m. Hidden node j has the static output k_j = f(sum_i v_ij x_i; ms_j, ss_j) and the
+//! final output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes stand in a ring; the network's output is
+//! f(sum_j w_j z_j; mo, so). What the neighbours' n are is a [`Coupling`].
+//!
+//! Genes are single precision and everything computed from them double precision, with one `exp` of our own
+//! ([`exp2_negatives`]), so that [`super::judge`] can compute sixteen boards side by side and still agree with this file bit
+//! for bit. Single precision would not do: a search of some hundred thousand steps finds the genes that put an output
+//! within a rounding of the middle between two cells, on many boards at once, and then it is the rounding that chooses the
+//! better cell (docs/reproduction/nndtf.md has the figures). A gene's steps are a hundred million times as coarse as a
+//! rounding in double precision.
+
+use evoxo_common::{
+    choice,
+    math::exp2_negatives,
+    rng::{Generator, unit},
+};
+use evoxo_games::{
+    audit::{Audit, Subject},
+    board::{Board, Side, tic_tac_toe},
+    player::teacher::seen_by_mover,
+};
+
+/// Cells of the board, the network's inputs.
+pub const INPUTS: usize = 9;
+/// Hidden nodes.
+pub const HIDDEN: usize = 8;
+/// The most sweeps.
+pub const SWEEPS_MAX: u32 = 64;
+
+choice! {
+    /// Which network.
+    ///
+    /// The double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1, j), w (8 each), mo, so.
+    /// The traditional one has 89: weights v (input by input, 8 each), biases of the hidden nodes, w (8 each), the output's
+    /// bias.
+    pub enum Kind {
+        /// with double transfer functions, 114 genes: the paper's proposal
+        Double = "double",
+        /// with the hyperbolic tangent and biases, 89 genes: the paper's rival
+        Traditional = "traditional",
+    }
+}
+
+impl Kind {
+    /// The length of a chromosome.
+    #[must_use]
+    pub const fn genes(self) -> usize {
+        match self {
+            Self::Double => INPUTS * HIDDEN + 5 * HIDDEN + 2,
+            Self::Traditional => INPUTS * HIDDEN + 2 * HIDDEN + 1,
+        }
+    }
+}
+
+choice! {
+    /// In which order cells are numbered 1 to 9, for the inputs and for the output: row by row from the top.
+    pub enum Numbering {
+        /// each row from the left
+        LeftToRight = "left-to-right",
+        /// each row from the right, as the paper's words have it
+        RightToLeft = "right-to-left",
+    }
+}
+
+impl Numbering {
+    /// The cell with this number less one; its own inverse.
+    #[must_use]
+    pub const fn cell(self, place: usize) -> usize {
+        match self {
+            Self::LeftToRight => place,
+            Self::RightToLeft => place / 3 * 3 + (2 - place % 3),
+        }
+    }
+}
+
+/// What is read off the neighbours: their static outputs in the first sweep, and in each further sweep their final outputs
+/// of the one before, all nodes at once. One sweep is feed-forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coupling {
+    /// 1 to [`SWEEPS_MAX`].
+    pub sweeps: u32,
+}
+
+/// A network without its genes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Which.
+    pub kind: Kind,
+    /// Without meaning for the traditional network.
+    pub coupling: Coupling,
+    /// Of the cells.
+    pub numbering: Numbering,
+}
+
+/// The square root of log2(e) / 2: exp(-(d / s)^2 / 2) = 2^-(d ROOT / s)^2.
+pub(super) const ROOT: f64 = 0.849_321_800_288_019_1;
+/// A spread is at least this, which stands for the limit 0: no difference of two outputs but 0 is so small that it shows.
+pub(super) const SPREAD_MIN: f64 = 1e-150;
+/// 2 log2(e): tanh(x) = (1 - e) / (1 + e) with e = 2^-(x DOUBLE).
+const DOUBLE: f64 = 2.0 * std::f64::consts::LOG2_E;
+
+/// The factor of a spread.
+#[inline(always)]
+pub(super) fn steepness(spread: f64) -> f64 {
+    let size = spread.abs();
+    ROOT / if size > SPREAD_MIN { size } else { SPREAD_MIN }
+}
+
+/// f at `difference` = x - m, for a spread of this [`steepness`].
+#[inline(always)]
+pub(super) fn transfer(difference: f64, steepness: f64) -> f64 {
+    transfers([difference], [steepness])[0]
+}
+
+/// [`transfer`] of several nodes in step, see [`exp2_negatives`].
+#[inline(always)]
+pub(super) fn transfers<const N: usize>(differences: [f64; N], steepness: [f64; N]) -> [f64; N] {
+    let mut outputs = [0.0; N];
+    for i in 0..N {
+        let root = differences[i] * steepness[i];
+        outputs[i] = root * root;
+    }
+    outputs = exp2_negatives(outputs);
+    for i in 0..N {
+        outputs[i] = (1.0 - outputs[i]).copysign(differences[i]);
+    }
+    outputs
+}
+
+/// The hyperbolic tangent, within 1e-15.
+#[inline(always)]
+pub(super) fn tanh(x: f64) -> f64 {
+    tanhs([x])[0]
+}
+
+/// [`tanh`] of several nodes in step.
+#[inline(always)]
+pub(super) fn tanhs<const N: usize>(x: [f64; N]) -> [f64; N] {
+    let mut outputs = [0.0; N];
+    for i in 0..N {
+        outputs[i] = x[i].abs() * DOUBLE;
+    }
+    outputs = exp2_negatives(outputs);
+    for i in 0..N {
+        outputs[i] = ((1.0 - outputs[i]) / (1.0 + outputs[i])).copysign(x[i]);
+    }
+    outputs
+}
+
+/// The place of an output y on the board: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
+#[inline(always)]
+pub(super) fn place(y: f64) -> f64 {
+    8.0 - 8.0 * y
+}
+
+/// The cell number, 1 to 9 and not always whole, that a place stands for: 5 + 4 y, exactly.
+pub(super) fn number(place: f64) -> f64 {
+    9.0 - place / 2.0
+}
+
+impl Network {
+    /// The output for this input, -1 to 1: one board at a time, as the formulas say it.
+    ///
+    /// # Panics
+    /// If there are not as many genes as the network has.
+    #[must_use]
+    pub fn output(&self, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
+        assert_eq!(genes.len(), self.kind.genes(), "a chromosome has as many genes as its network");
+        let genes: Vec<f64> = genes.iter().copied().map(f64::from).collect();
+        let (weights, rest) = genes.split_at(INPUTS * HIDDEN);
+        let net: [f64; HIDDEN] = std::array::from_fn(|j| {
+            let products = (0..INPUTS).map(|i| weights[HIDDEN * i + j] * input[i]);
+            products.reduce(|sum, product| sum + product).unwrap_or(0.0)
+        });
+        let dot = |z: [f64; HIDDEN], w: &[f64]| {
+            (0..HIDDEN).map(|j| w[j] * z[j]).reduce(|sum, product| sum + product).unwrap_or(0.0)
+        };
+        match self.kind {
+            Kind::Double => {
+                let [mean, spread, next, before, w] = std::array::from_fn(|part| &rest[HIDDEN * part..][..HIDDEN]);
+                let k: [f64; HIDDEN] = std::array::from_fn(|j| transfer(net[j] - mean[j], steepness(spread[j])));
+                let sweep = |n: [f64; HIDDEN], _| {
+                    std::array::from_fn(|j| {
+                        let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
+                        transfer(k[j] - next[j] * n[after], steepness(before[j] * n[behind]))
+                    })
+                };
+                let z = (0..self.coupling.sweeps).fold(k, sweep);
+                transfer(dot(z, w) - rest[5 * HIDDEN], steepness(rest[5 * HIDDEN + 1]))
+            }
+            Kind::Traditional => {
+                let (bias, w) = (&rest[..HIDDEN], &rest[HIDDEN..2 * HIDDEN]);
+                let z = std::array::from_fn(|j| tanh(net[j] + bias[j]));
+                tanh(dot(z, w) + rest[2 * HIDDEN])
+            }
+        }
+    }
+
+    /// What the network sees of a board with its own stones as X: 1, -1, and 0.5 for an empty cell, in the order of numbers.
+    #[must_use]
+    pub fn input(&self, board: Board) -> [f64; INPUTS] {
+        std::array::from_fn(|place| {
+            let cell = self.numbering.cell(place);
+            match (board.x >> cell & 1, board.o >> cell & 1) {
+                (1, _) => 1.0,
+                (_, 1) => -1.0,
+                _ => 0.5,
+            }
+        })
+    }
+
+    /// The empty cell whose number is nearest to `number`, ties to the lower number; `None` on a full board.
+    #[must_use]
+    pub fn nearest(&self, board: Board, number: f64) -> Option<u8> {
+        let free = (0..INPUTS).filter(|place| tic_tac_toe().legal(board) >> self.numbering.cell(*place) & 1 == 1);
+        let far = |place: &usize| (*place as f64 + 1.0 - number).abs();
+        free.min_by(|one, two| far(one).total_cmp(&far(two))).map(|place| self.numbering.cell(place) as u8)
+    }
+
+    /// A chromosome of random genes, each uniform in [-1, 1).
+    #[must_use]
+    pub fn random(&self, rng: &mut Generator) -> Vec<f32> {
+        (0..self.kind.genes()).map(|_| gene(rng)).collect()
+    }
+}
+
+/// A random gene, uniform in [-1, 1): a multiple of 2^-23, so that no rounding reaches 1.
+pub fn gene(rng: &mut Generator) -> f32 {
+    ((unit(rng) * 16_777_216.0).floor() / 8_388_608.0 - 1.0) as f32
+}
+
+/// A network with its genes: a player of either side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkPlayer {
+    network: Network,
+    genes: Vec<f32>,
+}
+
+impl NetworkPlayer {
+    /// The player of these genes.
+    ///
+    /// # Errors
+    /// A sentence if there are not as many as the network has, or one is not from -1 to 1.
+    pub fn new(network: Network, genes: Vec<f32>) -> Result<Self, String> {
+        check(network.kind, &genes)?;
+        Ok(Self { network, genes })
+    }
+
+    /// The network.
+    #[must_use]
+    pub const fn network(&self) -> Network {
+        self.network
+    }
+
+    /// The genes.
+    #[must_use]
+    pub fn genes(&self) -> &[f32] {
+        &self.genes
+    }
+
+    /// The cell number, 1 to 9 and not always whole, that it answers for the side to move; as O it sees the board with the
+    /// sides swapped.
+    #[must_use]
+    pub fn number(&self, board: Board) -> f64 {
+        number(place(self.network.output(&self.genes, &self.network.input(seen_by_mover(board)))))
+    }
+
+    /// The cell it takes for the side to move. `None` on a full board.
+    #[must_use]
+    pub fn choose(&self, board: Board) -> Option<u8> {
+        self.network.nearest(board, self.number(board))
+    }
+
+    /// Walks all games of this player as this side, without a filter.
+    #[must_use]
+    pub fn audit(&self, side: Side) -> Audit {
+        let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
+        let audit = Subject { side, filtered: false, choose }.audit();
+        audit.expect("a network has an answer on every board that is not full")
+    }
+}
+
+/// Checks a chromosome.
+///
+/// # Errors
+/// See [`NetworkPlayer::new`].
+pub fn check(kind: Kind, genes: &[f32]) -> Result<(), String> {
+    let count = kind.genes();
+    if genes.len() != count {
+        return Err(format!("a chromosome of this network has {count} genes, not {}", genes.len()));
+    }
+    match genes.iter().position(|gene| !(-1.0..=1.0).contains(gene)) {
+        None => Ok(()),
+        Some(at) => Err(format!("gene {at} is {}, which is not a number from -1 to 1", genes[at])),
+    }
+}

@@ -1,0 +1,97 @@
+//! The reference implementation of the networks: the `exp` and `tanh` of `libm`, each formula as the paper prints it. For tests
+//! and benchmarks; what plays and evolves is [`super::network`].
+
+use super::network::{HIDDEN, INPUTS, Kind, Network};
+use evoxo_common::math::{exp, tanh};
+use evoxo_games::player::teacher::{boards, scores};
+
+/// f(x; m, s), equations 7, 9 and 16.
+fn transfer(x: f64, m: f64, s: f64) -> f64 {
+    if s == 0.0 {
+        return if x == m { 0.0 } else { (x - m).signum() };
+    }
+    let bell = exp(-(x - m) * (x - m) / (2.0 * s * s));
+    if x <= m { bell - 1.0 } else { 1.0 - bell }
+}
+
+/// The output, -1 to 1.
+#[must_use]
+pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
+    let gene = |index: usize| f64::from(genes[index]);
+    let part = |part: usize, j: usize| gene(INPUTS * HIDDEN + HIDDEN * part + j % HIDDEN);
+    let net = |j: usize| (0..INPUTS).map(|i| gene(HIDDEN * i + j) * input[i]).sum::<f64>();
+    match network.kind {
+        Kind::Double => {
+            let k: Vec<f64> = (0..HIDDEN).map(|j| transfer(net(j), part(0, j), part(1, j))).collect();
+            let mut z = k.clone();
+            for _ in 0..network.coupling.sweeps {
+                let sweep = |j: usize| {
+                    let (after, behind) = (z[(j + 1) % HIDDEN], z[(j + HIDDEN - 1) % HIDDEN]);
+                    transfer(k[j], part(2, j) * after, part(3, j) * behind)
+                };
+                z = (0..HIDDEN).map(sweep).collect();
+            }
+            let sum = (0..HIDDEN).map(|j| part(4, j) * z[j]).sum();
+            transfer(sum, part(5, 0), part(5, 1))
+        }
+        Kind::Traditional => {
+            let sum: f64 = (0..HIDDEN).map(|j| part(1, j) * tanh(net(j) + part(0, j))).sum();
+            tanh(sum + part(2, 0))
+        }
+    }
+}
+
+/// The mean of score over best score on these of the [`boards`].
+#[must_use]
+pub fn fitness(network: Network, genes: &[f32], indices: &[u32]) -> f64 {
+    let share = |index: &u32| {
+        let board = boards()[*index as usize];
+        let number = 5.0 + 4.0 * output(network, genes, &network.input(board));
+        let cell = network.nearest(board, number).expect("the game goes on, so a cell is empty");
+        let scores = scores(board);
+        f64::from(scores[usize::from(cell)]) / f64::from(*scores.iter().max().expect("there are nine"))
+    };
+    indices.iter().map(share).sum::<f64>() / indices.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nndtf::{
+        judge::Judge,
+        network::{Coupling, Numbering},
+    };
+    use evoxo_common::rng::Stream;
+
+    /// The order of additions and the `exp` are others, so outputs differ by roundings; no choice does.
+    #[test]
+    fn the_fast_network_is_the_papers() {
+        for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 2), (Kind::Traditional, 1)] {
+            let network = Network { kind, coupling: Coupling { sweeps }, numbering: Numbering::LeftToRight };
+            let (mut far, mut total) = (0, 0);
+            for seed in 0..200 {
+                let genes = network.random(&mut Stream::root(seed).rng());
+                let indices: Vec<u32> = (seed as u32 % 24..2423).step_by(24).collect();
+                for index in &indices {
+                    let input = network.input(boards()[*index as usize]);
+                    let difference = network.output(&genes, &input) - output(network, &genes, &input);
+                    // A spread near 0 makes a step of a rounding.
+                    far += u32::from(difference.abs() > 1e-11);
+                    total += 1;
+                }
+                let judge = Judge::new(network, &indices);
+                let (fast, slow) = (judge.fitness(judge.sum(&genes)), fitness(network, &genes, &indices));
+                assert!((fast - slow).abs() < 1e-6, "{network:?}, seed {seed}: {fast} and {slow}");
+            }
+            assert!(f64::from(far) < 1e-4 * f64::from(total), "{network:?}: {far} of {total} outputs");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_a_spread_of_0_is_the_sign() {
+        let values = [(1.0, 0.5), (-0.25, 0.5), (0.5, 0.5)].map(|(x, m)| transfer(x, m, 0.0));
+        assert_eq!(values, [1.0, -1.0, 0.0]);
+        let fast = |x: f64, m: f64| super::super::network::transfer(x - m, super::super::network::steepness(0.0));
+        assert_eq!([fast(1.0, 0.5), fast(-0.25, 0.5), fast(0.5, 0.5)], [1.0, -1.0, 0.0]);
+    }
+}

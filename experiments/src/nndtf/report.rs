@@ -1,0 +1,468 @@
+//! What `nndtf` says at the end, beside the paper's figures.
+//!
+//! Every champion is judged again on all boards, plays the paper's match against the first arm's champion of the same
+//! replica, and is audited exactly. What is said of an arm is a mean over its replicas with a 95 % interval.
+
+use serde_json::{Map, Value, json};
+
+use evoxo_common::{
+    experiment::{ArmReplicas, Config},
+    math::mean,
+    report::{Figure, Report, Series, Table},
+    stats::{Sample, estimate, wilson},
+};
+use evoxo_games::{
+    audit::Odds,
+    board::{Board, Side, cells, tic_tac_toe},
+    player::{
+        duel::Duel,
+        teacher::{self, BOARDS, boards},
+    },
+};
+
+use super::{
+    arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, odds_json},
+    duel::series,
+    judge::{WHOLE, share},
+    network::Network,
+    network_of, training_boards,
+};
+
+/// An arm with its champions, judged again.
+struct Class<'a> {
+    arm: Arm<'a>,
+    champions: Vec<Champion>,
+}
+
+/// Results of a match over replicas, seen from the player that moves first.
+struct Match {
+    first: usize,
+    second: usize,
+    duels: Vec<Duel>,
+}
+
+/// Makes everything of a run's replicas, by the index of their arm.
+#[must_use]
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    of_arms(config, arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas)).collect())
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// If it has not the champions and curves of these arms, as a sentence.
+pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let arms = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
+    Ok(of_arms(config, arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
+}
+
+/// Tables, notes, numbers and figures of all arms.
+fn of_arms(config: &Config, arms: Vec<Arm<'_>>) -> Report {
+    let classes: Vec<Class<'_>> = arms.into_iter().map(|arm| Class { champions: arm.champions(), arm }).collect();
+    let matches = matches(&classes);
+    let summaries = classes.iter().map(|class| (class.arm.name.to_owned(), summary_json(class)));
+    let mut summary: Map<String, Value> = Map::new();
+    summary.insert("arms".into(), Value::Object(summaries.collect()));
+    summary.insert("matches".into(), matches.iter().map(|one| match_json(&classes, one)).collect());
+    summary.insert("baselines".into(), baselines_json());
+    let mut tables = vec![fitness_table(config, &classes)];
+    if classes.len() > 1 {
+        tables.extend([differences_table(&classes), match_table(&classes, &matches)]);
+    }
+    tables.push(odds_table(&classes));
+    Report {
+        tables,
+        notes: notes(&classes),
+        json: json!({
+            "arms": classes.iter().map(|class| class.arm.to_json(&class.champions)).collect::<Vec<Value>>(),
+            "summary": summary,
+        }),
+        figures: figure(&classes).into_iter().collect(),
+    }
+}
+
+impl Class<'_> {
+    fn values(&self, value: impl Fn(&Champion) -> f64) -> Vec<f64> {
+        self.champions.iter().map(value).collect()
+    }
+}
+
+/// "0.784 ± 0.012", or a dash of nothing.
+fn text(values: &[f64], decimals: usize) -> String {
+    estimate(values).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
+}
+
+/// Each other arm against the first, with either moving first.
+fn matches(arms: &[Class<'_>]) -> Vec<Match> {
+    let play = |first: usize, second: usize| {
+        let duels = arms[first].champions.iter().filter_map(|one| {
+            let two = arms[second].champions.iter().find(|two| two.replica == one.replica)?;
+            Some(series(&arms[first].arm.openings(one.replica), &one.player, &two.player))
+        });
+        Match { first, second, duels: duels.collect() }
+    };
+    let pairs = (1..arms.len()).flat_map(|other| [(0, other), (other, 0)]);
+    pairs.map(|(first, second)| play(first, second)).filter(|one| !one.duels.is_empty()).collect()
+}
+
+/// What a random legal cell is worth on a board on average, in units of 1 / [`WHOLE`].
+fn random_share(index: u32) -> f64 {
+    let board = boards()[index as usize];
+    let free: Vec<f64> = cells(tic_tac_toe().legal(board)).map(|cell| f64::from(share(index, cell))).collect();
+    mean(&free).unwrap_or(0.0)
+}
+
+/// What the empty cell nearest to number 5 is worth.
+fn centre_share(network: Network, index: u32) -> f64 {
+    let cell = network.nearest(boards()[index as usize], 5.0).expect("the game goes on, so a cell is empty");
+    f64::from(share(index, cell))
+}
+
+/// The fitness of the two players that learn nothing: random, and nearest to 5.
+fn baselines(network: Network, indices: &[u32]) -> [f64; 2] {
+    let over = |share: &dyn Fn(u32) -> f64| {
+        indices.iter().map(|index| share(*index)).sum::<f64>() / (indices.len() as f64 * f64::from(WHOLE))
+    };
+    [over(&random_share), over(&|index| centre_share(network, index))]
+}
+
+fn every_board() -> Vec<u32> {
+    (0..BOARDS as u32).collect()
+}
+
+/// Of cells numbered as the first arm has them (the other order mirrors boards, and all of them mirror to themselves).
+fn first_network(arms: &[Class<'_>]) -> Network {
+    network_of(&arms[0].arm.settings)
+}
+
+fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
+    let mut rows = Vec::new();
+    let mut row = |name: String, training: &[f64], firm: String, all: String, paper: &str| {
+        let sample = Sample::of(training).filter(|sample| sample.count > 1);
+        rows.push(vec![
+            name,
+            text(training, 4),
+            sample.map_or_else(|| "-".into(), |sample| format!("{:.4}", sample.deviation)),
+            training.iter().copied().reduce(f64::max).map_or_else(|| "-".into(), |best| format!("{best:.4}")),
+            paper.into(),
+            firm,
+            all,
+        ]);
+    };
+    for class in arms {
+        let paper = class.arm.contestant().map(|index| format!("{:.4}", PAPER_FITNESS[index])).unwrap_or_default();
+        let mean = |value: fn(&Champion) -> f64| text(&class.values(value), 4);
+        let (firm, all) = (mean(|one| one.firm), mean(|one| one.all));
+        row(class.arm.name.into(), &class.values(|one| one.training), firm, all, &paper);
+    }
+    let count = arms[0].arm.settings.boards;
+    let sets = arms[0].arm.pupils.iter().map(|pupil| training_boards(config.seed, pupil.replica, count));
+    let trained: Vec<[f64; 2]> = sets.map(|set| baselines(first_network(arms), &set)).collect();
+    let whole = baselines(first_network(arms), &every_board());
+    for (index, name) in ["a random legal cell", "the cell nearest to 5"].into_iter().enumerate() {
+        let values: Vec<f64> = trained.iter().map(|values| values[index]).collect();
+        row(name.into(), &values, String::new(), format!("{:.4}", whole[index]), "");
+    }
+    Table {
+        title: "Fitness of champions: mean over replicas ± 95 % interval; a perfect pupil of the teacher has 1".into(),
+        header: ["champions", "training boards", "s.d.", "best", "the paper", "of it firm", "all 2423 boards"]
+            .map(String::from)
+            .into(),
+        rows,
+    }
+}
+
+/// Values of the replicas that both arms have, each less that of the first arm.
+fn differences(arms: &[Class<'_>], other: usize, value: impl Fn(&Champion) -> f64) -> Vec<f64> {
+    let pair = |one: &Champion| {
+        let first = arms[0].champions.iter().find(|two| two.replica == one.replica)?;
+        Some(value(one) - value(first))
+    };
+    arms[other].champions.iter().filter_map(pair).collect()
+}
+
+fn differences_table(arms: &[Class<'_>]) -> Table {
+    let row = |other: usize| {
+        let training = differences(arms, other, |one| one.training);
+        let better = training.iter().filter(|difference| **difference > 0.0).count();
+        vec![
+            arms[other].arm.name.to_owned(),
+            text(&training, 4),
+            format!("{better} of {}", training.len()),
+            text(&differences(arms, other, |one| one.firm), 4),
+            text(&differences(arms, other, |one| one.all), 4),
+        ]
+    };
+    let less = format!("fitness less that of {}", arms[0].arm.name);
+    Table {
+        title: "Differences, replica by replica on the same boards".into(),
+        header: [less.as_str(), "training boards", "fitter in", "of it firm", "all 2423 boards"]
+            .map(String::from)
+            .into(),
+        rows: (1..arms.len()).map(row).collect(),
+    }
+}
+
+/// Wins, draws or losses of the player that moves first, one value a replica.
+fn counts(one: &Match, which: usize) -> Vec<f64> {
+    one.duels.iter().map(|duel| f64::from([duel.wins, duel.draws, duel.losses][which])).collect()
+}
+
+/// Table 1 of the paper. Its second row is headed "proposed NN wins : draws : loses", but its conclusion reads the row's 13 as
+/// wins of the traditional network: so that row is shown from both sides.
+fn match_table(arms: &[Class<'_>], matches: &[Match]) -> Table {
+    let mut rows = Vec::new();
+    for one in matches {
+        let (first, second) = (&arms[one.first].arm, &arms[one.second].arm);
+        let paper = match (first.contestant(), second.contestant()) {
+            (Some(0), Some(1)) => "18 : 3 : 4",
+            (Some(1), Some(0)) => "13 : 4 : 8",
+            _ => "",
+        };
+        let mut row = |seen: &str, order: [usize; 3], paper: &str| {
+            let [wins, draws, losses] = order.map(|which| text(&counts(one, which), 1));
+            rows.push(vec![
+                format!("{} moves first, against {}", first.name, second.name),
+                seen.into(),
+                wins,
+                draws,
+                losses,
+                paper.into(),
+            ]);
+        };
+        if one.first == 0 {
+            row(first.name, [0, 1, 2], paper);
+        } else {
+            row(second.name, [2, 1, 0], if paper.is_empty() { "" } else { "13 : 4 : 8 (heading)" });
+            row(first.name, [0, 1, 2], if paper.is_empty() { "" } else { "13 : 4 : 8 (conclusion)" });
+        }
+    }
+    Table {
+        title: "Table 1: 25 games a replica from boards with two X and two O, without the training".into(),
+        header: ["match", "seen from", "wins", "draws", "losses", "the paper"].map(String::from).into(),
+        rows,
+    }
+}
+
+/// How many champions never lose as this side.
+fn never_losing(class: &Class<'_>, side: Side) -> usize {
+    class.champions.iter().filter(|one| one.audits[side as usize].unbeatable()).count()
+}
+
+fn odds_table(arms: &[Class<'_>]) -> Table {
+    let mut rows = Vec::new();
+    let share = |part: f64| format!("{:.2}", 100.0 * part);
+    for side in Side::BOTH {
+        let Odds { win, draw, loss } = teacher::audit(side).odds;
+        let never = if teacher::audit(side).unbeatable() { "yes" } else { "no" };
+        let [win, draw, loss] = [win, draw, loss].map(|part| share(part.to_f64()));
+        rows.push(vec![format!("the teacher as {}", side.letter()), win, draw, loss, never.into()]);
+    }
+    for (class, side) in arms.iter().flat_map(|class| Side::BOTH.map(|side| (class, side))) {
+        let odds = |one: &Champion| one.audits[side as usize].odds;
+        rows.push(vec![
+            format!("{} as {}", class.arm.name, side.letter()),
+            text(&class.values(|one| 100.0 * odds(one).win.to_f64()), 2),
+            text(&class.values(|one| 100.0 * odds(one).draw.to_f64()), 2),
+            text(&class.values(|one| 100.0 * odds(one).loss.to_f64()), 2),
+            format!("{} of {}", never_losing(class, side), class.champions.len()),
+        ]);
+    }
+    Table {
+        title: "Exact odds against a random mover that completes and blocks lines; the players have no such filter"
+            .into(),
+        header: ["player", "win %", "draw %", "loss %", "never loses"].map(String::from).into(),
+        rows,
+    }
+}
+
+/// A game as its boards, and its moves.
+fn line_text(line: &[u8]) -> String {
+    let game = tic_tac_toe();
+    let names: Vec<String> = line.iter().map(|cell| game.cell_name(*cell)).collect();
+    let end = line.iter().fold(Board::EMPTY, |board, cell| board.play(*cell));
+    format!("{} ends in {}", names.join(" "), game.board_rows(end))
+}
+
+fn notes(arms: &[Class<'_>]) -> Vec<String> {
+    let [x, o] = Side::BOTH.map(teacher::audit);
+    let mut notes = vec![
+        "± is a 95 % interval over replicas. All arms of a replica have the same training boards and play from the same \
+         boards."
+            .into(),
+        format!(
+            "Firm is what is left of the fitness if an output within {FIRM_MARGIN} of the middle between two cells takes the \
+             worse of them: where less is firm, champions live on the last digits of their outputs."
+        ),
+        format!(
+            "The teacher never loses as X (proven over {} positions), and can be beaten as O: it loses {} games, the first \
+             of them {}.",
+            x.positions,
+            o.losing_lines,
+            o.examples.first().map(|line| line_text(line)).unwrap_or_default()
+        ),
+    ];
+    for class in arms {
+        if let Some(paper) = class.arm.contestant().map(|index| PAPER_FITNESS[index]) {
+            let reached = class.champions.iter().filter(|one| one.training >= paper).count();
+            let (name, count) = (class.arm.name, class.champions.len());
+            notes.push(format!("{reached} of {count} champions of {name} come to the paper's fitness of {paper}."));
+        }
+    }
+    if [0, 1].iter().all(|index| arms.iter().any(|class| class.arm.contestant() == Some(*index))) {
+        notes.push(
+            "The second row of the paper's Table 1 is headed with the proposed network's wins, but the conclusion counts its \
+             13 as the traditional network's: then the network that moves first wins more in both rows."
+                .into(),
+        );
+    }
+    let unfinished = arms.iter().flat_map(|class| &class.arm.pupils).filter(|pupil| !pupil.finished()).count();
+    if unfinished > 0 {
+        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+    }
+    notes
+}
+
+fn estimate_json(values: &[f64]) -> Value {
+    estimate(values).map_or(Value::Null, |estimate| {
+        let [low, high] = estimate.ends();
+        let deviation = Sample::of(values).map(|sample| sample.deviation);
+        json!({"mean": estimate.mean, "low": low, "high": high, "deviation": deviation})
+    })
+}
+
+fn summary_json(class: &Class<'_>) -> Value {
+    let total = class.champions.len();
+    let never = |side: Side| {
+        let count = never_losing(class, side);
+        let (low, high) = wilson(count, total);
+        json!({"count": count, "low": low, "high": high})
+    };
+    json!({
+        "champions": total,
+        "fitness": estimate_json(&class.values(|one| one.training)),
+        "firm_fitness": estimate_json(&class.values(|one| one.firm)),
+        "fitness_on_all_boards": estimate_json(&class.values(|one| one.all)),
+        "paper": class.arm.contestant().map(|index| PAPER_FITNESS[index]),
+        "unbeatable": {"X": never(Side::X), "O": never(Side::O)},
+    })
+}
+
+fn match_json(arms: &[Class<'_>], one: &Match) -> Value {
+    let [wins, draws, losses] = [0, 1, 2].map(|which| estimate_json(&counts(one, which)));
+    json!({
+        "first": arms[one.first].arm.name, "second": arms[one.second].arm.name, "replicas": one.duels.len(),
+        "wins_of_first": wins, "draws": draws, "losses_of_first": losses,
+    })
+}
+
+fn baselines_json() -> Value {
+    let network = Network {
+        kind: super::NetworkKind::Double,
+        coupling: super::Coupling { sweeps: 1 },
+        numbering: super::Numbering::LeftToRight,
+    };
+    let [random, centre] = baselines(network, &every_board());
+    let [x, o] = Side::BOTH.map(teacher::audit);
+    json!({
+        "random_legal_cell": random, "cell_nearest_to_5": centre,
+        "teacher_as_x": odds_json(&x), "teacher_as_o": odds_json(&o),
+    })
+}
+
+/// One curve an arm.
+fn figure(arms: &[Class<'_>]) -> Option<Figure> {
+    let series: Vec<Series> = arms.iter().map(|class| class.arm.curve()).filter(|one| !one.points.is_empty()).collect();
+    (!series.is_empty()).then(|| Figure {
+        name: "fitness".into(),
+        title: format!("Fitness on the training boards ({} replicas)", arms[0].arm.pupils.len()),
+        x_label: "evaluations (thousands)".into(),
+        y_label: "fitness of the fittest chromosome (0 to 1)".into(),
+        y_range: None,
+        series,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        nndtf::settings::Settings,
+        registry,
+        testing::{parse, run},
+    };
+    use evoxo_common::{experiment::Replica, local};
+    use evoxo_games::player::teacher::scores;
+
+    const CONFIG: &str = "experiment = \"nndtf\"\nseed = 3\nreplicas = 3\n[settings]\niterations = 60\nevaluations = 400\n\
+                          offspring = 20\n[arms.proposed]\n[arms.traditional]\nnetwork = \"traditional\"\n\
+                          algorithm = \"traditional\"\n[arms.\"cma-es\"]\nalgorithm = \"cma-es\"\n";
+
+    #[test]
+    fn a_small_run_reads_well() {
+        let config = parse(CONFIG);
+        let report = config.report(&run(&config));
+        let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!("tables", format!("{}\n{}", tables.join("\n"), report.notes.join("\n")));
+        insta::assert_snapshot!("json", format!("{:#}", report.json["summary"]));
+        assert_eq!(report.figures.len(), 1);
+    }
+
+    /// What a person sees of a run is what its `result.json` gives again.
+    #[test]
+    fn a_result_tells_the_whole_story() {
+        let config = parse(CONFIG);
+        let mut replicas = run(&config);
+        // One is as it began.
+        replicas[4] = Replica::start(&config, &config.arms[1], 1);
+        let whole = config.report(&replicas);
+        let mut result = json!({"experiment": "nndtf", "seed": config.seed, "replicas": config.replicas});
+        result.as_object_mut().unwrap().extend(whole.json.as_object().unwrap().clone());
+        let text = result.to_string();
+        let again = registry().report_of_result(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(again, whole);
+        for (old, new, says) in [
+            ("\"evaluations\":[", "\"evaluation\":[", "no \"evaluations\""),
+            ("\"evaluations\":[", "\"evaluations\":[-1,", "no whole numbers"),
+            ("\"best_millionths\":[", "\"best_millionths\":[1,", "fit the arm's"),
+            ("\"genes\":[", "\"genes\":[0.5,", "114 genes, not 115"),
+            ("\"genes\":[", "\"genes\":[null,", "no numbers"),
+            ("\"replica\":0", "\"replica\":-1", "no number"),
+        ] {
+            let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
+            let sentence = registry().report_of_result(&broken).unwrap_err();
+            assert!(sentence.contains(says), "{new}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_has_just_begun_has_a_report_too() {
+        let config = parse(CONFIG);
+        let report = config.report(&local::start(&config).collect::<Vec<_>>());
+        assert!(report.notes.iter().any(|note| note.contains("Not finished yet: 9")));
+        assert!(report.figures.is_empty());
+    }
+
+    /// The figures of an independent implementation of the baselines: sums over all boards, cell by cell.
+    #[test]
+    fn baselines_are_means_over_all_boards() {
+        let network = network_of(&Settings::of(&parse("experiment = \"nndtf\"").arms[0].settings));
+        let [random, centre] = baselines(network, &every_board());
+        let plain = |pick: &dyn Fn(Board, &[u8]) -> Vec<u8>| {
+            let share = |board: &Board| {
+                let free: Vec<u8> = cells(tic_tac_toe().legal(*board)).collect();
+                let (scores, picked) = (scores(*board), pick(*board, &free));
+                let best = f64::from(*scores.iter().max().unwrap());
+                picked.iter().map(|cell| f64::from(scores[usize::from(*cell)]) / best).sum::<f64>()
+                    / picked.len() as f64
+            };
+            boards().iter().map(share).sum::<f64>() / BOARDS as f64
+        };
+        assert!((random - plain(&|_, free| free.to_vec())).abs() < 1e-7);
+        // By distance from number 5, the lower of two first.
+        let order = [4, 3, 5, 2, 6, 1, 7, 0, 8];
+        let nearest = |_: Board, free: &[u8]| vec![*order.iter().find(|cell| free.contains(cell)).unwrap()];
+        assert!((centre - plain(&nearest)).abs() < 1e-7);
+        insta::assert_snapshot!(format!("{random:.4} {centre:.4}"));
+    }
+}

@@ -1,0 +1,227 @@
+//! The searches of `nndtf`, each as a pair of pure functions: `ask` says which chromosomes to judge, `tell` moves on.
+//!
+//! Who judges them, and how many rounds of a search travel together, is not known here: so both ways of farming the work out
+//! come to the same state.
+
+mod adaptation;
+mod improved;
+mod traditional;
+
+use crate::nndtf::messages;
+use crate::nndtf::messages::search::Algorithm;
+
+use super::network::{self, Kind};
+use evoxo_common::{
+    evolve::{adaptation::Steps, select},
+    rng::{Generator, Stream},
+};
+
+/// The ends of a gene.
+pub(super) const RANGE: (f32, f32) = (-1.0, 1.0);
+/// The largest population, and the most chromosomes judged by one task.
+pub const CHROMOSOMES_MAX: usize = 4096;
+/// The most iterations of a search.
+pub const ITERATIONS_MAX: u64 = 1_000_000_000;
+/// Lines of a history.
+pub const ROWS: u64 = 100;
+
+/// What a search wants to be judged.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The chromosomes, one after another.
+    pub genes: Vec<f32>,
+    /// Of the evolution strategy: what led to them.
+    steps: Option<Steps>,
+}
+
+impl From<Vec<f32>> for Asked {
+    fn from(genes: Vec<f32>) -> Self {
+        Self { genes, steps: None }
+    }
+}
+
+/// A search for the genes of a network.
+#[derive(Clone, Debug)]
+pub struct Search {
+    kind: Kind,
+    algorithm: Algorithm,
+    iterations: u64,
+    stream: Stream,
+}
+
+impl Search {
+    /// As it travels in a task.
+    ///
+    /// # Errors
+    /// A sentence if a figure is outside its range.
+    pub fn new(kind: Kind, search: &messages::Search) -> Result<Self, String> {
+        if search.iterations == 0 || search.iterations > ITERATIONS_MAX {
+            return Err(format!("a search has 1 to {ITERATIONS_MAX} iterations, not {}", search.iterations));
+        }
+        let algorithm = search.algorithm.ok_or("the search does not say which algorithm")?;
+        match &algorithm {
+            Algorithm::Improved(improved) => improved::check(improved)?,
+            Algorithm::Traditional(traditional) => traditional::check(traditional)?,
+            Algorithm::Adaptation(adaptation) => adaptation::check(adaptation)?,
+        }
+        let stream = Stream::from_words(search.stream_high, search.stream_low);
+        Ok(Self { kind, algorithm, iterations: search.iterations, stream })
+    }
+
+    /// Checks that a state is one that this search can have.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit.
+    pub fn check(&self, state: &messages::State) -> Result<(), String> {
+        if state.iteration > self.iterations {
+            return Err(format!(
+                "the state is of iteration {}, and there are only {}",
+                state.iteration, self.iterations
+            ));
+        }
+        if state.genes.len() != state.sums.len() * self.kind.genes() {
+            return Err("the state has another number of genes than its chromosomes need".into());
+        }
+        state.genes.chunks(self.kind.genes()).try_for_each(|genes| network::check(self.kind, genes))?;
+        let fits = match &self.algorithm {
+            Algorithm::Improved(improved) => {
+                self.population_fits(state, improved.population)
+                    && state.offspring <= 4
+                    && state.distribution.is_empty()
+            }
+            Algorithm::Traditional(traditional) => {
+                self.population_fits(state, traditional.population)
+                    && state.offspring == 0
+                    && state.distribution.is_empty()
+            }
+            Algorithm::Adaptation(_) => state.offspring == 0 && adaptation::fits(self, state),
+        };
+        if fits { Ok(()) } else { Err("the state does not fit the search's settings".into()) }
+    }
+
+    /// Nothing at the very beginning, or a whole population.
+    fn population_fits(&self, state: &messages::State, population: u32) -> bool {
+        state.sums.len() == population as usize
+            || (state.sums.is_empty() && state.iteration == 0 && state.offspring == 0)
+    }
+
+    /// Whether all iterations are done.
+    #[must_use]
+    pub fn finished(&self, state: &messages::State) -> bool {
+        state.iteration == self.iterations
+    }
+
+    /// What to judge next.
+    ///
+    /// # Panics
+    /// If the search is finished.
+    #[must_use]
+    pub fn ask(&self, state: &messages::State) -> Asked {
+        assert!(!self.finished(state), "a finished search asks nothing");
+        match &self.algorithm {
+            Algorithm::Improved(improved) => improved::ask(self, improved, state).into(),
+            Algorithm::Traditional(traditional) => traditional::ask(self, traditional, state).into(),
+            Algorithm::Adaptation(adaptation) => adaptation::ask(self, adaptation, state),
+        }
+    }
+
+    /// Moves on with the sums of what was asked; the row of an iteration that is to be in the history.
+    ///
+    /// # Panics
+    /// If there is not one sum for each chromosome asked.
+    pub fn tell(&self, state: &mut messages::State, asked: Asked, sums: &[u64]) -> Option<messages::Row> {
+        assert_eq!(asked.genes.len(), sums.len() * self.kind.genes(), "one sum for each chromosome");
+        let before = state.iteration;
+        match &self.algorithm {
+            Algorithm::Improved(improved) => improved::tell(self, improved, state, asked.genes, sums),
+            Algorithm::Traditional(traditional) => {
+                traditional::tell(self, traditional, state, asked.genes, sums);
+            }
+            Algorithm::Adaptation(adaptation) => adaptation::tell(self, adaptation, state, asked, sums),
+        }
+        let every = self.iterations.div_ceil(ROWS);
+        let due = state.iteration > before && (state.iteration.is_multiple_of(every) || self.finished(state));
+        let of_population = if state.distribution.is_empty() { &state.sums[..] } else { sums };
+        due.then(|| messages::Row {
+            iteration: state.iteration,
+            best: state.sums.iter().max().copied().unwrap_or(0),
+            total: of_population.iter().sum(),
+        })
+    }
+
+    /// How many chromosomes were judged to come to this iteration, between two of its rounds.
+    #[must_use]
+    pub fn evaluations(&self, iteration: u64) -> u64 {
+        match &self.algorithm {
+            Algorithm::Improved(improved) => u64::from(improved.population) + 7 * iteration,
+            Algorithm::Traditional(traditional) => u64::from(traditional.population) * (1 + iteration),
+            Algorithm::Adaptation(adaptation) => u64::from(adaptation.offspring) * iteration,
+        }
+    }
+
+    /// How many sums a row's total is over.
+    #[must_use]
+    pub fn population(&self) -> u32 {
+        match &self.algorithm {
+            Algorithm::Improved(improved) => improved.population,
+            Algorithm::Traditional(traditional) => traditional.population,
+            Algorithm::Adaptation(adaptation) => adaptation.offspring,
+        }
+    }
+
+    /// Rounds of evaluations from the beginning to the end.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        match &self.algorithm {
+            Algorithm::Improved(_) => 1 + 2 * self.iterations,
+            Algorithm::Traditional(_) => 1 + self.iterations,
+            Algorithm::Adaptation(_) => self.iterations,
+        }
+    }
+
+    /// The stream of the current iteration for a purpose.
+    fn rng(&self, state: &messages::State, purpose: &str) -> Generator {
+        self.stream.word(state.iteration).text(purpose).rng()
+    }
+
+    /// A first population.
+    fn random(&self, state: &messages::State, population: u32) -> Vec<f32> {
+        let mut rng = self.rng(state, "births");
+        (0..population as usize * self.kind.genes()).map(|_| network::gene(&mut rng)).collect()
+    }
+
+    fn chromosome<'a>(&self, genes: &'a [f32], index: usize) -> &'a [f32] {
+        &genes[index * self.kind.genes()..][..self.kind.genes()]
+    }
+}
+
+/// The fittest of a state, the first of several; `None` before anything was judged.
+#[must_use]
+pub fn champion(kind: Kind, state: &messages::State) -> Option<(&[f32], u64)> {
+    let best = first_greatest(&state.sums)?;
+    Some((&state.genes[best * kind.genes()..][..kind.genes()], state.sums[best]))
+}
+
+/// The index of the greatest, the first of several.
+fn first_greatest(sums: &[u64]) -> Option<usize> {
+    (!sums.is_empty()).then(|| select::fittest(sums, 1)[0])
+}
+
+/// The index of the least, the first of several.
+fn first_least(sums: &[u64]) -> usize {
+    let least = sums.iter().enumerate().min_by_key(|(_, sum)| **sum);
+    least.map(|(index, _)| index).expect("a population is never empty")
+}
+
+/// Fitness as the roulette wheel takes it.
+fn shares(sums: &[u64]) -> Vec<f64> {
+    sums.iter().map(|sum| *sum as f64).collect()
+}
+
+/// Whether a probability is one.
+fn is_probability(value: f64) -> bool {
+    (0.0..=1.0).contains(&value)
+}
+
+#[cfg(test)]
+mod tests;

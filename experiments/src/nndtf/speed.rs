@@ -1,0 +1,40 @@
+//! A hundred random networks with a hundred boards to judge them by, in a second of one core. For `evoxo bench`.
+
+use std::{hint::black_box, sync::LazyLock};
+
+use evoxo_common::{experiment::Kernel, rng::Stream};
+
+use super::{
+    judge::Judge,
+    network::{Coupling, Kind, Network, Numbering},
+    reference, training_boards,
+};
+
+/// The kernels.
+pub(super) const KERNELS: &[Kernel] = &[Kernel {
+    name: "nndtf_fitness",
+    unit: "networks/s",
+    fast: || {
+        let Pupils { judge, genes, .. } = &*PUPILS;
+        black_box(genes.iter().fold(0, |sum, genes| sum ^ judge.sum(black_box(genes))));
+        genes.len() as u64
+    },
+    reference: || {
+        let Pupils { judge, boards, genes } = &*PUPILS;
+        genes[..5].iter().for_each(|genes| _ = black_box(reference::fitness(judge.network(), genes, boards)));
+        5
+    },
+}];
+
+struct Pupils {
+    judge: Judge,
+    boards: Vec<u32>,
+    genes: Vec<Vec<f32>>,
+}
+
+static PUPILS: LazyLock<Pupils> = LazyLock::new(|| {
+    let network = Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+    let boards = training_boards(1, 0, 100);
+    let genes = (0..100).map(|index| network.random(&mut Stream::root(1).word(index).rng())).collect();
+    Pupils { judge: Judge::new(network, &boards), boards, genes }
+});

@@ -1,0 +1,240 @@
+//! The tasks of `nndtf`: judging chromosomes, and moving a search on.
+
+use bytes::Bytes;
+use evoxo_common::{
+    rng::Stream,
+    task::{Compute, Refusal, TaskKind},
+};
+use evoxo_games::player::teacher::BOARDS;
+
+use super::{
+    judge::{Judge, WHOLE},
+    messages::{self, FitnessOutput, FitnessTask, SegmentOutput, SegmentTask, search::Algorithm},
+    network::{self, Coupling, Kind, Network, Numbering, SWEEPS_MAX},
+    search::{CHROMOSOMES_MAX, Search},
+};
+
+/// The kind's name.
+pub(super) const NAME: &str = "nndtf";
+
+/// Judges chromosomes.
+pub enum Fitness {}
+
+/// See [`Fitness`].
+pub static FITNESS: TaskKind = TaskKind::of::<Fitness>();
+
+impl Compute for Fitness {
+    const EXPERIMENT: &'static str = NAME;
+    const WORK: &'static str = "fitness";
+    type Task = FitnessTask;
+    type Output = FitnessOutput;
+
+    fn run(task: &FitnessTask, _: &Bytes) -> Result<FitnessOutput, Refusal> {
+        fitness(task)
+    }
+
+    fn check(task: &FitnessTask, _: &Bytes, output: &FitnessOutput) -> Result<(), Refusal> {
+        check_fitness(task, output)
+    }
+
+    fn workload() -> Vec<(FitnessTask, Bytes)> {
+        workload().0.into_iter().map(|task| (task, Bytes::new())).collect()
+    }
+}
+
+/// Moves a search on.
+pub enum Segment {}
+
+/// See [`Segment`].
+pub static SEGMENT: TaskKind = TaskKind::of::<Segment>();
+
+impl Compute for Segment {
+    const EXPERIMENT: &'static str = NAME;
+    const WORK: &'static str = "segment";
+    type Task = SegmentTask;
+    type Output = SegmentOutput;
+
+    fn run(task: &SegmentTask, _: &Bytes) -> Result<SegmentOutput, Refusal> {
+        segment(task)
+    }
+
+    fn check(task: &SegmentTask, _: &Bytes, output: &SegmentOutput) -> Result<(), Refusal> {
+        check_segment(task, output)
+    }
+
+    fn workload() -> Vec<(SegmentTask, Bytes)> {
+        workload().1.into_iter().map(|task| (task, Bytes::new())).collect()
+    }
+}
+
+/// The most iterations of one task.
+pub const SEGMENT_MAX: u64 = 10_000_000;
+
+/// The judge of a task.
+fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
+    let judge = task.ok_or_else(|| Refusal("the task has no judge".into()))?;
+    let kind = kind(judge)?;
+    if !(1..=SWEEPS_MAX).contains(&judge.sweeps) {
+        return Err(Refusal(format!("the nodes read their neighbours 1 to {SWEEPS_MAX} times, not {}", judge.sweeps)));
+    }
+    let mut seen = [false; BOARDS];
+    for index in &judge.boards {
+        match seen.get_mut(*index as usize) {
+            None => return Err(Refusal(format!("there is no board {index}: they are 0 to {}", BOARDS - 1))),
+            Some(true) => return Err(Refusal(format!("board {index} is there twice"))),
+            Some(seen) => *seen = true,
+        }
+    }
+    if judge.boards.is_empty() {
+        return Err(Refusal("there is no board to judge by".into()));
+    }
+    let numbering = if judge.right_to_left { Numbering::RightToLeft } else { Numbering::LeftToRight };
+    let network = Network { kind, coupling: Coupling { sweeps: judge.sweeps }, numbering };
+    Ok(Judge::new(network, &judge.boards))
+}
+
+fn kind(judge: &messages::Judge) -> Result<Kind, Refusal> {
+    match messages::Kind::try_from(judge.kind) {
+        Ok(messages::Kind::Double) => Ok(Kind::Double),
+        Ok(messages::Kind::Traditional) => Ok(Kind::Traditional),
+        _ => Err(Refusal(format!("{} is not a kind of network", judge.kind))),
+    }
+}
+
+/// Judges chromosomes.
+///
+/// # Errors
+/// A [`Refusal`] that says which figure is out of range.
+fn fitness(task: &FitnessTask) -> Result<FitnessOutput, Refusal> {
+    let judge = judge(task.judge.as_ref())?;
+    let kind = judge.network().kind;
+    let chromosomes = task.genes.chunks(kind.genes());
+    if !(1..=CHROMOSOMES_MAX).contains(&chromosomes.len()) {
+        return Err(Refusal(format!("a task has 1 to {CHROMOSOMES_MAX} chromosomes, not {}", chromosomes.len())));
+    }
+    for (index, genes) in chromosomes.clone().enumerate() {
+        network::check(kind, genes).map_err(|why| Refusal(format!("chromosome {index}: {why}")))?;
+    }
+    Ok(FitnessOutput { sums: chromosomes.map(|genes| judge.sum(genes)).collect() })
+}
+
+/// Moves a search on.
+///
+/// # Errors
+/// A [`Refusal`] that says what is wrong with the task.
+fn segment(task: &SegmentTask) -> Result<SegmentOutput, Refusal> {
+    let judge = judge(task.judge.as_ref())?;
+    let kind = judge.network().kind;
+    let (search, mut state) = match (&task.search, &task.state) {
+        (Some(search), Some(state)) => (Search::new(kind, search).map_err(Refusal)?, state.clone()),
+        _ => return Err(Refusal("the task has no search or no state".into())),
+    };
+    search.check(&state).map_err(Refusal)?;
+    if !(1..=SEGMENT_MAX).contains(&task.iterations) {
+        return Err(Refusal(format!("a task moves on by 1 to {SEGMENT_MAX} iterations, not {}", task.iterations)));
+    }
+    let end = state.iteration + task.iterations;
+    let mut rows = Vec::new();
+    while state.iteration < end && !search.finished(&state) {
+        let asked = search.ask(&state);
+        let sums: Vec<u64> = asked.genes.chunks(kind.genes()).map(|genes| judge.sum(genes)).collect();
+        rows.extend(search.tell(&mut state, asked, &sums));
+    }
+    Ok(SegmentOutput { state: Some(state), rows })
+}
+
+/// Whether an output has one sum for each chromosome.
+///
+/// # Errors
+/// A [`Refusal`] if it has not.
+fn check_fitness(task: &FitnessTask, output: &FitnessOutput) -> Result<(), Refusal> {
+    let judge = task.judge.as_ref().ok_or_else(|| Refusal("the task has no judge".into()))?;
+    let count = task.genes.len() / kind(judge)?.genes();
+    if output.sums.len() != count {
+        return Err(Refusal(format!("{} sums for {count} chromosomes", output.sums.len())));
+    }
+    check_sums(judge, &output.sums)
+}
+
+/// Whether sums are of shares: more than all of them would be a lie, and might be more than can be added up.
+fn check_sums(judge: &messages::Judge, sums: &[u64]) -> Result<(), Refusal> {
+    let all = judge.boards.len() as u64 * u64::from(WHOLE);
+    match sums.iter().find(|sum| **sum > all) {
+        None => Ok(()),
+        Some(sum) => {
+            Err(Refusal(format!("a sum of {sum} over {} boards, which is more than {all}", judge.boards.len())))
+        }
+    }
+}
+
+/// Whether an output's state is one that the search can have after the task.
+///
+/// # Errors
+/// A [`Refusal`] if it is not.
+fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refusal> {
+    let (Some(judge), Some(search), Some(before), Some(state)) =
+        (&task.judge, &task.search, &task.state, &output.state)
+    else {
+        return Err(Refusal("a segment without a judge, a search or a state".into()));
+    };
+    let end = (before.iteration + task.iterations).min(search.iterations);
+    if state.iteration != end {
+        return Err(Refusal(format!("a state of iteration {}, not {end}", state.iteration)));
+    }
+    let steps = before.iteration..=end;
+    if output.rows.len() as u64 > task.iterations || output.rows.iter().any(|row| !steps.contains(&row.iteration)) {
+        return Err(Refusal("the rows are not of these iterations".into()));
+    }
+    check_sums(judge, &state.sums)?;
+    Search::new(kind(judge)?, search).and_then(|search| search.check(state)).map_err(Refusal)
+}
+
+/// A few tasks of each kind that touch every branch of the computation.
+fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
+    let stream = Stream::root(1).text("nndtf workload");
+    let judge = |kind: messages::Kind, sweeps, right_to_left| messages::Judge {
+        kind: kind.into(),
+        sweeps,
+        right_to_left,
+        boards: (0..BOARDS as u32).step_by(60).collect(),
+    };
+    let search = |algorithm| messages::Search {
+        algorithm: Some(algorithm),
+        iterations: 20,
+        stream_high: stream.high(),
+        stream_low: stream.low(),
+    };
+    let improved = Algorithm::Improved(messages::Improved { population: 6, weight: 0.1, acceptance: 0.5 });
+    let traditional = Algorithm::Traditional(messages::Traditional {
+        population: 6,
+        crossover: 0.8,
+        mutation: 0.1,
+        shape: 5.0,
+        keeps_best: true,
+    });
+    let adaptation = Algorithm::Adaptation(messages::Adaptation { offspring: 6, sigma: 0.5 });
+    let judges = [
+        judge(messages::Kind::Double, 1, false),
+        judge(messages::Kind::Double, 3, true),
+        judge(messages::Kind::Traditional, 1, false),
+    ];
+    let fitness = judges.iter().map(|judge| {
+        let kind = kind(judge).expect("it is one of the two");
+        let mut rng = stream.text("genes").rng();
+        let mut genes: Vec<f32> = (0..3 * kind.genes()).map(|_| network::gene(&mut rng)).collect();
+        // One more, whose outputs lie so near to 0, the middle between cells 4 and 6, that only double precision tells on
+        // which side.
+        let mut near: Vec<f32> = (0..kind.genes()).map(|_| network::gene(&mut rng)).collect();
+        let (weights, last) = near.split_at_mut(kind.genes() - if kind == Kind::Double { 2 } else { 1 });
+        weights.iter_mut().rev().take(network::HIDDEN).for_each(|weight| *weight *= f32::EPSILON);
+        last[0] = 0.0;
+        genes.extend(near);
+        FitnessTask { judge: Some(judge.clone()), genes }
+    });
+    let segment = judges.iter().zip([improved, traditional, adaptation]).map(|(judge, algorithm)| {
+        let state = Some(messages::State::default());
+        let search = Some(search(algorithm));
+        SegmentTask { judge: Some(judge.clone()), search, state, iterations: 20 }
+    });
+    (fitness.collect(), segment.collect())
+}

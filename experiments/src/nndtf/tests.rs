@@ -1,0 +1,181 @@
+//! The experiment as a whole: the same state however the work is cut up, and words for what is no task.
+
+use super::{
+    messages::{FitnessTask, Judge, SegmentTask},
+    task::{Fitness, Segment},
+    *,
+};
+use crate::testing::{self, digest, parse, parse_with};
+use evoxo_common::{
+    experiment::{Config, Replica},
+    local, simd,
+    task::Compute,
+};
+
+const SMALL: &str = "experiment = \"nndtf\"\nseed = 5\nreplicas = 2\n[settings]\niterations = 40\nevaluations = 300\n\
+                     offspring = 10\n[arms.proposed]\n[arms.\"improved, traditional\"]\nnetwork = \"traditional\"\n\
+                     [arms.\"traditional, double\"]\nalgorithm = \"traditional\"\ncoupling = \"final\"\nsweeps = 3\n\
+                     [arms.rival]\nnetwork = \"traditional\"\nalgorithm = \"traditional\"\nnumbering = \"right-to-left\"\n\
+                     [arms.\"cma-es\"]\nalgorithm = \"cma-es\"\n";
+
+fn run_with(overrides: &[(&str, &str)]) -> Vec<Replica> {
+    testing::run(&parse_with(SMALL, overrides))
+}
+
+#[test]
+fn the_digest_is_pinned_and_no_way_of_farming_shows() {
+    let whole = run_with(&[]);
+    insta::assert_snapshot!(digest(&whole));
+    for overrides in
+        [&[("farming", "evaluations")][..], &[("segment", "1")], &[("segment", "7")], &[("segment", "1000000")]]
+    {
+        let other = run_with(overrides);
+        assert_eq!(digest(&whole), digest(&other), "{overrides:?}");
+        for (one, two) in whole.iter().zip(&other) {
+            assert_eq!((one.history(), one.champion()), (two.history(), two.champion()), "{overrides:?}");
+        }
+    }
+    simd::at_each_level(|level| assert_eq!(digest(&whole), digest(&run_with(&[])), "{level:?}"));
+}
+
+/// A replica may go on the other way after every round: a state is a state.
+#[test]
+fn a_state_can_be_taken_up_by_the_other_way() {
+    let config = |farming: &str| parse_with(SMALL, &[("farming", farming), ("segment", "3")]);
+    let (one, two) = (config("segments"), config("evaluations"));
+    let whole = run_with(&[]);
+    for (arm, expected) in one.arms.iter().map(|arm| &arm.name).zip(whole.chunks(2).map(|pair| &pair[1])) {
+        let arm_of = |config: &Config| config.arms.iter().find(|other| other.name == *arm).unwrap().clone();
+        let mut replica = Replica::start(&one, &arm_of(&one), 1);
+        let mut turn = 0;
+        while local::step(&mut replica).unwrap() {
+            turn += 1;
+            replica = Replica::restore(if turn % 3 == 0 { &one } else { &two }, &replica.save()).unwrap();
+        }
+        assert_eq!((replica.digest(), replica.history()), (expected.digest(), expected.history()), "{arm}");
+    }
+}
+
+/// Both genetic algorithms end with a population, whose first fittest is the champion; the evolution strategy has none.
+#[test]
+fn populations_are_whole_and_the_champion_is_among_them() {
+    for replica in run_with(&[("population", "12")]) {
+        let (population, champion) = (replica.population(), replica.champion().unwrap());
+        if replica.arm() == "cma-es" {
+            assert!(population.is_empty());
+            continue;
+        }
+        assert_eq!(population.len(), 12, "{}", replica.arm());
+        let fitness = |card: &Card| card.about["fitness"].as_f64().unwrap();
+        let best = population.iter().map(fitness).fold(0.0, f64::max);
+        assert_eq!(population.iter().find(|card| fitness(card) == best), Some(&champion), "{}", replica.arm());
+        assert!(population.iter().any(|card| fitness(card) < best), "{}", replica.arm());
+    }
+}
+
+#[test]
+fn so_many_rounds_as_said() {
+    for farming in ["segments", "evaluations"] {
+        let config = parse_with(SMALL, &[("farming", farming), ("segment", "9")]);
+        for replica in testing::run(&config) {
+            let arm = config.arms.iter().find(|arm| arm.name == replica.arm()).unwrap();
+            assert_eq!(replica.rounds(), (KIND.rounds)(&arm.settings), "{farming} {}", replica.arm());
+        }
+    }
+}
+
+/// Arms share their boards; replicas and seeds do not.
+#[test]
+fn training_boards_are_different_and_shared() {
+    let boards = training_boards(1, 0, 100);
+    assert!(boards.len() == 100 && boards.is_sorted_by(|one, two| one < two));
+    assert_eq!(boards, training_boards(1, 0, 100));
+    assert_ne!(boards, training_boards(1, 1, 100));
+    assert_ne!(boards, training_boards(2, 0, 100));
+    assert_eq!(training_boards(1, 0, BOARDS).len(), BOARDS);
+    let config = parse(SMALL);
+    let planned: Vec<Task> =
+        config.arms.iter().map(|arm| Replica::start(&config, arm, 0).plan(0..1).remove(0)).collect();
+    let boards = |task: &Task| SegmentTask::decode(task.body.clone()).unwrap().judge.unwrap().boards;
+    assert!(planned.iter().all(|task| boards(task) == boards(&planned[0])));
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let problems = |text: &str| testing::problems(&format!("experiment = \"nndtf\"\n[settings]\n{text}")).to_string();
+    let all = [
+        problems("boards = 2424"),
+        problems("boards = 0"),
+        problems("algorithm = \"traditional\"\npopulation = 9"),
+        problems("algorithm = \"cma-es\"\noffspring = 500\nevaluations = 499\nsigma = 0"),
+        problems("acceptance = 1.1"),
+        problems("network = \"triple\""),
+        problems("sweeps = 65"),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
+    let fitness = |change: fn(&mut FitnessTask)| {
+        let (mut task, shared) = Fitness::workload().remove(0);
+        change(&mut task);
+        Fitness::run(&task, &shared).unwrap_err().0
+    };
+    let segment = |change: fn(&mut SegmentTask)| {
+        let (mut task, shared) = Segment::workload().remove(0);
+        change(&mut task);
+        Segment::run(&task, &shared).unwrap_err().0
+    };
+    let judge = |change: fn(&mut Judge)| {
+        let (mut task, shared) = Fitness::workload().remove(0);
+        change(task.judge.as_mut().unwrap());
+        Fitness::run(&task, &shared).unwrap_err().0
+    };
+    let sentences = [
+        fitness(|task| task.judge = None),
+        fitness(|task| task.genes.clear()),
+        fitness(|task| _ = task.genes.pop()),
+        fitness(|task| task.genes[120] = f32::INFINITY),
+        fitness(|task| task.genes = vec![0.0; 4097 * 114]),
+        judge(|judge| judge.kind = 7),
+        judge(|judge| judge.sweeps = 0),
+        judge(|judge| judge.boards.clear()),
+        judge(|judge| judge.boards[1] = judge.boards[0]),
+        judge(|judge| judge.boards = (0..2424).collect()),
+        segment(|task| task.search = None),
+        segment(|task| task.state = None),
+        segment(|task| task.iterations = 0),
+        segment(|task| task.state.as_mut().unwrap().iteration = 21),
+        segment(|task| task.state.as_mut().unwrap().genes = vec![0.5; 114]),
+    ];
+    insta::assert_snapshot!(sentences.join("\n"));
+}
+
+/// Answers of another shape never come further than this.
+#[test]
+fn outputs_that_do_not_answer_are_refused() {
+    fn refused<C: Compute>(changes: &[fn(&mut C::Output)]) {
+        for (task, shared) in C::workload() {
+            let good = C::run(&task, &shared).unwrap();
+            assert_eq!(C::check(&task, &shared, &good), Ok(()));
+            for (number, change) in changes.iter().enumerate() {
+                let mut output = C::run(&task, &shared).unwrap();
+                change(&mut output);
+                assert!(C::check(&task, &shared, &output).is_err(), "change {number}");
+            }
+        }
+    }
+    refused::<Fitness>(&[
+        |output| _ = output.sums.pop(),
+        |output| output.sums.push(1),
+        |output| output.sums[0] = 41 << 24 | 1,
+        |output| output.sums.clear(),
+    ]);
+    refused::<Segment>(&[
+        |output| output.state = None,
+        |output| output.state.as_mut().unwrap().iteration -= 1,
+        |output| output.state.as_mut().unwrap().sums[0] = u64::MAX,
+        |output| output.state.as_mut().unwrap().genes[0] = 3.0,
+    ]);
+}

@@ -1,0 +1,129 @@
+//! An agent: a list of rules with weights, and how it chooses among them.
+//!
+//! Of the rules that match it takes those of the highest priority, of these those of the highest weight, and of these one
+//! by lot; if none matches, any empty cell.
+
+use super::rule::{CELLS, Rule};
+use evoxo_games::{
+    audit::{Audit, Subject},
+    board::{Board, Side},
+};
+
+/// Rules of an agent, at most: bits of a mask.
+pub const RULES_MAX: usize = 128;
+
+/// An agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// Games won minus games lost.
+    pub weight: i32,
+    /// At most [`RULES_MAX`].
+    pub rules: Vec<Rule>,
+    /// Of each rule: games won in which it was used, minus games lost.
+    pub weights: Vec<i32>,
+}
+
+impl Agent {
+    /// An agent of these rules that has not played yet.
+    #[must_use]
+    pub fn newborn(rules: Vec<Rule>) -> Self {
+        Self { weight: 0, weights: vec![0; rules.len()], rules }
+    }
+
+    /// The rules among which the side with these stones draws its move by lot, in the order of the list; none if no rule
+    /// matches.
+    #[must_use]
+    pub fn candidates(&self, own: u32, other: u32) -> Vec<usize> {
+        let matching: Vec<usize> = (0..self.rules.len()).filter(|rule| self.rules[*rule].matches(own, other)).collect();
+        let rank = |rule: &usize| (self.rules[*rule].priority(), self.weights[*rule]);
+        let highest = matching.iter().map(rank).max();
+        matching.into_iter().filter(|rule| Some(rank(rule)) == highest).collect()
+    }
+
+    /// How likely it takes each cell: shares that add up to 1, as whole numbers with their sum.
+    #[must_use]
+    pub fn odds(&self, own: u32, other: u32) -> ([u32; CELLS], u32) {
+        let mut shares = [0; CELLS];
+        for rule in self.candidates(own, other) {
+            shares[usize::from(self.rules[rule].to())] += 1;
+        }
+        if shares == [0; CELLS] {
+            shares = std::array::from_fn(|cell| u32::from((own | other) >> cell & 1 == 0));
+        }
+        (shares, shares.iter().sum())
+    }
+
+    /// The cells that it may take on a board on which a side is to move, as a mask.
+    #[must_use]
+    pub fn choices(&self, board: Board) -> u64 {
+        let side = board.to_move();
+        let (shares, _) = self.odds(board.stones(side) as u32, board.stones(side.other()) as u32);
+        (0..CELLS).map(|cell| u64::from(shares[cell] > 0) << cell).sum()
+    }
+
+    /// All games that it can lose with a side, whatever its lots and its opponent do, or the proof that there are none. The
+    /// audit's odds take every cell that it may choose for equally likely: the true ones are [`super::strength::odds`].
+    #[must_use]
+    pub fn audit(&self, side: Side) -> Audit {
+        let choose = Box::new(|board| self.choices(board));
+        Subject { side, filtered: false, choose }.audit().expect("an agent chooses among the empty cells of any board")
+    }
+
+    /// Its rules, the heaviest first; of equals those of the higher priority, then in the order of the list.
+    #[must_use]
+    pub fn heaviest_first(&self) -> Vec<(Rule, i32)> {
+        let mut rules: Vec<(Rule, i32)> = self.rules.iter().copied().zip(self.weights.iter().copied()).collect();
+        rules.sort_by_key(|(rule, weight)| std::cmp::Reverse((*weight, rule.priority())));
+        rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::read;
+    use super::*;
+
+    fn agent(rules: &[(&str, u32, i32)]) -> Agent {
+        let read = |(text, priority, _): &(&str, u32, i32)| read(text, *priority).unwrap();
+        let weights = rules.iter().map(|(_, _, weight)| *weight).collect();
+        Agent { weights, ..Agent::newborn(rules.iter().map(read).collect()) }
+    }
+
+    /// The page's four steps, one after another.
+    #[test]
+    fn priority_goes_before_weight_and_weight_before_the_lot() {
+        let rules = [
+            ("P********2", 1, 9),
+            ("*********3", 2, -1),
+            ("*V*******2", 2, 0),
+            ("V********1", 3, 5),
+            ("***V*****4", 2, 0),
+        ];
+        let agent = agent(&rules);
+        assert_eq!(agent.candidates(0, 0), [3], "the highest priority, though another is heavier");
+        assert_eq!(agent.candidates(1, 0), [2, 4], "the highest weight of those");
+        assert_eq!(agent.odds(1, 0), ([0, 1, 0, 1, 0, 0, 0, 0, 0], 2));
+        assert_eq!(agent.candidates(1, 2), [4], "the other's cell is taken");
+        assert_eq!(agent.candidates(1, 2 | 8), [1], "a lighter one before none");
+        assert_eq!(agent.candidates(1, 2 | 4 | 8), Vec::<usize>::new());
+        assert_eq!(agent.odds(1, 2 | 4 | 8), ([0, 0, 0, 0, 1, 1, 1, 1, 1], 5), "no rule: any empty cell");
+    }
+
+    /// An agent without rules may play any game; one that begins in the centre leaves less than a ninth of them.
+    #[test]
+    fn the_proof_counts_what_lots_may_do() {
+        let random = Agent::default().audit(Side::X);
+        assert_eq!(random.losing_lines, 77_904, "games that O wins, of all 255,168");
+        let centre = agent(&[("VVVVVVVVV5", 3, 0)]);
+        let audit = centre.audit(Side::X);
+        assert!(0 < audit.losing_lines && audit.losing_lines < 77_904 / 9, "{}", audit.losing_lines);
+    }
+
+    #[test]
+    fn the_heaviest_come_first() {
+        let agent = agent(&[("V********1", 0, -2), ("V********1", 1, 3), ("*V*******2", 2, 3), ("**V******3", 2, 3)]);
+        let texts: Vec<String> =
+            agent.heaviest_first().iter().map(|(rule, weight)| format!("{rule} {weight}")).collect();
+        assert_eq!(texts, ["*V*******2 3", "**V******3 3", "V********1 3", "V********1 -2"]);
+    }
+}

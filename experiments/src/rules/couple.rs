@@ -1,0 +1,200 @@
+//! A couple's games: two agents play some games in a row, and the rules that were used change after each.
+//!
+//! **Chance.** A couple draws from a stream of its own: who begins its first game (the beginners alternate from there),
+//! then each lot as it comes: among equally ranked rules, in the order of the list; among empty cells, in their order. A
+//! choice of one draws nothing.
+
+use super::{agent::RULES_MAX, index::Ready, rule::CELLS};
+use evoxo_common::rng::{Generator, below};
+
+/// What came of a couple's games, besides the changes of weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Games that the first won, minus games that the second won.
+    pub points: i32,
+    /// Games that nobody won.
+    pub draws: u32,
+    /// Moves made.
+    pub moves: u32,
+    /// Moves made by a rule.
+    pub rule_moves: u32,
+}
+
+/// Plays a couple's games. The weights of both agents' rules change on the way.
+pub fn play(agents: &mut [Ready; 2], games: u32, rng: &mut Generator) -> Tally {
+    let first = below(rng, 2) as usize;
+    let mut tally = Tally::default();
+    for game in 0..games as usize {
+        let mut used = [0; 2];
+        let winner = self::game(agents, (first + game) % 2, rng, &mut tally, &mut used);
+        let Some(winner) = winner else {
+            tally.draws += 1;
+            continue;
+        };
+        tally.points += 1 - 2 * winner as i32;
+        agents[winner].add(used[winner], 1);
+        agents[1 - winner].add(used[1 - winner], -1);
+    }
+    tally
+}
+
+/// One game; notes the rules that each agent used. Returns who won.
+#[inline(always)]
+fn game(
+    agents: &[Ready; 2],
+    mut mover: usize,
+    rng: &mut Generator,
+    tally: &mut Tally,
+    used: &mut [u128; 2],
+) -> Option<usize> {
+    let (mut own, mut other) = (0_u32, 0_u32);
+    for stones in 0..CELLS as u32 {
+        let agent = &agents[mover];
+        let candidates = agent.candidates(own, other);
+        let cell = if candidates == 0 {
+            let empty = !(own | other) & BOARD;
+            let lot = if stones < CELLS as u32 - 1 { below(rng, u64::from(CELLS as u32 - stones)) } else { 0 };
+            nth_cell(empty, lot as usize)
+        } else {
+            let rule = match candidates.count_ones() {
+                1 => candidates.trailing_zeros(),
+                several => nth_bit(candidates, below(rng, u64::from(several))),
+            };
+            tally.rule_moves += 1;
+            used[mover] |= 1 << rule;
+            agent.cell(rule)
+        };
+        own |= 1 << cell;
+        if wins(own) {
+            tally.moves += stones + 1;
+            return Some(mover);
+        }
+        (own, other, mover) = (other, own, 1 - mover);
+    }
+    tally.moves += CELLS as u32;
+    None
+}
+
+/// The bits of all cells.
+const BOARD: u32 = 0x1ff;
+
+/// For each mask of cells whether it holds a line.
+#[inline(always)]
+pub(super) fn wins(stones: u32) -> bool {
+    const WINS: [u64; 8] = {
+        let (mut wins, mut stones) = ([0; 8], 0);
+        while stones < 512 {
+            let mut line = 0;
+            while line < super::rule::LINES.len() {
+                if stones & super::rule::LINES[line] == super::rule::LINES[line] {
+                    wins[stones as usize >> 6] |= 1 << (stones & 63);
+                }
+                line += 1;
+            }
+            stones += 1;
+        }
+        wins
+    };
+    WINS[(stones & BOARD) as usize >> 6] >> (stones & 63) & 1 == 1
+}
+
+/// The cell of a mask that has so many before it.
+#[inline(always)]
+fn nth_cell(mask: u32, nth: usize) -> u8 {
+    const CELL: [[u8; 16]; 512] = {
+        let (mut cells, mut mask) = ([[0; 16]; 512], 0);
+        while mask < 512 {
+            let (mut cell, mut nth) = (0, 0);
+            while cell < CELLS {
+                if mask >> cell & 1 == 1 {
+                    cells[mask][nth] = cell as u8;
+                    nth += 1;
+                }
+                cell += 1;
+            }
+            mask += 1;
+        }
+        cells
+    };
+    CELL[mask as usize % 512][nth % 16]
+}
+
+/// The bit of a mask that has so many below it.
+fn nth_bit(mut mask: u128, nth: u64) -> u32 {
+    for _ in 0..nth {
+        mask &= mask - 1;
+    }
+    mask.trailing_zeros()
+}
+
+const _: () = assert!(RULES_MAX <= u128::BITS as usize, "a rule is a bit of a mask");
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        agent::Agent,
+        reference,
+        rule::{Rule, read},
+    };
+    use super::*;
+    use evoxo_common::{ratio::Ratio, rng::Stream};
+    use evoxo_games::board::tic_tac_toe;
+    use proptest::prelude::*;
+
+    fn random(seed: u64, count: usize, rigged: Ratio) -> Agent {
+        let rng = &mut Stream::root(seed).text("agent").rng();
+        Agent::newborn((0..count).map(|_| Rule::born(rng, rigged)).collect())
+    }
+
+    /// The weights of an agent's rules after games.
+    fn weights(agent: &Agent, ready: &Ready) -> Vec<i32> {
+        (0..agent.rules.len()).map(|place| ready.weight(place, agent.rules[place])).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn games_are_those_of_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32) {
+            let mut agents = [0, 1].map(|one| random(seed ^ one, count, Ratio::new(rigged, 10)));
+            let mut ready = [0, 1].map(|one| Ready::new(&agents[one]));
+            let stream = Stream::root(seed).text("games");
+            let fast = play(&mut ready, games, &mut stream.rng());
+            let slow = reference::play(&mut agents, games, &mut stream.rng());
+            prop_assert_eq!(fast, slow);
+            for (agent, ready) in agents.iter().zip(&ready) {
+                prop_assert_eq!(&weights(agent, ready), &agent.weights);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_win() {
+        assert!((0..512).all(|stones| wins(stones) == tic_tac_toe().has_line(stones.into())));
+    }
+
+    /// Random against random on 3x3 is known: 58.49 % for the beginner, 28.81 %, 12.70 % drawn. Both begin equally often.
+    #[test]
+    fn agents_without_rules_play_at_random() {
+        let mut agents = [0, 1].map(|seed| Ready::new(&random(seed, 0, Ratio::ZERO)));
+        let games = 40_000;
+        let tally = play(&mut agents, games, &mut Stream::root(1).rng());
+        assert!((f64::from(tally.draws) / f64::from(games) - 0.1270).abs() < 0.01, "{tally:?}");
+        assert!(tally.points.abs() < 1200 && tally.rule_moves == 0, "{tally:?}");
+        assert!((f64::from(tally.moves) / f64::from(games) - 7.6).abs() < 0.1, "{tally:?}");
+    }
+
+    /// One that completes the top row whenever it can, against one that does nothing on purpose.
+    #[test]
+    fn rules_that_win_gain_and_rules_that_lose_lose() {
+        let rules = [("V********1", 3), ("PV*******2", 3), ("PPV******3", 3)]
+            .map(|(text, priority)| read(text, priority).unwrap());
+        let idle = read("*******V*8", 0).unwrap();
+        let agents = [Agent::newborn(rules.to_vec()), Agent::newborn(vec![idle])];
+        let mut ready = [0, 1].map(|one| Ready::new(&agents[one]));
+        let tally = play(&mut ready, 1000, &mut Stream::root(2).rng());
+        let [winner, loser] = [0, 1].map(|one| weights(&agents[one], &ready[one]));
+        assert!(tally.points > 400, "{tally:?}");
+        // Both first rules are used in every game; the last of the winner's only in games that it wins.
+        assert_eq!((winner[0], loser[0]), (tally.points, -tally.points));
+        assert!(winner[2] > 400, "{winner:?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! What is told of a replica and of an arm at the end: made of histories and champions, kept in `result.json`, and read from
+//! there again.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    agent::Agent,
+    column::{ALIVE, DRAWS, FOUND, GOOD, RULE_SHARE, STRENGTH},
+    index::Ready,
+    strength::{Odds, odds},
+};
+use evoxo_common::{
+    experiment::{Config, Replica, replica_json},
+    report::Point,
+    stats::quantile,
+};
+
+/// Columns of which the first and the last tenth of the cycles are told, by name.
+const LEARNING: [(&str, usize); 4] =
+    [("rule_share", RULE_SHARE), ("strength", STRENGTH), ("draws", DRAWS), ("good", GOOD)];
+/// Columns of which there are curves.
+pub(super) const CURVES: [(&str, usize); 6] = [
+    ("strength", STRENGTH),
+    ("rule_share", RULE_SHARE),
+    ("draws", DRAWS),
+    ("found", FOUND),
+    ("alive", ALIVE),
+    ("good", GOOD),
+];
+/// Points of a curve, at most: each is a mean over as many cycles as that takes.
+const POINTS: usize = 100;
+
+/// The mean over the first tenth of the cycles, and over the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Ends {
+    pub(super) first: f64,
+    pub(super) last: f64,
+}
+
+/// What a replica's history says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Facts {
+    pub(super) rule_share: Ends,
+    pub(super) strength: Ends,
+    pub(super) draws: Ends,
+    pub(super) good: Ends,
+    /// Sought rules alive at the end.
+    pub(super) alive: f64,
+    /// The most that were alive after any cycle.
+    pub(super) alive_most: f64,
+    /// Sought rules that an agent has ever had.
+    pub(super) found: f64,
+    /// Of the cycles from the first after which a sought rule was alive, the share, in percent, after which one was; `None`
+    /// if there was no such cycle.
+    pub(super) kept: Option<f64>,
+    /// How often the best agent of the last cycle wins against a random mover and loses to it, as X and as O, in percent.
+    pub(super) odds: [[f64; 2]; 2],
+}
+
+/// Six decimals: they are read from a text as they were written.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+fn mean(rows: &[Vec<f64>], column: usize) -> f64 {
+    rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64
+}
+
+/// What `result.json` says of a replica.
+pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> Value {
+    let mut json = replica_json(config, arm, replica);
+    let history = replica.history();
+    let champion = replica.champion();
+    let agent = champion.as_ref().and_then(|card| card.champion_as::<Agent>());
+    let (Some(last), Some(agent)) = (history.last(), agent) else { return json };
+    let tenth = history.len().div_ceil(10);
+    let ends = [&history[..tenth], &history[history.len() - tenth..]];
+    for (name, column) in LEARNING {
+        let [first, last] = ends.map(|rows| rounded(mean(rows, column)));
+        json[name] = json!({"first": first, "last": last});
+    }
+    let first_alive = history.iter().position(|row| row[ALIVE] > 0.0);
+    let kept = first_alive.map(|first| {
+        let since = &history[first..];
+        rounded(100.0 * since.iter().filter(|row| row[ALIVE] > 0.0).count() as f64 / since.len() as f64)
+    });
+    json["sought"] = json!({
+        "found": last[FOUND],
+        "alive": last[ALIVE],
+        "most_at_once": history.iter().map(|row| row[ALIVE]).fold(0.0, f64::max),
+        "first_alive_after": first_alive.map(|first| history[first][0]),
+        "cycles_alive_since_percent": kept,
+    });
+    let odds = odds(&Ready::new(agent)).map(|Odds { win, draw, loss }| {
+        let [win, draw, loss] = [win, draw, loss].map(|share| rounded(100.0 * share));
+        json!({"win": win, "draw": draw, "loss": loss})
+    });
+    let [x, o] = odds;
+    json["best_agent_percent"] = json!({"X": x, "O": o});
+    json
+}
+
+impl Facts {
+    /// Of a replica in `result.json`; `None` if it had no cycle yet.
+    ///
+    /// # Errors
+    /// If a number is missing, as a sentence.
+    pub(super) fn read(json: &Value) -> Result<Option<Self>, String> {
+        if json["rows"] == 0 {
+            return Ok(None);
+        }
+        let number = |group: &str, name: &str| {
+            let missing = || format!("a replica of the result has no number {group}.{name}");
+            json[group][name].as_f64().ok_or_else(missing)
+        };
+        let ends = |group: &str| -> Result<Ends, String> {
+            Ok(Ends { first: number(group, "first")?, last: number(group, "last")? })
+        };
+        let odds = |side: &str| -> Result<[f64; 2], String> {
+            let odds = &json["best_agent_percent"][side];
+            let missing = || format!("a replica of the result has no numbers best_agent_percent.{side}");
+            odds["win"].as_f64().zip(odds["loss"].as_f64()).map(|(win, loss)| [win, loss]).ok_or_else(missing)
+        };
+        Ok(Some(Self {
+            rule_share: ends("rule_share")?,
+            strength: ends("strength")?,
+            draws: ends("draws")?,
+            good: ends("good")?,
+            alive: number("sought", "alive")?,
+            alive_most: number("sought", "most_at_once")?,
+            found: number("sought", "found")?,
+            kept: json["sought"]["cycles_alive_since_percent"].as_f64(),
+            odds: [odds("X")?, odds("O")?],
+        }))
+    }
+}
+
+/// The curves of an arm's replicas, as `result.json` has them: of each column over cycles the mean over replicas and their
+/// 10th and 90th percentiles.
+pub(super) fn curves_json(replicas: &[&Replica]) -> Value {
+    let cycles = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
+    let window = cycles.div_ceil(POINTS).max(1);
+    let ends: Vec<usize> = (0..cycles).step_by(window).map(|start| (start + window).min(cycles)).collect();
+    let mut curves = Map::from_iter([("cycle".to_owned(), ends.clone().into())]);
+    for (name, column) in CURVES {
+        let mut lists = [const { Vec::new() }; 3];
+        for end in &ends {
+            let start = (end - 1) / window * window;
+            let rows = replicas.iter().filter_map(|replica| replica.history().get(start..*end));
+            let values: Vec<f64> = rows.map(|rows| mean(rows, column)).collect();
+            let all = values.iter().sum::<f64>() / values.len() as f64;
+            let points = [all, quantile(&values, 0.1), quantile(&values, 0.9)];
+            lists.iter_mut().zip(points).for_each(|(list, point)| list.push((point * 1e3).round() / 1e3));
+        }
+        let [mean, low, high] = lists;
+        curves.insert(name.into(), json!({"mean": mean, "p10": low, "p90": high}));
+    }
+    curves.into()
+}
+
+/// One of the curves of an arm in `result.json`.
+///
+/// # Errors
+/// If it is not there, as a sentence.
+pub(super) fn read_curve(curves: &Value, name: &str) -> Result<Vec<Point>, String> {
+    let list = |list: &Value| -> Option<Vec<f64>> { list.as_array()?.iter().map(Value::as_f64).collect() };
+    let curve = &curves[name];
+    let lists = [&curves["cycle"], &curve["mean"], &curve["p10"], &curve["p90"]].map(list);
+    let missing = || format!("an arm of the result has no curve {name:?}");
+    let [Some(x), Some(mean), Some(low), Some(high)] = lists else { return Err(missing()) };
+    if [mean.len(), low.len(), high.len()] != [x.len(); 3] {
+        return Err(missing());
+    }
+    Ok((0..x.len()).map(|at| Point { x: x[at], mean: mean[at], low: low[at], high: high[at] }).collect())
+}

@@ -1,0 +1,322 @@
+//! A population and its cycle: the games, the order of agents, who lives on, and what is born.
+//!
+//! Within a cycle of number c, streams are those of the replica followed by c and a purpose: `players` (who meets whom),
+//! `couple`, k (the games of couple k), `parents` (who mates), `births`, k (child k), `repeated`, k and `weak`, k (what takes
+//! the place of rules of agent k). The first agents are of `agents`, k.
+
+use std::ops::Range;
+
+use super::{
+    agent::Agent,
+    couple::{self, Tally},
+    index::Ready,
+    rule::{Rule, Source},
+    settings::{
+        AgentWeights, Fate, IdenticalParents, Inherit, InheritedWeights, Knowledge, Mutations, Newborn, Pairing,
+        Settings, Similar,
+    },
+    strength::strength,
+};
+use evoxo_common::{
+    evolve::{mutate, select},
+    ratio::Ratio,
+    rng::{Generator, Stream, shuffle},
+};
+
+/// All agents, and what has been seen among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Population {
+    /// After a cycle: those that live on, the best first, then the newborn.
+    pub agents: Vec<Agent>,
+    /// The sought rules that an agent had at the beginning or after a cycle, a bit each.
+    pub found: u64,
+}
+
+/// What came of a couple's games.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// In numbers.
+    pub tally: Tally,
+    /// How the weights of the rules of both have changed.
+    pub changes: [Vec<i32>; 2],
+}
+
+/// What is reported of a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Moves made.
+    pub moves: u32,
+    /// Moves made by a rule.
+    pub rule_moves: u32,
+    /// Games that nobody won.
+    pub draws: u32,
+    /// The best agent's share of points against a random mover, as [`strength`] has it.
+    pub strength: f64,
+    /// The best agent's weight.
+    pub best: i32,
+    /// The sought rules that an agent has after the cycle, a bit each.
+    pub alive: u64,
+    /// The number of rules of all agents after the cycle that complete or block but are not sought.
+    pub good: u32,
+}
+
+impl Population {
+    /// Before the first cycle.
+    #[must_use]
+    pub fn start(settings: &Settings, replica: Stream) -> Self {
+        let born = |agent: u64| {
+            let rng = &mut replica.text("agents").word(agent).rng();
+            Agent::newborn((0..settings.rules).map(|_| Rule::born(rng, settings.source())).collect())
+        };
+        let mut population = Self { agents: (0..settings.agents as u64).map(born).collect(), found: 0 };
+        population.found = population.sought();
+        population
+    }
+
+    /// A whole cycle.
+    pub fn cycle(&mut self, settings: &Settings, replica: Stream, cycle: u32) -> Report {
+        let stream = replica.word(cycle.into());
+        self.renew(settings, stream, cycle);
+        let couples = self.couples(settings, stream);
+        let played: Vec<Played> =
+            (0..).zip(&couples).map(|(number, couple)| self.play(settings, stream, number, *couple)).collect();
+        self.end_of_cycle(settings, stream, &couples, &played)
+    }
+
+    /// What follows a cycle's games: knowledge, the order of agents, parents and children.
+    pub fn end_of_cycle(
+        &mut self,
+        settings: &Settings,
+        stream: Stream,
+        couples: &[[usize; 2]],
+        played: &[Played],
+    ) -> Report {
+        self.learn(settings, couples, played);
+        self.order(settings);
+        let (best, strength) = (self.agents[0].weight, strength(&Ready::new(&self.agents[0])));
+        self.breed(settings, stream);
+        let alive = self.sought();
+        self.found |= alive;
+        let sum = |part: fn(&Tally) -> u32| played.iter().map(|played| part(&played.tally)).sum();
+        Report {
+            moves: sum(|tally| tally.moves),
+            rule_moves: sum(|tally| tally.rule_moves),
+            draws: sum(|tally| tally.draws),
+            strength,
+            best,
+            alive,
+            good: self.rules().filter(|rule| rule.is_good() && rule.sought().is_none()).count() as u32,
+        }
+    }
+
+    /// Before a cycle's games: new rules in the place of repeated ones, and, where there have been games, of weak ones.
+    pub fn renew(&mut self, settings: &Settings, stream: Stream, cycle: u32) {
+        let weak = settings.weak_weight_before(cycle);
+        for (number, agent) in (0..).zip(&mut self.agents) {
+            if settings.repeated == Fate::Replace {
+                replace_repeated(agent, settings.source(), &mut stream.text("repeated").word(number).rng());
+            }
+            if let Some(weak) = weak {
+                replace_weak(agent, weak, settings.source(), &mut stream.text("weak").word(number).rng());
+            }
+        }
+    }
+
+    /// Who meets whom.
+    #[must_use]
+    pub fn couples(&self, settings: &Settings, stream: Stream) -> Vec<[usize; 2]> {
+        let mut order: Vec<usize> = match settings.players {
+            Pairing::Random => (0..self.agents.len()).collect(),
+            Pairing::ByWeight => {
+                let weights: Vec<i32> = self.agents.iter().map(|agent| agent.weight).collect();
+                select::fittest(&weights, weights.len())
+            }
+        };
+        if settings.players == Pairing::Random {
+            shuffle(&mut stream.text("players").rng(), &mut order);
+        }
+        order.as_chunks().0.to_vec()
+    }
+
+    /// The games of couple `number` of the cycle whose stream this is.
+    #[must_use]
+    pub fn play(&self, settings: &Settings, stream: Stream, number: u64, couple: [usize; 2]) -> Played {
+        let agents = couple.map(|agent| &self.agents[agent]);
+        play(agents, settings.games, stream, number)
+    }
+
+    /// Adds what came of the games to the weights, of agents and of rules.
+    pub fn learn(&mut self, settings: &Settings, couples: &[[usize; 2]], played: &[Played]) {
+        if settings.agent_weights == AgentWeights::Cycle {
+            self.agents.iter_mut().for_each(|agent| agent.weight = 0);
+        }
+        for (couple, played) in couples.iter().zip(played) {
+            for (agent, points) in couple.iter().zip([played.tally.points, -played.tally.points]) {
+                self.agents[*agent].weight += points;
+            }
+        }
+        if settings.knowledge == Knowledge::Shared {
+            return self.share(couples, played);
+        }
+        for (couple, played) in couples.iter().zip(played) {
+            for (agent, changes) in couple.iter().zip(&played.changes) {
+                self.agents[*agent].weights.iter_mut().zip(changes).for_each(|(weight, change)| *weight += change);
+            }
+        }
+    }
+
+    /// Every rule learns what any rule equal to it has learnt in this cycle, itself included: once, after all games.
+    fn share(&mut self, couples: &[[usize; 2]], played: &[Played]) {
+        let mut learnt: Vec<(Rule, i32)> = Vec::new();
+        for (couple, played) in couples.iter().zip(played) {
+            for (agent, changes) in couple.iter().zip(&played.changes) {
+                let rules = self.agents[*agent].rules.iter().copied().zip(changes.iter().copied());
+                learnt.extend(rules.filter(|(_, change)| *change != 0));
+            }
+        }
+        learnt.sort_unstable();
+        learnt.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        // Most rules are not among them: a sieve on the lower bits of their codes saves the search.
+        let place = |rule: Rule| ((rule.code() >> 6) as usize % SIEVE, rule.code() & 63);
+        let mut sieve = [0_u64; SIEVE];
+        for (rule, _) in &learnt {
+            sieve[place(*rule).0] |= 1 << place(*rule).1;
+        }
+        for agent in &mut self.agents {
+            for (rule, weight) in agent.rules.iter().zip(&mut agent.weights) {
+                if sieve[place(*rule).0] >> place(*rule).1 & 1 == 1
+                    && let Ok(found) = learnt.binary_search_by_key(rule, |(rule, _)| *rule)
+                {
+                    *weight += learnt[found].1;
+                }
+            }
+        }
+    }
+
+    /// Puts agents in order, the best first; equals stay as they stood.
+    pub fn order(&mut self, settings: &Settings) {
+        self.agents.sort_by_key(|agent| std::cmp::Reverse(agent.weight));
+        if settings.similar == Similar::Ignore {
+            return;
+        }
+        let is_double = |number: usize| {
+            let (above, agent) = (&self.agents[..number], &self.agents[number]);
+            above.iter().any(|other| are_similar(agent, other, settings.similar_share))
+        };
+        let penalties =
+            (0..self.agents.len()).map(|number| if is_double(number) { settings.similar_penalty } else { 0 });
+        let worth: Vec<i32> =
+            self.agents.iter().zip(penalties).map(|(agent, penalty)| agent.weight.saturating_sub(penalty)).collect();
+        let order = select::fittest(&worth, worth.len());
+        self.agents = order.into_iter().map(|number| std::mem::take(&mut self.agents[number])).collect();
+    }
+
+    /// The parents live on, in their order; the others give way to their children. Each couple of parents has two children
+    /// in its turn, until all places are taken.
+    pub fn breed(&mut self, settings: &Settings, stream: Stream) {
+        let (best, worst) = settings.parents_count();
+        let total = self.agents.len();
+        self.agents.drain(best..total - worst);
+        let mut order: Vec<usize> = (0..self.agents.len()).collect();
+        if settings.parents == Pairing::Random {
+            shuffle(&mut stream.text("parents").rng(), &mut order);
+        }
+        let couples = order.as_chunks::<2>().0;
+        let births = stream.text("births");
+        let child = |number: usize| {
+            let [mother, father] = couples[number / 2 % couples.len()].map(|parent| &self.agents[parent]);
+            let parents = if number.is_multiple_of(2) { [mother, father] } else { [father, mother] };
+            born(settings, parents, &mut births.word(number as u64).rng())
+        };
+        let children: Vec<Agent> = (0..total - self.agents.len()).map(child).collect();
+        self.agents.extend(children);
+    }
+
+    /// All rules of all agents.
+    fn rules(&self) -> impl Iterator<Item = Rule> {
+        self.agents.iter().flat_map(|agent| agent.rules.iter().copied())
+    }
+
+    /// The sought rules that an agent has, a bit each.
+    #[must_use]
+    pub fn sought(&self) -> u64 {
+        self.rules().filter_map(Rule::sought).fold(0, |found, number| found | 1 << number)
+    }
+}
+
+/// Words of a sieve of 64 bits each.
+const SIEVE: usize = 64;
+
+/// The games of couple `number` of the cycle whose stream this is.
+#[must_use]
+pub fn play(agents: [&Agent; 2], games: u32, stream: Stream, number: u64) -> Played {
+    let mut ready = agents.map(Ready::new);
+    let tally = couple::play(&mut ready, games, &mut stream.text("couple").word(number).rng());
+    let changes = [0, 1].map(|one| {
+        let places = agents[one].rules.iter().zip(&agents[one].weights).enumerate();
+        places.map(|(place, (rule, weight))| ready[one].weight(place, *rule) - weight).collect()
+    });
+    Played { tally, changes }
+}
+
+/// Whether so many of their rules are equal, place by place.
+fn are_similar(one: &Agent, other: &Agent, share: Ratio) -> bool {
+    let equal = one.rules.iter().zip(&other.rules).filter(|(one, other)| one == other).count();
+    equal as i64 * share.denominator() >= one.rules.len() as i64 * share.numerator()
+}
+
+/// The child that begins with the first parent's rule.
+fn born(settings: &Settings, [first, second]: [&Agent; 2], rng: &mut Generator) -> Agent {
+    let heavier = settings.inherit == Inherit::Heavier;
+    let heir = |place: usize| {
+        let (one, other) = if place.is_multiple_of(2) { (first, second) } else { (second, first) };
+        let from = if heavier && other.weights[place] > one.weights[place] { other } else { one };
+        (from.rules[place], if settings.inherited_weights == InheritedWeights::Keep { from.weights[place] } else { 0 })
+    };
+    let mut genes: Vec<(Rule, i32)> = (0..first.rules.len()).map(heir).collect();
+    let new = |rng: &mut Generator, _: usize, _: (Rule, i32)| (Rule::born(rng, settings.source()), 0);
+    let everything = settings.identical_parents == IdenticalParents::Mutate && first.rules == second.rules;
+    match settings.mutations {
+        _ if everything => genes.iter_mut().for_each(|gene| *gene = new(rng, 0, *gene)),
+        Mutations::Clustered => {
+            _ = mutate::redraw_chain(rng, &mut genes, settings.mutation, settings.cluster, new);
+        }
+        Mutations::Independent => {
+            let rate = (settings.mutation.numerator() as u64, settings.mutation.denominator() as u64);
+            mutate::redraw_each(rng, &mut genes, rate, new);
+        }
+    }
+    let weight = if settings.newborn == Newborn::Parents { first.weight.midpoint(second.weight) } else { 0 };
+    let (rules, weights) = genes.into_iter().unzip();
+    Agent { weight, rules, weights }
+}
+
+/// New rules in the place of those that stand earlier in the list too.
+fn replace_repeated(agent: &mut Agent, source: Source, rng: &mut Generator) {
+    let mut sorted: Vec<(Rule, usize)> = agent.rules.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut repeated: Vec<usize> =
+        sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).collect();
+    repeated.sort_unstable();
+    for place in repeated {
+        (agent.rules[place], agent.weights[place]) = (Rule::born(rng, source), 0);
+    }
+}
+
+/// New rules in the place of those whose weight is at most this.
+fn replace_weak(agent: &mut Agent, weak: i32, source: Source, rng: &mut Generator) {
+    for (rule, weight) in agent.rules.iter_mut().zip(&mut agent.weights) {
+        if *weight <= weak {
+            (*rule, *weight) = (Rule::born(rng, source), 0);
+        }
+    }
+}
+
+/// Plays these cycles of a replica and reports each.
+pub fn cycles(population: &mut Population, settings: &Settings, replica: Stream, cycles: Range<u32>) -> Vec<Report> {
+    cycles.map(|cycle| population.cycle(settings, replica, cycle)).collect()
+}

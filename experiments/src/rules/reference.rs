@@ -1,0 +1,104 @@
+//! reference implementations: the page's text, step by step, on lists. Tests hold the fast paths to them.
+
+use super::{
+    agent::Agent,
+    couple::Tally,
+    rule::{CELLS, Need, Rule},
+    strength::Odds,
+};
+use evoxo_common::rng::{Generator, below};
+use evoxo_games::board::{Board, Outcome, Side, cells, tic_tac_toe};
+
+/// As [`super::couple::play`].
+pub fn play(agents: &mut [Agent; 2], games: u32, rng: &mut Generator) -> Tally {
+    let first = below(rng, 2) as usize;
+    let mut tally = Tally::default();
+    for number in 0..games as usize {
+        let beginner = (first + number) % 2;
+        let (outcome, used) = game(agents, beginner, rng, &mut tally);
+        let winner = match outcome {
+            Outcome::Draw => {
+                tally.draws += 1;
+                continue;
+            }
+            Outcome::Win(Side::X) => beginner,
+            Outcome::Win(Side::O) => 1 - beginner,
+        };
+        tally.points += if winner == 0 { 1 } else { -1 };
+        for (agent, rule) in used {
+            agents[agent].weights[rule] += if agent == winner { 1 } else { -1 };
+        }
+    }
+    tally
+}
+
+/// One game: how it ended, and which agents used which rules.
+fn game(
+    agents: &[Agent; 2],
+    beginner: usize,
+    rng: &mut Generator,
+    tally: &mut Tally,
+) -> (Outcome, Vec<(usize, usize)>) {
+    let (mut board, mut used) = (Board::EMPTY, Vec::new());
+    loop {
+        if let Some(outcome) = tic_tac_toe().outcome(board) {
+            return (outcome, used);
+        }
+        let mover = if board.to_move() == Side::X { beginner } else { 1 - beginner };
+        let candidates = candidates(&agents[mover], board);
+        let mut lot = |options: usize| if options == 1 { 0 } else { below(rng, options as u64) as usize };
+        let cell = match candidates.as_slice() {
+            [] => {
+                let empty: Vec<u8> = cells(tic_tac_toe().legal(board)).collect();
+                empty[lot(empty.len())]
+            }
+            several => {
+                let rule = several[lot(several.len())];
+                used.push((mover, rule));
+                tally.rule_moves += 1;
+                agents[mover].rules[rule].to()
+            }
+        };
+        tally.moves += 1;
+        board = board.play(cell);
+    }
+}
+
+/// The page's four steps: the rules that match, of these those of the highest priority, of these those of the highest weight.
+fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
+    let matching: Vec<usize> = (0..agent.rules.len()).filter(|rule| matches(agent.rules[*rule], board)).collect();
+    let highest = matching.iter().map(|rule| agent.rules[*rule].priority()).max();
+    let first: Vec<usize> =
+        matching.into_iter().filter(|rule| Some(agent.rules[*rule].priority()) == highest).collect();
+    let heaviest = first.iter().map(|rule| agent.weights[*rule]).max();
+    first.into_iter().filter(|rule| Some(agent.weights[*rule]) == heaviest).collect()
+}
+
+/// Letter by letter; the cell to move to must be empty whatever its letter.
+fn matches(rule: Rule, board: Board) -> bool {
+    let (own, other) = (board.stones(board.to_move()), board.stones(board.to_move().other()));
+    (0..CELLS as u8).all(|cell| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
+        (0, 0, need) => matches!(need, Need::Empty | Need::Any),
+        (1, _, need) => matches!(need, Need::Own | Need::Any) && rule.to() != cell,
+        (_, _, need) => matches!(need, Need::Other | Need::Any) && rule.to() != cell,
+    })
+}
+
+/// As [`super::strength::odds`]: every game walked, nothing remembered.
+#[must_use]
+pub fn odds(agent: &Agent, side: Side, board: Board) -> Odds {
+    match tic_tac_toe().outcome(board) {
+        Some(Outcome::Draw) => return Odds { win: 0.0, draw: 1.0, loss: 0.0 },
+        Some(Outcome::Win(winner)) if winner == side => return Odds { win: 1.0, draw: 0.0, loss: 0.0 },
+        Some(Outcome::Win(_)) => return Odds { win: 0.0, draw: 0.0, loss: 1.0 },
+        None => {}
+    }
+    let candidates = if board.to_move() == side { candidates(agent, board) } else { Vec::new() };
+    let moves: Vec<u8> = match candidates.as_slice() {
+        [] => cells(tic_tac_toe().legal(board)).collect(),
+        rules => rules.iter().map(|rule| agent.rules[*rule].to()).collect(),
+    };
+    let parts: Vec<Odds> = moves.iter().map(|cell| odds(agent, side, board.play(*cell))).collect();
+    let mean = |part: fn(&Odds) -> f64| parts.iter().map(part).sum::<f64>() / parts.len() as f64;
+    Odds { win: mean(|odds| odds.win), draw: mean(|odds| odds.draw), loss: mean(|odds| odds.loss) }
+}

@@ -1,0 +1,317 @@
+//! What `rules` says at the end, beside the page's words, which are all the page has: no figure of its own.
+//!
+//! What is said of the beginning and of the end is a mean over the first and the last tenth of the cycles, so that one lucky
+//! cycle decides nothing. Strength is exact. All of it is made of what `result.json` keeps, and so can be made again.
+
+use serde_json::{Map, Value, json};
+
+use super::facts::{CURVES, Ends, Facts, curves_json, read_curve, replica_facts};
+use evoxo_common::{
+    experiment::{ArmReplicas, Config, settings_json},
+    report::{Figure, Report, Series, Table},
+    settings::Scope,
+    stats::{Estimate, estimate, wilson},
+};
+
+/// An arm with what is known of its replicas that have a history.
+struct Arm<'a> {
+    name: &'a str,
+    /// Whether it is the page's example, in one of its readings.
+    page: bool,
+    facts: Vec<Facts>,
+    unfinished: usize,
+    curves: Vec<Series>,
+}
+
+/// Settings that the page leaves open, or whose number only decides how long it takes.
+const OPEN: [&str; 6] = ["mutation", "cycles", "random_rules", "agent_weights", "newborn", "inherited_weights"];
+
+/// Whether an arm's settings are the page's example.
+fn is_page(config: &Config, arm: usize) -> bool {
+    let mut settings = config.arms[arm].settings.iter();
+    settings.all(|(field, value)| {
+        field.scope == Scope::Execution
+            || OPEN.contains(&field.name)
+            || value.to_string().trim_matches('"') == field.default.trim_matches('"')
+    })
+}
+
+impl<'a> Arm<'a> {
+    fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
+        let name = config.arms[index].name.as_str();
+        let replicas = json["replicas"].as_array().ok_or("an arm of the result has no replicas")?;
+        let curve = |(column, _): &(&str, usize)| {
+            Ok(Series { name: name.into(), points: read_curve(&json["curves"], column)? })
+        };
+        Ok(Self {
+            name,
+            page: is_page(config, index),
+            facts: replicas.iter().filter_map(|json| Facts::read(json).transpose()).collect::<Result<_, _>>()?,
+            unfinished: replicas.iter().filter(|json| json["finished"] != true).count(),
+            curves: CURVES.iter().map(curve).collect::<Result<_, String>>()?,
+        })
+    }
+
+    fn count(&self, holds: impl Fn(&Facts) -> bool) -> usize {
+        self.facts.iter().filter(|facts| holds(facts)).count()
+    }
+
+    fn estimate(&self, value: impl Fn(&Facts) -> f64) -> Option<Estimate> {
+        estimate(&self.facts.iter().map(value).collect::<Vec<f64>>())
+    }
+
+    fn text(&self, decimals: usize, value: impl Fn(&Facts) -> f64) -> String {
+        self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
+    }
+
+    /// "12 of 20 (39 to 78 %)"
+    fn share(&self, holds: impl Fn(&Facts) -> bool) -> String {
+        let (count, total) = (self.count(holds), self.facts.len());
+        let (low, high) = wilson(count, total);
+        format!("{count} of {total} ({:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
+    }
+
+    /// Of the cycles from a replica's first sought rule on, how many had one.
+    fn kept(&self) -> String {
+        let kept: Vec<f64> = self.facts.iter().filter_map(|facts| facts.kept).collect();
+        estimate(&kept).map_or_else(|| "-".into(), |estimate| format!("{} % of the cycles", estimate.text(0)))
+    }
+}
+
+/// Makes tables, notes, numbers and figures of all arms with their replicas.
+#[must_use]
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    let arm = |(index, replicas): &ArmReplicas<'_>| {
+        let facts: Vec<Value> = replicas.iter().map(|replica| replica_facts(config, *index, replica)).collect();
+        json!({
+            "name": config.arms[*index].name,
+            "settings": settings_json(config, *index),
+            "curves": curves_json(replicas),
+            "replicas": facts,
+        })
+    };
+    let arms: Vec<Value> = arms.iter().map(arm).collect();
+    of_result(config, &arms).expect("what has just been written has all that it takes")
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// If it has not all numbers of these arms, as a sentence.
+pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let told: Vec<Arm<'_>> =
+        arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json)).collect::<Result<_, _>>()?;
+    let summary = told.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
+    Ok(Report {
+        tables: [learning_table(&told), sought_table(&told)].into_iter().chain(page_table(&told)).collect(),
+        notes: notes(&told),
+        json: json!({"arms": arms, "summary": summary.collect::<Map<_, _>>()}),
+        figures: figures(&told),
+    })
+}
+
+fn table(title: &str, header: &[&str], rows: Vec<Vec<String>>) -> Table {
+    Table { title: title.into(), header: header.iter().map(|name| (*name).to_owned()).collect(), rows }
+}
+
+/// How the games of the first tenth of the cycles and of the last differ.
+fn learning_table(arms: &[Arm<'_>]) -> Table {
+    let row = |arm: &Arm<'_>| {
+        let mut row = vec![arm.name.to_owned()];
+        let parts: [fn(&Facts) -> Ends; 3] = [|facts| facts.strength, |facts| facts.rule_share, |facts| facts.draws];
+        for part in parts {
+            row.push(arm.text(1, |facts| part(facts).first));
+            row.push(arm.text(1, |facts| part(facts).last));
+        }
+        row
+    };
+    table(
+        "From the first to the last tenth of the cycles: mean over replicas ± 95 % interval",
+        &["arm", "strength %, first", "last", "by rule %, first", "last", "draws %, first", "last"],
+        arms.iter().map(row).collect(),
+    )
+}
+
+/// What became of the sought rules.
+fn sought_table(arms: &[Arm<'_>]) -> Table {
+    let row = |arm: &Arm<'_>| {
+        vec![
+            arm.name.to_owned(),
+            arm.text(1, |facts| facts.found),
+            arm.text(1, |facts| facts.alive),
+            arm.text(1, |facts| facts.alive_most),
+            arm.text(1, |facts| facts.good.first),
+            arm.text(1, |facts| facts.good.last),
+            arm.text(1, |facts| facts.odds[0][1]),
+            arm.text(1, |facts| facts.odds[1][1]),
+        ]
+    };
+    table(
+        "The 48 sought rules, good ones that are not in their best form, and what the best agent still loses",
+        &["arm", "found", "alive at the end", "most at once", "good, first", "last", "X loses %", "O loses %"],
+        arms.iter().map(row).collect(),
+    )
+}
+
+/// The page's statements, one by one, for the arms that are its example.
+fn page_table(arms: &[Arm<'_>]) -> Option<Table> {
+    let mut rows = Vec::new();
+    let mut row = |what: String, ours: String, page: &str| rows.push(vec![what, ours, page.to_owned()]);
+    for arm in arms.iter().filter(|arm| arm.page && !arm.facts.is_empty()) {
+        let found = arm.share(|facts| facts.found >= 1.0);
+        row(format!("{}: replicas that ever had a sought rule", arm.name), found, "one is reached,");
+        let moments = arm.share(|facts| facts.alive_most >= 2.0);
+        row("  replicas with two at once at some moment".into(), moments, "in moments two;");
+        row("  after the first, one was alive in".into(), arm.kept(), "once found it stays");
+        let reach = arm.share(|facts| facts.alive >= 1.0);
+        row("  replicas with one alive at the end".into(), reach, "");
+        let change = |part: fn(&Facts) -> Ends| move |facts: &Facts| part(facts).last - part(facts).first;
+        let good = arm.text(1, change(|facts| facts.good));
+        row("  change of the number of other good rules".into(), good, "more or less constant");
+        let growth = format!("{} points of 100", arm.text(1, change(|facts| facts.rule_share)));
+        row("  growth of the share of moves made by a rule".into(), growth, "slow but identifiable");
+    }
+    (!rows.is_empty()).then(|| table("Ours beside the page's words", &["what", "ours", "the page"], rows))
+}
+
+fn notes(arms: &[Arm<'_>]) -> Vec<String> {
+    let mut notes = vec![
+        "± and brackets are 95 % intervals over replicas. First and last are means over a tenth of the cycles each.".into(),
+        "Strength: the best agent's share of points against a random mover, a draw being half a win, both sides, exactly; \
+         random play has 50. Losses are those of the last cycle's best agent, also exact; at random X loses 28.8 % and O 58.5."
+            .into(),
+        "Sought: two own and an empty cell in line, complete; or two of the opponent's, block; * elsewhere. Other good rules \
+         do so too but ask for more."
+            .into(),
+    ];
+    let unfinished: usize = arms.iter().map(|arm| arm.unfinished).sum();
+    if unfinished > 0 {
+        notes.push(format!("Not finished yet: {unfinished} of the replicas; what is said is of the cycles so far."));
+    }
+    notes
+}
+
+fn summary_json(arm: &Arm<'_>) -> Value {
+    let estimate = |value: &dyn Fn(&Facts) -> f64| {
+        arm.estimate(value).map(|estimate| {
+            let [low, high] = estimate.ends();
+            json!({"mean": estimate.mean, "low": low, "high": high})
+        })
+    };
+    let ends = |part: fn(&Facts) -> Ends| json!({"first": estimate(&|facts| part(facts).first), "last": estimate(&|facts| part(facts).last)});
+    json!({
+        "replicas": arm.facts.len(),
+        "rule_share": ends(|facts| facts.rule_share),
+        "strength": ends(|facts| facts.strength),
+        "draws": ends(|facts| facts.draws),
+        "good": ends(|facts| facts.good),
+        "sought": {
+            "found": estimate(&|facts| facts.found),
+            "alive": estimate(&|facts| facts.alive),
+            "most_at_once": estimate(&|facts| facts.alive_most),
+            "replicas_with_one_alive": arm.count(|facts| facts.alive >= 1.0),
+            "replicas_with_two_at_once": arm.count(|facts| facts.alive_most >= 2.0),
+        },
+    })
+}
+
+/// One for each column, with a curve for each arm.
+fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
+    const ABOUT: [(&str, &str, &str); CURVES.len()] = [
+        ("strength", "Strength of the best agent against a random mover", "points (%, draws half)"),
+        ("rule-share", "Moves made by a rule", "of all moves (%)"),
+        ("draws", "Games that nobody won", "of all games (%)"),
+        ("sought-found", "Sought rules found so far, of 48", "rules"),
+        ("sought-alive", "Sought rules alive, of 48", "rules"),
+        ("good", "Rules that complete or block but are not sought", "rules of all agents"),
+    ];
+    let figure = |(index, (name, title, y_label)): (usize, &(&str, &str, &str))| Figure {
+        name: (*name).into(),
+        title: (*title).into(),
+        x_label: "cycle".into(),
+        y_label: (*y_label).into(),
+        y_range: None,
+        series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
+    };
+    ABOUT.iter().enumerate().map(figure).filter(|figure| !figure.series.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{parse, run};
+    use evoxo_common::{experiment::Replica, local};
+
+    const CONFIG: &str = "experiment = \"rules\"\nseed = 1\nreplicas = 3\n[settings]\ncycles = 30\n\
+        [arms.page]\n[arms.\"weak rules go\"]\nagents = 12\nweak = \"replace\"\ngenerator = \"rigged\"\n";
+
+    fn result_of(report: &Report) -> Value {
+        let mut result = json!({"experiment": "rules", "seed": 1, "replicas": 3});
+        result["arms"] = report.json["arms"].clone();
+        result
+    }
+
+    fn told_again(result: &Value) -> Result<Report, String> {
+        crate::registry().report_of_result(result)
+    }
+
+    #[test]
+    fn a_small_run_reads_well_and_can_be_told_again() {
+        let config = parse(CONFIG);
+        let report = config.report(&run(&config));
+        let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(format!("{}\n{}", tables.join("\n"), report.notes.join("\n")));
+        insta::assert_snapshot!(
+            "json",
+            format!("{:#}", json!([report.json["summary"], report.json["arms"][1]["replicas"]]))
+        );
+        let names: Vec<&str> = report.figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert_eq!(names, ["strength", "rule-share", "draws", "sought-found", "sought-alive", "good"]);
+        assert_eq!(report.figures[0].series.iter().map(|series| series.points.len()).collect::<Vec<_>>(), [30, 30]);
+        let text = result_of(&report).to_string();
+        assert_eq!(told_again(&serde_json::from_str(&text).unwrap()), Ok(report));
+    }
+
+    /// A point of a curve is the mean over some cycles where there are many.
+    #[test]
+    fn curves_have_few_points() {
+        let text = "experiment = \"rules\"\nreplicas = 2\n[settings]\nagents = 4\nrules = 5\ncycles = 250\n";
+        let config = parse(text);
+        let replicas = run(&config);
+        let points = config.report(&replicas).figures[2].series[0].points.clone();
+        assert_eq!((points.len(), points[0].x, points[83].x), (84, 3.0, 250.0));
+        let mean =
+            |replica: &Replica| replica.history()[3..6].iter().map(|row| row[super::super::column::DRAWS]).sum::<f64>();
+        assert!((points[1].mean - replicas.iter().map(mean).sum::<f64>() / 6.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn nothing_yet_is_no_reason_to_fail() {
+        let config = parse(CONFIG);
+        let replicas: Vec<Replica> = local::start(&config).collect();
+        let report = config.report(&replicas);
+        assert!(report.notes.iter().any(|note| note.contains("Not finished yet: 6 of")), "{:?}", report.notes);
+        assert!(report.figures.is_empty() && report.tables.len() == 2);
+        assert_eq!(told_again(&result_of(&report)), Ok(report));
+    }
+
+    #[test]
+    fn a_result_without_its_numbers_is_refused() {
+        let config = parse(CONFIG);
+        let whole = result_of(&config.report(&run(&config)));
+        let cases = [
+            ("/arms/0/replicas/1/strength/last", "no number strength.last"),
+            ("/arms/1/replicas/0/sought/found", "no number sought.found"),
+            ("/arms/1/replicas/0/best_agent_percent/O", "no numbers best_agent_percent.O"),
+            ("/arms/0/curves/good/p90/29", "no curve \"good\""),
+            ("/arms/0/curves/cycle", "no curve \"strength\""),
+            ("/arms/0/replicas", "no replicas"),
+        ];
+        for (place, part) in cases {
+            let mut result = whole.clone();
+            *result.pointer_mut(place).unwrap() = Value::Null;
+            let sentence = told_again(&result).unwrap_err();
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One learner, many workers: what became of the same weights in several places, and how it is joined.
+//!
+//! An update carries the new values of the weights that changed, not differences: so the only one of its kind gives
+//! exactly the weights that it was made of, and one learner by himself is the serial learner, bit for bit.
+
+use super::{messages, wire::write_weights};
+
+/// Which workers a weight's mean is taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// All of them: who did not change it counts with its old value.
+    All,
+    /// Those that changed it.
+    Touched,
+}
+
+/// How the mean of all workers' weights moves the learner: gradient descent with Nesterov's momentum, the distance to the
+/// mean taken for a gradient (Douillard and others, "DiLoCo", 2023, which has a rate of 0.7 and a momentum of 0.9).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outer {
+    /// See [`Over`].
+    pub over: Over,
+    /// The share of the way that is gone, above 0; 1 without momentum goes to the mean.
+    pub rate: f64,
+    /// What is left of the velocity from round to round, 0 to below 1.
+    pub momentum: f64,
+}
+
+impl Outer {
+    /// Whether it just takes the mean.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.rate == 1.0 && self.momentum == 0.0
+    }
+}
+
+/// What became of `old`: the weights whose bits changed.
+#[must_use]
+pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
+    assert_eq!(old.len(), new.len(), "an update is between weights of one network");
+    let changed = |index: &usize| old[*index].to_bits() != new[*index].to_bits();
+    let indices: Vec<usize> = (0..old.len()).filter(changed).collect();
+    if 2 * indices.len() > old.len() {
+        return messages::WeightUpdate { gaps: Vec::new(), values: write_weights(new) };
+    }
+    let mut next = 0;
+    let gap = |index: &usize| {
+        let gap = (index - next) as u32;
+        next = index + 1;
+        gap
+    };
+    let gaps = indices.iter().map(gap).collect();
+    let values: Vec<f32> = indices.iter().map(|index| new[*index]).collect();
+    messages::WeightUpdate { gaps, values: write_weights(&values) }
+}
+
+/// Whether an update is one of so many weights.
+///
+/// # Errors
+/// A sentence if it is not.
+pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), String> {
+    let bytes = update.values.len();
+    if update.gaps.is_empty() && bytes == 4 * weights {
+        return Ok(());
+    }
+    if bytes != 4 * update.gaps.len() {
+        let gaps = update.gaps.len();
+        return Err(format!("an update of {weights} weights with {gaps} gaps and {bytes} bytes of values"));
+    }
+    let end: u64 = update.gaps.iter().map(|gap| u64::from(*gap) + 1).sum();
+    if end > weights as u64 {
+        return Err(format!("an update of weight {}, and there are only {weights}", end - 1));
+    }
+    Ok(())
+}
+
+/// The weights after a round: `velocity` has one number for each, or none if there is no momentum. The updates are taken in
+/// order, which is that of the tasks, and must have been [checked](check).
+pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::WeightUpdate], outer: Outer) {
+    let mut sums = vec![0.0_f64; weights.len()];
+    let mut touched = vec![0_u32; weights.len()];
+    for update in updates {
+        for_each_change(update, weights, |index, value| {
+            sums[index] += f64::from(value);
+            touched[index] += 1;
+        });
+    }
+    for (index, weight) in weights.iter_mut().enumerate() {
+        let old = f64::from(*weight);
+        let (sum, count) = match outer.over {
+            Over::All => (sums[index] + f64::from(updates.len() as u32 - touched[index]) * old, updates.len() as u32),
+            Over::Touched => (sums[index], touched[index]),
+        };
+        let mean = if touched[index] == 0 { old } else { sum / f64::from(count) };
+        if outer.is_plain() {
+            // The same in numbers, without what rounding would do to it.
+            *weight = mean as f32;
+            continue;
+        }
+        let gradient = old - mean;
+        let mut step = gradient;
+        if let Some(velocity) = velocity.get_mut(index) {
+            let speed = outer.momentum * f64::from(*velocity) + gradient;
+            *velocity = speed as f32;
+            step += outer.momentum * speed;
+        }
+        *weight = (old - outer.rate * step) as f32;
+    }
+}
+
+/// Calls `take` with the index and the new value of each weight that changed, in order.
+fn for_each_change(update: &messages::WeightUpdate, old: &[f32], mut take: impl FnMut(usize, f32)) {
+    let values = from_bytes(&update.values);
+    if update.gaps.is_empty() {
+        for (index, (value, old)) in values.zip(old).enumerate() {
+            if value.to_bits() != old.to_bits() {
+                take(index, value);
+            }
+        }
+        return;
+    }
+    let mut next = 0;
+    for (gap, value) in update.gaps.iter().zip(values) {
+        next += *gap as usize;
+        take(next, value);
+        next += 1;
+    }
+}
+
+/// Weights as they travel, one after another; bytes that are left over are none.
+pub fn from_bytes(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    numbers.iter().map(|bytes| f32::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAIN: Outer = Outer { over: Over::Touched, rate: 1.0, momentum: 0.0 };
+
+    /// The same, weight by weight and as the formulas are printed.
+    fn joined_slowly(old: &[f32], velocity: &[f32], news: &[Vec<f32>], outer: Outer) -> (Vec<f32>, Vec<f32>) {
+        let mut result = (old.to_vec(), velocity.to_vec());
+        for index in 0..old.len() {
+            let all = news.iter().map(|new| new[index]);
+            let taken: Vec<f64> = match outer.over {
+                Over::All => all.map(f64::from).collect(),
+                Over::Touched => all.filter(|new| new.to_bits() != old[index].to_bits()).map(f64::from).collect(),
+            };
+            let old = f64::from(old[index]);
+            let mean = if taken.is_empty() { old } else { taken.iter().sum::<f64>() / taken.len() as f64 };
+            let gradient = old - mean;
+            let before = if velocity.is_empty() { 0.0 } else { f64::from(velocity[index]) };
+            let speed = outer.momentum * before + gradient;
+            let new = old - outer.rate * (gradient + outer.momentum * speed);
+            result.0[index] = new as f32;
+            if !velocity.is_empty() {
+                result.1[index] = speed as f32;
+            }
+        }
+        result
+    }
+
+    fn joined(old: &[f32], velocity: &[f32], news: &[Vec<f32>], outer: Outer) -> (Vec<f32>, Vec<f32>) {
+        let updates: Vec<messages::WeightUpdate> = news.iter().map(|new| difference(old, new)).collect();
+        updates.iter().for_each(|update| check(update, old.len()).unwrap());
+        let mut result = (old.to_vec(), velocity.to_vec());
+        join(&mut result.0, &mut result.1, &updates, outer);
+        result
+    }
+
+    #[test]
+    fn means_are_over_all_or_over_those_that_changed_it() {
+        let old = [1.0, 2.0, 3.0];
+        let news = [vec![2.0, 2.0, 3.0], vec![4.0, 4.0, 3.0]];
+        assert_eq!(joined(&old, &[], &news, PLAIN).0, [3.0, 4.0, 3.0]);
+        assert_eq!(joined(&old, &[], &news, Outer { over: Over::All, ..PLAIN }).0, [3.0, 3.0, 3.0]);
+        assert_eq!(joined(&old, &[], &news, Outer { rate: 0.5, ..PLAIN }).0, [2.0, 3.0, 3.0]);
+    }
+
+    #[test]
+    fn momentum_goes_on_where_nobody_pushes() {
+        let outer = Outer { rate: 0.5, momentum: 0.5, ..PLAIN };
+        let (weights, velocity) = joined(&[1.0], &[0.0], &[vec![3.0]], outer);
+        assert_eq!((weights[0], velocity[0]), (2.5, -2.0), "half of 2 and of half of 2");
+        let (weights, velocity) = joined(&weights, &velocity, std::slice::from_ref(&weights), outer);
+        assert_eq!((weights[0], velocity[0]), (2.75, -1.0));
+    }
+
+    #[test]
+    fn most_weights_travel_whole() {
+        let old = [0.0; 9];
+        let change = |count: usize| (0..9).map(|index| if index < count { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
+        let update = difference(&old, &change(4));
+        assert_eq!((update.gaps.as_slice(), update.values.len()), (&[0, 0, 0, 0][..], 16));
+        let update = difference(&old, &change(5));
+        assert_eq!((update.gaps.as_slice(), update.values.len()), (&[][..], 36));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_sentence() {
+        let update =
+            |gaps: &[u32], bytes: usize| messages::WeightUpdate { gaps: gaps.to_vec(), values: vec![0; bytes].into() };
+        for good in [update(&[], 0), update(&[], 12), update(&[2], 4), update(&[0, 0, 0], 12)] {
+            assert_eq!(check(&good, 3), Ok(()));
+        }
+        for (bad, part) in [
+            (update(&[], 4), "0 gaps and 4 bytes"),
+            (update(&[0], 12), "1 gaps and 12 bytes"),
+            (update(&[0], 3), "1 gaps and 3 bytes"),
+            (update(&[3], 4), "weight 3, and there are only 3"),
+            (update(&[u32::MAX, u32::MAX], 8), "weight 8589934591"),
+        ] {
+            let sentence = check(&bad, 3).unwrap_err();
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+
+    fn weights() -> impl Strategy<Value = Vec<f32>> {
+        let value = || prop_oneof![4 => Just(0.25_f32), 1 => -2.0..2.0_f32, 1 => -1e-12..1e-12_f32];
+        prop::collection::vec(value(), 12)
+    }
+
+    proptest! {
+        #[test]
+        fn joins_are_those_of_the_reference(
+            old in weights(),
+            velocity in weights(),
+            news in prop::collection::vec(weights(), 1..6),
+            all: bool,
+            rate in 0.1..1.5_f64,
+            momentum in 0.0..0.99_f64,
+            fading: bool,
+        ) {
+            let over = if all { Over::All } else { Over::Touched };
+            let velocity = if fading { velocity } else { Vec::new() };
+            let outer = Outer { over, rate, momentum: if fading { momentum } else { 0.0 } };
+            let (fast, slow) = (joined(&old, &velocity, &news, outer), joined_slowly(&old, &velocity, &news, outer));
+            for (fast, slow) in fast.0.iter().chain(&fast.1).zip(slow.0.iter().chain(&slow.1)) {
+                // The sums have another order: the last bits of a double may differ, which a float seldom shows.
+                prop_assert!((fast - slow).abs() <= slow.abs() * 1e-6 + 1e-12, "{fast} {slow}");
+            }
+        }
+
+        #[test]
+        fn one_learner_alone_is_what_he_has_become(old in weights(), new in weights(), all: bool) {
+            let over = if all { Over::All } else { Over::Touched };
+            let (joined, _) = joined(&old, &[], std::slice::from_ref(&new), Outer { over, ..PLAIN });
+            prop_assert!(joined.iter().zip(&new).all(|(one, other)| one.to_bits() == other.to_bits()));
+        }
+
+        #[test]
+        fn strangers_do_no_harm(gaps in prop::collection::vec(0..9_u32, 0..9), bytes in 0..60_usize) {
+            let update = messages::WeightUpdate { gaps, values: vec![7; bytes].into() };
+            if check(&update, 8).is_ok() {
+                join(&mut [0.0; 8], &mut [], &[update], PLAIN);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! One learner, many workers: in each round all begin from the same weights, each plays and learns a few games by itself,
+//! and what became of the weights is joined in the order of the tasks.
+//!
+//! Games are numbered over the whole trial, and a game draws from its own stream: which worker plays it, and when, does not
+//! show. How many play at once, and for how long before they are joined, does: both are settings. Tests fall after exact
+//! numbers of games, in rounds of their own, and are the serial learner's; one worker whose weights are taken as they are
+//! *is* the serial learner, bit for bit.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::task::{Task, checked};
+use evoxo_games::net::learn::Average;
+
+use super::{
+    join::{Outer, Over, from_bytes, join},
+    messages::{LearnGames, PartTask, State, Tally, TestGames, WeightUpdate, part_output, part_task::Part},
+    part::{PART, PartOfRound},
+    settings::{Join, Settings},
+    wire::{Trial, write_weights},
+};
+
+/// Games of one part of a test, at least: to set up a network must not be most of the work.
+const TEST_PART_GAMES_MIN: u32 = 20;
+
+/// How many workers one learner has, and how they are joined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Joint {
+    /// Workers in a round, at least 1.
+    pub learners: u64,
+    /// Games of each in a round, at least 1.
+    pub episodes: u64,
+    /// What is made of their weights.
+    pub outer: Outer,
+    /// Games between two tests.
+    pub test_every: u64,
+    /// Games of a test.
+    pub test_games: u32,
+}
+
+impl Joint {
+    /// As the settings have it; `None` for the serial learner, which is what one worker alone comes to.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Option<Self> {
+        let outer = Outer {
+            over: if settings.join == Join::All { Over::All } else { Over::Touched },
+            rate: settings.outer_rate.to_f64(),
+            momentum: settings.momentum.to_f64(),
+        };
+        let Settings { learners, episodes, test_every, test_games, .. } = *settings;
+        let serial = learners == 1 && outer.is_plain();
+        (!serial).then_some(Self { learners, episodes, outer, test_every, test_games })
+    }
+
+    /// How many rounds a trial of so many games takes.
+    #[must_use]
+    pub fn rounds(&self, games: u64) -> u64 {
+        let tests = games / self.test_every;
+        tests * (self.test_every.div_ceil(self.learners * self.episodes) + 1)
+    }
+
+    /// The most tasks that a round has.
+    #[must_use]
+    pub fn tasks_max(&self) -> u64 {
+        self.learners.max(self.test_games.div_ceil(self.test_part()).into())
+    }
+
+    /// How many tasks the round has that goes on from this state, of a trial of so many games: none after the last.
+    #[must_use]
+    pub fn tasks(&self, games: u64, state: &State) -> usize {
+        if self.test_is_due(state) {
+            return self.test_games.div_ceil(self.test_part()) as usize;
+        }
+        (self.round_end(games, state.games) - state.games).div_ceil(self.episodes) as usize
+    }
+
+    /// Some tasks of that round, with these weights and averages: parts of the test that is due, or each worker's games.
+    #[must_use]
+    pub fn plan(&self, trial: &Trial, state: &State, weights: Bytes, average: Bytes, tasks: Range<usize>) -> Vec<Task> {
+        let (played, test) = (state.games, self.test_is_due(state));
+        let end = self.round_end(trial.learning.rate.games, played);
+        let part = |number: usize| {
+            if test {
+                let first_game = number as u32 * self.test_part();
+                let games = self.test_part().min(self.test_games - first_game);
+                return Part::Test(TestGames { played, first_game, games });
+            }
+            let first_game = played + number as u64 * self.episodes;
+            Part::Learn(LearnGames { first_game, games: self.episodes.min(end - first_game) as u32 })
+        };
+        let shared = if test && !average.is_empty() { average } else { weights };
+        let trial = trial.write();
+        let task = |number: usize| {
+            let task = PartTask { trial: Some(trial), part: Some(part(number)) };
+            PART.task::<PartOfRound>(&task).sharing(shared.clone())
+        };
+        tasks.map(task).collect()
+    }
+
+    /// Games of a part of a test.
+    fn test_part(&self) -> u32 {
+        self.test_games.div_ceil(self.learners as u32).max(TEST_PART_GAMES_MIN)
+    }
+
+    fn test_is_due(&self, state: &State) -> bool {
+        state.games / self.test_every > state.tests.len() as u64
+    }
+
+    /// The games played after the round that begins after so many: tests and the trial's end cut it short.
+    fn round_end(&self, games: u64, played: u64) -> u64 {
+        let next_test = (played / self.test_every + 1) * self.test_every;
+        games.min(next_test).min(played + self.learners * self.episodes)
+    }
+
+    /// Moves on by the round that was planned with these weights and averages, and had these outputs.
+    ///
+    /// # Errors
+    /// A sentence if a weight is no longer finite. No weights are left then.
+    pub fn absorb(
+        &self,
+        trial: &Trial,
+        state: &mut State,
+        (weights, average): (&Bytes, &Bytes),
+        outputs: &[Bytes],
+    ) -> Result<(), String> {
+        let parts = outputs.iter().map(|output| checked::<PartOfRound>(output).part);
+        if self.test_is_due(state) {
+            let tally = parts.map(|part| match part {
+                Some(part_output::Part::Tally(tally)) => tally,
+                other => panic!("a part of a test was checked to have a tally: {other:?}"),
+            });
+            let sum = |sum: Tally, part: Tally| Tally { wins: sum.wins + part.wins, draws: sum.draws + part.draws };
+            state.tests.push(tally.fold(Tally::default(), sum));
+            return Ok(());
+        }
+        let update = parts.map(|part| match part {
+            Some(part_output::Part::Update(update)) => update,
+            other => panic!("games to learn from were checked to have an update: {other:?}"),
+        });
+        let updates: Vec<WeightUpdate> = update.collect();
+        let played = state.games;
+        state.games = self.round_end(trial.learning.rate.games, played);
+        let mut weights: Vec<f32> = from_bytes(weights).collect();
+        let mut average: Vec<f32> = from_bytes(average).collect();
+        let mut velocity = if self.outer.momentum == 0.0 { Vec::new() } else { vec![0.0; weights.len()] };
+        velocity.iter_mut().zip(from_bytes(&state.velocity)).for_each(|(speed, known)| *speed = known);
+        join(&mut weights, &mut velocity, &updates, self.outer);
+        if !average.is_empty() {
+            Average { games: trial.learning.averaging_games, weights: &mut average }.update(
+                &weights,
+                state.games,
+                state.games - played,
+            );
+        }
+        let finite = [&weights, &average, &velocity].into_iter().flatten().all(|number| number.is_finite());
+        if !finite {
+            (state.weights, state.average, state.velocity) = Default::default();
+            let games = state.games;
+            return Err(format!(
+                "the weights are no longer finite when joined after game {games}: lower alpha or outer_rate"
+            ));
+        }
+        state.weights = write_weights(&weights);
+        state.average = write_weights(&average);
+        state.velocity = write_weights(&velocity);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! Experiment `td3d`: networks that learn a game by temporal differences and are tested against a benchmark player.
+//!
+//! A replica is one trial: so many games to learn from, and a test after every so many. It is farmed out as a chain of
+//! tasks, each of which takes the weights and plays the next segment of the games; trials run side by side. With more than
+//! one learner a trial is a chain of rounds instead: see `joint`. What is kept is the weights, their running average if
+//! there is one, and the result of each test.
+
+mod arm;
+mod claims;
+pub mod facts;
+pub mod join;
+pub mod joint;
+#[allow(missing_docs)]
+#[rustfmt::skip]
+pub mod messages;
+pub mod part;
+mod report;
+pub mod segment;
+pub mod settings;
+mod speed;
+#[cfg(test)]
+mod tests;
+mod trial;
+pub mod wire;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    experiment::{Column, Demand, Experiment, Identity, Kind},
+    rng::Stream,
+    settings::Choice as _,
+    task::{Task, checked},
+};
+use evoxo_games::net::{self, Network};
+use prost::Message as _;
+use serde_json::{Map, json};
+
+use joint::Joint;
+use messages::{LearnTask, State, Tally};
+use part::PART;
+use segment::{LEARN, Learn, NAME};
+use settings::Settings;
+use wire::{Trial, read_weights, write_weights};
+
+/// The kind.
+pub const KIND: Kind = Kind {
+    name: NAME,
+    schema: &settings::SCHEMA,
+    columns: COLUMNS,
+    primary_metric: 1,
+    rounds: |settings| rounds(&Settings::of(settings)),
+    demand: |settings| demand(&Settings::of(settings)),
+    start: |identity| Box::new(Td3d::start(identity)),
+    restore: |identity, state| Ok(Box::new(Td3d::restore(identity, state)?)),
+    tasks: &[&LEARN, &PART],
+    cards: &[net::CARD],
+    report: report::report,
+    report_of_result: report::of_result,
+    kernels: speed::KERNELS,
+};
+
+/// A row is a test: games against the benchmark player without exploring or learning.
+const COLUMNS: &[Column] = &[
+    Column { name: "games", doc: "games of the trial played before the test" },
+    Column { name: "percent", doc: "wins in percent of the test's games, draws counting half" },
+    Column { name: "wins", doc: "games won" },
+    Column { name: "draws", doc: "games drawn" },
+    Column { name: "losses", doc: "games lost" },
+];
+
+/// One replica.
+struct Td3d {
+    trial: Trial,
+    settings: Settings,
+    seed: u64,
+    /// How several workers learn together; `None` for the serial learner.
+    joint: Option<Joint>,
+    state: State,
+    /// Tests that were known before the round just absorbed.
+    tests_before: usize,
+}
+
+/// How many rounds a trial takes.
+fn rounds(settings: &Settings) -> u64 {
+    let games = settings.games;
+    Joint::of(settings).map_or_else(|| games.div_ceil(settings.games_of_task()), |joint| joint.rounds(games))
+}
+
+fn demand(settings: &Settings) -> Demand {
+    let weights = 4 * settings.architecture().parameters() as u64;
+    let averages = if settings.averaging_games > 0 { weights } else { 0 };
+    // A test is at most two varints of 3 bytes, their keys, and the key and length of the whole; a trial is below 200 bytes.
+    let (tests, test_bytes, message) = (settings.games / settings.test_every, 10, 256);
+    let Some(joint) = Joint::of(settings) else {
+        let output_tests = (settings.games_of_task() / settings.test_every + 1).min(tests);
+        return Demand {
+            tasks: 1,
+            task_bytes: weights + averages + message,
+            shared_bytes: 0,
+            output_bytes: weights + averages + output_tests * test_bytes + message,
+            state_bytes: weights + averages + tests * test_bytes + message,
+            rows: tests,
+        };
+    };
+    let velocity = if joint.outer.momentum > 0.0 { weights } else { 0 };
+    Demand {
+        tasks: joint.tasks_max(),
+        task_bytes: message,
+        shared_bytes: weights,
+        // The weights that changed, at most half of them where each has a gap, of at most 3 bytes.
+        output_bytes: weights + message,
+        state_bytes: weights + averages + velocity + tests * test_bytes + message,
+        rows: tests,
+    }
+}
+
+impl Td3d {
+    /// Before the first game.
+    fn start(identity: Identity<'_>) -> Self {
+        let settings = Settings::of(identity.settings);
+        Self {
+            trial: Trial {
+                architecture: settings.architecture(),
+                learning: settings.learning(),
+                stream: Stream::root(identity.seed).text("td3d").text(identity.arm).word(u64::from(identity.replica)),
+            },
+            joint: Joint::of(&settings),
+            settings,
+            seed: identity.seed,
+            state: State::default(),
+            tests_before: 0,
+        }
+    }
+
+    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        let fresh = Self::start(identity);
+        let games = fresh.trial.learning.rate.games;
+        let lost = state.games > 0 && state.weights.is_empty();
+        let tested = state.games.saturating_sub(u64::from(lost)) / fresh.settings.test_every;
+        let count = |kept: bool| if kept { fresh.trial.architecture.parameters() } else { 0 };
+        let learnt = state.games > 0 && !lost;
+        let weights = read_weights(&state.weights, count(learnt));
+        let average = read_weights(&state.average, count(learnt && fresh.trial.learning.averaging_games > 0));
+        let impossible =
+            |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(fresh.settings.test_games);
+        // Of several learners the test that is due may be still to come: it is a round of its own.
+        let due = fresh.joint.is_some() && learnt && state.games.is_multiple_of(fresh.settings.test_every);
+        let tests = state.tests.len() as u64;
+        let counted = tests == tested || due && tests + 1 == tested;
+        if state.games > games || !counted || state.tests.iter().any(impossible) {
+            return Err("the state does not fit the settings".into());
+        }
+        let fading = fresh.joint.is_some_and(|joint| joint.outer.momentum > 0.0);
+        let velocity = read_weights(&state.velocity, count(learnt && fading));
+        match weights.and(average).and(velocity) {
+            Ok(_) => Ok(Self { tests_before: state.tests.len(), state, ..fresh }),
+            Err(why) => Err(format!("the state does not fit the settings: {why}")),
+        }
+    }
+
+    /// The weights to learn on from, and their average.
+    fn weights(&self) -> (Bytes, Bytes) {
+        if self.state.games > 0 {
+            return (self.state.weights.clone(), self.state.average.clone());
+        }
+        let weights = write_weights(&self.trial.architecture.initial(self.trial.stream.text("weights")));
+        let average = if self.trial.learning.averaging_games > 0 { weights.clone() } else { Bytes::new() };
+        (weights, average)
+    }
+
+    /// Wins in percent, draws counting half.
+    fn percent(&self, tally: &Tally) -> f64 {
+        (f64::from(tally.wins) + f64::from(tally.draws) / 2.0) * 100.0 / f64::from(self.settings.test_games)
+    }
+
+    fn losses(&self, tally: &Tally) -> u32 {
+        self.settings.test_games - tally.wins - tally.draws
+    }
+}
+
+/// The serial learner.
+impl Td3d {
+    /// Games of the coming segment; 0 after the last.
+    fn segment(&self) -> u64 {
+        self.settings.games_of_task().min(self.settings.games - self.state.games)
+    }
+
+    fn plan_segment(&self) -> Task {
+        let (weights, average) = self.weights();
+        LEARN.task::<Learn>(&LearnTask {
+            trial: Some(self.trial.write()),
+            weights,
+            average,
+            first_game: self.state.games,
+            games: self.segment() as u32,
+            test_every: self.settings.test_every as u32,
+            test_games: self.settings.test_games,
+        })
+    }
+
+    fn absorb_segment(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        let [output] = outputs else { panic!("a round of the serial learner is one segment") };
+        let (output, segment) = (checked::<Learn>(output), self.segment());
+        self.state.tests.extend(&output.tests);
+        (self.state.weights, self.state.average) = (output.weights, output.average);
+        match output.diverged_after {
+            0 => self.state.games += segment,
+            after => {
+                self.state.games = after;
+                return Err(format!("the weights are no longer finite after game {after}: lower alpha"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Experiment for Td3d {
+    fn tasks(&self) -> usize {
+        match &self.joint {
+            None => usize::from(self.segment() > 0),
+            Some(joint) => joint.tasks(self.settings.games, &self.state),
+        }
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        match &self.joint {
+            None => tasks.map(|_| self.plan_segment()).collect(),
+            Some(joint) => {
+                let (weights, average) = self.weights();
+                joint.plan(&self.trial, &self.state, weights, average, tasks)
+            }
+        }
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        self.tests_before = self.state.tests.len();
+        match self.joint {
+            None => self.absorb_segment(outputs),
+            Some(joint) => {
+                let (weights, average) = self.weights();
+                joint.absorb(&self.trial, &mut self.state, (&weights, &average), outputs)
+            }
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        let row = |(index, tally): (usize, &Tally)| {
+            let games = (index as u64 + 1) * self.settings.test_every;
+            let counts = [tally.wins, tally.draws, self.losses(tally)].map(f64::from);
+            [games as f64, self.percent(tally)].into_iter().chain(counts).collect()
+        };
+        self.state.tests.iter().enumerate().skip(self.tests_before).map(row).collect()
+    }
+
+    /// The weights that the last test tested, or would have.
+    fn champion(&self) -> Option<Card> {
+        let playing = if self.state.average.is_empty() { &self.state.weights } else { &self.state.average };
+        let architecture = self.trial.architecture;
+        let weights = read_weights(playing, architecture.parameters()).ok()?;
+        let mut about = Map::new();
+        about.insert("network".into(), self.settings.network.word().into());
+        about.insert("seed".into(), self.seed.into());
+        about.insert("games".into(), self.state.games.into());
+        about.insert("wins".into(), if self.trial.learning.exact_wins { "exact" } else { "learned" }.into());
+        if let Some(tally) = self.state.tests.last() {
+            let (losses, percent) = (self.losses(tally), self.percent(tally));
+            let (games, wins, draws) = (self.settings.test_games, tally.wins, tally.draws);
+            let strength = json!({"games": games, "wins": wins, "draws": draws, "losses": losses, "percent": percent});
+            about.insert("strength".into(), strength);
+        }
+        Some(Card { about, ..Card::new(Network { architecture, weights }) })
+    }
+}

@@ -1,0 +1,303 @@
+//! What `td3d` says at the end: the paper's tables with ours beside them, its claims put to the test, curves, and of all
+//! arms how strong they get and after how many games.
+//!
+//! It is made of the tests of each trial and nothing else, so that a `result.json`, which has them, gives it again.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    arm::Arm,
+    claims::{Comparison, claims_table, comparisons, signed},
+    facts::{self, GAMES, Measure, NETWORKS, Regime},
+    settings::Settings,
+    trial::{Test, Trial, median_games},
+};
+use evoxo_common::{
+    experiment::{ArmReplicas, Config, Replica, replica_json},
+    report::{Figure, Report, Series, Table},
+    stats::{Sample, estimate, holm, t_test},
+    text::{probability, thousands},
+};
+
+/// Percentages for which the games to reach them are told.
+const LEVELS: [u32; 5] = [50, 80, 90, 95, 98];
+
+/// Percentages that a figure shows.
+const WHOLE: (f64, f64) = (0.0, 100.0);
+const TOP: (f64, f64) = (90.0, 100.0);
+
+/// Makes everything of a run's replicas, by the index of their arm.
+#[must_use]
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    let trial = |arm: usize, replica: &Replica| {
+        let about = replica_json(config, arm, replica).as_object().cloned().unwrap_or_default();
+        let test = |row: &Vec<f64>| Test {
+            games: row[0] as u64,
+            wins: row[2] as u32,
+            draws: row[3] as u32,
+            losses: row[4] as u32,
+        };
+        Trial { about, tests: replica.history().iter().map(test).collect() }
+    };
+    let arm = |(index, replicas): &ArmReplicas<'_>| {
+        Arm::new(config, *index, replicas.iter().map(|replica| trial(*index, replica)).collect())
+    };
+    of_arms(&arms.iter().map(arm).collect::<Vec<Arm<'_>>>())
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// If it has not the tests of these arms, as a sentence.
+pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let arm = |(index, json): (usize, &Value)| -> Result<Arm<'_>, String> {
+        let list = |name: &str| json[name].as_array().ok_or_else(|| format!("an arm of the result has no {name:?}"));
+        let games: Option<Vec<u64>> = list("games")?.iter().map(Value::as_u64).collect();
+        let games = games.ok_or("an arm of the result has \"games\" that are no whole numbers")?;
+        let test_games = Settings::of(&config.arms[index].settings).test_games;
+        let trials = list("replicas")?.iter().map(|json| Trial::read(json, &games, test_games));
+        Ok(Arm::new(config, index, trials.collect::<Result<Vec<Trial>, String>>()?))
+    };
+    Ok(of_arms(&arms.iter().enumerate().map(arm).collect::<Result<Vec<Arm<'_>>, String>>()?))
+}
+
+/// Makes everything of all arms.
+fn of_arms(arms: &[Arm<'_>]) -> Report {
+    let mut readings: Vec<&str> = Vec::new();
+    for arm in arms.iter().filter(|arm| arm.paper.is_some()) {
+        if !readings.contains(&arm.reading) {
+            readings.push(arm.reading);
+        }
+    }
+    let (mut tables, mut figures, mut claims) = (Vec::from_iter(sizes_table(arms)), Vec::new(), Map::new());
+    let mut told = 0;
+    for reading in &readings {
+        for regime in Regime::BOTH {
+            let rows = paper_rows(arms, reading, regime);
+            // One network alone is no table.
+            if rows.len() > 1 {
+                told += rows.len();
+                tables.push(paper_table(&rows, reading, regime));
+                let curves = rows.iter().filter_map(|arm| Some(arm.curve(arm.paper?.0.name)));
+                let (name, title) = (paper_figure_name(regime, reading, &readings), paper_title(regime, reading));
+                figures.extend(figure(curves.collect(), &name, &title, WHOLE));
+            }
+        }
+        let found = comparisons(arms, reading);
+        if !found.is_empty() {
+            tables.push(claims_table(&found, reading));
+            claims.insert((*reading).into(), found.iter().map(Comparison::to_json).collect());
+        }
+    }
+    if told < arms.len() {
+        tables.push(arms_table(arms));
+        let curves: Vec<Series> = arms.iter().map(|arm| arm.curve(arm.name)).collect();
+        // The strongest are told apart in a closer view.
+        let strong = curves.iter().any(|curve| curve.points.last().is_some_and(|last| last.mean >= TOP.0 + 5.0));
+        figures.extend(figure(curves.clone(), "arms", "Against the benchmark player, while learning", WHOLE));
+        figures.extend(strong.then(|| figure(curves, "arms-top", "The same, seen closer", TOP)).flatten());
+    }
+    let summary: Map<String, Value> = arms.iter().map(|arm| (arm.name.to_owned(), summary_json(arm))).collect();
+    let json = json!({
+        "arms": arms.iter().map(Arm::to_json).collect::<Vec<_>>(),
+        "summary": summary,
+        "claims": claims,
+    });
+    Report { tables, notes: notes(arms, told), json, figures }
+}
+
+/// The arms of one of the paper's tables, in its order.
+fn paper_rows<'a>(arms: &'a [Arm<'a>], reading: &str, regime: Regime) -> Vec<&'a Arm<'a>> {
+    let arm = |network: &facts::Network| {
+        let here = |arm: &&Arm<'_>| {
+            arm.reading == reading && arm.paper.is_some_and(|(other, at)| other == network && at == regime)
+        };
+        arms.iter().find(here)
+    };
+    NETWORKS.iter().filter_map(arm).collect()
+}
+
+fn paper_title(regime: Regime, reading: &str) -> String {
+    match regime {
+        Regime::SelfPlay => format!("Figure 3: self-play ({reading:?})"),
+        Regime::Benchmark => format!("Figure 4: against the benchmark player ({reading:?})"),
+    }
+}
+
+/// The reading is part of it only where there are several.
+fn paper_figure_name(regime: Regime, reading: &str, readings: &[&str]) -> String {
+    let name = match regime {
+        Regime::SelfPlay => "figure-3-self-play",
+        Regime::Benchmark => "figure-4-benchmark",
+    };
+    if readings.len() > 1 { format!("{name}-{reading}") } else { name.into() }
+}
+
+/// Table I.
+fn sizes_table(arms: &[Arm<'_>]) -> Option<Table> {
+    let row = |network: &facts::Network| {
+        let arm = arms.iter().find(|arm| arm.paper.is_some_and(|(other, _)| other == network))?;
+        Some(vec![
+            network.name.into(),
+            network.layers.into(),
+            arm.connections.to_string(),
+            network.weights.to_string(),
+            (arm.parameters - arm.connections).to_string(),
+        ])
+    };
+    let rows: Vec<Vec<String>> = NETWORKS.iter().filter_map(row).collect();
+    (rows.len() > 1).then(|| Table {
+        title: "Table I: the networks".into(),
+        header: ["network", "layers", "connections", "the paper's", "biases besides"].map(String::from).to_vec(),
+        rows,
+    })
+}
+
+/// Tables II and III.
+fn paper_table(arms: &[&Arm<'_>], reading: &str, regime: Regime) -> Table {
+    let row = |arm: &&Arm<'_>| {
+        let (network, _) = arm.paper?;
+        let mut row = vec![network.name.into(), arm.complete().count().to_string()];
+        for measure in [Measure::Peak, Measure::End] {
+            let paper = network.reported(regime, measure);
+            let difference = arm.sample(measure).and_then(|sample| t_test(sample, paper));
+            row.push(arm.text(measure));
+            row.push(format!("{:.1} ± {:.1}", paper.mean, paper.deviation));
+            row.push(difference.map_or_else(|| "-".into(), |difference| signed(&difference)));
+        }
+        Some(row)
+    };
+    let (number, what) = match regime {
+        Regime::SelfPlay => ("II", "by self-play"),
+        Regime::Benchmark => ("III", "against the benchmark player"),
+    };
+    let header = ["network", "trials", "peak %", "the paper's", "difference", "end %", "the paper's", "difference"];
+    Table {
+        title: format!("Table {number}, reading {reading:?}: % won against the benchmark player after learning {what}"),
+        header: header.map(String::from).to_vec(),
+        rows: arms.iter().filter_map(row).collect(),
+    }
+}
+
+/// Of all arms: strength, games to it, and how far the end is from the first arm's.
+fn arms_table(arms: &[Arm<'_>]) -> Table {
+    let against_first = |arm: &Arm<'_>| t_test(arm.sample(Measure::End)?, arms[0].sample(Measure::End)?);
+    let found: Vec<_> = arms.iter().skip(1).map(against_first).collect();
+    let raw: Vec<f64> = found.iter().flatten().map(|difference| difference.p).collect();
+    let mut corrected = holm(&raw).into_iter();
+    let row = |(index, arm): (usize, &Arm<'_>)| {
+        let mut row = vec![
+            arm.name.to_owned(),
+            arm.complete().count().to_string(),
+            arm.text(Measure::Peak),
+            arm.text(Measure::End),
+        ];
+        row.extend(LEVELS.map(|level| games_text(&arm.games_to(level))));
+        let difference = index.checked_sub(1).and_then(|place| Some((found[place]?, corrected.next()?)));
+        let (difference, p) =
+            difference.map_or_else(Default::default, |(difference, p)| (signed(&difference), probability(p)));
+        row.extend([difference, p]);
+        row
+    };
+    let mut header = ["arm", "trials", "peak %", "end %"].map(String::from).to_vec();
+    header.extend(LEVELS.map(|level| format!("to {level} %")));
+    header.extend(["end - first arm's".into(), "P".into()]);
+    Table {
+        title: "All arms: % won against the benchmark player, and thousands of training games to so many %".into(),
+        header,
+        rows: arms.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// "120", "120 (7 of 10)" if not all got there, "- (2 of 10)" if too few for a median, "-" if none.
+fn games_text(games: &[Option<u64>]) -> String {
+    let reached = games.iter().flatten().count();
+    let median = median_games(games).map_or_else(|| "-".into(), |median| (median / 1000.0).to_string());
+    if reached == 0 || reached == games.len() { median } else { format!("{median} ({reached} of {})", games.len()) }
+}
+
+fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -> Option<Figure> {
+    series.retain(|series| !series.points.is_empty());
+    (!series.is_empty()).then(|| Figure {
+        name: name.into(),
+        title: title.into(),
+        x_label: "training games (thousands)".into(),
+        y_label: "games won (%, draws half)".into(),
+        y_range: Some(range),
+        series,
+    })
+}
+
+/// `told` arms are in the paper's tables.
+fn notes(arms: &[Arm<'_>], told: usize) -> Vec<String> {
+    let mut notes = vec![
+        "Peak: a trial's best test; end: the mean of the last two fifths of its tests. ±: standard deviation over trials; in \
+         brackets the 95 % interval of the mean."
+            .to_owned(),
+    ];
+    if told > 0 {
+        notes.push(
+            "Differences from the paper's means have 95 % intervals, which take its ten trials and standard deviations as \
+             printed."
+                .into(),
+        );
+        notes.push(
+            "Claims: Welch's unpaired t-test and Mann and Whitney's U. P of ours is corrected by Holm's method for all \
+             comparisons in the table; the paper's is computed from its figures and not corrected."
+                .into(),
+        );
+    }
+    if told < arms.len() {
+        notes.push(
+            "Of all arms: games are the median over trials of those before the first test with so many %; P is Welch's, \
+             corrected by Holm's method for the number of arms."
+                .into(),
+        );
+    }
+    let shorter =
+        |arm: &&Arm<'_>| told > 0 && arm.paper.is_some() && arm.complete().count() > 0 && arm.games() != GAMES;
+    if let Some(arm) = arms.iter().find(shorter) {
+        notes.push(format!(
+            "The paper's trials have 1,000,000 games, these {}: expect other figures.",
+            thousands(arm.games())
+        ));
+    }
+    let started = || arms.iter().flat_map(|arm| &arm.trials);
+    let unfinished = started().filter(|trial| trial.about.get("finished") != Some(&true.into())).count();
+    if unfinished > 0 {
+        notes.push(format!(
+            "Not finished yet: {unfinished} of the trials; they are in the curves but not in the tables."
+        ));
+    }
+    notes
+}
+
+fn summary_json(arm: &Arm<'_>) -> Value {
+    let measured = |measure: Measure| {
+        let values = arm.values(measure);
+        let (sample, mean) = Sample::of(&values).zip(estimate(&values))?;
+        let [low, high] = mean.ends();
+        Some(json!({"mean": mean.mean, "deviation": sample.deviation, "low": low, "high": high}))
+    };
+    let games: Map<String, Value> = LEVELS
+        .iter()
+        .map(|level| (level.to_string(), json!({"median": median_games(&arm.games_to(*level)), "reached": arm.games_to(*level).iter().flatten().count()})))
+        .collect();
+    let mut json = json!({
+        "trials": arm.complete().count(),
+        "peak": measured(Measure::Peak),
+        "end": measured(Measure::End),
+        "games_to_percent": games,
+    });
+    if let Some((network, regime)) = arm.paper {
+        let reported = |measure: Measure| {
+            let sample = network.reported(regime, measure);
+            json!({"mean": sample.mean, "deviation": sample.deviation})
+        };
+        json["paper"] = json!({"peak": reported(Measure::Peak), "end": reported(Measure::End)});
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests;

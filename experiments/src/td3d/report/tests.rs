@@ -1,0 +1,161 @@
+//! Tables, notes and figures of made-up trials, and of a small run.
+
+use super::*;
+use crate::{
+    registry,
+    testing::{parse, run},
+};
+use evoxo_common::rng::{Stream, unit};
+
+/// Trials that rise to `end` percent, each a little off, the more so the greater `spread`.
+fn trials(count: u64, tests: u64, end: f64, spread: f64) -> Vec<Trial> {
+    let trial = |replica: u64| {
+        let mut rng = Stream::root(5).word(end as u64).word(replica).rng();
+        let off = spread * (unit(&mut rng) - 0.5);
+        let test = |index: u64| {
+            let share = 1.0 - 1.0 / (1.0 + 8.0 * index as f64 / tests as f64);
+            let wins = ((end + off + spread * (unit(&mut rng) - 0.5)) * 10.0 * share).clamp(0.0, 1000.0) as u32;
+            Test { games: 10_000 * index, wins, draws: (1000 - wins) / 100, losses: 1000 - wins - (1000 - wins) / 100 }
+        };
+        let tests = (1..=tests).map(test).collect();
+        let about = json!({"replica": replica, "finished": true, "digest": "0"});
+        Trial { about: about.as_object().cloned().unwrap_or_default(), tests }
+    };
+    (0..count).map(trial).collect()
+}
+
+fn paper_arms(count: u64, tests: u64) -> Vec<Arm<'static>> {
+    let arm = |(regime, network): (Regime, &'static facts::Network)| Arm {
+        name: [["ss self", "ds self", "s self", "d self", "w self"], ["ss", "ds", "s", "d", "w"]][regime as usize]
+            [NETWORKS.iter().position(|other| other == network).unwrap_or(0)],
+        settings: json!({"network": network.name}),
+        paper: Some((network, regime)),
+        reading: "nearest",
+        connections: network.weights,
+        parameters: network.weights + 100,
+        trials: trials(count, tests, network.reported(regime, Measure::End).mean, 3.0),
+    };
+    Regime::BOTH.into_iter().flat_map(|regime| NETWORKS.iter().map(move |network| (regime, network))).map(arm).collect()
+}
+
+fn own(name: &'static str, trials: Vec<Trial>) -> Arm<'static> {
+    let settings = json!({});
+    Arm { name, settings, paper: None, reading: "nearest", connections: 1, parameters: 2, trials }
+}
+
+fn text(report: &Report) -> String {
+    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+    format!("{}\n{}", tables.join("\n"), report.notes.join("\n"))
+}
+
+#[test]
+fn the_papers_tables() {
+    let report = of_arms(&paper_arms(4, 100));
+    insta::assert_snapshot!("paper", text(&report));
+    let figures: Vec<(&str, usize)> = report.figures.iter().map(|f| (f.name.as_str(), f.series.len())).collect();
+    assert_eq!(figures, [("figure-3-self-play", 5), ("figure-4-benchmark", 5)]);
+    let last = report.figures[0].series[1].points.last().unwrap();
+    assert!(last.x == 1000.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
+    assert_eq!(report.json["claims"]["nearest"].as_array().unwrap().len(), facts::CLAIMS.len());
+    insta::assert_snapshot!(
+        "paper_json",
+        format!("{:#}\n{:#}", report.json["summary"]["ds self"], report.json["claims"]["nearest"][0])
+    );
+}
+
+#[test]
+fn other_arms() {
+    let mut arms = vec![own("plain", trials(5, 10, 60.0, 8.0)), own("better", trials(5, 10, 97.0, 3.0))];
+    arms.push(own("one", trials(1, 10, 70.0, 1.0)));
+    arms.push(own("waiting", trials(0, 0, 70.0, 1.0)));
+    arms[1].trials[4].tests.truncate(3);
+    arms[1].trials[4].about["finished"] = false.into();
+    let report = of_arms(&arms);
+    insta::assert_snapshot!("other", text(&report));
+    let shown: Vec<(&str, usize)> = report.figures.iter().map(|f| (f.name.as_str(), f.series.len())).collect();
+    assert_eq!(shown, [("arms", 3)]);
+    let strong = of_arms(&[own("strong", trials(2, 200, 108.0, 0.5)), own("plain", trials(2, 200, 60.0, 8.0))]);
+    assert_eq!(strong.figures.iter().map(|f| f.y_range).collect::<Vec<_>>(), [Some(WHOLE), Some(TOP)]);
+}
+
+/// An arm that has too few trials to be compared leaves the others' differences as they are.
+#[test]
+fn differences_stand_beside_their_own_arms() {
+    let others = |between: Vec<Arm<'static>>| {
+        let mut arms = vec![own("plain", trials(5, 10, 60.0, 8.0))];
+        arms.extend(between);
+        arms.extend([own("better", trials(5, 10, 97.0, 3.0)), own("worse", trials(5, 10, 57.0, 8.0))]);
+        let rows = of_arms(&arms).tables[0].rows.clone();
+        rows[rows.len() - 2..].to_vec()
+    };
+    let rows = others(Vec::new());
+    assert!(rows.iter().flatten().all(|cell| !cell.is_empty()), "{rows:?}");
+    assert_eq!(others(vec![own("one", trials(1, 10, 70.0, 1.0)), own("waiting", Vec::new())]), rows);
+}
+
+#[test]
+fn two_readings_are_told_apart() {
+    let mut arms = paper_arms(2, 5);
+    let literal = paper_arms(2, 5).into_iter().map(|arm| Arm { reading: "literal", ..arm });
+    arms.extend(literal);
+    let report = of_arms(&arms);
+    assert_eq!(report.tables.len(), 7);
+    let names: Vec<&str> = report.figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "figure-3-self-play-nearest",
+            "figure-4-benchmark-nearest",
+            "figure-3-self-play-literal",
+            "figure-4-benchmark-literal"
+        ]
+    );
+    assert!(report.notes.iter().any(|note| note.contains("1,000,000 games, these 50,000")), "{:?}", report.notes);
+}
+
+#[test]
+fn nothing_yet_is_no_reason_to_fail() {
+    let mut arms = paper_arms(0, 0);
+    assert!(of_arms(&arms).figures.is_empty());
+    arms.push(own("new", Vec::new()));
+    assert!(of_arms(&arms).tables.iter().any(|table| table.title.starts_with("All arms")));
+}
+
+const SMALL: &str = "experiment = \"td3d\"\nreplicas = 2\n[settings]\ngames = 40\ntest_every = 10\ntest_games = 10\n\
+    [arms.\"small, self\"]\nnetwork = \"small\"\n[arms.\"wide, self\"]\nnetwork = \"wide\"\n\
+    [arms.own]\nnetwork = \"small\"\nwins = \"exact\"\nopponent = \"benchmark\"\n";
+
+/// What a person sees of a run is what its `result.json` gives again.
+#[test]
+fn a_result_tells_the_whole_story() {
+    let config = parse(SMALL);
+    let mut replicas = run(&config);
+    // One is as it began.
+    replicas[0] = Replica::start(&config, &config.arms[0], 0);
+    let whole = config.report(&replicas);
+    let papers: Vec<bool> =
+        config.arms.iter().enumerate().map(|(index, _)| Arm::new(&config, index, vec![]).paper.is_some()).collect();
+    assert_eq!(papers, [true, true, false]);
+    let mut result = json!({"experiment": "td3d", "seed": config.seed, "replicas": config.replicas, "provenance": {}});
+    result.as_object_mut().unwrap().extend(whole.json.as_object().unwrap().clone());
+    let text = result.to_string();
+    let again = registry().report_of_result(&serde_json::from_str(&text).unwrap()).unwrap();
+    assert_eq!(again.tables, whole.tables);
+    assert_eq!(again, whole);
+    assert!(whole.notes.iter().any(|note| note.contains("Not finished yet: 1 of")), "{:?}", whole.notes);
+    result["arms"][2]["replicas"][1]["failure"] = "ended in a test".into();
+    let failed = registry().report_of_result(&result).unwrap();
+    assert_eq!(failed.notes.last().unwrap(), "Replica 1 of own ended in a test.");
+    assert_eq!(failed.json["summary"]["own"]["trials"], 1);
+    for (old, new, says) in [
+        ("\"td3d\"", "\"invincible\"", "not known here"),
+        ("\"seed\"", "\"speed\"", "not the result of a run"),
+        ("\"games\":\"40\"", "\"games\":\"forty\"", "games is forty"),
+        ("\"games\":[", "\"game\":[", "no \"games\""),
+        ("\"wins\":[", "\"wins\":{},\"won\":[", "fit its tests"),
+    ] {
+        let broken: Value = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
+        let sentence = registry().report_of_result(&broken).unwrap_err();
+        assert!(sentence.contains(says), "{new}: {sentence}");
+    }
+}

@@ -1,0 +1,280 @@
+//! The task of `td3d`: plays and learns a segment of a trial's games, with the tests that fall in it.
+//!
+//! Where segments end shows in no result: games are counted over the whole trial, weights travel exactly, and of a
+//! learner that blows up the very game is found after which it had.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    rng::Stream,
+    task::{Compute, Refusal, TaskKind},
+};
+use evoxo_games::{
+    board::{Geometry, Shape},
+    net::{
+        Activation, Architecture, Engine, First, Job,
+        learn::{Average, Learner, Learning, Opponent, Rate, Tally},
+        with_engine,
+    },
+};
+
+use super::{
+    messages::{LearnOutput, LearnTask},
+    wire::{Trial, read_weights, write_weights},
+};
+
+/// The kind's name.
+pub(super) const NAME: &str = "td3d";
+
+/// Games of one task, at most.
+pub const GAMES_MAX: u64 = 1_000_000;
+/// Tests in one task, at most.
+pub const TESTS_MAX: u64 = 10_000;
+/// Games of a trial, at most.
+pub const TRIAL_GAMES_MAX: u64 = 1_000_000_000;
+/// Games of a test, at most.
+pub const TEST_GAMES_MAX: u64 = 100_000;
+
+/// Plays and learns a segment.
+pub enum Learn {}
+
+/// See [`Learn`].
+pub static LEARN: TaskKind = TaskKind::of::<Learn>();
+
+impl Compute for Learn {
+    const EXPERIMENT: &'static str = NAME;
+    const WORK: &'static str = "learn";
+    type Task = LearnTask;
+    type Output = LearnOutput;
+
+    fn run(task: &LearnTask, _: &Bytes) -> Result<LearnOutput, Refusal> {
+        run(task)
+    }
+
+    fn check(task: &LearnTask, _: &Bytes, output: &LearnOutput) -> Result<(), Refusal> {
+        check(task, output)
+    }
+
+    fn workload() -> Vec<(LearnTask, Bytes)> {
+        workload().into_iter().map(|task| (task, Bytes::new())).collect()
+    }
+}
+
+/// What a learner has learnt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learnt {
+    /// In canonical order.
+    pub weights: Vec<f32>,
+    /// As many, or none without averaging.
+    pub average: Vec<f32>,
+}
+
+impl Learnt {
+    fn is_finite(&self) -> bool {
+        self.weights.iter().chain(&self.average).all(|weight| weight.is_finite())
+    }
+
+    /// The weights that play: the averaged ones if there are any.
+    #[must_use]
+    pub fn playing(&self) -> &[f32] {
+        if self.average.is_empty() { &self.weights } else { &self.average }
+    }
+}
+
+/// Games that are learnt from.
+struct Train<'a> {
+    trial: &'a Trial,
+    geometry: &'a Geometry,
+    games: Range<u64>,
+    average: &'a mut [f32],
+}
+
+impl Job for Train<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: &mut E) -> Vec<f32> {
+        let Trial { architecture, learning, stream } = *self.trial;
+        let average = (learning.averaging_games > 0)
+            .then_some(Average { games: learning.averaging_games, weights: self.average });
+        Learner::new(engine, self.geometry, architecture.activation, learning).train(stream, self.games, average);
+        engine.weights()
+    }
+}
+
+/// Plays these games of a trial and learns from them.
+#[must_use]
+pub fn train(trial: &Trial, geometry: &Geometry, learnt: &Learnt, games: Range<u64>) -> Learnt {
+    let mut average = learnt.average.clone();
+    let job = Train { trial, geometry, games, average: &mut average };
+    let weights = with_engine(&trial.architecture, &learnt.weights, job);
+    Learnt { weights, average }
+}
+
+/// Games against the benchmark player.
+struct Test<'a> {
+    trial: &'a Trial,
+    geometry: &'a Geometry,
+    stream: Stream,
+    games: Range<u32>,
+}
+
+impl Job for Test<'_> {
+    type Output = Tally;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: &mut E) -> Tally {
+        let Trial { architecture, learning, .. } = *self.trial;
+        Learner::new(engine, self.geometry, architecture.activation, learning).test(self.stream, self.games)
+    }
+}
+
+/// Some of the games of the test after `played` games, with these weights.
+#[must_use]
+pub fn test(trial: &Trial, geometry: &Geometry, weights: &[f32], played: u64, games: Range<u32>) -> Tally {
+    let stream = trial.stream.text("test").word(played);
+    with_engine(&trial.architecture, weights, Test { trial, geometry, stream, games })
+}
+
+/// The number of games after which the weights are no longer finite, of games at whose end they are not. Once a weight is
+/// not finite it never is again, so it can be searched for by halving.
+fn diverged_after(trial: &Trial, geometry: &Geometry, mut learnt: Learnt, mut games: Range<u64>) -> u64 {
+    while games.end - games.start > 1 {
+        let middle = games.start.midpoint(games.end);
+        let half = train(trial, geometry, &learnt, games.start..middle);
+        if half.is_finite() {
+            (learnt, games.start) = (half, middle);
+        } else {
+            games.end = middle;
+        }
+    }
+    games.end
+}
+
+/// Computes a task.
+///
+/// # Errors
+/// A sentence if the task makes no sense.
+fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
+    let trial = Trial::read(task.trial.as_ref())?;
+    let end = check_games(task)?;
+    let count = trial.architecture.parameters();
+    let averages = if trial.learning.averaging_games > 0 { count } else { 0 };
+    let mut learnt =
+        Learnt { weights: read_weights(&task.weights, count)?, average: read_weights(&task.average, averages)? };
+    let geometry = Geometry::new(trial.architecture.shape).map_err(Refusal)?;
+    let (mut played, mut tests) = (task.first_game, Vec::new());
+    while played < end {
+        let next = end.min((played / u64::from(task.test_every) + 1) * u64::from(task.test_every));
+        let after = train(&trial, &geometry, &learnt, played..next);
+        if !after.is_finite() {
+            let diverged_after = diverged_after(&trial, &geometry, learnt, played..next);
+            return Ok(LearnOutput { tests, diverged_after, ..LearnOutput::default() });
+        }
+        (learnt, played) = (after, next);
+        if played.is_multiple_of(task.test_every.into()) {
+            tests.push(test(&trial, &geometry, learnt.playing(), played, 0..task.test_games).into());
+        }
+    }
+    let (weights, average) = (write_weights(&learnt.weights), write_weights(&learnt.average));
+    Ok(LearnOutput { weights, average, tests, diverged_after: 0 })
+}
+
+/// The number of the trial's games after the task, if the task's numbers make sense.
+fn check_games(task: &LearnTask) -> Result<u64, Refusal> {
+    let end = task.first_game.checked_add(task.games.into()).filter(|end| *end <= TRIAL_GAMES_MAX);
+    let sensible = (1..=GAMES_MAX).contains(&task.games.into())
+        && (1..=TEST_GAMES_MAX).contains(&task.test_games.into())
+        && task.test_every > 0;
+    match end {
+        Some(end) if sensible && tests_between(task, end) <= TESTS_MAX => Ok(end),
+        _ => Err(Refusal(format!(
+            "games {} and so many from there, a test of {} games every {}: that is no segment of a trial",
+            task.games, task.test_games, task.test_every
+        ))),
+    }
+}
+
+/// How many tests fall between the task's beginning and this number of games.
+fn tests_between(task: &LearnTask, end: u64) -> u64 {
+    let every = u64::from(task.test_every);
+    end / every - task.first_game / every
+}
+
+/// Checks that an output has the shape of an answer to a task: finite weights, or when they ceased to be; as many tests as
+/// fall into it, none with more wins and draws than games.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
+    let end = check_games(task)?;
+    let last = match output.diverged_after {
+        0 => {
+            read_weights(&output.weights, task.weights.len() / 4)?;
+            read_weights(&output.average, task.average.len() / 4)?;
+            end
+        }
+        after if (task.first_game + 1..=end).contains(&after) => {
+            read_weights(&output.weights, 0)?;
+            read_weights(&output.average, 0)?;
+            after - 1
+        }
+        after => return Err(Refusal(format!("the weights cannot have been lost after game {after}"))),
+    };
+    let expected = tests_between(task, last);
+    if output.tests.len() as u64 != expected {
+        return Err(Refusal(format!("{} tests, not {expected}", output.tests.len())));
+    }
+    let impossible =
+        output.tests.iter().find(|tally| tally.wins.checked_add(tally.draws).is_none_or(|n| n > task.test_games));
+    impossible.map_or(Ok(()), |tally| {
+        let (wins, draws, games) = (tally.wins, tally.draws, task.test_games);
+        Err(Refusal(format!("a test of {games} games with {wins} wins and {draws} draws")))
+    })
+}
+
+/// The fixed workload behind the behaviour signature: every kind of network, both opponents, and between them every reading.
+pub(super) fn workload() -> Vec<LearnTask> {
+    use First::{Dense, Lines, Tuples};
+    let (logistic, tanh) = (Activation::Logistic, Activation::Tanh);
+    let cases = [
+        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 0, logistic, false),
+        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 32, logistic, true),
+        (Shape::SCORE_FOUR, Dense { units: 50 }, 0, tanh, false),
+        (Shape::SCORE_FOUR, Dense { units: 95 }, 51, logistic, false),
+        (Shape::TIC_TAC_TOE, Lines { detectors: 3 }, 5, tanh, false),
+        (Shape::CONNECT_FOUR, Dense { units: 17 }, 0, logistic, false),
+        (Shape::SCORE_FOUR, Tuples { states: 4 }, 8, logistic, true),
+        (Shape::CONNECT_FOUR, Tuples { states: 3 }, 0, tanh, false),
+        (Shape::SCORE_FOUR, Lines { detectors: 4 }, 4, logistic, true),
+    ];
+    let task =
+        |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
+            let shared = index > 5;
+            let architecture = Architecture { shape, first, second, biases: nearest, activation, shared };
+            let learning = Learning {
+                opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },
+                rate: Rate { start: 0.01, end: 0.001, games: 100 },
+                epsilon: 0.1,
+                gamma: 0.99,
+                learner_first: nearest,
+                output_derivative: !nearest,
+                learns_explorations: !nearest,
+                bootstrapped_end: nearest,
+                learns_opponents_end: index % 3 != 0,
+                exact_wins: index % 3 == 1,
+                averaging_games: if index % 2 == 0 { 1000 } else { 0 },
+            };
+            let trial = Trial { architecture, learning, stream: Stream::root(0).text("signature").word(index as u64) };
+            let weights = write_weights(&architecture.initial(trial.stream.text("weights")));
+            let average = if learning.averaging_games > 0 { weights.clone() } else { Bytes::new() };
+            let (first_game, games, test_every, test_games) = (98, 4, 51, 4);
+            let trial = Some(trial.write());
+            LearnTask { trial, weights, average, first_game, games, test_every, test_games }
+        };
+    cases.into_iter().enumerate().map(task).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,435 @@
+//! What `td3d` can be told.
+
+use evoxo_common::{choice, ratio::Ratio, settings, settings::Choice as _};
+use evoxo_games::{
+    board::Shape,
+    net::{
+        self, Architecture, First,
+        learn::{Learning, Opponent, Rate},
+    },
+};
+
+use super::{
+    segment::{GAMES_MAX, TEST_GAMES_MAX, TESTS_MAX, TRIAL_GAMES_MAX},
+    wire::check_network,
+};
+
+choice! {
+    /// The network. The first five are the paper's.
+    pub enum NetworkKind {
+        /// 4 units for each line, joined to its cells only
+        SmallStructured = "small-structured",
+        /// the same, and a second layer of 32 units
+        DeepStructured = "deep-structured",
+        /// 50 units, joined to all cells
+        Small = "small",
+        /// 95 units, joined to all cells, and a second layer of 51
+        Deep = "deep",
+        /// 169 units, joined to all cells
+        Wide = "wide",
+        /// a table for each line with an entry for each state of its cells, and a second layer of 8 units
+        Tuples = "tuples",
+        /// the tables alone: their sum is the value
+        LinearTuples = "linear-tuples",
+    }
+}
+
+choice! {
+    /// Whom it plays to learn.
+    pub enum Whom {
+        /// itself, and both sides learn
+        Itself = "self",
+        /// the player it is tested against, of which nothing is learnt
+        Benchmark = "benchmark",
+    }
+}
+
+choice! {
+    /// How the paper is read where it leaves something open, for the settings that are "by-reading": biases,
+    /// output_derivative, exploring, first_move and last_step.
+    pub enum Reading {
+        /// what comes nearest to the paper's figures: yes, out, skip, learner, bootstrapped
+        Nearest = "nearest",
+        /// its text, word by word: no, in, learn, alternating, direct
+        Literal = "literal",
+    }
+}
+
+choice! {
+    /// Whether units have biases. The paper's counts of weights have none.
+    pub enum Biases {
+        /// as the preset `reading` has it
+        ByReading = "by-reading",
+        /// none
+        No = "no",
+        /// all but the inputs
+        Yes = "yes",
+    }
+}
+
+choice! {
+    /// Whether the slope of the output unit's activation is a factor of the error that is propagated back.
+    pub enum OutputDerivative {
+        /// as the preset `reading` has it
+        ByReading = "by-reading",
+        /// as backpropagation has it
+        In = "in",
+        /// the error as it is
+        Out = "out",
+    }
+}
+
+choice! {
+    /// Whether the afterstate before an exploring move learns from the one after it.
+    pub enum Exploring {
+        /// as the preset `reading` has it
+        ByReading = "by-reading",
+        /// it does
+        Learn = "learn",
+        /// it does not
+        Skip = "skip",
+    }
+}
+
+choice! {
+    /// Who moves first against the benchmark player, in tests and to learn.
+    pub enum FirstMove {
+        /// as the preset `reading` has it
+        ByReading = "by-reading",
+        /// the learner in every other game
+        Alternating = "alternating",
+        /// the learner in every game
+        Learner = "learner",
+    }
+}
+
+choice! {
+    /// What the side that ends a game learns.
+    pub enum LastStep {
+        /// as the preset `reading` has it
+        ByReading = "by-reading",
+        /// its previous afterstate learns the reward
+        Direct = "direct",
+        /// its previous afterstate learns the value of the final one, and that the reward
+        Bootstrapped = "bootstrapped",
+    }
+}
+
+choice! {
+    /// Whether the last afterstate of the side that did not end the game learns its reward: -1, or 0 for a draw.
+    pub enum Loser {
+        /// it does, in both readings
+        Learn = "learn",
+        /// it does not
+        Skip = "skip",
+    }
+}
+
+choice! {
+    /// The "logistic function scaled to [-1, 1]".
+    pub enum Activation {
+        /// tanh(x / 2), in both readings
+        Logistic = "logistic",
+        /// tanh(x)
+        Tanh = "tanh",
+    }
+}
+
+choice! {
+    /// What is done about moves that win at once. Beyond the paper.
+    pub enum Wins {
+        /// nothing: their values are learnt as all others
+        Learned = "learned",
+        /// one is always chosen if there is one, and its value is the reward
+        Exact = "exact",
+    }
+}
+
+choice! {
+    /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future work.
+    pub enum Shared {
+        /// they are not
+        No = "no",
+        /// units of the second layer see the board in all its orientations
+        Yes = "yes",
+    }
+}
+
+choice! {
+    /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
+    pub enum Game {
+        /// 4x4x4, four in a row, stones fall
+        ScoreFour = "score-four",
+        /// 4x4x4, four in a row
+        Qubic = "qubic",
+        /// 7 columns, 6 rows, four in a row, stones fall
+        ConnectFour = "connect-four",
+        /// 3x3, three in a row
+        TicTacToe = "tic-tac-toe",
+    }
+}
+
+choice! {
+    /// How the learning rate changes over a trial.
+    pub enum Schedule {
+        /// not at all
+        Constant = "constant",
+        /// in a straight line to alpha_end after the last game
+        Linear = "linear",
+    }
+}
+
+choice! {
+    /// Over which of several learners the mean of a weight is taken.
+    pub enum Join {
+        /// those that changed it
+        Touched = "touched",
+        /// all of them
+        All = "all",
+    }
+}
+
+settings! {
+    /// Neural networks that learn a game by temporal differences, playing themselves or a fixed benchmark player, and
+    /// are tested against the latter: van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game
+    /// Tic-Tac-Toe 3D (2015), and what lies beyond. The readings of what the paper leaves open are settings.
+    pub struct Settings, names Name, schema SCHEMA {
+        /// The network. The first five are the paper's.
+        network: NetworkKind = choice("deep-structured"),
+        /// Whom it plays to learn.
+        opponent: Whom = choice("self"),
+        /// How the paper is read where it leaves something open, for the settings that are "by-reading": biases,
+        /// output_derivative, exploring, first_move and last_step.
+        reading: Reading = choice("nearest"),
+        /// Whether units have biases. The paper's counts of weights have none.
+        biases: Biases = choice("by-reading"),
+        /// Whether the slope of the output unit's activation is a factor of the error that is propagated back.
+        output_derivative: OutputDerivative = choice("by-reading"),
+        /// Whether the afterstate before an exploring move learns from the one after it.
+        exploring: Exploring = choice("by-reading"),
+        /// Who moves first against the benchmark player, in tests and to learn.
+        first_move: FirstMove = choice("by-reading"),
+        /// What the side that ends a game learns.
+        last_step: LastStep = choice("by-reading"),
+        /// Whether the last afterstate of the side that did not end the game learns its reward: -1, or 0 for a draw.
+        loser: Loser = choice("learn"),
+        /// The "logistic function scaled to [-1, 1]".
+        activation: Activation = choice("logistic"),
+        /// What is done about moves that win at once. Beyond the paper.
+        wins: Wins = choice("learned"),
+        /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future
+        /// work.
+        shared: Shared = choice("no"),
+        /// Units of a dense first layer; 0 is what the network has.
+        units: usize = whole(0, 1024, "0"),
+        /// Units for each line of a structured network; 0 is what it has, 4. The paper: adding more did not improve
+        /// performance.
+        detectors: usize = whole(0, 16, "0"),
+        /// States of a cell in a network of tuples: 3 (empty, own, other's), or 4 (empty and playable now is a state
+        /// of its own); 0 is what it has, 4.
+        states: usize = whole(0, 4, "0"),
+        /// Units of the second layer (with shared weights each in all orientations); 0 is what the network has.
+        second: usize = whole(0, 64, "0"),
+        /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
+        game: Game = choice("score-four"),
+        /// The learning rate. The paper: 0.005.
+        alpha: Ratio = decimal(0, 999_999_999_999, "0.005"),
+        /// How the learning rate changes over a trial.
+        schedule: Schedule = choice("constant"),
+        /// The learning rate at the end of a linear schedule. Ours.
+        alpha_end: Ratio = decimal(0, 999_999_999_999, "0.001"),
+        /// The share of moves that explore. The paper: 0.1.
+        epsilon: Ratio = decimal(0, 1, "0.1"),
+        /// The discount factor: what the value of the next afterstate counts. The paper: 1.
+        gamma: Ratio = decimal(0, 1, "1"),
+        /// Time constant, in games, of the running average of the weights that is tested; 0 tests the weights
+        /// themselves. Ours.
+        averaging_games: u64 = whole(0, TRIAL_GAMES_MAX, "0"),
+        /// Games of a trial. The paper: 1,000,000.
+        games: u64 = whole(1, TRIAL_GAMES_MAX, "1000000"),
+        /// Games between two tests; a divisor of `games`. The paper: 10,000.
+        test_every: u64 = whole(1, TRIAL_GAMES_MAX, "10000"),
+        /// Games of a test against the benchmark player. The paper: 1,000.
+        test_games: u32 = whole(1, TEST_GAMES_MAX, "1000"),
+        /// Workers that learn at once from the same weights, before what became of them is joined; 1 is the serial
+        /// learner. Beyond the paper.
+        learners: u64 = whole(1, 256, "1"),
+        /// Games that each of several learners plays before they are joined.
+        episodes: u64 = whole(1, 100_000, "4"),
+        /// Over which of several learners the mean of a weight is taken.
+        join: Join = choice("touched"),
+        /// The share of the way from the old weights to the joined ones that is gone. Above 0; DiLoCo (2023): 0.7; as
+        /// many as there are learners, with join = "all": changes add up.
+        outer_rate: Ratio = decimal(0, 256, "1"),
+        /// Nesterov's momentum of that, from round to round. Below 1; DiLoCo (2023): 0.9.
+        momentum: Ratio = decimal(0, 1, "0"),
+        /// Games that one task plays; 0 is 10,000.
+        segment_games: u64 = execution whole(0, GAMES_MAX, "0"),
+    }
+    check(check)
+}
+
+fn check(settings: &Settings) -> Vec<(Name, String)> {
+    let mut problems = Vec::new();
+    let (architecture, network) = (settings.architecture(), settings.network.word());
+    let first = architecture.first;
+    let fits = [
+        (Name::units, settings.units, matches!(first, First::Dense { .. }), "units joined to all cells"),
+        (Name::detectors, settings.detectors, matches!(first, First::Lines { .. }), "detectors on lines"),
+        (Name::states, settings.states, matches!(first, First::Tuples { .. }), "tables with states"),
+    ];
+    for (name, value, fits, what) in fits {
+        if value > 0 && !fits {
+            let sentence = format!("{} is {value}, but network {network:?} has no {what}: give 0", name.text());
+            problems.push((name, sentence));
+        }
+    }
+    if let Err(why) = check_network(&architecture) {
+        let name = if architecture.shared { Name::shared } else { Name::network };
+        problems.push((name, format!("network {network:?}: {why}")));
+    }
+    if settings.momentum.to_f64() >= 1.0 {
+        problems.push((Name::momentum, "momentum is 1: what moves would never come to rest; give less than 1".into()));
+    }
+    if settings.outer_rate.to_f64() <= 0.0 {
+        problems.push((Name::outer_rate, "outer_rate is 0: nothing would be learnt; give more than 0".into()));
+    }
+    let Settings { games, test_every: every, .. } = *settings;
+    if !games.is_multiple_of(every) {
+        let sentence = format!("test_every is {every}, which does not divide the {games} games of a trial");
+        problems.push((Name::test_every, sentence));
+    } else if games / every > TESTS_MAX {
+        let sentence = format!("test_every is {every}: {games} games would have more than {TESTS_MAX} tests");
+        problems.push((Name::test_every, sentence));
+    }
+    problems
+}
+
+/// What the settings that may follow the preset come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Open {
+    biases: bool,
+    output_derivative: bool,
+    learns_explorations: bool,
+    learner_first: bool,
+    bootstrapped_end: bool,
+}
+
+/// See [`Reading::Nearest`].
+const NEAREST: Open = Open {
+    biases: true,
+    output_derivative: false,
+    learns_explorations: false,
+    learner_first: true,
+    bootstrapped_end: true,
+};
+/// See [`Reading::Literal`].
+const LITERAL: Open = Open {
+    biases: false,
+    output_derivative: true,
+    learns_explorations: true,
+    learner_first: false,
+    bootstrapped_end: false,
+};
+
+impl Settings {
+    /// The network.
+    #[must_use]
+    pub fn architecture(&self) -> Architecture {
+        let or = |value: usize, default: usize| if value == 0 { default } else { value };
+        let lines = First::Lines { detectors: or(self.detectors, 4) };
+        let tuples = First::Tuples { states: or(self.states, 4) };
+        let dense = |units: usize| First::Dense { units: or(self.units, units) };
+        let (first, second) = match self.network {
+            NetworkKind::SmallStructured => (lines, 0),
+            NetworkKind::DeepStructured => (lines, 32),
+            NetworkKind::Small => (dense(50), 0),
+            NetworkKind::Deep => (dense(95), 51),
+            NetworkKind::Wide => (dense(169), 0),
+            NetworkKind::Tuples => (tuples, 8),
+            NetworkKind::LinearTuples => (tuples, 0),
+        };
+        Architecture {
+            shape: match self.game {
+                Game::ScoreFour => Shape::SCORE_FOUR,
+                Game::Qubic => Shape::QUBIC,
+                Game::ConnectFour => Shape::CONNECT_FOUR,
+                Game::TicTacToe => Shape::TIC_TAC_TOE,
+            },
+            first,
+            second: or(self.second, second),
+            biases: self.open().biases,
+            activation: match self.activation {
+                Activation::Logistic => net::Activation::Logistic,
+                Activation::Tanh => net::Activation::Tanh,
+            },
+            shared: self.shared == Shared::Yes,
+        }
+    }
+
+    /// How it learns.
+    #[must_use]
+    pub fn learning(&self) -> Learning {
+        let start = self.alpha.to_f64() as f32;
+        let end = if self.schedule == Schedule::Linear { self.alpha_end.to_f64() as f32 } else { start };
+        let open = self.open();
+        Learning {
+            opponent: if self.opponent == Whom::Itself { Opponent::Itself } else { Opponent::Benchmark },
+            rate: Rate { start, end, games: self.games },
+            epsilon: self.epsilon.to_f64(),
+            gamma: self.gamma.to_f64() as f32,
+            learner_first: open.learner_first,
+            output_derivative: open.output_derivative,
+            learns_explorations: open.learns_explorations,
+            bootstrapped_end: open.bootstrapped_end,
+            learns_opponents_end: self.loser == Loser::Learn,
+            exact_wins: self.wins == Wins::Exact,
+            averaging_games: self.averaging_games,
+        }
+    }
+
+    fn open(&self) -> Open {
+        let preset = if self.reading == Reading::Nearest { NEAREST } else { LITERAL };
+        Open {
+            biases: match self.biases {
+                Biases::ByReading => preset.biases,
+                own => own == Biases::Yes,
+            },
+            output_derivative: match self.output_derivative {
+                OutputDerivative::ByReading => preset.output_derivative,
+                own => own == OutputDerivative::In,
+            },
+            learns_explorations: match self.exploring {
+                Exploring::ByReading => preset.learns_explorations,
+                own => own == Exploring::Learn,
+            },
+            learner_first: match self.first_move {
+                FirstMove::ByReading => preset.learner_first,
+                own => own == FirstMove::Learner,
+            },
+            bootstrapped_end: match self.last_step {
+                LastStep::ByReading => preset.bootstrapped_end,
+                own => own == LastStep::Bootstrapped,
+            },
+        }
+    }
+
+    /// The reading that is followed in everything that the paper leaves open: "nearest" or "literal", or "own" if neither.
+    #[must_use]
+    pub fn reading_followed(&self) -> &'static str {
+        let common =
+            self.activation == Activation::Logistic && self.loser == Loser::Learn && self.wins == Wins::Learned;
+        match self.open() {
+            NEAREST if common => "nearest",
+            LITERAL if common => "literal",
+            _ => "own",
+        }
+    }
+
+    /// Games of a task.
+    #[must_use]
+    pub fn games_of_task(&self) -> u64 {
+        // Some tenths of a second.
+        if self.segment_games == 0 { 10_000 } else { self.segment_games }
+    }
+}

@@ -1,0 +1,139 @@
+//! What one core learns in a second: self-play of the paper's five networks, and of some with shared weights, read
+//! literally, by the fast engines and by the reference implementations. For `evoxo bench`.
+
+use std::{hint::black_box, sync::OnceLock};
+
+use evoxo_common::{experiment::Kernel, rng::Stream};
+use evoxo_games::{
+    board::{Shape, score_four},
+    net::{
+        Activation, Architecture, Engine, First,
+        learn::{Learner, Learning, Opponent, Rate},
+        reference::{Plain, Shared, Tables},
+    },
+};
+
+use super::{
+    segment::{Learnt, train},
+    wire::Trial,
+};
+
+/// A kernel that learns from some games with one of the networks.
+macro_rules! learning {
+    ($name:literal, $speed:ident) => {
+        Kernel {
+            name: $name,
+            unit: "games/s",
+            fast: || learn_games(GAMES, |games| $speed.fast(games)),
+            reference: || learn_games(4, |games| $speed.reference(games)),
+        }
+    };
+}
+
+/// Learns from games; says how many.
+fn learn_games(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
+    black_box(learn(games));
+    games
+}
+
+/// The kernels.
+pub(super) const KERNELS: &[Kernel] = &[
+    learning!("deep_structured", DEEP_STRUCTURED),
+    learning!("small_structured", SMALL_STRUCTURED),
+    learning!("small", SMALL),
+    learning!("wide", WIDE),
+    learning!("deep", DEEP),
+    learning!("linear_tuples", LINEAR_TUPLES),
+    learning!("tuples", TUPLES),
+    learning!("unshared", UNSHARED),
+    learning!("shared", SHARED),
+];
+
+/// Games a network has learnt from before it is measured: games grow longer with strength. Tests that are not optimised
+/// need only see that it works.
+const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
+
+/// Games of one measurement: enough that making the engine does not count, and that no branch is known by heart. A task has
+/// ten thousand.
+const GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 2_000 };
+
+/// One of the networks.
+struct Speed {
+    first: First,
+    second: usize,
+    shared: bool,
+    warm: OnceLock<(Trial, Learnt)>,
+}
+
+/// 64-304-1, four detectors for each line.
+static SMALL_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 0, false);
+/// 64-304-32-1.
+static DEEP_STRUCTURED: Speed = Speed::new(First::Lines { detectors: 4 }, 32, false);
+/// 64-50-1, dense.
+static SMALL: Speed = Speed::new(First::Dense { units: 50 }, 0, false);
+/// 64-169-1, dense.
+static WIDE: Speed = Speed::new(First::Dense { units: 169 }, 0, false);
+/// 64-95-51-1, dense.
+static DEEP: Speed = Speed::new(First::Dense { units: 95 }, 51, false);
+/// Tables alone.
+static LINEAR_TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 0, true);
+/// Tables that feed 8 filters in 8 orientations.
+static TUPLES: Speed = Speed::new(First::Tuples { states: 4 }, 8, true);
+/// 64-304-64-1, four detectors for each line: as large as the next, without shared weights.
+static UNSHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 64, false);
+/// 64-304-64-1 with shared weights: 8 filters in 8 orientations.
+static SHARED: Speed = Speed::new(First::Lines { detectors: 4 }, 8, true);
+
+impl Speed {
+    const fn new(first: First, second: usize, shared: bool) -> Self {
+        Self { first, second, shared, warm: OnceLock::new() }
+    }
+
+    /// The learner after so many games that it plays as it does for most of a trial.
+    fn warm(&self) -> &(Trial, Learnt) {
+        self.warm.get_or_init(|| {
+            let (first, second, shape) = (self.first, self.second, Shape::SCORE_FOUR);
+            let activation = Activation::Logistic;
+            let architecture = Architecture { shape, first, second, biases: false, activation, shared: self.shared };
+            let learning = Learning {
+                opponent: Opponent::Itself,
+                rate: Rate { start: 0.005, end: 0.005, games: 1 },
+                epsilon: 0.1,
+                gamma: 1.0,
+                learner_first: false,
+                output_derivative: true,
+                learns_explorations: true,
+                bootstrapped_end: false,
+                learns_opponents_end: true,
+                exact_wins: false,
+                averaging_games: 0,
+            };
+            let trial = Trial { architecture, learning, stream: Stream::root(1).text("speed") };
+            let weights = architecture.initial(trial.stream.text("weights"));
+            let learnt = train(&trial, score_four(), &Learnt { weights, average: Vec::new() }, 0..WARM_UP_GAMES);
+            (trial, learnt)
+        })
+    }
+
+    /// Learns from so many games more, with the fast engine, and says one of the weights.
+    fn fast(&self, games: u64) -> f32 {
+        let (trial, learnt) = self.warm();
+        train(trial, score_four(), learnt, WARM_UP_GAMES..WARM_UP_GAMES + games).weights[0]
+    }
+
+    /// The same with the reference implementation.
+    fn reference(&self, games: u64) -> f32 {
+        let (trial, learnt) = self.warm();
+        match self.first {
+            First::Tuples { .. } => learn(Tables::new(&trial.architecture, &learnt.weights), trial, games),
+            _ if self.shared => learn(Shared::new(&trial.architecture, &learnt.weights), trial, games),
+            _ => learn(Plain::new(&trial.architecture, &learnt.weights), trial, games),
+        }
+    }
+}
+
+fn learn(mut engine: impl Engine, trial: &Trial, games: u64) -> f32 {
+    let mut learner = Learner::new(&mut engine, score_four(), trial.architecture.activation, trial.learning);
+    learner.train(trial.stream, WARM_UP_GAMES..WARM_UP_GAMES + games, None);
+    engine.weights()[0]
+}

@@ -1,0 +1,235 @@
+//! A string's card, and the string as a player.
+
+use std::{any::Any, sync::Arc};
+
+use evoxo_common::{
+    card::{CardKind, Champion, Entries, Load, Showing, brief},
+    rng::Generator,
+    settings::Choice as _,
+    text::quoted,
+};
+use evoxo_games::{
+    audit::{audit_json, audit_text},
+    board::{Board, Geometry, Position, pictures, tic_tac_toe},
+    player::{Answer, Play, Player, by_lines, random::any_of, side_of_card},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    index::{PLACEMENT, Strings, board_of},
+    player::{Alphabet, Code, Ternary},
+};
+
+/// `{"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}`
+///
+/// The letters of a string in the order of its index table.
+pub(super) const CARD: CardKind = CardKind { name: "ternary", keys: &KEYS, about: &[], read, file: None };
+
+const KEYS: [&str; 5] = ["kind", "side", "strings", "alphabet", "genome"];
+
+fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
+    let side = side_of_card(entries)?;
+    let wrong = |key: &str, give: &str| match entries.get(key) {
+        Some(value) => format!("the card's {key} is {}, not {give}", brief(value)),
+        None => format!("the card has no {key:?}: give {give}"),
+    };
+    let strings = match entries.get("strings").and_then(Value::as_str) {
+        Some("long") => Strings::Long,
+        Some("short") => Strings::Short,
+        _ => return Err(wrong("strings", "\"long\" or \"short\"")),
+    };
+    let alphabet = match entries.get("alphabet").and_then(Value::as_u64) {
+        Some(9) => Alphabet::Nine,
+        Some(3) => Alphabet::Three,
+        _ => return Err(wrong("alphabet", "3 or 9")),
+    };
+    let code = Code { side, strings, alphabet };
+    let text = entries.get("genome").and_then(Value::as_str).ok_or_else(|| wrong("genome", "a text of digits"))?;
+    if let Some((place, letter)) = text.chars().enumerate().find(|(_, letter)| !letter.is_ascii_digit()) {
+        return Err(format!("the card's genome: letter {place} is {}, not a digit", quoted(&letter.to_string())));
+    }
+    let genome: Vec<u8> = text.bytes().map(|digit| digit - b'0').collect();
+    code.check(&genome).map_err(|why| format!("the card's genome: {why}"))?;
+    Ok(Arc::new(Ternary { code, genome }))
+}
+
+/// `kind`, `side`, `strings`, `alphabet` and `genome`.
+fn to_map(player: &Ternary) -> Map<String, Value> {
+    let genome: String = player.genome.iter().map(|letter| char::from(b'0' + letter)).collect();
+    let values = [
+        "ternary".into(),
+        player.code.side.letter().to_string().into(),
+        player.code.strings.word().into(),
+        player.code.alphabet.letters().into(),
+        genome.into(),
+    ];
+    KEYS.map(String::from).into_iter().zip(values).collect()
+}
+
+impl Champion for Ternary {
+    fn write(&self, _: &str) -> (Map<String, Value>, Option<(String, Vec<u8>)>) {
+        (to_map(self), None)
+    }
+
+    fn show(&self, first: usize) -> Showing {
+        let (side, total) = (self.code.side.letter(), decisions(self).count());
+        let text = format!(
+            "A string that plays {side}: its move on each of {total} boards and, turned, on their turns;\n\
+             where the brackets are around a stone it plays any empty cell.\n\n"
+        );
+        let game = tic_tac_toe();
+        let json = decisions(self)
+            .take(first)
+            .map(|(board, cell)| json!({"board": game.board_text(board), "move": game.cell_name(cell)}));
+        let drawn = decisions(self).take(first).map(|(board, cell)| pictures::decision(board, cell)).collect();
+        Showing { text: text + &pictures::side_by_side(drawn), json: json.collect() }
+    }
+
+    fn capability(&self, _: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
+        let (side, name) = (self.code.side, format!("string {}", self.code.side.letter()));
+        let play = Box::new(self.clone());
+        Ok(Some(Box::new(Player { name, geometry: tic_tac_toe(), side: Some(side), play })))
+    }
+}
+
+/// The boards of a string's table, each with the cell that it names, taken or not.
+fn decisions(string: &Ternary) -> impl Iterator<Item = (Board, u8)> + '_ {
+    let decision = |code: &u16| {
+        let decision = string.code.decision(&string.genome, *code)?;
+        Some((board_of(*code), PLACEMENT[usize::from(decision.cell)]))
+    };
+    string.code.index().representatives().iter().filter_map(decision)
+}
+
+/// What a string is and how it moves.
+fn about(string: &Ternary) -> String {
+    let Ternary { code, genome } = string;
+    let (side, letters, alphabet) = (code.side.letter(), code.len(), code.alphabet.letters());
+    let rules = match code.strings {
+        Strings::Long => "for every board.",
+        Strings::Short => "for the boards that its rules leave to it: they complete a line or block one first.",
+    };
+    let chance = match code.broken(genome) {
+        0 => String::new(),
+        broken => format!(
+            "\nOn {broken} of {} boards it names a taken cell; there it plays any empty one.",
+            code.index().len()
+        ),
+    };
+    format!(
+        "A string that plays {side}: {letters} letters of {alphabet}, {rules}{chance}\n\
+         The filter completes a line or blocks one before chance.\n\n"
+    )
+}
+
+impl Play for Ternary {
+    /// The rules of a short one move first; where it names a taken cell any empty one is played, as when it evolved.
+    fn answer(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+        let Self { code, genome } = self;
+        let (geometry, board) = (tic_tac_toe(), position.board());
+        let chosen = code.choose(genome, board);
+        let cell = any_of(chosen, rng);
+        if code.strings == Strings::Short && geometry.forced(board) != 0 {
+            return by_lines(position, geometry, cell);
+        }
+        let named_taken = chosen.count_ones() > 1;
+        Answer::new(
+            cell,
+            if named_taken { "by chance, for its string names a taken cell" } else { "its string says so" },
+        )
+    }
+
+    fn by_chance(&self) -> bool {
+        self.code.broken(&self.genome) > 0
+    }
+
+    fn audit(&self) -> Result<Showing, String> {
+        let audit = self.code.subject(&self.genome).audit()?;
+        Ok(Showing { text: about(self) + &audit_text(&audit), json: audit_json(&audit) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_common::{card::Card, rng::Stream};
+    use evoxo_games::{board::Side, player::why};
+
+    fn read_card(text: &str) -> Result<Card, String> {
+        Card::read(&[&CARD], text, &mut |_| Err("no file".into()))
+    }
+
+    #[test]
+    fn cards_of_strings_are_read_as_written() {
+        for number in 0..8_usize {
+            let code = Code {
+                side: Side::BOTH[number & 1],
+                strings: Strings::BOTH[number >> 1 & 1],
+                alphabet: [Alphabet::Three, Alphabet::Nine][number >> 2],
+            };
+            let genome = code.random(&mut Stream::root(number as u64).rng());
+            let mut card = Card::new(Ternary { code, genome });
+            card.about.insert("arm".into(), "X".into());
+            let (text, file) = card.write("stem");
+            assert_eq!((read_card(&text), file), (Ok(card), None));
+        }
+    }
+
+    #[test]
+    fn what_is_no_string_is_refused() {
+        let sentence = |strings: &str, alphabet: &str, genome: &str| {
+            let text = format!(
+                r#"{{"kind":"ternary","side":"X","strings":{strings},"alphabet":{alphabet},"genome":{genome}}}"#
+            );
+            read_card(&text).unwrap_err()
+        };
+        let letters = |count: usize, letter: &str| format!("\"{}\"", letter.repeat(count));
+        assert_eq!(sentence("\"shrt\"", "3", "\"\""), "the card's strings is \"shrt\", not \"long\" or \"short\"");
+        assert_eq!(sentence("\"short\"", "4", "\"\""), "the card's alphabet is 4, not 3 or 9");
+        assert_eq!(sentence("\"short\"", "3", "[0]"), "the card's genome is [0], not a text of digits");
+        assert_eq!(
+            sentence("\"short\"", "3", &letters(104, "0")),
+            "the card's genome: a string for X has 104 letters instead of 208"
+        );
+        assert_eq!(
+            sentence("\"short\"", "3", &letters(208, "3")),
+            "the card's genome: letter 0 of a string is 3, but the alphabet has only 0 to 2"
+        );
+        assert_eq!(sentence("\"short\"", "9", &letters(104, "x")), "the card's genome: letter 0 is \"x\", not a digit");
+        let missing = read_card(r#"{"kind":"ternary","side":"X"}"#).unwrap_err();
+        assert_eq!(missing, "the card has no \"strings\": give \"long\" or \"short\"");
+    }
+
+    /// A string says how long it is and where it names taken cells, and is audited without the filter.
+    #[test]
+    fn strings_say_what_they_are() {
+        let text = |strings: Strings, genome: fn(usize) -> Vec<u8>| {
+            let code = Code { side: Side::O, strings, alphabet: Alphabet::Three };
+            Ternary { code, genome: genome(code.len()) }.audit().unwrap().text
+        };
+        insta::assert_snapshot!(text(Strings::Short, |letters| vec![0; letters]));
+        assert!(text(Strings::Long, |letters| vec![2; letters]).contains("1052 letters of 3, for every board.\nOn "));
+    }
+
+    /// It plays its side only, turns its answers with the board, and leaves to chance where its string names a taken cell.
+    #[test]
+    fn a_string_plays_by_its_letters() {
+        let code = Code { side: Side::O, strings: Strings::Short, alphabet: Alphabet::Nine };
+        let card = Card::new(Ternary { code, genome: vec![8; code.len()] });
+        let mut player: Player = card.capability().unwrap().unwrap();
+        assert_eq!((player.name.as_str(), player.side), ("string O", Some(Side::O)));
+        assert!(player.play.by_chance());
+        let rng = &mut Stream::root(1).rng();
+        let mut answer = |board: &str| {
+            let position = Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap());
+            player.play.answer(player.geometry, position, rng)
+        };
+        // The chapter's cell 8 is the corner on the lower left.
+        assert_eq!(answer(".../.X./..."), Answer::new(6, "its string says so"));
+        assert_eq!(answer("XX./.O./..."), Answer::new(2, why::BLOCKS));
+        assert_eq!(answer("XX./OO./X.."), Answer::new(5, why::COMPLETES));
+        let lots: Vec<Answer> = (0..30).map(|_| answer(".../.../X..")).collect();
+        assert!(lots.iter().all(|lot| lot.cell != 6 && lot.why.starts_with("by chance")), "{lots:?}");
+        assert!(lots.windows(2).any(|two| two[0] != two[1]));
+    }
+}

@@ -1,0 +1,188 @@
+//! Games between strings, and against a random mover. Cells are the chapter's, 0 to 8; masks have bit n for cell n.
+
+use std::sync::LazyLock;
+
+use super::{
+    index::{PLACEMENT, Strings, number_of, weight},
+    player::Code,
+};
+use evoxo_common::rng::{Generator, below};
+use evoxo_games::board::{Outcome, Side, cells, tic_tac_toe};
+
+/// Who plays against a string.
+#[derive(Clone, Copy, Debug)]
+pub enum Opponent<'a> {
+    /// Every empty cell is equally likely; with the rules, if so, before chance.
+    Random {
+        /// Whether it completes a line, else blocks one, before it leaves the choice to chance.
+        rules: bool,
+    },
+    /// A string of the other side, as it is: what it repairs is forgotten after the game.
+    String(Code, &'a [u8]),
+}
+
+/// What became of a string's games.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Games won.
+    pub wins: u32,
+    /// Games lost.
+    pub losses: u32,
+    /// Places of the string that were rewritten.
+    pub repairs: u32,
+}
+
+/// For every mask of stones the cells that would complete a line of them (taken or not), or all cells if one is complete.
+static COMPLETING: LazyLock<[u16; 512]> = LazyLock::new(|| {
+    let lines: Vec<u16> = tic_tac_toe()
+        .lines()
+        .iter()
+        .map(|line| cells(*line).fold(0, |mask, cell| mask | 1 << number_of(cell)))
+        .collect();
+    std::array::from_fn(|stones| {
+        let missing = lines.iter().map(|line| line & !(stones as u16));
+        missing.fold(0, |all, rest| match rest.count_ones() {
+            0 => 0x1ff,
+            1 => all | rest,
+            _ => all,
+        })
+    })
+});
+
+/// A game that is going on.
+struct Play {
+    stones: [u16; 2],
+    code: u16,
+}
+
+impl Play {
+    fn empty(&self) -> u16 {
+        0x1ff & !(self.stones[0] | self.stones[1])
+    }
+
+    /// The first cell that completes a line of the side to move, else the first that blocks one.
+    fn ruled(&self, side: Side) -> Option<u8> {
+        let completing = |side: Side| COMPLETING[usize::from(self.stones[side as usize])] & self.empty();
+        let cells = [side, side.other()].map(completing).into_iter().find(|cells| *cells != 0)?;
+        Some(cells.trailing_zeros() as u8)
+    }
+
+    /// One of the empty cells, each equally likely.
+    fn any(&self, rng: &mut Generator) -> u8 {
+        let mut empty = self.empty();
+        for _ in 0..below(rng, empty.count_ones().into()) {
+            empty &= empty - 1;
+        }
+        empty.trailing_zeros() as u8
+    }
+
+    /// Takes a cell; true if that completes a line.
+    fn take(&mut self, side: Side, cell: u8) -> bool {
+        let stones = &mut self.stones[side as usize];
+        let wins = COMPLETING[usize::from(*stones)] >> cell & 1 == 1;
+        *stones |= 1 << cell;
+        self.code += weight(cell, side);
+        wins
+    }
+}
+
+/// Plays one game. The player's string is repaired where it names a cell that is taken: an empty one, each equally
+/// likely, is played and written instead.
+pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Generator, tally: &mut Tally) -> Outcome {
+    let mut play = Play { stones: [0; 2], code: 0 };
+    let mut side = Side::X;
+    while play.empty() != 0 {
+        let cell = if side == code.side {
+            let (cell, repaired) = answer(&play, code, genome, rng);
+            if let Some(decision) = repaired {
+                code.repair(genome, decision, cell);
+                tally.repairs += 1;
+            }
+            cell
+        } else {
+            match opponent {
+                Opponent::Random { rules } => {
+                    let rule = if rules { play.ruled(side) } else { None };
+                    rule.unwrap_or_else(|| play.any(rng))
+                }
+                Opponent::String(code, genome) => answer(&play, code, genome, rng).0,
+            }
+        };
+        if play.take(side, cell) {
+            *(if side == code.side { &mut tally.wins } else { &mut tally.losses }) += 1;
+            return Outcome::Win(side);
+        }
+        side = side.other();
+    }
+    Outcome::Draw
+}
+
+/// What a string plays, and the place that must be rewritten for it, if one must.
+fn answer(play: &Play, code: Code, genome: &[u8], rng: &mut Generator) -> (u8, Option<super::player::Decision>) {
+    if code.strings == Strings::Short
+        && let Some(cell) = play.ruled(code.side)
+    {
+        return (cell, None);
+    }
+    let decision =
+        code.decision(genome, play.code).expect("a string decides on every board that its rules leave to it");
+    if play.empty() >> decision.cell & 1 == 1 { (decision.cell, None) } else { (play.any(rng), Some(decision)) }
+}
+
+/// The chapter's cells of a game's moves as those of [`tic_tac_toe`].
+#[must_use]
+pub fn on_board(cell: u8) -> u8 {
+    PLACEMENT[usize::from(cell)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{player::Alphabet, reference};
+    use super::*;
+    use evoxo_common::rng::Stream;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn games_are_those_of_the_reference(seed: u64, kind in 0..16_u8) {
+            let strings = Strings::BOTH[usize::from(kind & 1)];
+            let alphabet = [Alphabet::Nine, Alphabet::Three][usize::from(kind >> 1 & 1)];
+            let side = Side::BOTH[usize::from(kind >> 2 & 1)];
+            let code = Code { side, strings, alphabet };
+            let other = Code { side: side.other(), ..code };
+            let mut rng = Stream::root(seed).rng();
+            let (mut genome, string) = (code.random(&mut rng), other.random(&mut rng));
+            let opponent = match kind >> 3 {
+                0 => Opponent::String(other, &string),
+                _ => Opponent::Random { rules: seed & 1 == 1 },
+            };
+            let mut twin = genome.clone();
+            let (mut tally, mut twin_tally) = (Tally::default(), Tally::default());
+            let mut twin_rng = rng.clone();
+            for _ in 0..20 {
+                let outcome = game(code, &mut genome, opponent, &mut rng, &mut tally);
+                prop_assert_eq!(outcome, reference::game(code, &mut twin, opponent, &mut twin_rng, &mut twin_tally));
+            }
+            prop_assert_eq!((genome, tally), (twin, twin_tally));
+        }
+    }
+
+    /// Repairs come to an end: against one opponent that never changes, a string without chance repeats itself.
+    #[test]
+    fn repairs_are_kept() {
+        let code = Code { side: Side::X, strings: Strings::Long, alphabet: Alphabet::Three };
+        let mut rng = Stream::root(3).rng();
+        let mut genome = code.random(&mut rng);
+        let before = code.broken(&genome);
+        let mut tally = Tally::default();
+        for _ in 0..20_000 {
+            game(code, &mut genome, Opponent::Random { rules: false }, &mut rng, &mut tally);
+        }
+        assert!(tally.repairs > 20 && code.broken(&genome) == before - tally.repairs as usize, "{tally:?}");
+        let repairs = tally.repairs;
+        for _ in 0..2_000 {
+            game(code, &mut genome, Opponent::Random { rules: false }, &mut rng, &mut tally);
+        }
+        assert_eq!(tally.repairs, repairs, "every board that it meets has been repaired by now");
+    }
+}

@@ -1,0 +1,251 @@
+//! The chapter's index tables: which place of the string decides on a board.
+//!
+//! The chapter numbers the cells of the board 0 to 8 and writes a board as nine digits (0 empty, 1 X, 2 O), cell 0 first,
+//! read as a number of base 3: its code. Boards that are turns of each other share an index; the variation says how they
+//! are turned.
+//!
+//! The chapter speaks of flips and mirror images, but its sample table and its number of indices (612) fit quarter-turns
+//! alone: mirror images are kept apart. Row-major cells do not give the sample table either. Any numbering does in which
+//! cells 6, 7 and 8 follow each other in quarter-turns; ours ([`PLACEMENT`]) is:
+//!
+//! ```text
+//! 5 1 6
+//! 4 0 2
+//! 8 3 7
+//! ```
+
+use evoxo_common::choice;
+use std::sync::LazyLock;
+
+use evoxo_games::board::{Board, Side, tic_tac_toe};
+
+/// For each of the chapter's cells the cell of [`tic_tac_toe`], row-major from the top left.
+pub const PLACEMENT: [u8; 9] = [4, 1, 5, 7, 3, 0, 2, 8, 6];
+
+/// Where 0 to 3 clockwise quarter-turns take each of the chapter's cells.
+const TURNED: [[u8; 9]; 4] = [
+    [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    [0, 2, 3, 4, 1, 6, 7, 8, 5],
+    [0, 3, 4, 1, 2, 7, 8, 5, 6],
+    [0, 4, 1, 2, 3, 8, 5, 6, 7],
+];
+
+/// What a 1 on each of the chapter's cells adds to a code.
+const WEIGHTS: [u16; 9] = [6561, 2187, 729, 243, 81, 27, 9, 3, 1];
+
+/// Codes: 3 to the power of 9.
+pub const CODES: usize = 19_683;
+
+choice! {
+    /// Which decisions a string holds. Those that rules leave to it are on boards where neither side can complete a line.
+    #[derive(PartialOrd, Ord)]
+    pub enum Strings {
+        /// every one of its side
+        Long = "long",
+        /// only those that two rules leave to it: complete a line, else block one
+        Short = "short",
+    }
+}
+
+impl Strings {
+    /// Both, the longer first.
+    pub const BOTH: [Self; 2] = [Self::Long, Self::Short];
+}
+
+/// Where the decision on a board is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The chapter's index, but from 0.
+    pub class: u16,
+    /// The chapter's variation: how many clockwise quarter-turns lead to the representative, 0 to 3.
+    pub turns: u8,
+}
+
+/// The table of one side.
+#[derive(Debug)]
+pub struct Index {
+    entries: Vec<Option<Entry>>,
+    representatives: Vec<u16>,
+}
+
+impl Index {
+    /// The table for a side: 612 classes for X and 526 for O in long strings, 104 and 68 in short ones.
+    #[must_use]
+    pub fn of(side: Side, strings: Strings) -> &'static Self {
+        static TABLES: LazyLock<[Index; 4]> = LazyLock::new(|| {
+            let table = |number: usize| Index::build(Side::BOTH[number / 2], Strings::BOTH[number % 2]);
+            std::array::from_fn(table)
+        });
+        &TABLES[2 * side as usize + strings as usize]
+    }
+
+    fn build(side: Side, strings: Strings) -> Self {
+        let mut entries = vec![None; CODES];
+        let mut representatives = Vec::new();
+        for code in 0..CODES as u16 {
+            if entries[usize::from(code)].is_some() || !decides(side, strings, board_of(code)) {
+                continue;
+            }
+            // The first code of a class is its representative: its turns by 0 to 3 the other way lead to it in so many.
+            let class = representatives.len() as u16;
+            representatives.push(code);
+            for turns in 0..4 {
+                let image = turned(code, (4 - turns) % 4);
+                entries[usize::from(image)].get_or_insert(Entry { class, turns });
+            }
+        }
+        Self { entries, representatives }
+    }
+
+    /// The number of classes, which is the number of decisions a string holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.representatives.len()
+    }
+
+    /// Whether there is no class; there always is one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.representatives.is_empty()
+    }
+
+    /// The entry of a code; `None` where the string does not decide.
+    #[must_use]
+    pub fn entry(&self, code: u16) -> Option<Entry> {
+        self.entries[usize::from(code)]
+    }
+
+    /// The code of each class's representative, ascending.
+    #[must_use]
+    pub fn representatives(&self) -> &[u16] {
+        &self.representatives
+    }
+}
+
+/// Whether a string holds a decision on this board.
+fn decides(side: Side, strings: Strings, board: Board) -> bool {
+    let geometry = tic_tac_toe();
+    let ahead = board.x.count_ones() as i32 - board.o.count_ones() as i32;
+    let turn = ahead == i32::from(side == Side::O);
+    turn && geometry.outcome(board).is_none() && (strings == Strings::Long || geometry.forced(board) == 0)
+}
+
+/// What a stone of a side on one of the chapter's cells adds to a code.
+#[must_use]
+pub const fn weight(cell: u8, side: Side) -> u16 {
+    WEIGHTS[cell as usize] * (side as u16 + 1)
+}
+
+/// The code of a board.
+#[must_use]
+pub fn code_of(board: Board) -> u16 {
+    let stones = |side: Side| {
+        let taken = move |cell: &u8| board.stones(side) >> PLACEMENT[usize::from(*cell)] & 1 == 1;
+        (0..9).filter(taken).map(move |cell| weight(cell, side))
+    };
+    Side::BOTH.into_iter().flat_map(stones).sum()
+}
+
+/// The board of a code: the inverse of [`code_of`].
+#[must_use]
+pub fn board_of(code: u16) -> Board {
+    (0..9_u8).fold(Board::EMPTY, |board, cell| {
+        let bit = 1 << PLACEMENT[usize::from(cell)];
+        match code / weight(cell, Side::X) % 3 {
+            0 => board,
+            1 => Board { x: board.x | bit, ..board },
+            _ => Board { o: board.o | bit, ..board },
+        }
+    })
+}
+
+/// The code of a board after so many clockwise quarter-turns.
+fn turned(code: u16, turns: u8) -> u16 {
+    (0..9_u8).map(|cell| code / weight(cell, Side::X) % 3 * weight(turned_cell(cell, turns), Side::X)).sum()
+}
+
+/// Where so many clockwise quarter-turns, 0 to 3, take one of the chapter's cells.
+#[must_use]
+pub fn turned_cell(cell: u8, turns: u8) -> u8 {
+    TURNED[usize::from(turns)][usize::from(cell)]
+}
+
+/// The chapter's cells of a mask of [`tic_tac_toe`]'s, ascending.
+pub fn numbers(mask: u64) -> impl Iterator<Item = u8> {
+    (0..9).filter(move |cell: &u8| mask >> PLACEMENT[usize::from(*cell)] & 1 == 1)
+}
+
+/// The first of the chapter's cells that the rules take: complete an own line, else block one. `None` if no line is about
+/// to be completed.
+#[must_use]
+pub fn ruled(board: Board) -> Option<u8> {
+    numbers(tic_tac_toe().forced(board)).next()
+}
+
+/// The chapter's number of a cell of [`tic_tac_toe`].
+#[must_use]
+pub fn number_of(cell: u8) -> u8 {
+    numbers(1 << cell).next().expect("every cell of the board has a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_games::board::cells;
+    use std::collections::BTreeSet;
+
+    /// The chapter's table of the first boards with X to move.
+    #[test]
+    fn the_sample_table_of_the_chapter() {
+        let index = Index::of(Side::X, Strings::Long);
+        let sample = [(0, 1, 0), (5, 2, 0), (7, 3, 0), (11, 4, 0), (15, 2, 1), (19, 4, 2)];
+        for (code, class, turns) in sample {
+            assert_eq!(index.entry(code), Some(Entry { class: class - 1, turns }), "code {code}");
+        }
+        let listed: Vec<u16> = (0..20).filter(|code| index.entry(*code).is_some()).collect();
+        assert_eq!(listed, sample.map(|(code, ..)| code));
+    }
+
+    #[test]
+    fn as_many_classes_as_the_chapter_says() {
+        let counts = Side::BOTH.map(|side| Strings::BOTH.map(|strings| Index::of(side, strings).len()));
+        assert_eq!(counts, [[612, 104], [526, 68]]);
+    }
+
+    /// Nothing but quarter-turns joins boards, and every board finds its representative.
+    #[test]
+    fn every_turn_of_a_board_leads_to_its_representative() {
+        let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
+        for (side, strings) in Side::BOTH.into_iter().flat_map(|side| Strings::BOTH.map(|strings| (side, strings))) {
+            let index = Index::of(side, strings);
+            let mut seen = BTreeSet::new();
+            for code in 0..CODES as u16 {
+                let mut board = board_of(code);
+                assert_eq!(code_of(board), code);
+                let Some(entry) = index.entry(code) else { continue };
+                assert_eq!(board.to_move(), side);
+                for _ in 0..entry.turns {
+                    board = quarter.board(board);
+                }
+                assert_eq!(code_of(board), index.representatives()[usize::from(entry.class)]);
+                seen.insert(entry.class);
+            }
+            assert!(seen.len() == index.len() && !index.is_empty());
+        }
+    }
+
+    #[test]
+    fn cells_have_their_numbers() {
+        for cell in cells(tic_tac_toe().cells()) {
+            assert_eq!(PLACEMENT[usize::from(number_of(cell))], cell);
+        }
+        let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
+        for cell in 0..9 {
+            assert_eq!(PLACEMENT[usize::from(turned_cell(cell, 1))], quarter.cell(PLACEMENT[usize::from(cell)]));
+            assert_eq!(turned_cell(turned_cell(cell, 3), 1), cell);
+        }
+        assert_eq!(ruled(tic_tac_toe().board_of("XX.OO....").unwrap()), Some(number_of(2)));
+        assert_eq!(ruled(tic_tac_toe().board_of("XX.O.....").unwrap()), Some(number_of(2)), "O blocks");
+        assert_eq!(ruled(Board::EMPTY), None);
+    }
+}

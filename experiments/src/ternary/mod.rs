@@ -1,0 +1,322 @@
+//! Experiment `ternary`: strings of letters that play 3x3 tic-tac-toe and are repaired as they play.
+//!
+//! Source: C. Karr and L. M. Freeman (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter 17.
+//! A string has a place for every board ([`index`]); where it names a taken cell, a random empty one is played and
+//! written into it, and is inherited. Both sides evolve, each against the other and against a random mover; one is
+//! reported. Fitness is kept as an exact whole number: wins minus penalty times losses, multiplied by the penalty's
+//! denominator.
+
+mod card;
+pub mod game;
+pub mod index;
+#[allow(missing_docs)]
+#[rustfmt::skip]
+pub mod messages;
+pub mod odds;
+pub mod player;
+pub mod reference;
+mod report;
+pub mod settings;
+mod speed;
+#[cfg(test)]
+mod tests;
+mod told;
+pub mod tournament;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    evolve::{cross, mutate, select},
+    experiment::{Column, Demand, Experiment, Identity, Kind},
+    rng::{Stream, chance},
+    task::{Task, checked},
+};
+use evoxo_games::board::Side;
+use prost::Message as _;
+
+use index::Strings;
+use messages::{Population, State, TournamentOutput, TournamentTask};
+use player::Code;
+use settings::{Crossover, RandomMover, Settings};
+use tournament::{NAME, TOURNAMENT, Tournament};
+
+/// The kind.
+pub const KIND: Kind = Kind {
+    name: NAME,
+    schema: &settings::SCHEMA,
+    columns: COLUMNS,
+    primary_metric: 5,
+    rounds: |settings| Settings::of(settings).generations.into(),
+    demand: |settings| demand(&Settings::of(settings)),
+    start: |identity| Box::new(Ternary::start(identity)),
+    restore: |identity, state| Ok(Box::new(Ternary::restore(identity, state)?)),
+    tasks: &[&TOURNAMENT],
+    cards: &[card::CARD],
+    report: report::report,
+    report_of_result: report::of_result,
+    kernels: speed::KERNELS,
+};
+
+/// Points are per game: 1 for a win, minus the penalty for a loss. Odds are exact; where a string names a taken cell it plays
+/// any empty one.
+const COLUMNS: &[Column] = &[
+    Column { name: "generation", doc: "generations absorbed" },
+    Column { name: "best", doc: "fitness of the best player, points a game" },
+    Column { name: "mean", doc: "mean fitness of the population, points a game" },
+    Column { name: "repairs", doc: "decisions rewritten in this generation, a player" },
+    Column { name: "broken", doc: "share of decisions that name a taken cell after the games, over the population" },
+    Column { name: "win", doc: "the best player's probability to win against the plain random mover" },
+    Column { name: "draw", doc: "the best player's probability to draw against the plain random mover" },
+    Column { name: "loss", doc: "the best player's probability to lose against the plain random mover" },
+    Column { name: "loss_rules", doc: "the best player's probability to lose against a random mover with the rules" },
+];
+
+/// One replica.
+struct Ternary {
+    /// Streams of a generation are this one followed by the side, the generation's number and a purpose.
+    stream: Stream,
+    settings: Settings,
+    /// The reported side's strings.
+    code: Code,
+    /// Players a task; never shows in a result.
+    slice: usize,
+    state: State,
+    /// Of the generation just absorbed.
+    row: Vec<f64>,
+}
+
+/// What an arm's strings mean.
+fn code_of(settings: &Settings) -> Code {
+    Code { side: settings.side.into(), strings: settings.strings, alphabet: settings.alphabet }
+}
+
+/// Players of a task.
+fn slice(settings: &Settings) -> usize {
+    match settings.slice {
+        0 => settings.population,
+        slice => slice.min(settings.population),
+    }
+}
+
+/// The strings of the sides that evolve, the reported one first.
+fn codes(settings: &Settings) -> Vec<Code> {
+    let code = code_of(settings);
+    let other = Code { side: code.side.other(), ..code };
+    if settings.opponents > 0 { vec![code, other] } else { vec![code] }
+}
+
+fn demand(settings: &Settings) -> Demand {
+    let (population, slice, codes) = (settings.population as u64, slice(settings) as u64, codes(settings));
+    let longest = codes.iter().map(|code| code.len()).max().unwrap_or(0) as u64;
+    Demand {
+        tasks: population.div_ceil(slice) * codes.len() as u64,
+        task_bytes: slice * longest + 128,
+        shared_bytes: codes.len() as u64 * population * longest,
+        output_bytes: slice * (longest + 15) + 64,
+        state_bytes: codes.len() as u64 * population * (longest + 11) + 64,
+        rows: settings.generations.into(),
+    }
+}
+
+/// A side in the names of streams.
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::X => "X",
+        Side::O => "O",
+    }
+}
+
+impl From<Side> for messages::Side {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::X => Self::X,
+            Side::O => Self::O,
+        }
+    }
+}
+
+impl Ternary {
+    /// Before the first generation.
+    fn start(identity: Identity<'_>) -> Self {
+        let settings = Settings::of(identity.settings);
+        Self {
+            stream: Stream::root(identity.seed).text("ternary").text(identity.arm).word(u64::from(identity.replica)),
+            code: code_of(&settings),
+            slice: slice(&settings),
+            settings,
+            state: State::default(),
+            row: Vec::new(),
+        }
+    }
+
+    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        let fresh = Self::start(identity);
+        let codes = if state.generation == 0 { Vec::new() } else { codes(&fresh.settings) };
+        let players = fresh.settings.population;
+        let fits = |(population, code): (&Population, &Code)| {
+            population.genomes.len() == players * code.len()
+                && population.fitness.len() == players
+                && population.genomes.iter().all(|letter| *letter < code.alphabet.letters())
+        };
+        let populations = &state.populations;
+        let all_fit = populations.len() == codes.len() && populations.iter().zip(&codes).all(fits);
+        if state.generation > fresh.settings.generations || !all_fit {
+            return Err("the state does not fit the settings".into());
+        }
+        Ok(Self { state, ..fresh })
+    }
+
+    /// The strings of a side in the coming generation, one after another.
+    fn bred(&self, number: usize, code: Code) -> Vec<u8> {
+        let births = self.stream.text(name(code.side)).word(self.state.generation.into()).text("births");
+        let Some(parents) = self.state.populations.get(number) else {
+            return (0..self.settings.population)
+                .flat_map(|index| code.random(&mut births.word(index as u64).rng()))
+                .collect();
+        };
+        let parent = |index: usize| &parents.genomes[index * code.len()..][..code.len()];
+        let stay = select::fittest(&parents.fitness, self.settings.elite);
+        let mut genomes: Vec<u8> = stay.into_iter().flat_map(parent).copied().collect();
+        let wanted = self.settings.population * code.len();
+        for pair in 0.. {
+            if genomes.len() >= wanted {
+                break;
+            }
+            let rng = &mut births.word(pair).rng();
+            let [mother, father] = [(); 2].map(|()| parent(select::binary_tournament(rng, &parents.fitness)));
+            let rate = self.settings.crossover_rate;
+            let crosses = chance(rng, rate.numerator() as u64, rate.denominator() as u64);
+            let children = match self.settings.crossover {
+                Crossover::OnePoint if crosses => cross::one_point(rng, mother, father),
+                Crossover::TwoPoint if crosses => cross::two_point(rng, mother, father),
+                _ => [mother.to_vec(), father.to_vec()],
+            };
+            for mut child in children {
+                let rate = self.settings.mutations;
+                let odds = (rate.numerator() as u64, rate.denominator() as u64 * code.len() as u64);
+                mutate::redraw_each(rng, &mut child, odds, |rng, _, _| code.letter(rng));
+                genomes.extend_from_slice(&child);
+            }
+        }
+        genomes.truncate(wanted);
+        genomes
+    }
+
+    fn fitness(&self, wins: u32, losses: u32) -> i64 {
+        let penalty = self.settings.penalty;
+        penalty.denominator() * i64::from(wins) - penalty.numerator() * i64::from(losses)
+    }
+
+    fn card(&self, genome: &[u8]) -> Card {
+        Card::new(player::Ternary { code: self.code, genome: genome.to_vec() })
+    }
+
+    /// The best string of the reported side after the generation just absorbed.
+    fn best(&self) -> Option<&[u8]> {
+        let population = self.state.populations.first()?;
+        let best = select::fittest(&population.fitness, 1)[0];
+        Some(&population.genomes[best * self.code.len()..][..self.code.len()])
+    }
+
+    fn next_row(&self, repairs: u32) -> Vec<f64> {
+        let population = &self.state.populations[0];
+        let best = self.best().expect("a generation has just been absorbed");
+        let Settings { opponents, random_games, penalty, population: players, .. } = self.settings;
+        let scale = penalty.denominator() as f64 * (f64::from(opponents) + f64::from(random_games));
+        let players = players as f64;
+        let sum: i128 = population.fitness.iter().map(|points| i128::from(*points)).sum();
+        let top = population.fitness.iter().max().copied().unwrap_or(0);
+        let broken: usize = population.genomes.chunks(self.code.len()).map(|genome| self.code.broken(genome)).sum();
+        let [win, draw, loss] = odds::odds(self.code, best, false);
+        vec![
+            f64::from(self.state.generation),
+            top as f64 / scale,
+            sum as f64 / (players * scale),
+            f64::from(repairs) / players,
+            broken as f64 / (players * self.code.index().len() as f64),
+            win,
+            draw,
+            loss,
+            odds::odds(self.code, best, true)[2],
+        ]
+    }
+}
+
+impl Experiment for Ternary {
+    fn tasks(&self) -> usize {
+        let Settings { generations, population, .. } = self.settings;
+        match self.state.generation == generations {
+            true => 0,
+            false => population.div_ceil(self.slice) * codes(&self.settings).len(),
+        }
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        let Settings { population, opponents, random_games, random_mover, .. } = self.settings;
+        let codes = codes(&self.settings);
+        let bred: Vec<Bytes> = codes.iter().enumerate().map(|(number, code)| self.bred(number, *code).into()).collect();
+        let slices = population.div_ceil(self.slice);
+        let task = |index: usize| {
+            let (number, first) = (index / slices, index % slices * self.slice);
+            let (code, last) = (codes[number], (first + self.slice).min(population));
+            let games = self.stream.text(name(code.side)).word(self.state.generation.into()).text("games");
+            let task = TournamentTask {
+                side: messages::Side::from(code.side).into(),
+                rules: code.strings == Strings::Short,
+                letters: code.alphabet.letters().into(),
+                genomes: bred[number].slice(first * code.len()..last * code.len()),
+                opponents,
+                random_games,
+                random_rules: random_mover == RandomMover::Rules,
+                stream_high: games.high(),
+                stream_low: games.low(),
+                first_individual: first as u32,
+            };
+            TOURNAMENT.task::<Tournament>(&task).sharing(bred.get(1 - number).cloned().unwrap_or_default())
+        };
+        tasks.map(task).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        let outputs: Vec<TournamentOutput> = outputs.iter().map(checked::<Tournament>).collect();
+        let tasks = outputs.len() / codes(&self.settings).len();
+        let population = |slices: &[TournamentOutput]| Population {
+            genomes: slices.iter().map(|slice| &slice.genomes[..]).collect::<Vec<_>>().concat().into(),
+            fitness: slices
+                .iter()
+                .flat_map(|slice| slice.wins.iter().zip(&slice.losses))
+                .map(|(wins, losses)| self.fitness(*wins, *losses))
+                .collect(),
+        };
+        let populations: Vec<Population> = outputs.chunks(tasks).map(population).collect();
+        assert!(
+            populations.iter().all(|population| population.fitness.len() == self.settings.population),
+            "a round plays the games of whole populations"
+        );
+        self.state = State { generation: self.state.generation + 1, populations };
+        self.row = self.next_row(outputs[..tasks].iter().flat_map(|slice| &slice.repairs).sum());
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        vec![self.row.clone()]
+    }
+
+    fn champion(&self) -> Option<Card> {
+        self.best().map(|genome| self.card(genome))
+    }
+
+    /// The reported side's strings as they are after their games.
+    fn population(&self) -> Vec<Card> {
+        let population = self.state.populations.first();
+        population.into_iter().flat_map(|side| side.genomes.chunks(self.code.len())).map(|it| self.card(it)).collect()
+    }
+}

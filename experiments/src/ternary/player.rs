@@ -1,0 +1,271 @@
+//! Players made of strings: two alphabets, decoding, and what a string says that cannot be done.
+
+use super::index::{Index, PLACEMENT, Strings, code_of, numbers, ruled, turned_cell};
+use evoxo_common::choice;
+use evoxo_common::rng::{Generator, below};
+use evoxo_games::{
+    audit::Subject,
+    board::{Board, Side, tic_tac_toe},
+};
+
+choice! {
+    /// How a decision is written: as one letter, 0 to 8, which is the cell; or as two, d1 d0 for cell 3 d1 + d0.
+    pub enum Alphabet {
+        /// two letters a decision
+        Three = "3",
+        /// one letter a decision
+        Nine = "9",
+    }
+}
+
+impl Alphabet {
+    /// The number of letters.
+    #[must_use]
+    pub const fn letters(self) -> u8 {
+        match self {
+            Self::Nine => 9,
+            Self::Three => 3,
+        }
+    }
+
+    /// Letters of one decision.
+    #[must_use]
+    pub const fn digits(self) -> usize {
+        match self {
+            Self::Nine => 1,
+            Self::Three => 2,
+        }
+    }
+}
+
+/// What a string means: whose it is, which decisions it holds and how they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The side that plays by it.
+    pub side: Side,
+    /// Which decisions it holds.
+    pub strings: Strings,
+    /// How they are written.
+    pub alphabet: Alphabet,
+}
+
+/// A string with what it means: a player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ternary {
+    /// What it means.
+    pub code: Code,
+    /// Its letters, each as a number.
+    pub genome: Vec<u8>,
+}
+
+/// A place of a string, and the cell it stands for on the board at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    class: usize,
+    turns: u8,
+    /// The chapter's cell that the string names, turned onto the board.
+    pub cell: u8,
+}
+
+impl Code {
+    /// The table of its decisions.
+    #[must_use]
+    pub fn index(self) -> &'static Index {
+        Index::of(self.side, self.strings)
+    }
+
+    /// Letters of a string: for X 1,224 or 612 (long), 208 or 104 (short).
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.index().len() * self.alphabet.digits()
+    }
+
+    /// Whether strings have no letters; they always have.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.index().is_empty()
+    }
+
+    /// A string whose letters are all equally likely.
+    pub fn random(self, rng: &mut Generator) -> Vec<u8> {
+        (0..self.len()).map(|_| self.letter(rng)).collect()
+    }
+
+    /// A letter, each equally likely.
+    pub fn letter(self, rng: &mut Generator) -> u8 {
+        below(rng, u64::from(self.alphabet.letters())) as u8
+    }
+
+    /// Checks a string.
+    ///
+    /// # Errors
+    /// If its length or a letter is wrong, as a sentence.
+    pub fn check(self, genome: &[u8]) -> Result<(), String> {
+        if genome.len() != self.len() {
+            let (side, wanted) = (self.side.letter(), self.len());
+            return Err(format!("a string for {side} has {} letters instead of {wanted}", genome.len()));
+        }
+        match genome.iter().position(|letter| *letter >= self.alphabet.letters()) {
+            None => Ok(()),
+            Some(place) => Err(format!(
+                "letter {place} of a string is {}, but the alphabet has only 0 to {}",
+                genome[place],
+                self.alphabet.letters() - 1
+            )),
+        }
+    }
+
+    /// What a string says on a board of this code; `None` if it says nothing there.
+    #[must_use]
+    #[inline]
+    pub fn decision(self, genome: &[u8], code: u16) -> Option<Decision> {
+        let entry = self.index().entry(code)?;
+        let class = usize::from(entry.class);
+        let cell = match self.alphabet {
+            Alphabet::Nine => genome[class],
+            Alphabet::Three => 3 * genome[2 * class] + genome[2 * class + 1],
+        };
+        Some(Decision { class, turns: entry.turns, cell: turned_cell(cell, (4 - entry.turns) % 4) })
+    }
+
+    /// Writes another cell into a string: the one played instead of one that was taken.
+    pub fn repair(self, genome: &mut [u8], decision: Decision, cell: u8) {
+        let cell = turned_cell(cell, decision.turns);
+        match self.alphabet {
+            Alphabet::Nine => genome[decision.class] = cell,
+            Alphabet::Three => genome[2 * decision.class..][..2].copy_from_slice(&[cell / 3, cell % 3]),
+        }
+    }
+
+    /// The cells of [`tic_tac_toe`] that a player takes on a board, each equally likely: the one its rules or its string
+    /// name, or any empty one where the string names one that is taken. 0 if it is not its turn.
+    #[must_use]
+    pub fn choose(self, genome: &[u8], board: Board) -> u64 {
+        let on_board = |cell: u8| 1 << PLACEMENT[usize::from(cell)];
+        let rule = (self.strings == Strings::Short && board.to_move() == self.side).then(|| ruled(board)).flatten();
+        match (rule, self.decision(genome, code_of(board))) {
+            (Some(cell), _) => on_board(cell),
+            (None, None) => 0,
+            (None, Some(decision)) => match on_board(decision.cell) & tic_tac_toe().legal(board) {
+                0 => tic_tac_toe().legal(board),
+                cell => cell,
+            },
+        }
+    }
+
+    /// The player of a string as the audit sees it. The rules of short strings choose one cell where several complete or
+    /// block a line, so they belong to its choice.
+    #[must_use]
+    pub fn subject(self, genome: &[u8]) -> Subject<'_> {
+        Subject { side: self.side, filtered: false, choose: Box::new(move |board| self.choose(genome, board)) }
+    }
+
+    /// How many places of a string name a cell that is taken on the representative: those that play would repair.
+    #[must_use]
+    pub fn broken(self, genome: &[u8]) -> usize {
+        let broken = |code: &&u16| {
+            let legal = tic_tac_toe().legal(super::index::board_of(**code));
+            self.decision(genome, **code).is_some_and(|decision| !numbers(legal).any(|cell| cell == decision.cell))
+        };
+        self.index().representatives().iter().filter(broken).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::{number_of, weight};
+    use super::*;
+    use evoxo_common::rng::Stream;
+    use evoxo_games::board::cells;
+    use proptest::prelude::*;
+
+    fn codes() -> impl Strategy<Value = Code> {
+        let side = prop::sample::select(Side::BOTH.to_vec());
+        let strings = prop::sample::select(Strings::BOTH.to_vec());
+        let alphabet = prop::sample::select(vec![Alphabet::Nine, Alphabet::Three]);
+        (side, strings, alphabet).prop_map(|(side, strings, alphabet)| Code { side, strings, alphabet })
+    }
+
+    /// The chapter's example: the string of a hundred decisions begins 5 0 4 in nine letters; the second place is asked on
+    /// board 5 and answers with cell 0. In three letters that is 12 00 11 (the chapter prints 10 for 4, which is 3).
+    #[test]
+    fn the_example_of_the_chapter() {
+        for (alphabet, start) in [(Alphabet::Nine, vec![5, 0, 4]), (Alphabet::Three, vec![1, 2, 0, 0, 1, 1])] {
+            let code = Code { side: Side::X, strings: Strings::Long, alphabet };
+            let mut genome = vec![0; code.len()];
+            genome[..start.len()].copy_from_slice(&start);
+            assert_eq!([0, 5, 7].map(|board| code.decision(&genome, board).unwrap().cell), [5, 0, 4]);
+            // Board 15 is board 5 turned back by a quarter: cell 0, the centre, stays, and others turn with the board.
+            assert_eq!(code.decision(&genome, 15).unwrap().cell, 0);
+            let decision = code.decision(&genome, 15).unwrap();
+            code.repair(&mut genome, decision, 8);
+            assert_eq!([5, 15].map(|board| code.decision(&genome, board).unwrap().cell), [5, 8]);
+        }
+    }
+
+    #[test]
+    fn lengths_of_the_chapter() {
+        let lengths = |side, alphabet| Strings::BOTH.map(|strings| Code { side, strings, alphabet }.len());
+        assert_eq!(lengths(Side::X, Alphabet::Nine), [612, 104]);
+        assert_eq!(lengths(Side::X, Alphabet::Three), [1224, 208]);
+        assert_eq!(lengths(Side::O, Alphabet::Three), [1052, 136]);
+    }
+
+    proptest! {
+        /// A repaired string does on every turn of the board what was played.
+        #[test]
+        fn a_repair_is_what_the_string_says_from_then_on(code in codes(), seed: u64) {
+            let mut rng = Stream::root(seed).rng();
+            let mut genome = code.random(&mut rng);
+            prop_assert_eq!(code.check(&genome), Ok(()));
+            let index = code.index();
+            let board = index.representatives()[below(&mut rng, index.len() as u64) as usize];
+            let decision = code.decision(&genome, board).unwrap();
+            code.repair(&mut genome, decision, 7);
+            prop_assert_eq!(code.decision(&genome, board).unwrap().cell, 7);
+            prop_assert_eq!(code.check(&genome), Ok(()));
+        }
+
+        /// The player's moves are legal, and asked on a turned board it turns its answer.
+        #[test]
+        fn moves_turn_with_the_board(code in codes(), seed: u64) {
+            let genome = code.random(&mut Stream::root(seed).rng());
+            let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
+            for representative in code.index().representatives() {
+                let board = super::super::index::board_of(*representative);
+                let chosen = code.choose(&genome, board);
+                prop_assert!(chosen != 0 && chosen & !tic_tac_toe().legal(board) == 0);
+                // A board that is its own half-turn has one answer for both.
+                if quarter.board(quarter.board(board)) != board {
+                    prop_assert_eq!(code.choose(&genome, quarter.board(board)), quarter.mask(chosen));
+                }
+            }
+            let broken = (0..code.index().len()).filter(|class| {
+                let board = super::super::index::board_of(code.index().representatives()[*class]);
+                code.choose(&genome, board).count_ones() > 1
+            });
+            // A broken place whose board has one empty cell leaves no choice, so it is not seen here.
+            prop_assert!(broken.count() <= code.broken(&genome));
+        }
+    }
+
+    #[test]
+    fn short_strings_obey_the_rules() {
+        let code = Code { side: Side::O, strings: Strings::Short, alphabet: Alphabet::Nine };
+        let genome = vec![0; code.len()];
+        let board = tic_tac_toe().board_of("X..OOX...").unwrap();
+        assert!(board.to_move() == Side::X && code.choose(&genome, board) == 0, "not its turn");
+        let board = tic_tac_toe().board_of("X.XOO.X..").unwrap();
+        assert_eq!(cells(code.choose(&genome, board)).collect::<Vec<_>>(), [5], "it completes before it blocks");
+        assert_eq!(weight(number_of(5), Side::O), 2 * 3_u16.pow(6));
+    }
+
+    #[test]
+    fn strings_that_are_none_are_refused() {
+        let code = Code { side: Side::X, strings: Strings::Short, alphabet: Alphabet::Three };
+        assert!(code.check(&[0; 104]).unwrap_err().contains("104 letters instead of 208"));
+        let mut genome = vec![0; 208];
+        genome[17] = 3;
+        assert!(code.check(&genome).unwrap_err().contains("letter 17 of a string is 3"));
+    }
+}

@@ -1,0 +1,277 @@
+//! What `ternary` says at the end, beside the chapter's figures.
+//!
+//! The chapter gives lengths of strings and two arguments: shorter strings and smaller alphabets are better. It ends before
+//! any result, so the arguments are put to the test here: what champions of each arm are worth is exact, and what is said
+//! of an arm is a mean over its replicas with a 95 % interval.
+
+use serde_json::{Value, json};
+
+use super::{
+    index::{Index, Strings},
+    told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN},
+};
+use evoxo_common::{
+    experiment::{ArmReplicas, Config},
+    report::{Figure, Report, Series, Table},
+    stats::{Difference, Estimate, Sample, estimate, holm, t_test, wilson},
+    text::probability,
+};
+use evoxo_games::board::Side;
+
+/// Rows that are told of a replica: see [`Arm::column`].
+const FIRST: usize = 0;
+const LAST: usize = 1;
+const ALL: usize = 2;
+
+/// Makes everything of a run's replicas, by the index of their arm.
+#[must_use]
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    of_arms(&arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas)).collect::<Vec<Arm<'_>>>())
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// If something is missing in it, as a sentence.
+pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let arms = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
+    Ok(of_arms(&arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
+}
+
+fn of_arms(arms: &[Arm<'_>]) -> Report {
+    let contests = contests(arms);
+    let mut tables = vec![champions_table(arms), repairs_table(arms)];
+    tables.extend((!contests.is_empty()).then(|| contests_table(&contests)));
+    tables.push(chapter_table());
+    let summary = arms.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
+    let json = json!({
+        "arms": arms.iter().map(Arm::to_json).collect::<Vec<_>>(),
+        "summary": summary.collect::<serde_json::Map<_, _>>(),
+        "contests": contests.iter().map(Contest::to_json).collect::<Vec<_>>(),
+    });
+    Report { tables, notes: notes(arms, !contests.is_empty()), json, figures: figures(arms) }
+}
+
+fn text(estimate: Option<Estimate>, decimals: usize) -> String {
+    estimate.map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
+}
+
+fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(String::from).to_vec()
+}
+
+/// Percentages against a mover without the rules, whom every string can meet.
+fn win(champion: &Champion) -> f64 {
+    100.0 * champion.random.win.to_f64()
+}
+
+fn loss(champion: &Champion) -> f64 {
+    100.0 * champion.random.loss.to_f64()
+}
+
+/// The champions of each arm.
+fn champions_table(arms: &[Arm<'_>]) -> Table {
+    let row = |arm: &Arm<'_>| {
+        vec![
+            arm.name.to_owned(),
+            arm.code.len().to_string(),
+            text(arm.over_champions(win), 2),
+            text(arm.over_champions(loss), 2),
+            text(arm.over_champions(|champion| 100.0 * champion.rules.win.to_f64()), 2),
+            text(arm.over_champions(|champion| 100.0 * champion.rules.loss.to_f64()), 2),
+            format!("{} of {}", arm.safe(), arm.champions().count()),
+        ]
+    };
+    Table {
+        title: "Champions against a random mover, without and with the rules: mean over replicas ± 95 % interval"
+            .into(),
+        header: header([
+            "champions (exact odds)",
+            "letters",
+            "win % (random)",
+            "loss % (random)",
+            "win % (rules)",
+            "loss % (rules)",
+            "never lose",
+        ]),
+        rows: arms.iter().map(row).collect(),
+    }
+}
+
+/// What repair did.
+fn repairs_table(arms: &[Arm<'_>]) -> Table {
+    let row = |arm: &Arm<'_>| {
+        let percent = |row: usize| arm.column(row, BROKEN).iter().map(|share| 100.0 * share).collect::<Vec<f64>>();
+        vec![
+            arm.name.to_owned(),
+            text(estimate(&arm.column(FIRST, REPAIRS)), 1),
+            text(estimate(&arm.column(LAST, REPAIRS)), 2),
+            text(estimate(&percent(FIRST)), 1),
+            text(estimate(&percent(LAST)), 1),
+            text(estimate(&arm.column(LAST, MEAN)), 3),
+        ]
+    };
+    Table {
+        title: "Decisions rewritten, a player and generation, and the share that still names a taken cell".into(),
+        header: header([
+            "repairs",
+            "first gen.",
+            "last gen.",
+            "broken % (first)",
+            "broken % (last)",
+            "mean fitness (last gen.)",
+        ]),
+        rows: arms.iter().map(row).collect(),
+    }
+}
+
+/// Two arms that differ in nothing but what one of the chapter's arguments is about.
+struct Contest<'a> {
+    /// The arm that the argument favours.
+    better: &'a str,
+    worse: &'a str,
+    /// Their champions' wins and losses, and the wins of the best player over all generations, in points of percent.
+    differences: [Difference; 3],
+    /// Probabilities after Holm's correction for all contests, of each kind of difference by itself.
+    corrected: [f64; 3],
+}
+
+/// The names of a contest's differences in `result.json`.
+const DIFFERENCES: [&str; 3] = ["win", "loss", "win_over_time"];
+
+fn contests<'a>(arms: &[Arm<'a>]) -> Vec<Contest<'a>> {
+    let mut all = Vec::new();
+    for (key, favoured, other) in [("strings", "short", "long"), ("alphabet", "3", "9")] {
+        for better in arms.iter().filter(|arm| arm.settings[key] == favoured) {
+            let mut settings = better.settings.clone();
+            settings[key] = other.into();
+            all.extend(arms.iter().filter(|arm| arm.settings == settings).filter_map(|worse| contest(better, worse)));
+        }
+    }
+    for kind in 0..DIFFERENCES.len() {
+        let corrected = holm(&all.iter().map(|contest| contest.differences[kind].p).collect::<Vec<f64>>());
+        all.iter_mut().zip(corrected).for_each(|(contest, p)| contest.corrected[kind] = p);
+    }
+    all
+}
+
+/// None unless both arms have two champions.
+fn contest<'a>(better: &Arm<'a>, worse: &Arm<'a>) -> Option<Contest<'a>> {
+    let differ =
+        |values: &dyn Fn(&Arm<'a>) -> Vec<f64>| t_test(Sample::of(&values(better))?, Sample::of(&values(worse))?);
+    let percent = |arm: &Arm<'a>| arm.column(ALL, WIN).iter().map(|share| 100.0 * share).collect::<Vec<f64>>();
+    let differences = [
+        differ(&|arm| arm.champions().map(win).collect())?,
+        differ(&|arm| arm.champions().map(loss).collect())?,
+        differ(&percent)?,
+    ];
+    Some(Contest { better: better.name, worse: worse.name, differences, corrected: [1.0; 3] })
+}
+
+impl Contest<'_> {
+    fn to_json(&self) -> Value {
+        let mut json = json!({"better": self.better, "worse": self.worse});
+        for (name, (difference, p)) in DIFFERENCES.iter().zip(self.differences.iter().zip(self.corrected)) {
+            let Difference { mean, half_width, .. } = difference;
+            json[*name] = json!({"difference": mean, "half_width": half_width, "p": difference.p, "p_holm": p});
+        }
+        json
+    }
+}
+
+fn contests_table(contests: &[Contest<'_>]) -> Table {
+    let row = |contest: &Contest<'_>| {
+        let mut row = vec![format!("{} - {}", contest.better, contest.worse)];
+        for (Difference { mean, half_width, .. }, p) in contest.differences.iter().zip(contest.corrected) {
+            row.extend([format!("{mean:+.2} ± {half_width:.2}"), probability(p)]);
+        }
+        row
+    };
+    Table {
+        title: "The chapter's arguments: shorter strings, smaller alphabet (first arm minus second, points of percent)"
+            .into(),
+        header: header(["against a random mover", "champions win", "P", "champions lose", "P", "win, all gen.", "P"]),
+        rows: contests.iter().map(row).collect(),
+    }
+}
+
+/// Lengths beside the chapter's.
+fn chapter_table() -> Table {
+    let classes = |side: Side, strings: Strings| Index::of(side, strings).len();
+    let row = |what: &str, ours: usize, chapter: &str| vec![what.into(), ours.to_string(), chapter.into()];
+    let long = classes(Side::X, Strings::Long);
+    let short = classes(Side::X, Strings::Short);
+    Table {
+        title: "Ours beside the chapter's".into(),
+        header: header(["what", "ours", "the chapter"]),
+        rows: vec![
+            row("boards X decides on, turned ones as one", long, "612"),
+            row("  letters of a string, three letters", 2 * long, "1224"),
+            row("boards left by the two rules", short, "104"),
+            row("  letters of a string, three letters", 2 * short, "208"),
+            row("boards O decides on", classes(Side::O, Strings::Long), "-"),
+            row("boards left by the two rules for O", classes(Side::O, Strings::Short), "-"),
+        ],
+    }
+}
+
+fn notes(arms: &[Arm<'_>], compared: bool) -> Vec<String> {
+    let mut notes = vec![
+        "± is a 95 % interval over replicas. Where a champion's string names a taken cell, any empty one is played."
+            .into(),
+        "The chapter speaks of flips; its 612 boards and its sample table fit quarter-turns alone (mirror images too \
+         would leave 338 boards)."
+            .into(),
+    ];
+    if compared {
+        notes.push(
+            "P is by Welch's t-test, corrected by Holm's method for the rows of a column. \"All gen.\" is the mean over \
+             all generations of the best player's exact odds: who learns faster has more."
+                .into(),
+        );
+    }
+    let unfinished: usize = arms.iter().map(Arm::unfinished).sum();
+    if unfinished > 0 {
+        notes.push(format!("Not finished yet: {unfinished} of the replicas; their champions are those so far."));
+    }
+    notes
+}
+
+fn summary_json(arm: &Arm<'_>) -> Value {
+    let json = |estimate: Option<Estimate>| {
+        estimate.map(|estimate| json!({"mean": estimate.mean, "half_width": estimate.half_width}))
+    };
+    let champions = arm.champions().count();
+    let (low, high) = wilson(arm.safe(), champions);
+    json!({
+        "letters": arm.code.len(),
+        "champions": champions,
+        "win_percent": json(arm.over_champions(win)),
+        "loss_percent": json(arm.over_champions(loss)),
+        "unbeatable": {"count": arm.safe(), "low": low, "high": high},
+        "repairs_first": json(estimate(&arm.column(FIRST, REPAIRS))),
+        "repairs_last": json(estimate(&arm.column(LAST, REPAIRS))),
+    })
+}
+
+/// For each side a curve an arm: what the best is worth, how often it loses, and repairs.
+fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
+    let kinds = [
+        ("win", "The best player's odds against the random mover", "probability to win"),
+        ("loss", "The best player's odds against the random mover", "probability to lose"),
+        ("repairs", "Decisions rewritten", "repairs (a player and generation)"),
+    ];
+    let figure = |side: Side, (name, title, y_label): (&str, &str, &str)| {
+        let series: Vec<Series> =
+            arms.iter().filter(|arm| arm.code.side == side).filter_map(|arm| arm.curve(name)).collect();
+        (!series.is_empty()).then(|| Figure {
+            name: format!("{name}-{}", side.letter()),
+            title: format!("{title}: {}", side.letter()),
+            x_label: "generation".into(),
+            y_label: y_label.into(),
+            y_range: None,
+            series,
+        })
+    };
+    Side::BOTH.into_iter().flat_map(|side| kinds.into_iter().filter_map(move |kind| figure(side, kind))).collect()
+}

@@ -1,0 +1,36 @@
+//! Games of two short strings of three letters, the first of which is repaired, in a second of one core. For `evoxo bench`.
+
+use std::hint::black_box;
+
+use evoxo_common::{
+    experiment::Kernel,
+    rng::{Generator, Stream},
+};
+use evoxo_games::board::{Outcome, Side};
+
+use super::{
+    game::{self, Opponent, Tally},
+    index::Strings,
+    player::{Alphabet, Code},
+    reference,
+};
+
+/// The kernels.
+pub(super) const KERNELS: &[Kernel] = &[Kernel {
+    name: "ternary_games",
+    unit: "games/s",
+    fast: || games(10_000, game::game),
+    reference: || games(100, reference::game),
+}];
+
+/// Plays so many games; says how many.
+fn games(count: u64, play: fn(Code, &mut [u8], Opponent<'_>, &mut Generator, &mut Tally) -> Outcome) -> u64 {
+    let rng = &mut Stream::root(1).text("bench").rng();
+    let [code, other] = Side::BOTH.map(|side| Code { side, strings: Strings::Short, alphabet: Alphabet::Three });
+    let (mut genome, opponent) = (code.random(rng), other.random(rng));
+    let mut tally = Tally::default();
+    for _ in 0..count {
+        black_box(play(code, &mut genome, Opponent::String(other, &opponent), rng, &mut tally));
+    }
+    count
+}

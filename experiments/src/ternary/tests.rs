@@ -1,0 +1,128 @@
+//! What the tests of all of `ternary` share.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    registry,
+    testing::{digest, parse_with},
+};
+use evoxo_common::{
+    experiment::{Config, Replica},
+    local,
+};
+
+const SMALL: &str = "experiment = \"ternary\"\nreplicas = 2\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\n\
+    random_games = 6\n[arms.\"short, 3\"]\n[arms.\"short, 9\"]\nalphabet = \"9\"\ncrossover = \"one-point\"\n\
+    [arms.\"long, 3\"]\nstrings = \"long\"\nrandom_mover = \"rules\"\n[arms.\"O alone\"]\nside = \"O\"\nopponents = 0\n\
+    crossover = \"none\"\n";
+
+fn run(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<Replica>) {
+    let config = parse_with(text, overrides);
+    let replicas = local::run(&config).unwrap();
+    (config, replicas)
+}
+
+#[test]
+fn a_small_run_is_pinned_and_reads_well() {
+    let (config, replicas) = run(SMALL, &[]);
+    let report = config.report(&replicas);
+    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(format!("{}\n{}\n{}", digest(&replicas), tables.join("\n"), report.notes.join("\n")));
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(figures, ["win-X", "loss-X", "repairs-X", "win-O", "loss-O", "repairs-O"]);
+}
+
+/// A `result.json` tells all of it again; one that lacks anything says so.
+#[test]
+fn a_result_is_enough() {
+    let text = "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\n\
+        [arms.long]\nstrings = \"long\"\n[arms.short]\n[arms.\"short, O\"]\nside = \"O\"\n";
+    let (config, replicas) = run(text, &[("replicas", "3")]);
+    let report = config.report(&replicas);
+    let mut result = json!({"experiment": "ternary", "seed": config.seed, "replicas": config.replicas});
+    result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
+    let result: Value = serde_json::from_str(&result.to_string()).unwrap();
+    let again = registry().report_of_result(&result).unwrap();
+    assert_eq!((&again.tables, &again.notes, &again.figures), (&report.tables, &report.notes, &report.figures));
+    // Only two arms differ in nothing but what an argument is about.
+    insta::assert_snapshot!(report.tables[2]);
+    assert_eq!(report.json["contests"].as_array().map(Vec::len), Some(1));
+    let lacks = |change: &dyn Fn(&mut Value), says: &str| {
+        let mut result = result.clone();
+        change(&mut result["arms"][0]);
+        let sentence = registry().report_of_result(&result).unwrap_err();
+        assert!(sentence.contains("the arm \"long\" of the result has not") && sentence.contains(says), "{sentence}");
+    };
+    lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
+    lacks(&|arm| arm["replicas"][1]["last"] = json!([1, 2]), "told of its replicas");
+    lacks(&|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(), "told of its replicas");
+    lacks(&|arm| arm["curves"]["loss"]["low"] = json!([0.5]), "its curves");
+}
+
+#[test]
+fn slices_never_show() {
+    let digest = |slice: &str| self::digest(&run(SMALL, &[("slice", slice)]).1);
+    assert_eq!(digest("0"), digest("5"));
+}
+
+/// Every setting that a result may depend on changes it.
+#[test]
+fn every_setting_does_something() {
+    let base = "experiment = \"ternary\"\nreplicas = 1\n[settings]\npopulation = 10\ngenerations = 4\nopponents = 3\n\
+        random_games = 3\n";
+    let digest = |key: &str, value: &str| self::digest(&run(base, &[(key, value)]).1);
+    let same = digest("seed", "1");
+    for (key, value) in [
+        ("side", "O"),
+        ("strings", "long"),
+        ("alphabet", "9"),
+        ("generations", "5"),
+        ("population", "11"),
+        ("opponents", "4"),
+        ("random_games", "4"),
+        ("random_mover", "rules"),
+        ("penalty", "9.5"),
+        ("elite", "5"),
+        ("crossover", "one-point"),
+        ("crossover_rate", "0.1"),
+        ("mutations", "20"),
+    ] {
+        assert_ne!(digest(key, value), same, "{key} = {value} changes nothing");
+    }
+}
+
+#[test]
+fn saved_states_are_restored_and_others_refused() {
+    let (config, replicas) = run(SMALL, &[]);
+    for replica in &replicas {
+        let saved = replica.save();
+        assert_eq!(Replica::restore(&config, &saved).unwrap().save(), saved);
+        let mut state = State::decode(&saved.state[..]).unwrap();
+        let mut refused = |change: &dyn Fn(&mut State)| {
+            let before = state.clone();
+            change(&mut state);
+            let arm = config.arms.iter().find(|arm| arm.name == saved.arm).unwrap();
+            let identity = Identity::new(&config, arm, saved.replica);
+            assert!(Ternary::restore(identity, &state.encode_to_vec()).is_err());
+            state = before;
+        };
+        refused(&|state| state.generation = 6);
+        refused(&|state| drop(state.populations.pop()));
+        refused(&|state| _ = state.populations[0].fitness.pop());
+        refused(&|state| state.populations[0].genomes = vec![9; state.populations[0].genomes.len()].into());
+    }
+}
+
+/// Selection and repair do what they should: players lose less than at the start.
+#[test]
+fn players_learn() {
+    let text =
+        "experiment = \"ternary\"\nreplicas = 2\n[settings]\ngenerations = 40\npopulation = 60\nstrings = \"long\"\n";
+    for replica in run(text, &[]).1 {
+        let history = replica.history();
+        let (first, last) = (&history[0], &history[39]);
+        assert!(last[2] > first[2] + 0.3, "mean fitness {} then {}", first[2], last[2]);
+        assert!(last[3] < 0.3 * first[3], "repairs {} then {}", first[3], last[3]);
+    }
+}

@@ -1,0 +1,221 @@
+//! The task of `ternary`: plays the games of a slice of a population and repairs its strings.
+
+use bytes::Bytes;
+use evoxo_common::{
+    rng::{Stream, below},
+    task::{Compute, Refusal, TaskKind},
+};
+use evoxo_games::board::Side;
+
+use super::{
+    game::{Opponent, Tally, game},
+    index::Strings,
+    messages::{self, TournamentOutput, TournamentTask},
+    player::{Alphabet, Code},
+};
+
+/// The kind's name.
+pub(super) const NAME: &str = "ternary";
+
+/// Plays every player's games, in the task's order; the shared bytes are the population of the other side.
+pub enum Tournament {}
+
+/// See [`Tournament`].
+pub static TOURNAMENT: TaskKind = TaskKind::of::<Tournament>();
+
+impl Compute for Tournament {
+    const EXPERIMENT: &'static str = NAME;
+    const WORK: &'static str = "tournament";
+    type Task = TournamentTask;
+    type Output = TournamentOutput;
+
+    fn run(task: &TournamentTask, shared: &Bytes) -> Result<TournamentOutput, Refusal> {
+        tournament(task, shared)
+    }
+
+    fn check(task: &TournamentTask, _: &Bytes, output: &TournamentOutput) -> Result<(), Refusal> {
+        check(task, output)
+    }
+
+    fn workload() -> Vec<(TournamentTask, Bytes)> {
+        workload()
+    }
+}
+
+/// The most players of one task, and the most of the other side.
+pub const PLAYERS_MAX: usize = 65_536;
+/// The most games of one player against strings.
+pub const OPPONENTS_MAX: u32 = 65_536;
+/// The most games of one player against the random mover.
+pub const RANDOM_GAMES_MAX: u32 = 16_777_216;
+
+/// What the strings of a task mean.
+fn code(task: &TournamentTask) -> Result<Code, Refusal> {
+    let side = match task.side() {
+        messages::Side::X => Side::X,
+        messages::Side::O => Side::O,
+        messages::Side::Unspecified => return Err(Refusal("the task says for no side that its strings play".into())),
+    };
+    let alphabet = match task.letters {
+        9 => Alphabet::Nine,
+        3 => Alphabet::Three,
+        other => return Err(Refusal(format!("an alphabet of {other} letters was asked for, not 9 or 3"))),
+    };
+    let strings = if task.rules { Strings::Short } else { Strings::Long };
+    Ok(Code { side, strings, alphabet })
+}
+
+/// The strings that lie one after another, each checked.
+fn strings(code: Code, bytes: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
+    let genomes: Vec<&[u8]> = bytes.chunks(code.len()).collect();
+    if genomes.len() > PLAYERS_MAX {
+        return Err(Refusal(format!("the task has {} strings of one side, more than {PLAYERS_MAX}", genomes.len())));
+    }
+    genomes.iter().try_for_each(|genome| code.check(genome)).map_err(Refusal)?;
+    Ok(genomes)
+}
+
+/// Plays every player's games, in the task's order. `shared` are the task's: the population of the other side.
+///
+/// # Errors
+/// A sentence if the task makes no sense: no side, another alphabet, strings that are none, a number out of range.
+fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, Refusal> {
+    let code = code(task)?;
+    let other = Code { side: code.side.other(), ..code };
+    let (players, others) = (strings(code, &task.genomes)?, strings(other, shared)?);
+    if task.opponents > OPPONENTS_MAX || task.random_games > RANDOM_GAMES_MAX {
+        return Err(Refusal(format!(
+            "a player was to meet {} strings and play {} random games, more than {OPPONENTS_MAX} and {RANDOM_GAMES_MAX}",
+            task.opponents, task.random_games
+        )));
+    }
+    if task.opponents > 0 && others.is_empty() {
+        return Err(Refusal("the task has no strings of the other side to draw opponents from".into()));
+    }
+    let stream = Stream::from_words(task.stream_high, task.stream_low);
+    let mut output = TournamentOutput::default();
+    let mut genomes = Vec::with_capacity(task.genomes.len());
+    for (index, player) in players.iter().enumerate() {
+        let mut genome = player.to_vec();
+        let mut tally = Tally::default();
+        let mut rng = stream.word(u64::from(task.first_individual) + index as u64).rng();
+        for _ in 0..task.opponents {
+            let opponent = others[below(&mut rng, others.len() as u64) as usize];
+            game(code, &mut genome, Opponent::String(other, opponent), &mut rng, &mut tally);
+        }
+        for _ in 0..task.random_games {
+            game(code, &mut genome, Opponent::Random { rules: task.random_rules }, &mut rng, &mut tally);
+        }
+        output.wins.push(tally.wins);
+        output.losses.push(tally.losses);
+        output.repairs.push(tally.repairs);
+        genomes.extend_from_slice(&genome);
+    }
+    output.genomes = genomes.into();
+    Ok(output)
+}
+
+/// Checks that an output has the shape of an answer to this task.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal> {
+    let code = code(task)?;
+    let players = task.genomes.len() / code.len();
+    let lengths = [output.wins.len(), output.losses.len(), output.repairs.len()];
+    if lengths != [players; 3] || output.genomes.len() != task.genomes.len() {
+        return Err(Refusal(format!("the output is not one of {players} players")));
+    }
+    strings(code, &output.genomes)?;
+    let games = u64::from(task.opponents) + u64::from(task.random_games);
+    match output
+        .wins
+        .iter()
+        .zip(&output.losses)
+        .position(|(wins, losses)| u64::from(*wins) + u64::from(*losses) > games)
+    {
+        None => Ok(()),
+        Some(player) => Err(Refusal(format!("player {player} won and lost more than its {games} games"))),
+    }
+}
+
+/// Strings of every sort, of both sides.
+fn workload() -> Vec<(TournamentTask, Bytes)> {
+    let mut tasks = Vec::new();
+    for (number, side) in [Side::X, Side::O, Side::X, Side::O].into_iter().enumerate() {
+        for alphabet in [Alphabet::Nine, Alphabet::Three] {
+            let strings = Strings::BOTH[number / 2];
+            let code = Code { side, strings, alphabet };
+            let mut rng = Stream::root(7).text("ternary").word(number as u64).rng();
+            let genomes: Vec<u8> = (0..4).flat_map(|_| code.random(&mut rng)).collect();
+            let other = Code { side: side.other(), ..code };
+            let others: Vec<u8> = (0..3).flat_map(|_| other.random(&mut rng)).collect();
+            let work = TournamentTask {
+                side: messages::Side::from(side).into(),
+                rules: strings == Strings::Short,
+                letters: alphabet.letters().into(),
+                genomes: genomes.into(),
+                opponents: 5,
+                random_games: 20,
+                random_rules: side == Side::O,
+                stream_high: 1,
+                stream_low: 2,
+                first_individual: 3,
+            };
+            tasks.push((work, others.into()));
+        }
+    }
+    tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of the workload's tasks, with what it shares.
+    fn task(number: usize) -> (TournamentTask, Vec<u8>) {
+        let (task, shared) = workload().swap_remove(number);
+        (task, shared.to_vec())
+    }
+
+    /// A slice of a population is played as it is in the whole.
+    #[test]
+    fn slices_play_the_same_games() {
+        for number in 0..8 {
+            let (whole, others) = task(number);
+            let length = whole.genomes.len() / 4;
+            let half = TournamentTask {
+                genomes: whole.genomes.slice(2 * length..),
+                first_individual: whole.first_individual + 2,
+                ..whole.clone()
+            };
+            let [whole_output, half_output] = [&whole, &half].map(|task| tournament(task, &others).unwrap());
+            assert_eq!(whole_output.genomes.slice(2 * length..), half_output.genomes);
+            assert_eq!(whole_output.wins[2..], half_output.wins);
+            assert_eq!((check(&whole, &whole_output), check(&half, &half_output)), (Ok(()), Ok(())));
+            assert!(whole_output.repairs.iter().sum::<u32>() > 0 && whole_output.genomes != whole.genomes);
+            assert!(check(&whole, &half_output).is_err());
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_sentence() {
+        let says = |change: fn(&mut TournamentTask, &mut Vec<u8>), says: &str| {
+            let (mut task, mut others) = task(0);
+            change(&mut task, &mut others);
+            let refusal = tournament(&task, &others).unwrap_err().0;
+            assert!(refusal.contains(says), "{refusal}");
+        };
+        says(|task, _| task.side = 0, "no side");
+        says(|task, _| task.letters = 4, "4 letters");
+        says(|task, _| task.genomes = vec![0; 613].into(), "1 letters instead of 612");
+        says(|_, others| *others = vec![9; 526], "letter 0 of a string is 9");
+        says(|_, others| others.clear(), "no strings of the other side");
+        says(|task, _| task.opponents = 65_537, "65537 strings");
+        says(|task, _| task.random_games = 16_777_217, "16777217 random games");
+        let (task, others) = task(0);
+        let mut output = tournament(&task, &others).unwrap();
+        output.wins[1] = 26;
+        assert!(check(&task, &output).unwrap_err().0.contains("player 1 won and lost more than its 25"));
+    }
+}

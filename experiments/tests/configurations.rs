@@ -1,0 +1,160 @@
+//! Experiment files of the kinds that come with evoxo: what is wrong with them is told, templates are good files.
+
+use evoxo_common::experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, template};
+use evoxo_experiments::registry;
+use proptest::prelude::*;
+
+/// The configuration of a file.
+fn parse(text: &str, overrides: &[(&str, &str)]) -> Result<Config, Problems> {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Config::parse(&registry(), "x.toml", text, &overrides)
+}
+
+fn problems(text: &str, overrides: &[(&str, &str)]) -> String {
+    match parse(text, overrides) {
+        Ok(config) => panic!("no problem in {config:?}"),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+/// A setting of an arm, as in a file.
+fn setting(config: &Config, arm: usize, name: &str) -> String {
+    let mut settings = config.arms[arm].settings.iter();
+    settings.find(|(field, _)| field.name == name).expect("a setting of this name").1.to_string()
+}
+
+#[test]
+fn every_mistake_is_told_at_once_with_its_place() {
+    let text = r#"experiment = "invincible"
+sead = 3
+replicas = 0
+
+[settings]
+populaton = 10
+fathers = 0
+penalty = -1
+fitness = "exakt"
+games = true
+
+[arms."a"]
+sidde = "X"
+[arms."b"]
+side = "Z"
+population = 5
+fathers = 6
+"#;
+    insta::assert_snapshot!(problems(text, &[]));
+}
+
+#[test]
+fn each_mistake_has_its_sentence() {
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("", &[]),
+        ("experiment = \"invincibel\"", &[]),
+        ("experiment = ", &[]),
+        ("experiment = \"invincible\"\nseed = 1\nseed = 2", &[]),
+        ("experiment = \"invincible\"\nseed = 1.5\nreplicas = 10001", &[]),
+        ("experiment = \"invincible\"\nsettings = 1\n[arms]\na = 2", &[]),
+        ("experiment = \"invincible\"\n[arms.\"\"]", &[]),
+        ("experiment = \"invincible\"", &[("penalti", "1"), ("seed", "x"), ("arms.main.side", "X")]),
+        ("experiment = \"invincible\"", &[("penalty", "6.5000001")]),
+        ("experiment = \"invincible\"\n[arms.O]\nside = \"O\"", &[("arms.O.side", "Q"), ("arms.0.side", "X")]),
+        ("experiment = \"invincible\"\n[settings]\npopulation = 0x10", &[]),
+        ("{\"experiment\": \"invincible\"}", &[]),
+        ("experiment = \"rules\"\n[settings]\nweak = true\nweak_weight = 0.5", &[]),
+        ("experiment = \"rules\"\n[arms.a]\n[arms.b]\n[arms.c]\nagents = 4", &[("agents", "41")]),
+        ("experiment = \"rules\"\n[settings]\nagents = 41\n[arms.a]\n[arms.b]\n[arms.c]\nagents = 4", &[]),
+        ("experiment = \"ternary\"\n[settings]\nopponents = 0\n[arms.a]\nrandom_games = 0\n[arms.b]\nelite = 101", &[]),
+        ("experiment = \"ternary\"\n[arms.a]\nelite = 101\n[arms.b]\nelite = 101", &[]),
+        (
+            "experiment = \"rules\"\na = 1\nb = 1\nc = 1\nd = 1\ne = 1\nf = 1\ng = 1\nh = 1\ni = 1\nj = 1\nk = 1\nl = 1",
+            &[],
+        ),
+    ];
+    let told: Vec<String> = cases.iter().map(|(text, overrides)| problems(text, overrides)).collect();
+    insta::assert_snapshot!(told.join("\n\n"));
+    assert!(problems(&" ".repeat(FILE_BYTES_MAX + 1), &[]).contains("bytes"));
+}
+
+#[test]
+fn an_arm_goes_before_the_common_settings_and_they_before_the_defaults() {
+    let text = "experiment = \"invincible\"\n[settings]\npenalty = 1\n[arms.z]\npenalty = 6.5\n[arms.a]\n";
+    let config = parse(text, &[("games", "7")]).unwrap();
+    let names: Vec<&str> = config.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["z", "a"], "in the order of the file");
+    assert_eq!([0, 1].map(|arm| setting(&config, arm, "penalty")), ["6.5", "1"]);
+    assert_eq!(["games", "population"].map(|name| setting(&config, 1, name)), ["7", "1000"]);
+}
+
+#[test]
+fn an_override_goes_before_the_file_and_one_of_an_arm_before_one_of_all() {
+    let text = "experiment = \"invincible\"\n[arms.z]\npenalty = 6.5\n[arms.a]\npenalty = 1\n";
+    let config = parse(text, &[("arms.z.penalty", "7"), ("penalty", "3")]).unwrap();
+    assert_eq!([0, 1].map(|arm| setting(&config, arm, "penalty")), ["7", "3"]);
+}
+
+/// An override for all arms makes the names of those lie that differ in it.
+#[test]
+fn overrides_of_what_arms_say_are_told() {
+    let text =
+        "experiment = \"ternary\"\n[arms.long]\nalphabet = 9\n[arms.b]\nalphabet = \"3\"\n[arms.c]\nalphabet = \"9\"";
+    let of = |key: &str, value: &str, arms: &[String]| {
+        Config::overruled(&registry(), text, &[(key.into(), value.into())], arms)
+    };
+    let told = |key: &str, value: &str| of(key, value, &[]).join("\n");
+    assert!(
+        told("alphabet", "3").starts_with("--set alphabet overrides what arms \"long\", \"c\" say"),
+        "{}",
+        told("alphabet", "3")
+    );
+    assert!(told("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm \"b\" says"));
+    assert!(of("alphabet", "3", &["c".into()])[0].contains("what arm \"c\" says"));
+    assert!(of("alphabet", "3", &["b".into()]).is_empty());
+    assert_eq!((told("seed", "3"), told("arms.b.alphabet", "9"), told("elite", "9")), Default::default());
+}
+
+#[test]
+fn templates_are_good_files_and_pinned() {
+    for kind in registry().kinds() {
+        let config = parse(&template(kind), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!((config.kind, config.arms.len()), (*kind, 1));
+        insta::assert_snapshot!(format!("template_{}", kind.name), template(kind));
+    }
+}
+
+#[test]
+fn the_hash_covers_what_is_computed_and_not_how() {
+    let parse = |text: &str, overrides: &[(&str, &str)]| parse(text, overrides).unwrap().hash();
+    let text = "experiment = \"invincible\"\n";
+    assert_eq!(parse(text, &[]), parse(text, &[("replicas", "3"), ("slice", "17")]));
+    assert_ne!(parse(text, &[]), parse(text, &[("seed", "2")]));
+    assert_ne!(parse(text, &[]), parse(text, &[("penalty", "2")]));
+    assert_ne!(parse(text, &[]), parse(&(text.to_owned() + "[arms.other]"), &[]));
+    insta::assert_snapshot!(parse(text, &[]).to_string());
+}
+
+/// A text as TOML has it.
+fn toml_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+proptest! {
+    #[test]
+    fn a_resolved_file_reads_back(
+        seed in 0..=u64::MAX >> 1, replicas in 1..=REPLICAS_MAX, penalty in 0..2_000_000_u32,
+        names in prop::collection::btree_set("[ -~]{1,64}", 1..5),
+    ) {
+        let mut text = format!("experiment = \"invincible\"\nseed = {seed}\nreplicas = {replicas}\n");
+        for name in &names {
+            text += &format!("[arms.{}]\npenalty = {}.{:06}\n", toml_text(name), penalty / 1_000_000, penalty % 1_000_000);
+        }
+        let config = parse(&text, &[]).unwrap();
+        prop_assert_eq!(parse(&config.to_toml(), &[]).unwrap(), config);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text: String, key: String, value: String) {
+        drop(parse(&text, &[(&key, &value)]));
+    }
+}

@@ -1,0 +1,342 @@
+//! The exact audit of a player of 3x3 tic-tac-toe: its odds against random movers as fractions, and the proof that it
+//! never loses or the games it loses.
+//!
+//! **The filter** moves before a side decides: it completes an own line, else blocks the opponent's. Where it has
+//! several cells to choose from it takes any, each equally likely.
+//!
+//! **Why a filtered opponent's replies suffice** for a player that has the filter itself. Take a game that such a player
+//! loses, and the opponent's first move in it that the filter would not have made. Either the opponent left a line
+//! uncompleted: then completing it there ends a shorter game, lost as well, in which the opponent kept to the filter all
+//! along. Or it left the player's line unblocked: then the player's filter completed that line and won, so the game was
+//! not lost. So whoever loses to anyone loses to an opponent with the filter. A player without the filter may fail to
+//! complete its line; there the proof walks every legal reply.
+
+use crate::board::{Board, Outcome, Side, cells, tic_tac_toe};
+use evoxo_common::ratio::Ratio;
+use evoxo_common::text::quoted;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+mod showing;
+
+pub use showing::{audit_json, audit_text, proof_text, sides_showing};
+
+/// The most losing lines that an audit keeps; it counts all.
+pub const LINES_MAX: usize = 20;
+
+/// Exact probabilities of the three outcomes, seen from one side; they add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Odds {
+    /// Probability to win.
+    pub win: Ratio,
+    /// Probability of a draw.
+    pub draw: Ratio,
+    /// Probability to lose.
+    pub loss: Ratio,
+}
+
+impl Odds {
+    /// A certain win.
+    pub const WIN: Self = Self { win: Ratio::ONE, draw: Ratio::ZERO, loss: Ratio::ZERO };
+    /// A certain draw.
+    pub const DRAW: Self = Self { win: Ratio::ZERO, draw: Ratio::ONE, loss: Ratio::ZERO };
+    /// A certain loss.
+    pub const LOSS: Self = Self { win: Ratio::ZERO, draw: Ratio::ZERO, loss: Ratio::ONE };
+
+    /// The odds of a game that is over, seen from this side.
+    #[must_use]
+    pub fn of_outcome(outcome: Outcome, side: Side) -> Self {
+        match outcome {
+            Outcome::Draw => Self::DRAW,
+            Outcome::Win(winner) if winner == side => Self::WIN,
+            Outcome::Win(_) => Self::LOSS,
+        }
+    }
+
+    /// The three as fractions.
+    #[must_use]
+    pub fn to_json(self) -> Value {
+        json!({"win": self.win.to_string(), "draw": self.draw.to_string(), "loss": self.loss.to_string()})
+    }
+
+    /// The inverse of [`Self::to_json`]; what else is there does not matter.
+    #[must_use]
+    pub fn of_json(odds: &Value) -> Option<Self> {
+        let share = |name: &str| {
+            let text = odds[name].as_str()?;
+            let (above, below) = text.split_once('/').unwrap_or((text, "1"));
+            let (above, below): (i64, i64) = (above.parse().ok()?, below.parse().ok()?);
+            (0 <= above && above <= below && below > 0).then(|| Ratio::new(above.into(), below.into()))
+        };
+        Some(Self { win: share("win")?, draw: share("draw")?, loss: share("loss")? })
+    }
+
+    /// The odds of one of these, each equally likely.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn mean(parts: &[Self]) -> Self {
+        let share = |part: fn(&Self) -> Ratio| {
+            parts.iter().map(part).fold(Ratio::ZERO, |sum, part| sum + part) / Ratio::from(parts.len() as i64)
+        };
+        Self { win: share(|odds| odds.win), draw: share(|odds| odds.draw), loss: share(|odds| odds.loss) }
+    }
+}
+
+/// A player as the audit sees it.
+pub struct Subject<'a> {
+    /// Its side.
+    pub side: Side,
+    /// Whether the filter moves before it is asked.
+    pub filtered: bool,
+    /// The cells it takes on a board on which it is asked, as a mask: one cell, or several if it leaves the choice to
+    /// chance, each equally likely. 0 where it has no answer.
+    pub choose: Box<dyn Fn(Board) -> u64 + 'a>,
+}
+
+/// What an audit found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Odds against a random mover with the filter.
+    pub odds: Odds,
+    /// Odds against a random mover without the filter; None if it can lead to a board on which the player has no answer
+    /// (a table has none where play with the filter cannot lead).
+    pub odds_unfiltered: Option<Odds>,
+    /// The number of boards on which the player can be asked by an opponent with the filter; images of one board count
+    /// as one.
+    pub boards_asked: usize,
+    /// The number of different positions walked for the proof, the empty board and finished ones included; images of one
+    /// position count as one.
+    pub positions: usize,
+    /// The number of games that the player loses, of all that the walk found. 0 proves that it never loses.
+    pub losing_lines: u64,
+    /// The first of these, at most [`LINES_MAX`], each as the cells taken in turn, from the first move on.
+    pub examples: Vec<Vec<u8>>,
+}
+
+impl Audit {
+    /// Whether the player never loses, whatever the opponent does: proven.
+    #[must_use]
+    pub const fn unbeatable(&self) -> bool {
+        self.losing_lines == 0
+    }
+}
+
+/// The boards of a game after each of its moves.
+pub fn boards(line: &[u8]) -> impl Iterator<Item = Board> {
+    line.iter().scan(Board::EMPTY, |board, cell| {
+        *board = board.play(*cell);
+        Some(*board)
+    })
+}
+
+impl Subject<'_> {
+    /// Walks all games of this player.
+    ///
+    /// # Errors
+    /// If the player takes an occupied cell or has no answer on a board that an opponent (one with the filter, if the
+    /// player has it) can lead to, as a sentence that names the board.
+    pub fn audit(&self) -> Result<Audit, String> {
+        let mut filtered = Walk::new(self, true);
+        let odds = filtered.visit(Board::EMPTY)?.odds;
+        let mut unfiltered = Walk::new(self, false);
+        let odds_unfiltered = unfiltered.visit(Board::EMPTY).map(|fate| fate.odds);
+        let boards_asked = filtered.asked.len();
+        let (proof, odds_unfiltered) = match self.filtered {
+            true => (filtered, odds_unfiltered.ok()),
+            false => (unfiltered, Some(odds_unfiltered?)),
+        };
+        let mut examples = Vec::new();
+        proof.losing_lines(Board::EMPTY, &mut Vec::new(), &mut examples)?;
+        let losing_lines = proof.fates[&Board::EMPTY].losing_lines;
+        let positions: BTreeSet<Board> = proof.fates.keys().map(|board| tic_tac_toe().canonical(*board).0).collect();
+        Ok(Audit { odds, odds_unfiltered, boards_asked, positions: positions.len(), losing_lines, examples })
+    }
+}
+
+/// What can become of a position.
+#[derive(Clone, Copy)]
+struct Fate {
+    odds: Odds,
+    losing_lines: u64,
+}
+
+/// All games against one kind of opponent.
+struct Walk<'a> {
+    subject: &'a Subject<'a>,
+    opponent_filtered: bool,
+    fates: BTreeMap<Board, Fate>,
+    /// Canonical boards on which the player was asked.
+    asked: BTreeSet<Board>,
+}
+
+impl<'a> Walk<'a> {
+    const fn new(subject: &'a Subject<'a>, opponent_filtered: bool) -> Self {
+        Self { subject, opponent_filtered, fates: BTreeMap::new(), asked: BTreeSet::new() }
+    }
+
+    /// The moves the side to move may make, and whether it was the player who decided.
+    fn moves(&self, board: Board) -> Result<(u64, bool), String> {
+        let geometry = tic_tac_toe();
+        let own = board.to_move() == self.subject.side;
+        let filtered = if own { self.subject.filtered } else { self.opponent_filtered };
+        let forced = if filtered { geometry.forced(board) } else { 0 };
+        match (forced, own) {
+            (0, false) => Ok((geometry.legal(board), false)),
+            (0, true) => {
+                let chosen = (self.subject.choose)(board);
+                if chosen == 0 || chosen & !geometry.legal(board) != 0 {
+                    let problem = if chosen == 0 { "has no answer" } else { "takes a cell that is not empty" };
+                    return Err(format!("the player {problem} on the board {}", quoted(&geometry.board_text(board))));
+                }
+                Ok((chosen, true))
+            }
+            (forced, _) => Ok((forced, false)),
+        }
+    }
+
+    fn visit(&mut self, board: Board) -> Result<Fate, String> {
+        if let Some(fate) = self.fates.get(&board) {
+            return Ok(*fate);
+        }
+        let fate = match tic_tac_toe().outcome(board) {
+            Some(outcome) => {
+                let odds = Odds::of_outcome(outcome, self.subject.side);
+                Fate { odds, losing_lines: u64::from(odds == Odds::LOSS) }
+            }
+            None => {
+                let (moves, asked) = self.moves(board)?;
+                if asked {
+                    self.asked.insert(tic_tac_toe().canonical(board).0);
+                }
+                let fates = cells(moves).map(|cell| self.visit(board.play(cell))).collect::<Result<Vec<_>, _>>()?;
+                let odds = Odds::mean(&fates.iter().map(|fate| fate.odds).collect::<Vec<_>>());
+                Fate { odds, losing_lines: fates.iter().map(|fate| fate.losing_lines).sum() }
+            }
+        };
+        self.fates.insert(board, fate);
+        Ok(fate)
+    }
+
+    /// Collects the first losing lines in the order of cells.
+    fn losing_lines(&self, board: Board, line: &mut Vec<u8>, found: &mut Vec<Vec<u8>>) -> Result<(), String> {
+        if found.len() == LINES_MAX || self.fates[&board].losing_lines == 0 {
+            return Ok(());
+        }
+        if tic_tac_toe().outcome(board).is_some() {
+            found.push(line.clone());
+            return Ok(());
+        }
+        for cell in cells(self.moves(board)?.0) {
+            line.push(cell);
+            self.losing_lines(board.play(cell), line, found)?;
+            line.pop();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{TableGenome, optimum, reference};
+    use evoxo_common::rng::Stream;
+    use proptest::prelude::*;
+
+    /// Whether a player with the filter loses to anyone: every legal reply, nothing remembered. Where the player has no
+    /// answer it takes the first empty cell; the proof says that this cannot matter.
+    fn loses(player: &TableGenome, board: Board) -> bool {
+        let geometry = tic_tac_toe();
+        match geometry.outcome(board) {
+            Some(outcome) => outcome == Outcome::Win(player.side().other()),
+            None if board.to_move() == player.side() => {
+                let first = 1 << geometry.legal(board).trailing_zeros();
+                let moves = match geometry.forced(board) {
+                    0 => player.choose(board).map_or(first, |cell| 1 << cell),
+                    forced => forced,
+                };
+                cells(moves).any(|cell| loses(player, board.play(cell)))
+            }
+            None => cells(geometry.legal(board)).any(|cell| loses(player, board.play(cell))),
+        }
+    }
+
+    fn check(player: &TableGenome) -> Audit {
+        let audit = player.audit();
+        assert_eq!(audit.odds, reference::exact(player));
+        assert_eq!(audit.unbeatable(), !loses(player, Board::EMPTY));
+        assert_eq!(audit.unbeatable(), audit.odds.loss == Ratio::ZERO, "every reply has some probability");
+        assert_eq!(audit.boards_asked, player.met().len());
+        assert_eq!(audit.examples.len() as u64, audit.losing_lines.min(LINES_MAX as u64));
+        for line in &audit.examples {
+            let last = boards(line).last().unwrap();
+            assert_eq!(tic_tac_toe().outcome(last), Some(Outcome::Win(player.side().other())));
+            for board in boards(&line[..line.len() - 1]) {
+                assert_eq!(tic_tac_toe().outcome(board), None);
+            }
+        }
+        audit
+    }
+
+    proptest! {
+        #[test]
+        fn random_tables(side in prop::sample::select(Side::BOTH.to_vec()), seed: u64) {
+            check(&TableGenome::random(side, &mut Stream::root(seed).rng()));
+        }
+    }
+
+    #[test]
+    fn optimal_tables() {
+        for side in Side::BOTH {
+            for penalty in ["0", "1", "2", "3", "4", "6.5", "100"] {
+                check(&optimum::optimum(side, penalty.parse().unwrap()).player);
+            }
+            let safe = check(&optimum::optimum(side, Ratio::from(100)).player);
+            assert!(safe.unbeatable() && safe.odds_unfiltered.is_some_and(|odds| odds.loss == Ratio::ZERO));
+        }
+    }
+
+    fn subject(side: Side, filtered: bool, choose: impl Fn(Board) -> u64 + 'static) -> Subject<'static> {
+        Subject { side, filtered, choose: Box::new(choose) }
+    }
+
+    /// A player that moves at random is a subject too, and its odds are known.
+    #[test]
+    fn random_play() {
+        let audit = subject(Side::X, false, |board| tic_tac_toe().legal(board)).audit().unwrap();
+        let odds = audit.odds_unfiltered.unwrap();
+        assert_eq!([odds.win, odds.draw, odds.loss].map(|part| part.to_string()), ["737/1260", "8/63", "121/420"]);
+        assert_eq!((audit.positions, audit.losing_lines), (765, 77_904));
+    }
+
+    /// The games that X, choosing like this without the filter, loses to anyone: every reply, nothing remembered.
+    fn lost_games(choose: fn(Board) -> u64, board: Board) -> u64 {
+        let moves = match (tic_tac_toe().outcome(board), board.to_move()) {
+            (Some(outcome), _) => return u64::from(outcome == Outcome::Win(Side::O)),
+            (None, Side::X) => choose(board),
+            (None, Side::O) => tic_tac_toe().legal(board),
+        };
+        cells(moves).map(|cell| lost_games(choose, board.play(cell))).sum()
+    }
+
+    /// Without the filter a player can throw away a game that only an opponent without the filter offers: the proof for
+    /// it must walk every reply.
+    #[test]
+    fn players_without_the_filter_meet_every_reply() {
+        let lowest: fn(Board) -> u64 = |board| 1 << tic_tac_toe().legal(board).trailing_zeros();
+        let audit = subject(Side::X, false, lowest).audit().unwrap();
+        assert_eq!(audit.losing_lines, lost_games(lowest, Board::EMPTY));
+        assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some());
+        let filtered = subject(Side::X, true, lowest).audit().unwrap();
+        assert!(filtered.positions < audit.positions);
+    }
+
+    #[test]
+    fn bad_answers_are_named() {
+        let sentence = subject(Side::X, true, |_| 1 << 4).audit().unwrap_err();
+        assert!(sentence.contains("not empty"), "{sentence}");
+        let sentence = subject(Side::O, false, |_| 0).audit().unwrap_err();
+        assert!(sentence.contains("no answer on the board \"X........\""), "{sentence}");
+    }
+}

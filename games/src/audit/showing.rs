@@ -1,0 +1,80 @@
+//! An audit in words and as JSON.
+
+use evoxo_common::card::Showing;
+use serde_json::{Map, Value, json};
+
+use super::{Audit, boards};
+use crate::board::{Side, tic_tac_toe};
+
+/// What was found, in some lines.
+#[must_use]
+pub fn audit_text(audit: &Audit) -> String {
+    let mut text = String::from("Against a random mover with that filter, exactly:\n");
+    for (what, share) in [("wins", audit.odds.win), ("draws", audit.odds.draw), ("loses", audit.odds.loss)] {
+        text += &format!("  {what:<6} {:>9.5} %   {share}\n", 100.0 * share.to_f64());
+    }
+    if let Some(odds) = audit.odds_unfiltered {
+        text += &format!("Against a random mover without it: {}, {} and {}.\n", odds.win, odds.draw, odds.loss);
+    }
+    text += &format!("It can be asked on {} boards.\n\n", audit.boards_asked);
+    text + &proof_text(audit, "it loses")
+}
+
+/// The proof that it never loses, or the first games that "it loses" or "it can lose".
+#[must_use]
+pub fn proof_text(audit: &Audit, loses: &str) -> String {
+    if audit.unbeatable() {
+        return format!("Never loses: proven over {} positions.\n", audit.positions);
+    }
+    let lines = if audit.losing_lines == 1 { "game" } else { "different games" };
+    let head = format!("Can be beaten: {loses} {} {lines}. The first of them:\n", audit.losing_lines);
+    let games: Vec<String> = audit.examples.iter().take(3).map(|line| line_text(line)).collect();
+    head + &games.concat()
+}
+
+/// A lost game as its boards, side by side.
+fn line_text(line: &[u8]) -> String {
+    let game = tic_tac_toe();
+    let names: Vec<String> = line.iter().map(|cell| format!("{:<5}", game.cell_name(*cell))).collect();
+    let mut text = format!("\n  {}\n", names.join("").trim_end());
+    let texts: Vec<String> = boards(line).map(|board| game.board_text(board)).collect();
+    for row in 0..3 {
+        let rows: Vec<&str> = texts.iter().map(|text| &text[3 * row..3 * row + 3]).collect();
+        text += &format!("  {}\n", rows.join("  "));
+    }
+    text
+}
+
+/// Win, draw and loss as fractions, and the rest.
+#[must_use]
+pub fn audit_json(audit: &Audit) -> Value {
+    let game = tic_tac_toe();
+    let names = |line: &Vec<u8>| line.iter().map(|cell| game.cell_name(*cell)).collect::<Vec<_>>().join(" ");
+    json!({
+        "win": audit.odds.win.to_string(),
+        "draw": audit.odds.draw.to_string(),
+        "loss": audit.odds.loss.to_string(),
+        "unfiltered": audit.odds_unfiltered.map(|odds| {
+            json!({"win": odds.win.to_string(), "draw": odds.draw.to_string(), "loss": odds.loss.to_string()})
+        }),
+        "unbeatable": audit.unbeatable(),
+        "boards_asked": audit.boards_asked,
+        "positions": audit.positions,
+        "losing_lines": audit.losing_lines,
+        "examples": audit.examples.iter().map(names).collect::<Vec<_>>(),
+    })
+}
+
+/// The audits of a player of both sides that decides every move itself; `who` begins a sentence.
+#[must_use]
+pub fn sides_showing(who: &str, audits: &[(Side, Audit)]) -> Showing {
+    let text = |(side, audit): &(Side, Audit)| {
+        let (side, audit) = (side.letter(), audit_text(audit));
+        format!(
+            "{who} as {side}, which chooses every move itself. The filter completes a line or blocks one first.\n\n{audit}"
+        )
+    };
+    let json = audits.iter().map(|(side, audit)| (side.letter().to_string(), audit_json(audit)));
+    let json: Map<String, Value> = json.collect();
+    Showing { text: audits.iter().map(text).collect::<Vec<_>>().join("\n"), json: json.into() }
+}

@@ -1,0 +1,10 @@
+//! Games of k in a row, and who plays them: boards, players, networks that value boards, duels, exact audits. Knows no
+//! experiment.
+//!
+//! Invariant: as in `evoxo-common`, nothing here has a clock, files, sockets, threads or an environment.
+
+pub mod audit;
+pub mod board;
+pub mod net;
+pub mod player;
+pub mod table;

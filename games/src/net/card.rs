@@ -1,0 +1,373 @@
+//! A network's card, and the network as a player.
+
+use std::{any::Any, sync::Arc};
+
+use evoxo_common::{
+    card::{CardKind, Champion, Entries, Load, Showing, brief},
+    digest::Digest,
+    rng::Generator,
+};
+use serde_json::{Map, Value, json};
+
+use super::{Activation, Engine, Network, engine, file::FILE_ENDING, reference};
+use crate::{
+    audit::{Audit, Subject, sides_showing},
+    board::{Board, Geometry, Position, Shape, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
+    player::{Answer, Play, Player, alpha_beta::AlphaBeta, foresight, why},
+};
+
+/// `{"kind": "network", "architecture": {...}, "file": "deep-structured-3.safetensors", "sha256": "..."}`
+///
+/// The weights are in a file beside the card, which is enough to play: it has the architecture in its metadata. A card made
+/// by hand may leave out `architecture` and `sha256`. `"wins": "exact"` says that it takes any move that wins at once before
+/// it is asked for values, as it did in its tests.
+pub const CARD: CardKind = CardKind {
+    name: "network",
+    keys: &KEYS,
+    about: &["network", "games", "wins", "strength"],
+    read,
+    file: Some((FILE_ENDING, |bytes| Ok(Arc::new(Network::of_file(bytes)?)))),
+};
+
+const KEYS: [&str; 4] = ["kind", "architecture", "file", "sha256"];
+
+/// `kind`, `architecture`, the file's name and the digest of its bytes.
+fn to_map(network: &Network, name: &str, bytes: &[u8]) -> Map<String, Value> {
+    let values = ["network".into(), network.architecture_json(), name.into(), Digest::of(bytes).to_string().into()];
+    KEYS.map(String::from).into_iter().zip(values).collect()
+}
+
+/// The network of a card, whose file `load` gives.
+fn read(card: &Entries, _: &str, load: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
+    let name = match card.get("file") {
+        Some(Value::String(name)) => name,
+        Some(other) => return Err(format!("the card's file is {}, not a name", brief(other))),
+        None => return Err("the card has no \"file\": name the .safetensors file beside it".into()),
+    };
+    // A stranger's card must not read elsewhere.
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && !name.starts_with('.');
+    if !plain || name.is_empty() || name.len() > 255 {
+        return Err(format!("the card's file is {}, not the name of a file beside it", brief(&name.as_str().into())));
+    }
+    let bytes = load(name)?;
+    let within = |why: String| format!("the card's file {name} cannot be used: {why}");
+    let network = Network::of_file(&bytes).map_err(within)?;
+    if card.get("architecture").is_some_and(|architecture| *architecture != network.architecture_json()) {
+        return Err(within("its network has another architecture than the card says".into()));
+    }
+    if card.get("sha256").is_some_and(|digest| *digest != Digest::of(&bytes).to_string()) {
+        return Err(within("it is not the file that the card was written with (its SHA-256 differs)".into()));
+    }
+    Ok(Arc::new(network))
+}
+
+impl Champion for Network {
+    fn write(&self, stem: &str) -> (Map<String, Value>, Option<(String, Vec<u8>)>) {
+        let (name, bytes) = (format!("{stem}.{FILE_ENDING}"), self.to_file());
+        (to_map(self, &name, &bytes), Some((name, bytes)))
+    }
+
+    fn show(&self, first: usize) -> Showing {
+        let architecture = &self.architecture;
+        let Shape { width, height, depth, k, gravity } = architecture.shape;
+        let gravity = if gravity { ", stones fall" } else { "" };
+        let (weights, all) = (architecture.connections(), architecture.parameters());
+        let biases = if all > weights { format!(" and {} biases", all - weights) } else { String::new() };
+        let activation = match architecture.activation {
+            Activation::Logistic => "logistic units, tanh(x / 2)",
+            Activation::Tanh => "units with tanh(x)",
+        };
+        let mut text = format!(
+            "A network for {width}x{height}x{depth} cells, {k} in a row{gravity}.\n{weights} weights{biases}; \
+             {activation}.\n\n"
+        );
+        for tensor in architecture.tensors().into_iter().take(first) {
+            let weights = &self.weights[tensor.range.clone()];
+            let (least, most) = weights.iter().fold((f32::MAX, f32::MIN), |(a, b), w| (a.min(*w), b.max(*w)));
+            let shape: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
+            let values = match weights {
+                [only] => format!("{only:+.3}"),
+                _ => format!("from {least:+.3} to {most:+.3}"),
+            };
+            text += &format!("  {:<16}{:>12}  {values}\n", tensor.name, shape.join(" x "));
+        }
+        let tensors = architecture.tensors().into_iter().take(first);
+        Showing { text, json: tensors.map(|tensor| json!({"tensor": tensor.name, "shape": tensor.shape})).collect() }
+    }
+
+    fn capability(&self, about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
+        let shape = self.architecture.shape;
+        let games = [tic_tac_toe(), connect_four(), qubic(), score_four()];
+        let geometry = games.into_iter().find(|geometry| geometry.shape() == shape);
+        let geometry = geometry.ok_or("it plays none of the games that are known here")?;
+        let who = crate::player::who(&format!("The network of {} weights", self.weights.len()), about);
+        let play = NetworkPlay {
+            network: self.clone(),
+            engine: Thinker(engine(&self.architecture, &self.weights)),
+            exact_wins: exact_wins(about)?,
+            depth: None,
+            who,
+        };
+        Ok(Some(Box::new(Player { name: "network".into(), geometry, side: None, play: Box::new(play) })))
+    }
+}
+
+/// Whether it takes any move that wins at once before it is asked for values.
+fn exact_wins(about: &Map<String, Value>) -> Result<bool, String> {
+    match about.get("wins").map(|wins| (wins, wins.as_str())) {
+        None | Some((_, Some("learned"))) => Ok(false),
+        Some((_, Some("exact"))) => Ok(true),
+        Some((wins, _)) => {
+            Err(format!("the card's wins are {}, but only \"exact\" and \"learned\" are known", brief(wins)))
+        }
+    }
+}
+
+/// A network in play.
+struct NetworkPlay {
+    network: Network,
+    engine: Thinker,
+    /// Whether it takes a move that wins at once whatever its value.
+    exact_wins: bool,
+    /// How far it looks ahead.
+    depth: Option<u32>,
+    /// What it is, at the beginning of a sentence.
+    who: String,
+}
+
+/// An engine that a player keeps.
+struct Thinker(Box<dyn Engine>);
+
+impl NetworkPlay {
+    /// The move that it values most, with the value; of equal ones the lowest cell. The value of an exact win is the reward.
+    fn best(&mut self, geometry: &Geometry, position: Position) -> (u8, f32) {
+        let mut wins = cells(position.wins(geometry, position.to_move()));
+        if let (true, Some(cell)) = (self.exact_wins, wins.next()) {
+            return (cell, 1.0);
+        }
+        self.engine.set_up(position.board());
+        let mut sums = [0.0; 64];
+        self.engine.0.values(position.legal(geometry), &mut sums);
+        let activation = self.network.architecture.activation;
+        let moves = cells(position.legal(geometry)).map(|cell| (cell, activation.apply(sums[usize::from(cell)])));
+        moves
+            .reduce(|best, next| if next.1 > best.1 { next } else { best })
+            .expect("a game that goes on has a legal move")
+    }
+}
+
+impl Thinker {
+    /// Puts a board before the engine, stone by stone; in which order does not matter to it.
+    fn set_up(&mut self, board: Board) {
+        self.0.reset();
+        let mut x = cells(board.x);
+        let mut o = cells(board.o);
+        for turn in 0..board.pieces() {
+            let next = if turn % 2 == 0 { x.next() } else { o.next() };
+            self.0.play(next.expect("X has as many stones as O, or one more"));
+        }
+    }
+}
+
+impl Play for NetworkPlay {
+    /// The move it values most, or what it finds some plies ahead.
+    fn answer(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
+        match self.depth {
+            None => {
+                let (cell, value) = self.best(geometry, position);
+                let wins = position.wins(geometry, position.to_move()) >> cell & 1 == 1;
+                let why = if wins { why::COMPLETES.into() } else { format!("it values this at {value:+.3}") };
+                Answer { cell, why }
+            }
+            Some(depth) => {
+                let evaluate = |position: Position| self.best(geometry, position).1;
+                foresight(AlphaBeta::new(geometry, depth, evaluate).choose(position), depth)
+            }
+        }
+    }
+
+    fn look_ahead(&mut self, plies: u32) -> bool {
+        self.depth = Some(plies);
+        true
+    }
+
+    fn audit(&self) -> Result<Showing, String> {
+        Ok(sides_showing(&self.who, &audits(&self.network, self.exact_wins)?))
+    }
+}
+
+/// As both sides: it takes the legal move that it values most, of equal ones the lowest cell.
+fn audits(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit)>, String> {
+    let (game, architecture) = (tic_tac_toe(), &network.architecture);
+    if architecture.shape != game.shape() {
+        let Shape { width, height, depth, .. } = architecture.shape;
+        return Err(format!(
+            "a network for {width}x{height}x{depth} cells has too many games to walk them all: only 3x3 can be audited"
+        ));
+    }
+    let network = reference::of(architecture, &network.weights);
+    let audit = |side: Side| {
+        let best = |board: Board| {
+            let values = cells(game.legal(board)).map(|cell| (network.sum(board.play(cell), side), cell));
+            let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
+            let wins = if exact_wins { game.completing(board, side) } else { 0 };
+            // Of several wins the lowest cell, as in play.
+            if wins != 0 { wins & wins.wrapping_neg() } else { best.map_or(0, |(_, cell)| 1 << cell) }
+        };
+        Ok((side, Subject { side, filtered: false, choose: Box::new(best) }.audit()?))
+    };
+    Side::BOTH.into_iter().map(audit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        audit::boards,
+        net::{Architecture, First},
+    };
+    use evoxo_common::{card::Card, rng::Stream};
+
+    fn deep_structured() -> Network {
+        let architecture = Architecture {
+            shape: Shape::SCORE_FOUR,
+            first: First::Lines { detectors: 4 },
+            second: 32,
+            biases: true,
+            activation: Activation::Logistic,
+            shared: false,
+        };
+        Network { architecture, weights: architecture.initial(Stream::root(3)) }
+    }
+
+    fn read_card(text: &str, load: &mut Load<'_>) -> Result<Card, String> {
+        Card::read(&[&CARD], text, load)
+    }
+
+    fn card() -> (Card, String, Vec<u8>) {
+        let about =
+            Map::from_iter([("network".to_owned(), json!("deep-structured")), ("replica".to_owned(), json!(3))]);
+        let card = Card { about, ..Card::new(deep_structured()) };
+        let (text, file) = card.write("deep-structured-3");
+        let (name, bytes) = file.unwrap();
+        assert_eq!(name, "deep-structured-3.safetensors");
+        (card, text, bytes)
+    }
+
+    #[test]
+    fn a_card_with_its_file() {
+        let (card, text, file) = card();
+        insta::assert_snapshot!("card", text);
+        let load = |name: &str| (name == "deep-structured-3.safetensors").then(|| file.clone()).ok_or_else(String::new);
+        assert_eq!(read_card(&text, &mut { load }), Ok(card));
+        let bare = r#"{"kind": "network", "file": "deep-structured-3.safetensors"}"#;
+        assert_eq!(read_card(bare, &mut { load }), Ok(Card::new(deep_structured())));
+    }
+
+    #[test]
+    fn a_card_that_does_not_fit_is_refused_with_a_sentence() {
+        let (_, text, file) = card();
+        let read = |text: &str, file: &[u8]| read_card(text, &mut |_| Ok(file.to_vec())).unwrap_err();
+        let changed = |old: &str, new: &str| read(&text.replacen(old, new, 1), &file);
+        assert!(changed("\"second\": 32", "\"second\": 16").contains("another architecture than the card says"));
+        assert!(changed("\"sha256\": \"", "\"sha256\": \"0").contains("not the file that the card was written with"));
+        assert!(changed("\"file\": ", "\"life\": ").contains("the card has no \"file\""));
+        for name in ["../t.safetensors", "/etc/passwd", "a\\\\b", ".t", ""] {
+            assert!(
+                changed("deep-structured-3.safetensors", name).contains("not the name of a file beside it"),
+                "{name}"
+            );
+        }
+        let missing = read_card(&text, &mut |name| Err(format!("cannot read {name}: it is not there")));
+        assert_eq!(missing.unwrap_err(), "cannot read deep-structured-3.safetensors: it is not there");
+        let cut = read(&text, &file[..file.len() - 3]);
+        assert_eq!(
+            cut,
+            "the card's file deep-structured-3.safetensors cannot be used: it ends within the tensor \"output.bias\": it is truncated"
+        );
+        let mut flipped = file.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        assert!(read(&text, &flipped).contains("its SHA-256 differs"));
+    }
+
+    /// What it plays in a position.
+    fn answer(network: &Network, wins: &str, plies: Option<u32>, position: Position) -> Answer {
+        let about = Map::from_iter([("wins".to_owned(), json!(wins))]);
+        let mut player: Player = Card { about, ..Card::new(network.clone()) }.capability().unwrap().unwrap();
+        assert!(plies.is_none_or(|plies| player.play.look_ahead(plies)));
+        player.play.answer(player.geometry, position, &mut Stream::root(1).rng())
+    }
+
+    /// A network's values do not depend on the order in which its board was put up, and look-ahead finds a win.
+    #[test]
+    fn a_network_answers_any_position() {
+        let network = deep_structured();
+        let position =
+            [48, 63, 49, 62, 50].into_iter().fold(Position::START, |position, cell| position.play(score_four(), cell));
+        let greedy = answer(&network, "exact", None, position);
+        assert!(greedy.why.starts_with("it values this at"), "{}", greedy.why);
+        assert!(position.legal(score_four()) >> greedy.cell & 1 == 1);
+        let position = position.play(score_four(), 61);
+        assert_eq!(answer(&network, "learned", Some(2), position), Answer::new(51, "it sees a win"));
+        // A win that it has not learnt to value it takes only if its card says that wins are exact.
+        let architecture = network.architecture;
+        let mut networks =
+            (0..20).map(|seed| Network { architecture, weights: architecture.initial(Stream::root(seed)) });
+        let blind = networks.find(|network| answer(network, "learned", None, position).cell != 51).unwrap();
+        assert_eq!(answer(&blind, "exact", None, position), Answer::new(51, why::COMPLETES));
+    }
+
+    #[test]
+    fn wins_are_exact_or_learned_and_nothing_else() {
+        let with = |about: &[(&str, Value)]| {
+            exact_wins(&about.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+        };
+        assert_eq!((with(&[]), with(&[("wins", json!("learned"))])), (Ok(false), Ok(false)));
+        assert_eq!(with(&[("wins", json!("exact"))]), Ok(true));
+        for wrong in [json!("exakt"), json!(3)] {
+            let sentence = with(&[("wins", wrong.clone())]).unwrap_err();
+            assert!(sentence.contains(&format!("wins are {wrong}, but only")), "{sentence}");
+        }
+    }
+
+    fn small() -> Network {
+        let architecture = Architecture {
+            shape: Shape::TIC_TAC_TOE,
+            first: First::Dense { units: 5 },
+            second: 0,
+            biases: true,
+            activation: Activation::Logistic,
+            shared: false,
+        };
+        Network { architecture, weights: architecture.initial(Stream::root(2)) }
+    }
+
+    /// A network that has learnt nothing loses somewhere, and no audit calls it safe: its losing lines are games.
+    #[test]
+    fn networks_on_3x3_are_audited_as_both_sides() {
+        let audits = audits(&small(), false).unwrap();
+        for (side, audit) in &audits {
+            assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some(), "{side:?}: {audit:?}");
+            let last = boards(&audit.examples[0]).last().unwrap();
+            assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
+        }
+        // It may still lose, but no longer where it could have won: in none of its examples, and by the odds.
+        for ((side, exact), (_, audit)) in self::audits(&small(), true).unwrap().iter().zip(&audits) {
+            assert!(exact.odds.win > audit.odds.win, "{side:?}: {} and {}", exact.odds.win, audit.odds.win);
+            let missed = |board: Board| board.to_move() == *side && tic_tac_toe().completing(board, *side) != 0;
+            assert!(!exact.examples.iter().any(|line| boards(&line[..line.len() - 1]).any(missed)), "{side:?}");
+        }
+        assert!(self::audits(&deep_structured(), true).unwrap_err().contains("4x4x4 cells has too many games"));
+    }
+
+    #[test]
+    fn a_network_is_told_in_short() {
+        let network = Network {
+            architecture: Architecture { first: First::Lines { detectors: 4 }, second: 3, ..small().architecture },
+            ..small()
+        };
+        let weights = network.architecture.initial(Stream::root(1));
+        let network = Network { weights, ..network };
+        insta::assert_snapshot!("shown", format!("{}{:#}\n", network.show(100).text, network.show(2).json));
+    }
+}

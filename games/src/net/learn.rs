@@ -1,0 +1,323 @@
+//! Learning a value function by playing: Algorithm 1 ("Learn-From-Game") of van de Steeg, Drugan and Wiering, Temporal
+//! Difference Learning for the Game Tic-Tac-Toe 3D (2015), with every reading that its text leaves open as data.
+//!
+//! A player values *afterstates*: boards right after its own move, seen by itself. On each of its turns it chooses the
+//! move with the highest value (or, exploring, any), and its previous afterstate learns towards the value of the new one,
+//! at once. At the end of a game its last afterstates learn the reward: 1 for a win, 0 for a draw, -1 for a loss. One
+//! turn is, in this order:
+//!
+//! 1. the values of all legal moves, with the weights as they are;
+//! 2. the choice (ties go to the lowest cell) and the move;
+//! 3. the step of the mover's previous afterstate: towards gamma times the chosen value of 1, or towards the reward;
+//! 4. after a last move, with [`Learning::bootstrapped_end`], the step of the final afterstate towards the reward;
+//! 5. after a last move the step of the opponent's last afterstate towards its own reward.
+//!
+//! Nothing here allocates while games go on, and everything is inlined into the kernel that calls it.
+
+use std::ops::Range;
+
+use rand_core::Rng as _;
+
+use super::{Activation, Engine};
+use crate::{
+    board::{Board, Geometry, Position, Side},
+    player::{benchmark::benchmark, random::any_of},
+};
+use evoxo_common::{
+    math,
+    rng::{Generator, Stream},
+};
+
+/// Whom a learner plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opponent {
+    /// Itself: both sides learn, with the same weights.
+    Itself,
+    /// The benchmark player, of which nothing is learnt.
+    Benchmark,
+}
+
+/// How it learns. Each field is read by exactly one step of the loop, so that readings can be compared one by one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Learning {
+    /// Whom it plays.
+    pub opponent: Opponent,
+    /// How far each step goes.
+    pub rate: Rate,
+    /// The share of moves, 0 to 1, that explore: one of all legal moves, each equally likely. A move counts as exploring
+    /// also if chance has hit on the best one.
+    pub epsilon: f64,
+    /// The discount factor, 0 to 1: what the value of the next afterstate counts.
+    pub gamma: f32,
+    /// Against another player the learner always moves first, instead of in every other game: games and tests with an even
+    /// number.
+    pub learner_first: bool,
+    /// The derivative of the output unit's activation is a factor of the error that is propagated back.
+    pub output_derivative: bool,
+    /// The previous afterstate also learns when the move after it explored.
+    pub learns_explorations: bool,
+    /// The last step of the side that ends the game: its previous afterstate learns the value of the final one, and the
+    /// final one the reward; otherwise the previous one learns the reward, and the final one nothing.
+    pub bootstrapped_end: bool,
+    /// The last afterstate of the side that did *not* end the game learns its reward: -1, or 0 for a draw.
+    pub learns_opponents_end: bool,
+    /// A winning move is always chosen if there is one (the lowest cell of several), never counts as exploring, and its
+    /// value is the reward, 1.
+    pub exact_wins: bool,
+    /// Time constant, in games, of the averaged weights that are tested (see [`Average`]); 0 tests the weights themselves.
+    pub averaging_games: u64,
+}
+
+/// A learning rate that falls, or rises, linearly over a trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// In the first game.
+    pub start: f32,
+    /// After the last.
+    pub end: f32,
+    /// Games from the one to the other.
+    pub games: u64,
+}
+
+impl Rate {
+    /// The rate in a game, counted from 0 over the whole trial.
+    #[must_use]
+    pub fn at(self, game: u64) -> f32 {
+        let part = (game as f64 / self.games.max(1) as f64).min(1.0);
+        (f64::from(self.start) + (f64::from(self.end) - f64::from(self.start)) * part) as f32
+    }
+}
+
+/// Games between two updates of an [`Average`]: they fall on multiples of this, counted over the whole trial, so that it
+/// does not show how the trial is cut up.
+pub const AVERAGING_STEP_GAMES: u64 = 100;
+
+/// Weights averaged over a trial: every hundred games (with several learners: whenever these are joined) they move by a share
+/// of the way to the weights as they are. After n more games the share is 1 - exp(-n / averaging_games), but at least n of all
+/// games played: a plain mean until there are enough.
+#[derive(Debug)]
+pub struct Average<'a> {
+    /// See [`Learning::averaging_games`]; not 0.
+    pub games: u64,
+    /// As many as the network has.
+    pub weights: &'a mut [f32],
+}
+
+impl Average<'_> {
+    /// Takes in the weights after `games` games of the trial, `since` games after the last update.
+    pub fn update(&mut self, weights: &[f32], games: u64, since: u64) {
+        let share = 1.0 - math::exp(-(since as f64) / self.games as f64);
+        let share = share.max(since as f64 / games as f64) as f32;
+        for (average, weight) in self.weights.iter_mut().zip(weights) {
+            *average += (weight - *average) * share;
+        }
+    }
+}
+
+/// Results of the learner's games.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Games it won.
+    pub wins: u32,
+    /// Games that nobody won.
+    pub draws: u32,
+    /// Games it lost.
+    pub losses: u32,
+}
+
+/// A network at play.
+#[derive(Debug)]
+pub struct Learner<'a, E> {
+    engine: &'a mut E,
+    geometry: &'a Geometry,
+    activation: Activation,
+    learning: Learning,
+    /// [`Learning::epsilon`] times 2^63.
+    exploring_below: u64,
+    values: [f32; 64],
+}
+
+/// A chosen move.
+#[derive(Clone, Copy)]
+struct Choice {
+    cell: u8,
+    /// The value of its afterstate; only if something learns towards it.
+    value: f32,
+    explored: bool,
+}
+
+impl<'a, E: Engine> Learner<'a, E> {
+    /// An engine with the weights to begin with, playing this game with this activation of its output unit.
+    #[must_use]
+    pub fn new(engine: &'a mut E, geometry: &'a Geometry, activation: Activation, learning: Learning) -> Self {
+        let exploring_below = (learning.epsilon * (1_u64 << 63) as f64) as u64;
+        Self { engine, geometry, activation, learning, exploring_below, values: [0.0; 64] }
+    }
+
+    /// Plays and learns from these games, counted over the whole trial. Game g draws from `stream`, "game", g.
+    #[inline(always)]
+    pub fn train(&mut self, stream: Stream, games: Range<u64>, mut average: Option<Average<'_>>) {
+        let stream = stream.text("game");
+        for game in games {
+            let mut rng = stream.word(game).rng();
+            let learners = match self.learning.opponent {
+                Opponent::Itself => [true, true],
+                Opponent::Benchmark => Side::BOTH.map(|side| side == self.learner_side(game)),
+            };
+            self.game(learners, self.learning.rate.at(game), &mut rng);
+            let played = game + 1;
+            if let Some(average) = &mut average
+                && played.is_multiple_of(AVERAGING_STEP_GAMES)
+            {
+                average.update(&self.engine.weights(), played, AVERAGING_STEP_GAMES);
+            }
+        }
+    }
+
+    /// Plays these games of a test against the benchmark player, without exploring or learning. Game i draws from `stream`, i.
+    #[inline(always)]
+    pub fn test(&mut self, stream: Stream, games: Range<u32>) -> Tally {
+        let mut tally = Tally::default();
+        for game in games.map(u64::from) {
+            let mut rng = stream.word(game).rng();
+            let side = self.learner_side(game);
+            match self.match_game(side, &mut rng) {
+                None => tally.draws += 1,
+                Some(winner) if winner == side => tally.wins += 1,
+                Some(_) => tally.losses += 1,
+            }
+        }
+        tally
+    }
+
+    /// The learner's side in a game against the benchmark player.
+    fn learner_side(&self, game: u64) -> Side {
+        if self.learning.learner_first || game.is_multiple_of(2) { Side::X } else { Side::O }
+    }
+
+    /// One game that is learnt from; `learners` says which sides the network plays.
+    #[inline(always)]
+    fn game(&mut self, learners: [bool; 2], rate: f32, rng: &mut Generator) {
+        let mut position = Position::START;
+        let mut previous: [Option<Board>; 2] = [None; 2];
+        self.engine.reset();
+        loop {
+            let side = position.to_move();
+            let learns = learners[side as usize];
+            let before = previous[side as usize];
+            let choice = if learns {
+                self.explore(position, before.is_some() && self.learning.learns_explorations, rng)
+            } else {
+                Choice { cell: benchmark(position, self.geometry, rng), value: 0.0, explored: false }
+            };
+            let won = position.wins(self.geometry, side) >> choice.cell & 1 != 0;
+            self.engine.play(choice.cell);
+            position = position.play(self.geometry, choice.cell);
+            let board = position.board();
+            let over = won || board.occupied() == self.geometry.cells();
+            let reward = if won { 1.0 } else { 0.0 };
+            // At most three steps, gathered so that there is one place that learns: it is the bulk of what is compiled.
+            let mut steps = [(board, side, 0.0); 3];
+            let mut count = 0;
+            let mut learn = |board, side, target| {
+                steps[count] = (board, side, target);
+                count += 1;
+            };
+            if learns {
+                let bootstraps = !over || self.learning.bootstrapped_end;
+                if let Some(before) = before
+                    && (self.learning.learns_explorations || !choice.explored)
+                {
+                    learn(before, side, if bootstraps { self.learning.gamma * choice.value } else { reward });
+                }
+                if over && bootstraps {
+                    learn(board, side, reward);
+                }
+                previous[side as usize] = Some(board);
+            }
+            if over
+                && let Some(last) = previous[side.other() as usize]
+                && self.learning.learns_opponents_end
+            {
+                learn(last, side.other(), -reward);
+            }
+            for (board, side, target) in &steps[..count] {
+                self.engine.learn(*board, *side, *target, rate, self.learning.output_derivative);
+            }
+            if over {
+                return;
+            }
+        }
+    }
+
+    /// One game without learning: who won.
+    #[inline(always)]
+    fn match_game(&mut self, learner: Side, rng: &mut Generator) -> Option<Side> {
+        let mut position = Position::START;
+        self.engine.reset();
+        loop {
+            let side = position.to_move();
+            let cell = if side == learner {
+                self.exact_win(position).unwrap_or_else(|| self.best(position.legal(self.geometry)).cell)
+            } else {
+                benchmark(position, self.geometry, rng)
+            };
+            if position.wins(self.geometry, side) >> cell & 1 != 0 {
+                return Some(side);
+            }
+            self.engine.play(cell);
+            position = position.play(self.geometry, cell);
+            if position.board().occupied() == self.geometry.cells() {
+                return None;
+            }
+        }
+    }
+
+    /// The epsilon-greedy choice. Of a move that explores the value is only asked if something will learn it.
+    #[inline(always)]
+    fn explore(&mut self, position: Position, valued: bool, rng: &mut Generator) -> Choice {
+        if let Some(cell) = self.exact_win(position) {
+            return Choice { cell, value: 1.0, explored: false };
+        }
+        let explored = rng.next_u64() >> 1 < self.exploring_below;
+        let mut legal = position.legal(self.geometry);
+        if explored {
+            let cell = any_of(legal, rng);
+            if !valued {
+                return Choice { cell, value: 0.0, explored };
+            }
+            legal = 1 << cell;
+        }
+        Choice { explored, ..self.best(legal) }
+    }
+
+    #[inline(always)]
+    fn exact_win(&self, position: Position) -> Option<u8> {
+        if !self.learning.exact_wins {
+            return None;
+        }
+        let wins = position.wins(self.geometry, position.to_move());
+        (wins != 0).then(|| wins.trailing_zeros() as u8)
+    }
+
+    /// The one of these legal moves with the highest value. The activation is monotonic, so sums are compared.
+    #[inline(always)]
+    fn best(&mut self, mut legal: u64) -> Choice {
+        self.engine.values(legal, &mut self.values);
+        let mut cell = legal.trailing_zeros();
+        let mut best = self.values[cell as usize % 64];
+        legal &= legal.wrapping_sub(1);
+        while legal != 0 {
+            let other = legal.trailing_zeros();
+            let sum = self.values[other as usize % 64];
+            if sum > best {
+                (cell, best) = (other, sum);
+            }
+            legal &= legal - 1;
+        }
+        Choice { cell: cell as u8, value: self.activation.apply(best), explored: false }
+    }
+}
+
+#[cfg(test)]
+mod tests;

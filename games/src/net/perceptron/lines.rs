@@ -1,0 +1,411 @@
+//! Networks whose first layer looks at lines: a stone changes only the detectors of the lines through it.
+
+use std::hint::black_box;
+
+use fearless_simd::prelude::*;
+
+use super::{
+    Group, Layout, Lesson, NONE, QUADS, Quads, Seat,
+    head::{Head, outputs},
+    quads,
+};
+use crate::{
+    board::{Board, Geometry, Side, cells},
+    net::{
+        Architecture, Engine,
+        activation::Curve,
+        lanes::{Lanes, Quad, zero},
+    },
+};
+
+/// What is kept of the board as one side sees it.
+#[derive(Clone, Debug)]
+struct View<S> {
+    /// Weighted sums of the first layer.
+    sums: Box<Quads>,
+    /// Its values.
+    values: Box<Quads>,
+    above: S,
+}
+
+/// A network over lines in play. What lies above its first layer is its [`Head`].
+#[derive(Clone)]
+pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
+    simd: S,
+    layout: Layout,
+    curve: Curve,
+    slope: f32,
+    biased: bool,
+    head: H,
+    /// Of each cell: where its blocks begin.
+    blocks: [u16; 65],
+    /// Cells with so many blocks, as masks.
+    widths: Vec<(usize, u64)>,
+    /// Of each block: the places of the quads of detectors that look at its cell; [`NONE`] fills it up.
+    quads: Box<[[u16; 4]]>,
+    /// Of each place: which quad, in canonical order, stands there.
+    order: [u16; QUADS],
+    /// Of each quad, in canonical order: where in `quads` its place is entered.
+    entries: Box<[Vec<u16>]>,
+    /// Of each block: the weights of those detectors for that cell.
+    weights: Box<[Lanes<S>]>,
+    biases: Box<Quads>,
+    board: Board,
+    /// One, or with biases one for each side.
+    views: Box<[View<H::Sums>]>,
+    /// How many cells of each quad's line are taken, in all its lanes.
+    stones: Box<Quads>,
+    /// How many quads can have another value than 0: all with biases, else those with a stone on their line. They stand
+    /// first, in the order in which they woke, so that learning runs through memory in order.
+    awake: usize,
+    scratch: Scratch<S, H>,
+}
+
+/// What a computation needs for a moment.
+#[derive(Clone)]
+struct Scratch<S: Simd, H: Head<S>> {
+    /// By block: how the values of its detectors would change by a stone on its cell.
+    changes: Box<[Lanes<S>]>,
+    /// Of each move: what it makes of the sums above.
+    settled: Box<[H::Settled; 64]>,
+    /// Sums of the board that is learnt from, where they differ from the present ones.
+    past: Box<Quads>,
+    /// Steps of the first layer's sums.
+    steps: Box<Quads>,
+    groups: Box<[Group<S>; QUADS / 4]>,
+}
+
+impl<S: Simd, H: Head<S>> Lines<S, H> {
+    pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
+        let layout = Layout::new(architecture);
+        let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
+        let parts = layout.parts();
+        let (mut blocks, mut quads) = ([0; 65], Vec::new());
+        let mut widths: Vec<(usize, u64)> = Vec::new();
+        for cell in 0..64 {
+            let through = geometry.line_indices_through(cell as u8).iter().map(|line| usize::from(*line));
+            let all: Vec<u16> =
+                through.flat_map(|line| line * parts..(line + 1) * parts).map(|quad| quad as u16).collect();
+            for chunk in all.chunks(4) {
+                quads.push(std::array::from_fn(|index| chunk.get(index).copied().unwrap_or(NONE)));
+            }
+            blocks[cell + 1] = quads.len() as u16;
+            let width = all.len().div_ceil(4);
+            match widths.iter_mut().find(|(known, _)| *known == width) {
+                Some((_, cells)) => *cells |= 1 << cell,
+                None => widths.push((width, 1 << cell)),
+            }
+        }
+        let mut entries = vec![Vec::new(); geometry.lines().len() * parts];
+        for (entry, quad) in quads.as_flattened().iter().enumerate().filter(|(_, quad)| **quad != NONE) {
+            entries[usize::from(*quad)].push(entry as u16);
+        }
+        let head = H::new(simd, &layout, weights);
+        let view = || View { sums: Quads::zeros(), values: Quads::zeros(), above: head.start() };
+        let scratch = Scratch {
+            changes: vec![zero(simd); quads.len()].into_boxed_slice(),
+            settled: Box::new([head.unsettled(); 64]),
+            past: Quads::zeros(),
+            steps: Quads::zeros(),
+            groups: Box::new([Group::zero(simd); QUADS / 4]),
+        };
+        let mut lines = Self {
+            simd,
+            curve: architecture.activation.curve(),
+            slope: architecture.activation.slope(),
+            biased: architecture.biases,
+            blocks,
+            widths,
+            weights: vec![zero(simd); quads.len()].into_boxed_slice(),
+            quads: quads.into_boxed_slice(),
+            biases: Quads::zeros(),
+            board: Board::EMPTY,
+            views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
+            stones: Quads::zeros(),
+            order: std::array::from_fn(|quad| quad as u16),
+            awake: if architecture.biases { entries.len() } else { 0 },
+            entries: entries.into_boxed_slice(),
+            scratch,
+            head,
+            layout,
+        };
+        lines.each(|weight, index| *weight = weights[index]);
+        lines.reset();
+        lines
+    }
+
+    /// Calls `f` with each weight and bias of the first layer and its canonical place.
+    fn each(&mut self, mut f: impl FnMut(&mut f32, usize)) {
+        let geometry = Geometry::new(self.layout.architecture.shape).expect("the architecture was checked");
+        let places: Vec<(usize, usize)> = self.layout.places().collect();
+        let detectors = places.len() / geometry.lines().len();
+        let mut index = self.layout.range("first.weight").start;
+        for (line, mask) in geometry.lines().iter().enumerate() {
+            for cell in cells(*mask) {
+                for (quad, lane) in &places[line * detectors..(line + 1) * detectors] {
+                    let (block, at) = self.find(cell, *quad);
+                    f(&mut self.weights[block][4 * at + lane], index);
+                    index += 1;
+                }
+            }
+        }
+        for (index, (quad, lane)) in self.layout.range("first.bias").zip(places) {
+            f(&mut self.biases.0[quad][lane], index);
+        }
+    }
+
+    /// The block of a cell that has this quad, and where.
+    fn find(&self, cell: u8, quad: usize) -> (usize, usize) {
+        let mut found = self.blocks_of(cell).flat_map(|block| (0..4).map(move |at| (block, at)));
+        found.find(|(block, at)| usize::from(self.quads[*block][*at]) == quad).expect("the line goes through the cell")
+    }
+
+    #[inline(always)]
+    fn blocks_of(&self, cell: u8) -> std::ops::Range<usize> {
+        let cell = usize::from(cell) % 64;
+        usize::from(self.blocks[cell])..usize::from(self.blocks[cell + 1])
+    }
+
+    #[inline(always)]
+    fn seat(&self, side: Side) -> Seat {
+        Seat::of(side, self.views.len())
+    }
+
+    /// The sums of a cell's detectors with a stone more, or less, on it.
+    #[inline(always)]
+    fn moved(&self, sums: &Quads, block: usize, stone: f32) -> Lanes<S> {
+        sums.gather(self.simd, self.quads[block]) + self.weights[block] * stone
+    }
+
+    /// A stone more, or less, on the lines of a cell.
+    #[inline(always)]
+    fn count(&mut self, cell: u8, stones: f32) {
+        for block in self.blocks_of(cell) {
+            // NONE has no line, but its detectors' steps are 0, so that what is counted there does no harm.
+            let quads = self.quads[block];
+            let counted = self.stones.gather(self.simd, quads) + stones;
+            self.stones.scatter(quads, counted);
+        }
+    }
+
+    /// The lines of a cell are about to have a stone.
+    #[inline(always)]
+    fn wake(&mut self, cell: u8) {
+        if self.biased {
+            return;
+        }
+        for block in self.blocks_of(cell) {
+            for at in 0..4 {
+                let place = self.quads[block][at];
+                if place != NONE && usize::from(place) >= self.awake {
+                    self.swap(usize::from(place), self.awake);
+                    self.awake += 1;
+                }
+            }
+        }
+    }
+
+    /// Two quads, both asleep, change places.
+    #[inline(always)]
+    fn swap(&mut self, left: usize, right: usize) {
+        self.order.swap(left % QUADS, right % QUADS);
+        self.head.swap(left, right);
+        for place in [left, right] {
+            for entry in &self.entries[usize::from(self.order[place % QUADS])] {
+                self.quads.as_flattened_mut()[usize::from(*entry)] = place as u16;
+            }
+        }
+    }
+
+    /// Takes stones back, in one view: in its values, in the count of stones, and in the sums above,
+    /// which are returned, but not in the sums of the first layer.
+    #[inline(always)]
+    fn take_back(&mut self, view: usize, later: u64) -> H::Sums {
+        let mut above = self.views[view].above;
+        for cell in cells(later) {
+            for block in self.blocks_of(cell) {
+                let quads = self.quads[block];
+                let sums = self.views[view].sums.gather(self.simd, quads);
+                self.scratch.past.scatter(quads, sums);
+            }
+        }
+        for cell in cells(later) {
+            self.count(cell, -1.0);
+            let stone = self.stone(cell, view);
+            for block in self.blocks_of(cell) {
+                let quads = self.quads[block];
+                let sums = self.moved(&self.scratch.past, block, -stone);
+                let values = self.curve.lanes(sums);
+                let change = values - self.views[view].values.gather(self.simd, quads);
+                self.head.add(&mut above, quads, change);
+                self.scratch.past.scatter(quads, sums);
+                self.views[view].values.scatter(quads, values);
+            }
+        }
+        above
+    }
+
+    /// What a stone of the board counts in a view.
+    #[inline(always)]
+    fn stone(&self, cell: u8, view: usize) -> f32 {
+        Seat::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
+    }
+
+    /// The steps of all sums of the first layer, from the errors above it; keeps the values of the board that is learnt from.
+    #[inline(always)]
+    fn step(&mut self, view: usize, errors: &H::Errors) {
+        let slope = self.slope;
+        for (index, group) in self.scratch.groups[..self.awake.div_ceil(4)].iter_mut().enumerate() {
+            let past = self.views[view].values.group(self.simd, index);
+            group.past = past;
+            let back = self.head.back(errors, index);
+            let steps = back * ((1.0 - past * past) * slope);
+            self.scratch.steps.set_group(index, steps);
+        }
+    }
+
+    /// Corrects the sums of the first layer, computes its values anew, and with them all that is above.
+    #[inline(always)]
+    fn renew(&mut self, seat: Seat, errors: &H::Errors) {
+        let bias = if self.biased { 1.0 } else { 0.0 };
+        let groups = &mut self.scratch.groups[..self.awake.div_ceil(4)];
+        for (index, group) in groups.iter_mut().enumerate() {
+            let steps = self.scratch.steps.group(self.simd, index);
+            let stones = self.stones.group(self.simd, index);
+            for (view, kept) in self.views.iter_mut().enumerate() {
+                // A step reaches a sum once for the bias and once for each stone of its line that was learnt from.
+                let sign = if view == seat.view { 1.0 } else { -1.0 };
+                let times = stones * sign + bias;
+                let sums = kept.sums.group(self.simd, index) + steps * times;
+                let values = self.curve.lanes(sums);
+                kept.sums.set_group(index, sums);
+                kept.values.set_group(index, values);
+                group.values[view] = values;
+            }
+            if self.biased {
+                let biases = self.biases.group(self.simd, index) + steps;
+                self.biases.set_group(index, biases);
+            }
+        }
+        if let [x, o] = &mut *self.views {
+            [x.above, o.above] = self.head.learn::<2>(errors, groups);
+        } else {
+            [self.views[0].above] = self.head.learn::<1>(errors, groups);
+        }
+    }
+}
+
+impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
+    #[inline(always)]
+    fn reset(&mut self) {
+        self.board = Board::EMPTY;
+        self.stones.0.fill(Quad::default());
+        for view in &mut self.views {
+            view.sums.0 = self.biases.0;
+            view.values.0.fill(Quad::default());
+            view.above = self.head.start();
+        }
+        if !self.biased {
+            self.awake = 0;
+            return;
+        }
+        for index in 0..self.awake.div_ceil(4) {
+            let values = self.curve.lanes(self.biases.group(self.simd, index));
+            for view in &mut self.views {
+                view.values.set_group(index, values);
+                self.head.add(&mut view.above, quads(index), values);
+            }
+        }
+    }
+
+    /// Each step is taken for all moves before the next, so that the processor has something to do while it waits for a
+    /// result: each of them alone is one long chain.
+    #[inline(always)]
+    fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
+        let seat = self.seat(self.board.to_move());
+        let view = &self.views[seat.view % self.views.len()];
+        for (width, cells) in &self.widths {
+            let mut rest = legal & cells;
+            while rest != 0 {
+                let start = self.blocks_of(rest.trailing_zeros() as u8).start;
+                rest &= rest - 1;
+                for block in start..start + width {
+                    let values = self.curve.lanes(self.moved(&view.sums, block, seat.sign));
+                    let before = view.values.gather(self.simd, self.quads[block]);
+                    self.scratch.changes[block] = values - before;
+                }
+            }
+        }
+        let mut order = [0; 64];
+        let mut count = 0;
+        let above = view.above;
+        for (width, cells) in &self.widths {
+            let mut rest = legal & cells;
+            while rest != 0 {
+                let cell = rest.trailing_zeros() as u8;
+                rest &= rest - 1;
+                let start = self.blocks_of(cell).start;
+                let blocks = start..start + width;
+                self.scratch.settled[count % 64] =
+                    self.head.settle(&above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
+                order[count % 64] = cell;
+                count += 1;
+            }
+        }
+        outputs(self.simd, &self.head, &self.scratch.settled, &order[..count.min(64)], seat.sign, out);
+    }
+
+    #[inline(always)]
+    fn play(&mut self, cell: u8) {
+        let side = self.board.to_move();
+        self.board = self.board.play(cell);
+        self.wake(cell);
+        self.count(cell, 1.0);
+        for view in 0..self.views.len() {
+            for block in self.blocks_of(cell) {
+                let (quads, kept) = (self.quads[block], &self.views[view]);
+                let sums = self.moved(&kept.sums, block, Seat::stone(side, view));
+                let values = self.curve.lanes(sums);
+                let change = values - kept.values.gather(self.simd, quads);
+                let kept = &mut self.views[view];
+                self.head.add(&mut kept.above, quads, change);
+                kept.sums.scatter(quads, sums);
+                kept.values.scatter(quads, values);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
+        let seat = self.seat(side);
+        let later = self.board.occupied() & !board.occupied();
+        let above = self.take_back(seat.view, later);
+        let errors = self.head.begin(&above, Lesson { target: seat.sign * target, rate, derivative });
+        self.step(seat.view, &errors);
+        self.renew(seat, &errors);
+        for cell in cells(board.occupied()) {
+            // By way of memory: else the compiler makes a branch of it, which is mispredicted at every other stone.
+            let stone = black_box(self.stone(cell, seat.view));
+            for block in self.blocks_of(cell) {
+                self.weights[block] += self.scratch.steps.gather(self.simd, self.quads[block]) * stone;
+            }
+        }
+        for cell in cells(later) {
+            self.count(cell, 1.0);
+        }
+    }
+
+    fn weights(&self) -> Vec<f32> {
+        let mut weights = vec![0.0; self.layout.architecture.parameters()];
+        let mut lines = self.clone();
+        // Quads go back to their canonical places, and their weights with them.
+        for place in 0..QUADS {
+            while usize::from(lines.order[place]) != place {
+                lines.swap(place, lines.order[place].into());
+            }
+        }
+        lines.each(|weight, index| weights[index] = *weight);
+        lines.head.write(&self.layout, &mut weights);
+        weights
+    }
+}

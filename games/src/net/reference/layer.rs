@@ -1,0 +1,126 @@
+//! A layer of the reference implementation: which weight joins which units.
+
+use std::ops::Range;
+
+use crate::{
+    board::{Board, Geometry, Side, cells},
+    net::{Architecture, First, Tensor},
+};
+
+/// A layer: its units' weighted sums are made of the values of the layer below.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    units: usize,
+    wiring: Wiring,
+    /// Where the biases are among all weights, one for each unit; empty if there are none.
+    biases: Range<usize>,
+}
+
+/// What is joined to what.
+#[derive(Clone, Debug)]
+enum Wiring {
+    /// Every unit to all of the layer below; weights from here on, those of one input side by side.
+    Full(usize),
+    /// These only. Connections may have a weight in common.
+    Some(Vec<Connection>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    input: usize,
+    unit: usize,
+    weight: usize,
+}
+
+/// All layers of a network, the one above the inputs first.
+pub(super) fn layers(architecture: &Architecture) -> Vec<Layer> {
+    let tensors = architecture.tensors();
+    let weights: Vec<_> = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight")).collect();
+    let biases: Vec<_> = tensors.iter().filter(|tensor| tensor.name.ends_with(".bias")).collect();
+    let layer = |(index, tensor): (usize, &&Tensor)| {
+        let wiring = match (architecture.first, index) {
+            (First::Lines { detectors }, 0) => Wiring::Some(connections(architecture, detectors)),
+            _ => Wiring::Full(tensor.range.start),
+        };
+        let units = match index {
+            0 => architecture.units(),
+            _ => tensor.shape.get(1).copied().unwrap_or(1),
+        };
+        Layer { units, wiring, biases: biases.get(index).map_or(0..0, |tensor| tensor.range.clone()) }
+    };
+    weights.iter().enumerate().map(layer).collect()
+}
+
+/// Each detector of a line looks at the line's cells.
+fn connections(architecture: &Architecture, detectors: usize) -> Vec<Connection> {
+    let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
+    let mut connections = Vec::new();
+    for (line, mask) in geometry.lines().iter().enumerate() {
+        for cell in cells(*mask) {
+            for detector in 0..detectors {
+                let (unit, weight) = (line * detectors + detector, connections.len());
+                connections.push(Connection { input: cell.into(), unit, weight });
+            }
+        }
+    }
+    connections
+}
+
+/// The inputs: 1 for an own stone, -1 for one of the other side, 0 for an empty cell.
+pub(super) fn inputs(board: Board, side: Side) -> Vec<f64> {
+    let has = |stones: u64, cell: u32| f64::from((stones >> cell & 1) as u8);
+    (0..64).map(|cell| has(board.stones(side), cell) - has(board.stones(side.other()), cell)).collect()
+}
+
+impl Layer {
+    /// The weighted sums of all units.
+    pub(super) fn sums(&self, weights: &[f64], below: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.units];
+        sums[..self.biases.len()].copy_from_slice(&weights[self.biases.clone()]);
+        match &self.wiring {
+            Wiring::Full(start) => {
+                for (input, row) in below.iter().zip(weights[*start..].chunks(self.units)) {
+                    sums.iter_mut().zip(row).for_each(|(sum, weight)| *sum += input * weight);
+                }
+            }
+            Wiring::Some(connections) => {
+                connections.iter().for_each(|join| sums[join.unit] += below[join.input] * weights[join.weight]);
+            }
+        }
+        sums
+    }
+
+    /// Propagates the units' errors back: what each value of the layer below contributes to them.
+    pub(super) fn errors(&self, weights: &[f64], below: &[f64], errors: &[f64]) -> Vec<f64> {
+        let mut back = vec![0.0; below.len()];
+        match &self.wiring {
+            Wiring::Full(start) => {
+                for (back, row) in back.iter_mut().zip(weights[*start..].chunks(self.units)) {
+                    *back = row.iter().zip(errors).map(|(weight, error)| weight * error).sum();
+                }
+            }
+            Wiring::Some(connections) => {
+                connections.iter().for_each(|join| back[join.input] += errors[join.unit] * weights[join.weight]);
+            }
+        }
+        back
+    }
+
+    /// Adds `step` times the derivative of the units' sums, weighted with their errors, to the weights.
+    pub(super) fn descend(&self, weights: &mut [f64], below: &[f64], errors: &[f64], step: f64) {
+        match &self.wiring {
+            Wiring::Full(start) => {
+                for (input, row) in below.iter().zip(weights[*start..].chunks_mut(self.units)) {
+                    row.iter_mut().zip(errors).for_each(|(weight, error)| *weight += step * input * error);
+                }
+            }
+            Wiring::Some(connections) => {
+                for join in connections {
+                    weights[join.weight] += step * below[join.input] * errors[join.unit];
+                }
+            }
+        }
+        let biases = weights[self.biases.clone()].iter_mut();
+        biases.zip(errors).for_each(|(bias, error)| *bias += step * error);
+    }
+}

@@ -1,0 +1,68 @@
+//! The reference implementation of networks over lines that share weights: the same network without shared weights, whose weights are
+//! kept equal where they are one.
+
+use super::{Plain, Reference};
+use crate::{
+    board::{Board, Side},
+    net::{Architecture, Engine, shared::Ties},
+};
+
+/// A network that shares weights, written for the eye.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    ties: Vec<usize>,
+    weights: Vec<f64>,
+    network: Plain,
+}
+
+impl Shared {
+    /// A network with these weights, in canonical order, before the first move.
+    ///
+    /// # Panics
+    /// If [`Architecture::check`] refuses the architecture, it has another number of weights, or it is not one over lines
+    /// that shares weights.
+    #[must_use]
+    pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
+        let Ties { unshared, weights: ties, .. } = Ties::new(architecture);
+        let all: Vec<f32> = ties.iter().map(|tie| weights[*tie]).collect();
+        let network = Plain::new(&unshared, &all);
+        Self { ties, weights: weights.iter().map(|weight| f64::from(*weight)).collect(), network }
+    }
+}
+
+impl Reference for Shared {
+    fn sum(&self, board: Board, side: Side) -> f64 {
+        self.network.sum(board, side)
+    }
+}
+
+impl Engine for Shared {
+    fn reset(&mut self) {
+        self.network.reset();
+    }
+
+    fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
+        self.network.values(legal, out);
+    }
+
+    fn play(&mut self, cell: u8) {
+        self.network.play(cell);
+    }
+
+    /// The derivative by a shared weight is the sum of those by all that are tied to it.
+    fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
+        self.network.learn(board, side, target, rate, derivative);
+        let mut steps = vec![0.0; self.weights.len()];
+        for (tie, weight) in self.ties.iter().zip(&self.network.weights) {
+            steps[*tie] += weight - self.weights[*tie];
+        }
+        self.weights.iter_mut().zip(steps).for_each(|(weight, step)| *weight += step);
+        for (tie, weight) in self.ties.iter().zip(&mut self.network.weights) {
+            *weight = self.weights[*tie];
+        }
+    }
+
+    fn weights(&self) -> Vec<f32> {
+        self.weights.iter().map(|weight| *weight as f32).collect()
+    }
+}

@@ -1,0 +1,301 @@
+//! The fast paths against their reference implementations, move by move while both learn, and against itself at the other levels of simd.
+
+use super::*;
+use crate::board::{Geometry, Shape, cells};
+use evoxo_common::{
+    rng::{Generator, Stream, below, chance, unit},
+    simd,
+};
+
+/// Games in which a slow engine follows a fast one: both learn, and everything is compared.
+struct Duel<'a> {
+    geometry: &'a Geometry,
+    slow: Option<&'a mut dyn Engine>,
+    games: u64,
+    rate: f32,
+    /// How far values, and weights, may differ.
+    bound: f32,
+}
+
+impl Job for Duel<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<E: Engine>(mut self, engine: &mut E) -> Vec<f32> {
+        for game in 0..self.games {
+            engine.reset();
+            if let Some(slow) = &mut self.slow {
+                slow.reset();
+            }
+            self.game(engine, &mut Stream::root(9).word(game).rng());
+            if let Some(slow) = &self.slow
+                && (game % 64 == 0 || game + 1 == self.games)
+            {
+                for (index, (fast, slow)) in engine.weights().into_iter().zip(slow.weights()).enumerate() {
+                    assert!((fast - slow).abs() <= self.bound, "game {game}, weight {index}: {fast} but {slow}");
+                }
+            }
+        }
+        engine.weights()
+    }
+}
+
+impl Duel<'_> {
+    /// The best move or any; then a step for one of the last boards, now and then for several or none.
+    #[inline(always)]
+    fn game<E: Engine>(&mut self, engine: &mut E, rng: &mut Generator) {
+        let mut boards = vec![Board::EMPTY];
+        let (mut fast, mut slow) = ([0.0; 64], [0.0; 64]);
+        while self.geometry.outcome(boards[boards.len() - 1]).is_none() {
+            let board = boards[boards.len() - 1];
+            let legal = self.geometry.legal(board);
+            engine.values(legal, &mut fast);
+            if let Some(twin) = &mut self.slow {
+                twin.values(legal, &mut slow);
+                for cell in cells(legal).map(usize::from) {
+                    let (fast, slow) = (fast[cell], slow[cell]);
+                    assert!((fast - slow).abs() <= self.bound, "{board:?}, cell {cell}: {fast} but {slow}");
+                }
+            }
+            let moves: Vec<u8> = cells(legal).collect();
+            let best = moves.iter().copied().max_by(|a, b| fast[usize::from(*a)].total_cmp(&fast[usize::from(*b)]));
+            let any = moves[below(rng, moves.len() as u64) as usize];
+            let cell = if chance(rng, 1, 5) { any } else { best.unwrap() };
+            engine.play(cell);
+            if let Some(slow) = &mut self.slow {
+                slow.play(cell);
+            }
+            boards.push(board.play(cell));
+            for _ in 0..[0, 1, 1, 1, 2][below(rng, 5) as usize] {
+                let back = below(rng, 3).min(boards.len() as u64 - 1) as usize;
+                let (board, target) = (boards[boards.len() - 1 - back], 2.0 * unit(rng) as f32 - 1.0);
+                let side = Side::BOTH[below(rng, 2) as usize];
+                let derivative = chance(rng, 1, 2);
+                engine.learn(board, side, target, self.rate, derivative);
+                if let Some(slow) = &mut self.slow {
+                    slow.learn(board, side, target, self.rate, derivative);
+                }
+            }
+        }
+    }
+}
+
+/// Games to compare, where optimised tests can afford more.
+const fn games(debug: u64, release: u64) -> u64 {
+    if cfg!(debug_assertions) { debug } else { release }
+}
+
+/// The networks of the paper: with and without biases, in turns with both activations.
+fn paper() -> Vec<Architecture> {
+    let lines = First::Lines { detectors: 4 };
+    let dense = |units| First::Dense { units };
+    let networks = [(lines, 0), (lines, 32), (dense(50), 0), (dense(95), 51), (dense(169), 0)];
+    let architecture = |(index, (first, second)): (usize, (First, usize))| {
+        let shape = Shape::SCORE_FOUR;
+        [Activation::Logistic, Activation::Tanh].map(|activation| {
+            let biases = (index % 2 == 0) == (activation == Activation::Tanh);
+            Architecture { shape, first, second, biases, activation, shared: false }
+        })
+    };
+    networks.into_iter().enumerate().flat_map(architecture).collect()
+}
+
+/// Odd sizes on other boards.
+fn odd() -> Vec<Architecture> {
+    let slab = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let networks = [
+        (Shape::TIC_TAC_TOE, First::Lines { detectors: 1 }, 7, true),
+        (Shape::TIC_TAC_TOE, First::Dense { units: 17 }, 33, false),
+        (Shape::CONNECT_FOUR, First::Lines { detectors: 6 }, 60, false),
+        (Shape::QUBIC, First::Lines { detectors: 16 }, 0, true),
+        (Shape::QUBIC, First::Dense { units: 1 }, 1, true),
+        (slab, First::Lines { detectors: 9 }, 20, false),
+        (slab, First::Dense { units: 30 }, 64, true),
+    ];
+    let architecture = |(shape, first, second, biases)| {
+        let activation = Activation::Logistic;
+        Architecture { shape, first, second, biases, activation, shared: false }
+    };
+    networks.into_iter().map(architecture).collect()
+}
+
+/// Networks of tables on every board: linear and not, with and without shared weights.
+fn tables() -> Vec<Architecture> {
+    let wide = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let networks = [
+        (Shape::SCORE_FOUR, 4, 0, true),
+        (Shape::SCORE_FOUR, 4, 8, true),
+        (Shape::SCORE_FOUR, 3, 11, true),
+        (Shape::SCORE_FOUR, 4, 0, false),
+        (Shape::SCORE_FOUR, 3, 20, false),
+        (Shape::TIC_TAC_TOE, 3, 0, true),
+        (Shape::TIC_TAC_TOE, 4, 3, true),
+        (Shape::CONNECT_FOUR, 4, 0, true),
+        (Shape::CONNECT_FOUR, 4, 9, true),
+        (Shape::QUBIC, 3, 0, true),
+        (Shape::QUBIC, 3, 2, true),
+        (wide, 3, 8, true),
+    ];
+    let architecture = |(index, (shape, states, second, shared))| {
+        let activation = if index % 3 == 0 { Activation::Tanh } else { Activation::Logistic };
+        Architecture { shape, first: First::Tuples { states }, second, biases: index % 4 != 1, activation, shared }
+    };
+    networks.into_iter().enumerate().map(architecture).collect()
+}
+
+/// Networks over lines that share weights, on every board.
+fn shared() -> Vec<Architecture> {
+    let wide = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let networks = [
+        (Shape::SCORE_FOUR, 4, 0),
+        (Shape::SCORE_FOUR, 4, 8),
+        (Shape::SCORE_FOUR, 6, 11),
+        (Shape::TIC_TAC_TOE, 2, 3),
+        (Shape::CONNECT_FOUR, 4, 9),
+        (Shape::CONNECT_FOUR, 2, 0),
+        (Shape::QUBIC, 2, 2),
+        (wide, 8, 8),
+    ];
+    let architecture = |(index, (shape, detectors, second))| {
+        let activation = if index % 3 == 0 { Activation::Tanh } else { Activation::Logistic };
+        let first = First::Lines { detectors };
+        Architecture { shape, first, second, biases: index % 2 != 1, activation, shared: true }
+    };
+    networks.into_iter().enumerate().map(architecture).collect()
+}
+
+fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
+    let geometry = Geometry::new(architecture.shape).unwrap();
+    let weights = architecture.initial(Stream::root(1));
+    let mut slow = reference::of(architecture, &weights);
+    with_engine(architecture, &weights, Duel { geometry: &geometry, slow: Some(&mut *slow), games, rate, bound });
+}
+
+#[test]
+fn the_papers_networks_are_their_references() {
+    paper().iter().for_each(|architecture| duel(architecture, games(10, 2000), 0.005, 1e-3));
+}
+
+#[test]
+fn networks_of_odd_sizes_on_other_boards_are_their_references() {
+    odd().iter().for_each(|architecture| duel(architecture, games(10, 500), 0.05, 1e-3));
+}
+
+#[test]
+fn networks_of_tables_are_their_references() {
+    tables().iter().for_each(|architecture| duel(architecture, games(3, 500), 0.002, 1e-3));
+}
+
+#[test]
+fn networks_that_share_weights_are_their_references() {
+    for architecture in shared() {
+        // A weight is felt in all orientations, and so is its rounding.
+        let orientations = Geometry::new(architecture.shape).unwrap().symmetries().len() as f32;
+        duel(&architecture, games(3, 500), 0.0016 / orientations, 1e-4 * orientations);
+    }
+}
+
+/// After two steps nothing has had time to drift: whatever differs is wrong.
+#[test]
+fn steps_are_the_references() {
+    for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        let weights = architecture.initial(Stream::root(4));
+        let (mut fast, mut slow) = (engine(architecture, &weights), reference::of(architecture, &weights));
+        let mut rng = Stream::root(8).rng();
+        let mut boards = vec![Board::EMPTY];
+        for ply in 0..5 {
+            let moves: Vec<u8> = cells(geometry.legal(boards[ply])).collect();
+            let cell = moves[below(&mut rng, moves.len() as u64) as usize];
+            fast.play(cell);
+            slow.play(cell);
+            boards.push(boards[ply].play(cell));
+        }
+        // A weight that is shared is felt in all orientations.
+        let rate = if architecture.shared { 0.1 / geometry.symmetries().len() as f32 } else { 0.1 };
+        for (board, side) in [(boards[5], Side::O), (boards[3], Side::X)] {
+            fast.learn(board, side, 0.3, rate, false);
+            slow.learn(board, side, 0.3, rate, false);
+        }
+        let (fast, slow) = (fast.weights(), slow.weights());
+        for Tensor { name, range, .. } in architecture.tensors() {
+            let most = range.clone().map(|index| (slow[index] - weights[index]).abs()).fold(0.0, f32::max);
+            assert!(most > 1e-5, "{architecture:?}: {name} has learnt nothing");
+            for index in range {
+                let (fast, slow) = (fast[index] - weights[index], slow[index] - weights[index]);
+                let far = (fast - slow).abs() > 1e-3 * most + 2e-7;
+                assert!(!far, "{architecture:?}, {name}, weight {index}: {fast} but {slow}");
+            }
+        }
+    }
+}
+
+/// All images of a board have one value, also after learning.
+#[test]
+fn shared_weights_see_all_images_alike() {
+    struct Images<'a>(&'a Geometry);
+    impl Job for Images<'_> {
+        type Output = ();
+        fn run<E: Engine>(self, engine: &mut E) {
+            Duel { geometry: self.0, slow: None, games: 20, rate: 0.05, bound: 0.0 }.run(engine);
+            let mut rng = Stream::root(5).rng();
+            let (mut first, mut values) = ([0.0; 64], [0.0; 64]);
+            for moves in 0..8 {
+                let order: Vec<u64> = (0..moves).map(|_| below(&mut rng, 1 << 40)).collect();
+                for (index, symmetry) in self.0.symmetries().iter().enumerate() {
+                    engine.reset();
+                    let mut board = Board::EMPTY;
+                    for number in &order {
+                        let legal: Vec<u8> = cells(self.0.legal(board)).collect();
+                        let cell = legal[*number as usize % legal.len()];
+                        engine.play(symmetry.cell(cell));
+                        board = board.play(cell);
+                    }
+                    let legal = self.0.legal(board);
+                    engine.values(symmetry.mask(legal), &mut values);
+                    for cell in cells(legal) {
+                        let value = values[usize::from(symmetry.cell(cell))];
+                        if index == 0 {
+                            first[usize::from(cell)] = value;
+                        }
+                        let expected = first[usize::from(cell)];
+                        assert!((value - expected).abs() < 2e-4, "{board:?}, cell {cell}: {value} but {expected}");
+                    }
+                }
+            }
+        }
+    }
+    for architecture in tables().iter().chain(&shared()).filter(|architecture| architecture.shared) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        with_engine(architecture, &architecture.initial(Stream::root(6)), Images(&geometry));
+    }
+}
+
+#[test]
+fn every_instruction_set_gives_the_same_bits() {
+    for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        let weights = architecture.initial(Stream::root(2));
+        let learnt = simd::at_each_level(|_| {
+            let duel = Duel { geometry: &geometry, slow: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
+            with_engine(architecture, &weights, duel).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+        });
+        assert!(learnt[0] == learnt[1] && learnt[1] == learnt[2], "{architecture:?}");
+        assert!(learnt[0].iter().zip(&weights).any(|(learnt, weight)| *learnt != weight.to_bits()));
+    }
+}
+
+#[test]
+fn weights_go_in_and_come_out_in_their_canonical_places() {
+    struct Weights;
+    impl Job for Weights {
+        type Output = Vec<f32>;
+        fn run<E: Engine>(self, engine: &mut E) -> Vec<f32> {
+            engine.weights()
+        }
+    }
+    for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
+        let weights: Vec<f32> = (0..architecture.parameters()).map(|index| index as f32).collect();
+        assert_eq!(with_engine(architecture, &weights, Weights), weights);
+    }
+}

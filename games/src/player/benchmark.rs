@@ -1,0 +1,140 @@
+//! The benchmark player of van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game Tic-Tac-Toe 3D (2015),
+//! section V.A, for any geometry.
+//!
+//! It looks at the legal moves in random order and makes the first that wins; else the first that blocks; else the first
+//! that does not let the opponent win by a stone on top of it; else (the paper does not say) the first. The first of some
+//! moves in random order is any of them, each equally likely: so nothing is shuffled here.
+
+use super::random::any_of;
+use crate::board::{Geometry, Position};
+use evoxo_common::rng::Generator;
+
+/// The cell it takes.
+///
+/// # Panics
+/// If no cell is legal.
+#[inline(always)]
+pub fn benchmark(position: Position, geometry: &Geometry, rng: &mut Generator) -> u8 {
+    let side = position.to_move();
+    let legal = position.legal(geometry);
+    let safe = || legal & !geometry.below(position.threats(side.other()));
+    let choices = [position.wins(geometry, side), position.wins(geometry, side.other()), safe()];
+    any_of(choices.into_iter().find(|cells| *cells != 0).unwrap_or(legal), rng)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        board::{Board, Outcome, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
+        player::random::{filtered, random},
+    };
+    use evoxo_common::rng::{Stream, below, shuffle};
+    use proptest::prelude::*;
+
+    /// The reference implementation: the moves it may make, by trying every order's first that each rule allows.
+    fn allowed(board: Board, geometry: &Geometry) -> u64 {
+        let (side, legal) = (board.to_move(), geometry.legal(board));
+        let with = |board: Board, side: Side, cell: u8| match side {
+            Side::X => Board { x: board.x | 1 << cell, ..board },
+            Side::O => Board { o: board.o | 1 << cell, ..board },
+        };
+        let wins = |board: Board, side: Side, cell: u8| geometry.has_line(with(board, side, cell).stones(side));
+        let such =
+            |rule: &dyn Fn(u8) -> bool| cells(legal).filter(|cell| rule(*cell)).fold(0, |mask, cell| mask | 1 << cell);
+        let safe = |cell: u8| {
+            let after = with(board, side, cell);
+            let freed = geometry.legal(after) & !legal;
+            !cells(freed).any(|on_top| wins(after, side.other(), on_top))
+        };
+        let rules: [u64; 3] =
+            [such(&|cell| wins(board, side, cell)), such(&|cell| wins(board, side.other(), cell)), such(&safe)];
+        rules.into_iter().find(|mask| *mask != 0).unwrap_or(legal)
+    }
+
+    proptest! {
+        /// It makes exactly the moves that the rules as written allow, all of them equally often.
+        #[test]
+        fn its_moves_are_those_of_the_rules_as_written(
+            geometry in prop::sample::select(vec![tic_tac_toe(), connect_four(), qubic(), score_four()]), seed: u64
+        ) {
+            let mut rng = Stream::root(seed).rng();
+            let mut position = Position::START;
+            while geometry.outcome(position.board()).is_none() {
+                let mask = allowed(position.board(), geometry);
+                let mut seen = 0;
+                for _ in 0..40 {
+                    let cell = benchmark(position, geometry, &mut rng);
+                    prop_assert!(mask >> cell & 1 == 1);
+                    seen |= 1 << cell;
+                }
+                prop_assert!(mask.count_ones() > 4 || seen == mask, "a move is never made");
+                let moves: Vec<u8> = cells(geometry.legal(position.board())).collect();
+                position = position.play(geometry, moves[below(&mut rng, moves.len() as u64) as usize]);
+            }
+        }
+    }
+
+    /// "The first in random order" against "any of them": the same distribution.
+    #[test]
+    fn the_first_of_a_shuffled_list_is_any() {
+        let geometry = score_four();
+        let mut rng = Stream::root(11).rng();
+        let (mut fast, mut slow) = ([0_i32; 64], [0_i32; 64]);
+        let mask = allowed(Board::EMPTY, geometry);
+        for _ in 0..32_000 {
+            fast[usize::from(benchmark(Position::START, geometry, &mut rng))] += 1;
+            let mut moves: Vec<u8> = cells(geometry.legal(Board::EMPTY)).collect();
+            shuffle(&mut rng, &mut moves);
+            slow[usize::from(*moves.iter().find(|cell| mask >> **cell & 1 == 1).unwrap())] += 1;
+        }
+        // 16 cells, 2,000 each, standard deviation 43.
+        assert!(cells(mask).all(|cell| (fast[usize::from(cell)] - 2000).abs() < 260), "{fast:?}");
+        assert!(cells(mask).all(|cell| (slow[usize::from(cell)] - 2000).abs() < 260), "{slow:?}");
+    }
+
+    type Mover = fn(Position, &Geometry, &mut Generator) -> u8;
+
+    /// First player's wins, second player's, and plies, each a game.
+    fn matches(first: Mover, second: Mover, games: u32) -> [f64; 3] {
+        let geometry = score_four();
+        let mut sums = [0.0; 3];
+        for game in 0..games {
+            let mut rng = Stream::root(3).word(game.into()).rng();
+            let mut position = Position::START;
+            while geometry.outcome(position.board()).is_none() {
+                let mover = if position.to_move() == Side::X { first } else { second };
+                position = position.play(geometry, mover(position, geometry, &mut rng));
+            }
+            match geometry.outcome(position.board()) {
+                Some(Outcome::Win(Side::X)) => sums[0] += 1.0,
+                Some(Outcome::Win(Side::O)) => sums[1] += 1.0,
+                _ => {}
+            }
+            sums[2] += f64::from(position.board().pieces());
+        }
+        sums.map(|sum| sum / f64::from(games))
+    }
+
+    /// Known from an independent implementation, here within six standard deviations.
+    #[test]
+    fn known_match_figures() {
+        let near = |value: f64, expected: f64, tolerance: f64| {
+            assert!((value - expected).abs() < tolerance, "{value} {expected}");
+        };
+        let games = 10_000;
+        let [wins, _, plies] = matches(random, random, games);
+        near(100.0 * wins, 55.4, 3.0);
+        near(plies, 28.6, 0.6);
+        let [wins, losses, plies] = matches(benchmark, benchmark, games);
+        near(100.0 * wins, 50.2, 3.0);
+        near(100.0 * losses, 47.3, 3.0);
+        near(plies, 44.4, 0.7);
+        near(100.0 * matches(benchmark, random, games / 2)[0], 99.6, 0.6);
+        let [_, wins, _] = matches(random, benchmark, games / 2);
+        near(100.0 * wins, 99.6, 0.6);
+        // The filter lacks only the look at the cell on top.
+        let [wins, losses, _] = matches(benchmark, filtered, games / 2);
+        assert!(wins > losses + 0.2, "{wins} {losses}");
+    }
+}

@@ -1,0 +1,243 @@
+//! Players without a file, by their names.
+
+use std::cell::RefCell;
+
+use evoxo_common::{card::Showing, rng::Generator};
+
+use super::{
+    Answer, Play, Player,
+    alpha_beta::{self, Choice, Solver},
+    benchmark::benchmark,
+    by_lines,
+    random::{any_of, filtered, random},
+    teacher, why,
+};
+use crate::{
+    audit::{Subject, sides_showing},
+    board::{Board, Geometry, Position, Side, tic_tac_toe},
+};
+
+/// Their names, each with the only game it plays, if there is but one.
+pub const BUILT_IN: [&str; 6] = ["random", "filtered", "benchmark", "alpha-beta", "perfect", "teacher"];
+
+/// Plies that alpha-beta looks ahead unless it is told otherwise.
+const DEPTH: u32 = 4;
+
+/// The player of that name for this game.
+///
+/// # Errors
+/// A sentence if there is none, or it does not play that game.
+pub fn built_in(name: &str, geometry: &'static Geometry) -> Result<Player, String> {
+    let small = geometry.shape() == tic_tac_toe().shape();
+    let play: Box<dyn Play> = match name {
+        "random" => Box::new(Random),
+        "filtered" => Box::new(Filtered),
+        "benchmark" => Box::new(Benchmark),
+        "alpha-beta" => Box::new(AlphaBeta { depth: DEPTH }),
+        "perfect" if small => Box::new(Perfect(RefCell::new(Solver::new(tic_tac_toe())))),
+        "teacher" if small => Box::new(Teacher),
+        "perfect" => {
+            return Err(
+                "perfect plays only tic-tac-toe: give alpha-beta, which plays perfectly late in any game".into()
+            );
+        }
+        "teacher" => return Err("teacher plays only tic-tac-toe".into()),
+        _ => return Err(format!("there is no player {name:?}: there are {}", BUILT_IN.join(", "))),
+    };
+    Ok(Player { name: name.into(), geometry, side: None, play })
+}
+
+struct Random;
+
+impl Play for Random {
+    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+        Answer::new(random(position, geometry, rng), why::BY_CHANCE)
+    }
+
+    fn by_chance(&self) -> bool {
+        true
+    }
+}
+
+struct Filtered;
+
+impl Play for Filtered {
+    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+        by_lines(position, geometry, filtered(position, geometry, rng))
+    }
+
+    fn by_chance(&self) -> bool {
+        true
+    }
+}
+
+struct Benchmark;
+
+impl Play for Benchmark {
+    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+        by_lines(position, geometry, benchmark(position, geometry, rng))
+    }
+
+    fn by_chance(&self) -> bool {
+        true
+    }
+}
+
+struct AlphaBeta {
+    depth: u32,
+}
+
+impl Play for AlphaBeta {
+    fn answer(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
+        foresight(alpha_beta::built_in(geometry, self.depth).choose(position), self.depth)
+    }
+
+    fn look_ahead(&mut self, plies: u32) -> bool {
+        self.depth = plies;
+        true
+    }
+}
+
+const WIN: &str = "it has worked out a win";
+const DRAW: &str = "it has worked out a draw";
+
+/// A move that look-ahead of so many plies has found.
+pub(crate) fn foresight(choice: Choice, depth: u32) -> Answer {
+    let why = match (choice.exact, choice.value) {
+        (true, value) if value > 0.0 => WIN.into(),
+        (true, value) if value < 0.0 => "it has worked out that it will lose".into(),
+        (true, _) => DRAW.into(),
+        (false, value) if value > 1.0 => "it sees a win".into(),
+        (false, value) if value < -1.0 => "it sees a loss".into(),
+        (false, value) => format!("{depth} plies ahead it values this at {value:+.3}"),
+    };
+    Answer { cell: choice.cell, why }
+}
+
+/// The player of 3x3 that never errs. (The other games are too large for it to begin.)
+struct Perfect(RefCell<Solver<'static>>);
+
+impl Perfect {
+    /// The moves that keep the value of a position, and the value.
+    fn best(&self, position: Position) -> (u64, i8) {
+        self.0.borrow_mut().all_best(position).expect("tic-tac-toe has fewer positions than it may see")
+    }
+}
+
+impl Play for Perfect {
+    fn answer(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+        let (moves, outcome) = self.best(position);
+        let why = ["it has worked out that it may lose", DRAW, WIN][(outcome + 1) as usize];
+        Answer::new(any_of(moves, rng), why)
+    }
+
+    fn by_chance(&self) -> bool {
+        true
+    }
+
+    fn audit(&self) -> Result<Showing, String> {
+        let choose = |board| self.best(Position::of(tic_tac_toe(), board)).0;
+        audit_of_both_sides("The player that never errs", &choose)
+    }
+}
+
+struct Teacher;
+
+impl Play for Teacher {
+    fn answer(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+        let cell = any_of(teacher::choose(position.board()), rng);
+        let score = teacher::scores(teacher::seen_by_mover(position.board()))[usize::from(cell)];
+        Answer::new(cell, format!("its score is {score}, the highest"))
+    }
+
+    fn by_chance(&self) -> bool {
+        true
+    }
+
+    fn audit(&self) -> Result<Showing, String> {
+        audit_of_both_sides("The teacher of nndtf", &teacher::choose)
+    }
+}
+
+/// The audit of a player of both sides that decides every move itself and takes these cells, each equally likely.
+fn audit_of_both_sides(who: &str, choose: &dyn Fn(Board) -> u64) -> Result<Showing, String> {
+    let audit = |side| Ok((side, Subject { side, filtered: false, choose: Box::new(choose) }.audit()?));
+    Ok(sides_showing(who, &Side::BOTH.into_iter().map(audit).collect::<Result<Vec<_>, String>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::{Outcome, connect_four, qubic, score_four};
+    use evoxo_common::rng::Stream;
+
+    /// What is printed of a player of both sides, and that the perfect one never loses as either.
+    #[test]
+    fn audits_of_players_without_a_file() {
+        let audit = |name: &str| built_in(name, tic_tac_toe()).unwrap().play.audit();
+        insta::assert_snapshot!(audit("teacher").unwrap().text);
+        let perfect = audit("perfect").unwrap();
+        assert_eq!(perfect.text.matches("Never loses: proven").count(), 2);
+        assert_eq!(perfect.json["X"]["unbeatable"], true);
+        assert!(audit("random").unwrap_err().contains("only players of 3x3"));
+    }
+
+    #[test]
+    fn some_play_only_the_small_game() {
+        for name in BUILT_IN {
+            assert!(built_in(name, tic_tac_toe()).is_ok());
+            assert_eq!(built_in(name, score_four()).is_ok(), !["perfect", "teacher"].contains(&name), "{name}");
+        }
+        assert!(built_in("bench", score_four()).err().unwrap().contains("there is no player \"bench\""));
+    }
+
+    /// As X it is never beaten, as its audit proves.
+    #[test]
+    fn the_teacher_plays_as_it_scores() {
+        let mut teacher = built_in("teacher", tic_tac_toe()).unwrap();
+        let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
+        let position = Position::of(tic_tac_toe(), board);
+        let answer = teacher.play.answer(teacher.geometry, position, &mut Stream::root(1).rng());
+        assert_eq!(answer, Answer::new(8, "its score is 873324, the highest"));
+    }
+
+    #[test]
+    fn built_in_players_play_every_game_to_its_end() {
+        let rng = &mut Stream::root(7).rng();
+        for geometry in [tic_tac_toe(), connect_four(), qubic(), score_four()] {
+            for name in ["random", "filtered", "benchmark", "alpha-beta"] {
+                let mut player = built_in(name, geometry).unwrap();
+                assert_eq!(player.play.look_ahead(1), name == "alpha-beta");
+                let mut position = Position::START;
+                while geometry.outcome(position.board()).is_none() {
+                    position = position.play(geometry, player.choose(position, rng));
+                }
+                assert!(position.board().pieces() >= 5, "{name} at {:?}", geometry.shape());
+            }
+        }
+    }
+
+    /// It never loses, whatever the other does, and does not always play the same.
+    #[test]
+    fn the_perfect_player_never_errs() {
+        let mut perfect = built_in("perfect", tic_tac_toe()).unwrap();
+        let geometry = tic_tac_toe();
+        let mut first_moves = 0_u64;
+        for seed in 0..200 {
+            let mut rng = Stream::root(seed).rng();
+            let mut position = Position::START;
+            let side = Side::BOTH[seed as usize % 2];
+            while geometry.outcome(position.board()).is_none() {
+                let own = position.to_move() == side;
+                let cell = if own { perfect.choose(position, &mut rng) } else { random(position, geometry, &mut rng) };
+                first_moves |= u64::from(own && position == Position::START) << cell;
+                position = position.play(geometry, cell);
+            }
+            assert_ne!(geometry.outcome(position.board()), Some(Outcome::Win(side.other())), "{position:?}");
+        }
+        assert_eq!(first_moves, geometry.cells(), "all of them keep the draw");
+        let forced = [0, 4, 8, 2].into_iter().fold(Position::START, |position, cell| position.play(geometry, cell));
+        let answer = perfect.play.answer(geometry, forced, &mut Stream::root(1).rng());
+        assert_eq!(answer, Answer::new(6, WIN), "a block that makes two threats");
+    }
+}

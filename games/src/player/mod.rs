@@ -1,0 +1,136 @@
+//! Players: those that need no learning, for any geometry, and what all players have in common.
+
+pub mod alpha_beta;
+pub mod benchmark;
+mod built_in;
+pub mod duel;
+pub mod random;
+pub mod teacher;
+
+use evoxo_common::{
+    card::{Entries, Showing, brief},
+    rng::Generator,
+};
+use serde_json::{Map, Value};
+
+pub(crate) use built_in::foresight;
+pub use built_in::{BUILT_IN, built_in};
+
+use crate::board::{Geometry, Position, Side, tic_tac_toe};
+
+/// A player of a game, whoever it is: what a champion's card offers to those who want to play with it.
+pub struct Player {
+    /// As it calls itself.
+    pub name: String,
+    /// Its game.
+    pub geometry: &'static Geometry,
+    /// The only side it plays, if there is but one.
+    pub side: Option<Side>,
+    /// How it plays.
+    pub play: Box<dyn Play>,
+}
+
+/// What a player plays, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The cell.
+    pub cell: u8,
+    /// The reason, as in "It plays b2: ...".
+    pub why: String,
+}
+
+impl Answer {
+    /// A cell with the reason for it.
+    #[must_use]
+    pub fn new(cell: u8, why: impl Into<String>) -> Self {
+        Self { cell, why: why.into() }
+    }
+}
+
+/// How a player plays.
+pub trait Play {
+    /// What it plays in a position in which its side is to move and that is not over; its chance comes from `rng`.
+    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer;
+
+    /// Whether it leaves anything to chance.
+    fn by_chance(&self) -> bool {
+        false
+    }
+
+    /// Makes it look so many plies ahead; false if it cannot.
+    fn look_ahead(&mut self, _plies: u32) -> bool {
+        false
+    }
+
+    /// Its exact odds, and the proof that it never loses or the games it loses.
+    ///
+    /// # Errors
+    /// A sentence if it cannot be audited, or breaks the rules.
+    fn audit(&self) -> Result<Showing, String> {
+        Err("only players of 3x3 that need no look-ahead can be audited".into())
+    }
+}
+
+impl Player {
+    /// The cell that its answer names.
+    pub fn choose(&mut self, position: Position, rng: &mut Generator) -> u8 {
+        self.play.answer(self.geometry, position, rng).cell
+    }
+}
+
+/// Reasons that several players have.
+pub mod why {
+    /// It completes a line.
+    pub const COMPLETES: &str = "it completes a line";
+    /// It blocks the opponent's.
+    pub const BLOCKS: &str = "it blocks your line";
+    /// It left the choice to chance.
+    pub const BY_CHANCE: &str = "by chance";
+}
+
+/// The answer of a player that looks at lines before it leaves the choice to chance, and took this cell.
+#[must_use]
+pub fn by_lines(position: Position, geometry: &Geometry, cell: u8) -> Answer {
+    let side = position.to_move();
+    let takes = |wins: u64| wins >> cell & 1 == 1;
+    let why = match (takes(position.wins(geometry, side)), takes(position.wins(geometry, side.other()))) {
+        (true, _) => why::COMPLETES,
+        (_, true) => why::BLOCKS,
+        _ => why::BY_CHANCE,
+    };
+    Answer::new(cell, why)
+}
+
+/// What the filter of 3x3 does before a side decides, if it does anything: it completes a line, else blocks one, the first
+/// cell of several.
+#[must_use]
+pub fn by_filter(position: Position) -> Option<Answer> {
+    let (geometry, side) = (tic_tac_toe(), position.to_move());
+    let first = |mask: u64, why: &str| (mask != 0).then(|| Answer::new(mask.trailing_zeros() as u8, why));
+    first(position.wins(geometry, side), why::COMPLETES)
+        .or_else(|| first(position.wins(geometry, side.other()), why::BLOCKS))
+}
+
+/// What a champion is and where it comes from, at the beginning of a sentence: with its arm and replica, if its card has
+/// them.
+#[must_use]
+pub fn who(what: &str, about: &Map<String, Value>) -> String {
+    // A stranger's card may say anything here: quotes keep it harmless.
+    match (about.get("arm").and_then(Value::as_str), about.get("replica").and_then(Value::as_u64)) {
+        (Some(arm), Some(replica)) => format!("{what} ({arm:?}, replica {replica})"),
+        _ => what.to_owned(),
+    }
+}
+
+/// The side of a card.
+///
+/// # Errors
+/// A sentence if it has none.
+pub fn side_of_card(entries: &Entries) -> Result<Side, String> {
+    match entries.get("side") {
+        Some(Value::String(side)) if side == "X" => Ok(Side::X),
+        Some(Value::String(side)) if side == "O" => Ok(Side::O),
+        Some(other) => Err(format!("the card's side is {}, not \"X\" or \"O\"", brief(other))),
+        None => Err("the card has no \"side\": give \"X\" or \"O\"".into()),
+    }
+}

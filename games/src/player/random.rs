@@ -1,0 +1,36 @@
+//! Players that leave their moves to chance: with nothing before it, or with the filter.
+
+use crate::board::{Geometry, Position};
+use evoxo_common::rng::{Generator, below};
+
+/// Any legal cell, each equally likely.
+///
+/// # Panics
+/// If there is none.
+#[inline(always)]
+pub fn random(position: Position, geometry: &Geometry, rng: &mut Generator) -> u8 {
+    any_of(position.legal(geometry), rng)
+}
+
+/// A cell that completes an own line, else one that blocks the opponent's, else any; of several, each equally likely.
+///
+/// # Panics
+/// If no cell is legal.
+#[inline(always)]
+pub fn filtered(position: Position, geometry: &Geometry, rng: &mut Generator) -> u8 {
+    let side = position.to_move();
+    let choices = [position.wins(geometry, side), position.wins(geometry, side.other())];
+    any_of(choices.into_iter().find(|cells| *cells != 0).unwrap_or(position.legal(geometry)), rng)
+}
+
+/// One of the cells of a mask, each equally likely.
+///
+/// # Panics
+/// If it is empty.
+#[inline(always)]
+pub fn any_of(mut mask: u64, rng: &mut Generator) -> u8 {
+    for _ in 0..below(rng, u64::from(mask.count_ones())) {
+        mask &= mask - 1;
+    }
+    mask.trailing_zeros() as u8
+}

@@ -1,0 +1,34 @@
+//! Table players of 3x3: one move for every board that the filter leaves to them. Which boards there are, what a table is
+//! worth exactly, and the best table for any penalty.
+
+mod card;
+pub mod exact;
+mod genome;
+pub mod graph;
+pub mod optimum;
+pub mod reference;
+
+pub use card::CARD;
+pub use genome::{TableGenome, check};
+
+use evoxo_common::ratio::Ratio;
+
+use crate::audit::Odds;
+
+/// How a table player fares: games (sampled), or numerators over [`graph::Graph::denominator`] (exact).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Score {
+    /// Games won, or the numerator of the probability to win.
+    pub wins: u32,
+    /// Games lost, or the numerator of the probability to lose.
+    pub losses: u32,
+}
+
+impl Score {
+    /// The odds, if the numerators are over `whole`.
+    #[must_use]
+    pub fn odds(self, whole: u32) -> Odds {
+        let share = |part: u32| Ratio::new(part.into(), whole.into());
+        Odds { win: share(self.wins), draw: share(whole - self.wins - self.losses), loss: share(self.losses) }
+    }
+}

@@ -1,0 +1,211 @@
+//! The best possible table for a penalty, exactly.
+//!
+//! Every board's value depends only on the boards that follow, so the best cell of each is found from the last board
+//! back (dynamic programming; Bellman, 1957). Scores are whole numbers of the ways in which the opponent can go on, as in
+//! [`super::exact`]; a table's fitness is wins - penalty x losses.
+
+use super::Score;
+use super::genome::TableGenome;
+use super::graph::{Graph, Target, options_product};
+use crate::audit::Odds;
+use crate::board::{Board, Outcome, Side, tic_tac_toe};
+use evoxo_common::ratio::Ratio;
+use std::collections::BTreeSet;
+
+/// The best table for a side and penalty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Optimum {
+    /// Of all tables with the highest fitness, one that loses least. (It then also wins most: fitness and losses
+    /// determine the wins.)
+    pub player: TableGenome,
+    /// Its odds against the random mover, both with the filter.
+    pub odds: Odds,
+    /// Wins - penalty x losses, per game.
+    pub fitness: Ratio,
+    /// The boards on which the choice between several cells makes no difference to the fitness, of those that tables of
+    /// this fitness can meet; cells that are images of each other count as one. If there are any, several differing
+    /// tables are optimal.
+    pub ties: Vec<Tie>,
+}
+
+/// Cells that are equally good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tie {
+    /// A decision board, canonical.
+    pub board: Board,
+    /// Two cells or more.
+    pub cells: Vec<u8>,
+}
+
+/// The best table for a side and penalty.
+#[must_use]
+pub fn optimum(side: Side, penalty: Ratio) -> Optimum {
+    let graph = Graph::of(side);
+    let plan = Plan::new(graph, |score| (fitness(score, penalty), -i128::from(score.losses)));
+    let odds = plan.odds();
+    Optimum { fitness: odds.win - penalty * odds.loss, odds, ties: plan.ties(), player: plan.player() }
+}
+
+/// The table that wins most among those that never lose, and the smallest penalty at which it is optimal; None if every
+/// table of the side can lose. (For 3x3 there is one for either side.)
+///
+/// Never losing, with W0 wins, is optimal when W - penalty x L <= W0 for every table, that is when the penalty is at least
+/// the greatest (W - W0) / L of all tables that can lose. That ratio is found by Dinkelbach's iteration (1967): take the
+/// best table for the present penalty, make its ratio the penalty, until nothing is better than W0. Each step is exact
+/// and there are finitely many tables, so it ends at the true ratio.
+#[must_use]
+pub fn never_losing(side: Side) -> Option<(TableGenome, Odds, Ratio)> {
+    let graph = Graph::of(side);
+    let safest = Plan::new(graph, |score| (-i128::from(score.losses), i128::from(score.wins)));
+    let safe = safest.score();
+    if safe.losses > 0 {
+        return None;
+    }
+    let mut penalty = Ratio::ZERO;
+    loop {
+        let best = Plan::new(graph, |score| (fitness(score, penalty), -i128::from(score.losses))).score();
+        if best.losses == 0 || fitness(best, penalty) == fitness(safe, penalty) {
+            return Some((safest.player(), safest.odds(), penalty));
+        }
+        penalty = Ratio::new(i128::from(best.wins) - i128::from(safe.wins), best.losses.into());
+    }
+}
+
+/// Fitness times the penalty's denominator: a whole number.
+fn fitness(score: Score, penalty: Ratio) -> i128 {
+    i128::from(penalty.denominator()) * i128::from(score.wins)
+        - i128::from(penalty.numerator()) * i128::from(score.losses)
+}
+
+/// The first thing to maximise, and the second among equals; both linear in the score.
+type Value = (i128, i128);
+
+/// The best cell of every decision board, for some aim.
+struct Plan {
+    graph: &'static Graph,
+    /// For each class its best cell, what follows, and all cells whose first value is the best.
+    best: Vec<Best>,
+}
+
+#[derive(Clone, Default)]
+struct Best {
+    cell: u8,
+    score: Score,
+    equals: Vec<u8>,
+}
+
+impl Plan {
+    fn new(graph: &'static Graph, value: impl Fn(Score) -> Value) -> Self {
+        let mut plan = Self { graph, best: vec![Best::default(); graph.len()] };
+        for (class, board) in graph.boards().iter().enumerate().rev() {
+            let ways = options_product(8 - board.pieces());
+            let options = graph.legal_cells(class).iter().filter_map(|cell| Some((*cell, graph.after(class, *cell)?)));
+            let scores: Vec<(u8, Score)> = options.map(|(cell, after)| (cell, plan.follow(after, ways))).collect();
+            // The last of the greatest, in reverse: the first cell.
+            let best = scores.iter().rev().max_by_key(|(_, score)| value(*score));
+            let (cell, score) = *best.expect("a decision board has an empty cell");
+            let equals = scores.iter().filter(|(_, other)| value(*other).0 == value(score).0);
+            plan.best[class] = Best { cell, score, equals: equals.map(|(cell, _)| *cell).collect() };
+        }
+        plan
+    }
+
+    /// The score of a target, when the opponent has `ways` ways to go on.
+    fn follow(&self, target: Target, ways: u32) -> Score {
+        match target {
+            Target::End(Outcome::Draw) => Score::default(),
+            Target::End(Outcome::Win(side)) if side == self.graph.side() => Score { wins: ways, losses: 0 },
+            Target::End(Outcome::Win(_)) => Score { wins: 0, losses: ways },
+            Target::Decide(class) => {
+                let (score, own) = (self.best[class].score, options_product(8 - self.graph.boards()[class].pieces()));
+                Score { wins: score.wins * (ways / own), losses: score.losses * (ways / own) }
+            }
+            Target::Choose(choice) => {
+                let targets = &self.graph.choices()[choice].targets;
+                let parts = targets.iter().map(|target| self.follow(*target, ways / targets.len() as u32));
+                parts.fold(Score::default(), |sum, part| Score {
+                    wins: sum.wins + part.wins,
+                    losses: sum.losses + part.losses,
+                })
+            }
+        }
+    }
+
+    fn score(&self) -> Score {
+        self.follow(self.graph.start(), self.graph.denominator())
+    }
+
+    fn odds(&self) -> Odds {
+        self.score().odds(self.graph.denominator())
+    }
+
+    fn player(&self) -> TableGenome {
+        let genes = self.best.iter().map(|best| best.cell).collect();
+        TableGenome::new(self.graph.side(), genes).expect("the best cell of a board is one of its empty cells")
+    }
+
+    fn ties(&self) -> Vec<Tie> {
+        let met = self.graph.met(|class| self.best[class].equals.clone());
+        let ties = met.into_iter().map(|class| {
+            let board = self.graph.boards()[class];
+            let mut seen = BTreeSet::new();
+            let differs = |cell: &u8| seen.insert(tic_tac_toe().canonical(board.play(*cell)).0);
+            Tie { board, cells: self.best[class].equals.iter().copied().filter(differs).collect() }
+        });
+        ties.filter(|tie| tie.cells.len() > 1).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exact::Scorer;
+    use super::*;
+    use evoxo_common::rng::{Stream, below};
+    use proptest::prelude::*;
+
+    fn score(side: Side, genes: &[u8], penalty: Ratio) -> Value {
+        let score = Scorer::of(side).score(genes);
+        (fitness(score, penalty), -i128::from(score.losses))
+    }
+
+    proptest! {
+        #[test]
+        fn no_table_is_better(side in prop::sample::select(Side::BOTH.to_vec()), penalty in 0..400_i128, seed: u64) {
+            let penalty = Ratio::new(penalty, 40);
+            let best = optimum(side, penalty);
+            let mut rng = Stream::root(seed).rng();
+            prop_assert_eq!(best.odds, super::super::reference::exact(&best.player));
+            let top = score(side, best.player.genes(), penalty);
+            prop_assert!(score(side, TableGenome::random(side, &mut rng).genes(), penalty) <= top);
+            // Whichever of the tied cells are played, the fitness stays, and the losses do not fall.
+            let mut genes = best.player.genes().to_vec();
+            for tie in &best.ties {
+                let class = Graph::of(side).class(tie.board).unwrap().0;
+                prop_assert!(tie.cells.contains(&genes[class]));
+                genes[class] = tie.cells[below(&mut rng, tie.cells.len() as u64) as usize];
+            }
+            prop_assert_eq!(score(side, &genes, penalty).0, top.0);
+            prop_assert!(score(side, &genes, penalty) <= top);
+        }
+
+        /// One other cell on a board that is met: an image of the cell or tied, or else a loss of fitness.
+        #[test]
+        fn every_other_cell_is_worse(side in prop::sample::select(Side::BOTH.to_vec()), penalty in 0..400_i128) {
+            let penalty = Ratio::new(penalty, 40);
+            let best = optimum(side, penalty);
+            let top = score(side, best.player.genes(), penalty);
+            for class in best.player.met() {
+                let board = Graph::of(side).boards()[class];
+                let image = |cell: u8| tic_tac_toe().canonical(board.play(cell)).0;
+                let tied = best.ties.iter().find(|tie| tie.board == board).map_or(vec![], |tie| tie.cells.clone());
+                for cell in Graph::of(side).legal_cells(class) {
+                    let mut genes = best.player.genes().to_vec();
+                    let equal = image(genes[class]) == image(*cell) || tied.iter().any(|tie| image(*tie) == image(*cell));
+                    genes[class] = *cell;
+                    prop_assert_eq!(score(side, &genes, penalty).0 == top.0, equal);
+                    prop_assert!(score(side, &genes, penalty) <= top);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The coordinator as a process: how it starts, stops and refuses.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use evoxo_proto::v1::{FetchRequest, RunState};
+use evoxo_tests::{
+    live::{PATIENCE, Site, limited},
+    person::{Person, digest_of_one_thread},
+    programs::program,
+    script::{Session, spawn_worker},
+};
+
+use crate::{DISPATCH, echoes};
+
+#[tokio::test]
+async fn who_asks_for_the_address_and_does_not_read_it_is_told() {
+    let site = Site::new();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(program("evoxo-coordinator"));
+    command.args(["--listen", "127.0.0.1:0", "--announce", "--store"]).arg(site.path("store")).stdout(writer);
+    let mut process = site.start("coordinator", &mut command);
+    assert_eq!(process.end().await.code(), Some(1));
+    let told = process.log();
+    assert!(told.contains("error: cannot announce the address on standard output"), "{told}");
+}
+
+#[test]
+fn help_has_examples_and_version_the_commit() {
+    let text = |argument: &str| {
+        let output = Command::new(program("evoxo-coordinator")).arg(argument).output().expect("it starts");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let (help, version) = (text("--help"), text("--version"));
+    assert!(help.contains("Examples:") && help.contains("--store") && !help.contains("--announce"), "{help}");
+    assert!(version.starts_with("evoxo-coordinator ") && version.contains('('), "{version}");
+}
+
+#[tokio::test]
+async fn only_some_finished_runs_are_kept_if_that_is_wanted() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--keep-finished", "1"]);
+    let worker = spawn_worker(coordinator.address, "w");
+    let mut person = Person::of(coordinator.address);
+    for name in ["one", "two", "three"] {
+        person.submit(name, &echoes(2)).await;
+        person.finished(name).await;
+    }
+    let start = std::time::Instant::now();
+    while site.path("store/runs/two").exists() || site.path("store/runs/one").exists() {
+        assert!(start.elapsed() < PATIENCE, "old runs stay");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(site.path("store/runs/three").exists());
+    worker.abort();
+}
+
+#[tokio::test]
+async fn with_a_full_disk_what_is_there_can_be_fetched() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let worker = spawn_worker(coordinator.address, "w");
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", DISPATCH).await;
+    let before = person.finished("run").await;
+    worker.abort();
+    drop(coordinator);
+    // Files cannot grow at all: for this process the disk is full.
+    let full = "trap '' XFSZ; ulimit -f 0";
+    let coordinator = site.limited_coordinator(full, &[]);
+    let mut person = Person::of(coordinator.address);
+    assert_eq!(person.get("run").await.expect("it serves").digest, before.digest);
+    let mut fetched = person.client.fetch(FetchRequest { name: "run".into() }).await.expect("it reads").into_inner();
+    assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
+    drop(coordinator);
+
+    // An empty store on such a disk is of no use to anybody.
+    let mut command = limited("evoxo-coordinator", full);
+    command.args(["--listen", "127.0.0.1:0", "--store"]).arg(site.path("other"));
+    let output = command.stdin(Stdio::null()).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("error: ") && told.contains("other") && told.lines().count() == 1, "{told}");
+}
+
+#[tokio::test]
+async fn a_disk_that_fills_up_holds_the_run_up_and_nothing_saved_is_lost() {
+    let site = Site::new();
+    let config = echoes(1_000_000);
+    let mut coordinator = site.limited_coordinator("trap '' XFSZ; ulimit -f 256", &[]);
+    let worker = spawn_worker(coordinator.address, "w");
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    let waits = person.wait("run", |run| run.message.contains("when the store can be written again")).await;
+    worker.abort();
+    assert!(waits.message.contains("runs/run/checkpoint/") && waits.message.contains("room"), "{waits:?}");
+    assert!(waits.state() == RunState::Running && waits.rounds_done > 0, "{waits:?}");
+    // It cannot save what it has, says so, and does not wait for ever.
+    coordinator.process.signal("TERM");
+    assert_eq!(coordinator.process.end().await.code(), Some(1), "{}", coordinator.process.log());
+    // With room, the run goes on from what was saved.
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let run = person.get("run").await.expect("the run is there");
+    assert!(run.state() == RunState::Running && run.notices.is_empty() && run.rounds_done > 0, "{run:?}");
+    Session::join(coordinator.address, "again").await.work(200).await;
+    person.wait("run", |now| now.rounds_done > run.rounds_done).await;
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_coordinator_is_small() {
+    let coordinator = Site::new();
+    let coordinator = coordinator.coordinator(&[]);
+    let bytes = coordinator.process.memory_bytes("VmRSS").expect("a figure");
+    assert!(bytes < 40 << 20, "{bytes} bytes");
+}
+
+/// Files are left as a stranger would see them: no probe, no half-written object.
+#[tokio::test]
+async fn a_stopped_coordinator_leaves_a_tidy_store() {
+    let site = Site::new();
+    let mut coordinator = site.coordinator(&[]);
+    let worker = spawn_worker(coordinator.address, "w");
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", DISPATCH).await;
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
+    worker.abort();
+    coordinator.process.signal("TERM");
+    assert_eq!(coordinator.process.end().await.code(), Some(0));
+    let names = |path: &str| {
+        let entries = fs::read_dir(site.path(path)).expect("a directory").flatten();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("store"), ["lock", "runs"]);
+    assert_eq!(names("store/runs"), ["run"]);
+    assert_eq!(site.objects("run", "finished").len(), 3);
+}

@@ -1,0 +1,92 @@
+//! What workers and monitors get.
+
+use std::time::Duration;
+
+use evoxo_proto::v1::{CloseKind, from_worker::Message as Said, to_worker::Message as Heard};
+use evoxo_tests::{
+    live::{Coordinator, Site},
+    person::Person,
+    script::{Session, hello, honest, spawn_worker},
+};
+use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+
+use crate::echoes;
+
+#[tokio::test]
+async fn the_health_service_answers() {
+    let site = Site::new();
+    let Coordinator { address, .. } = &site.coordinator(&[]);
+    let channel = tonic::transport::Endpoint::new(format!("http://{address}")).expect("a good URL");
+    let mut health = HealthClient::new(channel.connect().await.expect("it listens"));
+    for service in ["", "evoxo.v1.WorkerService", "evoxo.v1.RunService"] {
+        let answer = health.check(HealthCheckRequest { service: service.into() }).await.expect("an answer");
+        assert_eq!(answer.into_inner().status(), ServingStatus::Serving, "{service:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_worker_is_replaced_and_its_late_results_are_welcome() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &echoes(5)).await;
+    let mut first = Session::join(coordinator.address, "w").await;
+    let assigned = first.next_tasks().await.expect("tasks");
+    drop(first);
+    // The same worker, back in a new session, offers what it computed in the old one.
+    let mut second = Session::join(coordinator.address, "w").await;
+    second.answer(0, &assigned.tasks, honest).await;
+    loop {
+        if let Some(Heard::Accepted(accepted)) = second.hear().await.expect("a session") {
+            assert_eq!(accepted.hashes.len(), assigned.tasks.len());
+            break;
+        }
+    }
+    drop(second);
+    let worker = spawn_worker(coordinator.address, "other");
+    person.finished("run").await;
+    worker.abort();
+}
+
+#[tokio::test]
+async fn a_stopped_coordinator_tells_its_workers_to_come_back() {
+    let site = Site::new();
+    let mut coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &echoes(1_000_000)).await;
+    let mut session = Session::join(coordinator.address, "w").await;
+    session.work(500).await;
+    coordinator.process.signal("TERM");
+    assert_eq!(session.end().await.expect("a last word").kind(), CloseKind::Retry);
+    assert_eq!(coordinator.process.end().await.code(), Some(0), "{}", coordinator.process.log());
+    let again = site.coordinator(&[]);
+    let run = Person::of(again.address).get("run").await.expect("the run is there");
+    assert!(run.rounds_done > 0, "what was absorbed is saved: {run:?}");
+}
+
+/// A worker of another build may compute one kind alike and another differently.
+#[tokio::test]
+async fn a_worker_gets_the_kinds_that_it_computes_alike_and_no_others() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let mut other = hello("other");
+    let differs = other.kinds.iter_mut().find(|kind| kind.kind == "dispatch").expect("the kind");
+    differs.sha256 = vec![7; 32].into();
+    let mut session = Session::open(coordinator.address).await;
+    session.say(Said::Hello(other)).await;
+    assert!(matches!(session.hear().await, Ok(Some(Heard::Welcome(_)))));
+    let workers = person.client.list_workers(evoxo_proto::v1::ListWorkersRequest {}).await.expect("workers");
+    let worker = &workers.into_inner().workers[0];
+    assert_eq!(worker.kinds_refused, ["dispatch"]);
+    assert!(worker.kinds.contains(&"invincible".to_owned()) && !worker.kinds.contains(&"dispatch".to_owned()));
+    person.submit("echo", &echoes(2)).await;
+    let none = tokio::time::timeout(Duration::from_secs(1), session.next_tasks()).await;
+    assert!(none.is_err(), "it got tasks of a kind that it computes differently: {none:?}");
+    person.submit("players", crate::INVINCIBLE).await;
+    let assigned = session.next_tasks().await.expect("tasks");
+    assert!(assigned.tasks.iter().all(|task| task.message().expect("a task").kind == "invincible"));
+    let worker = spawn_worker(coordinator.address, "good");
+    person.finished("echo").await;
+    worker.abort();
+}

@@ -1,0 +1,157 @@
+//! What the coordinators and the workers of a simulated cluster want done.
+
+use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response};
+
+use super::{Character, Cluster, Event, Fault, Happening, SessionId, Topic, chance, v1, worker_core};
+
+impl Cluster {
+    pub(super) fn tell(&mut self, seat: usize, event: Event) {
+        let effects = self.seats[seat].handle(self.now, event);
+        effects.into_iter().for_each(|effect| self.carry_out(seat, effect));
+        if let Some(at) = self.seats[seat].next_wake() {
+            self.plan(at - self.now, Happening::Wake(seat, self.seats[seat].life));
+        }
+    }
+
+    fn carry_out(&mut self, seat: usize, effect: Effect) {
+        match effect {
+            Effect::Send { session, message } => {
+                let Some(ends) = self.sessions.get(&session).copied() else { return };
+                if !self.fault(self.faults.lose) {
+                    let ms = self.arrival_ms(session, false);
+                    self.plan(ms, Happening::ToWorker(ends.worker, session, message));
+                }
+            }
+            Effect::End { session } => {
+                let ms = self.arrival_ms(session, false);
+                self.plan(ms, Happening::StreamEnded(session));
+            }
+            Effect::Log { topic, sentence } => self.note(seat, topic, &sentence),
+            Effect::Respond { id, response } => self.hear(id, &response),
+            Effect::Start { thread, prepared, states } => self.seats[seat].start_thread(thread, prepared, states),
+            Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
+            Effect::Job { thread, job } => {
+                let ms = self.draw_ms(5);
+                if let Some((at, reports)) = self.seats[seat].run_job(self.now, thread, job, ms) {
+                    let life = self.seats[seat].life;
+                    self.plan(at - self.now, Happening::Reported(seat, life, thread, reports));
+                }
+            }
+            Effect::Store { write, run, what } => {
+                if self.seats[seat].put_write(write, run, what) {
+                    self.plan_write(seat);
+                }
+            }
+            Effect::Publish(_) | Effect::Unpublish { .. } | Effect::Healthy(_) | Effect::Stopped => {}
+        }
+    }
+
+    fn note(&mut self, seat: usize, topic: Topic, sentence: &str) {
+        if std::env::var_os("SEED").is_some() {
+            println!("{:>8} {seat} {sentence}", self.now.0);
+        }
+        match topic {
+            Topic::WorkerLost => self.outcome.workers_lost += 1,
+            Topic::WorkerRefused => self.outcome.workers_refused += 1,
+            Topic::RunFailed => self.outcome.failure = Some(sentence.to_owned()),
+            Topic::Doubt => panic!("two workers of one build differed: {sentence}"),
+            Topic::Progress | Topic::Trouble => {}
+        }
+    }
+
+    fn hear(&mut self, id: RequestId, response: &Result<Response, Rejection>) {
+        match response {
+            Ok(Response::Submitted { .. }) => drop(self.submitted.insert(id.0 as usize)),
+            Err(Rejection::Invalid(why) | Rejection::Exhausted(why)) => panic!("a drawn run was refused: {why}"),
+            _ => {}
+        }
+    }
+
+    fn plan_write(&mut self, seat: usize) {
+        let ms = self.draw_ms(30);
+        self.plan(ms, Happening::Written(seat, self.seats[seat].life));
+    }
+
+    /// The store makes a write; now and then it cannot, or nobody hears that it could.
+    pub(super) fn write(&mut self, seat: usize) {
+        if self.fault(self.faults.store) {
+            let lost = chance(&mut self.rng, 1, 2);
+            self.outcome.answers_lost += u64::from(lost);
+            self.objects.next_put(if lost { Fault::WrittenButDenied } else { Fault::Failed });
+        }
+        let Some((event, more)) = self.seats[seat].make_write() else { return };
+        if more {
+            self.plan_write(seat);
+        }
+        self.tell(seat, event);
+    }
+
+    /// How long the next message of a stream travels: it arrives behind the others, unless it is a fault that it does not.
+    fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
+        let ms = self.draw_ms(self.faults.delay_ms_max);
+        if self.fault(self.faults.repeat) {
+            return ms;
+        }
+        let last = self.arrivals.entry((session, to_coordinator)).or_default();
+        *last = (*last).max(self.now + ms);
+        *last - self.now
+    }
+
+    pub(super) fn tell_worker(&mut self, worker: usize, event: worker_core::Event) {
+        if self.workers[worker].alive {
+            let effects = self.workers[worker].tell(self.now, event);
+            self.carry_out_for(worker, effects);
+        }
+    }
+
+    pub(super) fn carry_out_for(&mut self, worker: usize, effects: Vec<worker_core::Effect>) {
+        let (life, link) = (self.workers[worker].life, self.workers[worker].link);
+        for effect in effects {
+            match effect {
+                worker_core::Effect::Connect => {
+                    let ms = self.draw_ms(20);
+                    self.plan(ms, Happening::Connect(worker, life));
+                }
+                worker_core::Effect::Send(message) => self.transmit(worker, message),
+                worker_core::Effect::Start { slot, .. } => {
+                    let ms = self.draw_ms(self.workers[worker].task_ms);
+                    self.plan(1 + ms, Happening::Computed(worker, life, slot));
+                }
+                worker_core::Effect::Disconnect => self.end_stream(link),
+                worker_core::Effect::Exit { status, sentence } => {
+                    assert_eq!(status, worker_core::STATUS_REFUSED, "{sentence}");
+                    let character = self.workers[worker].character;
+                    assert!(matches!(character, Character::Foreign | Character::Garbled), "{character:?}: {sentence}");
+                    self.end_stream(link);
+                }
+                worker_core::Effect::Log(..) => {}
+            }
+        }
+        let state = &mut self.workers[worker];
+        if let Some(at) = state.next_wake().filter(|_| state.alive)
+            && state.wake_at.is_none_or(|planned| planned > at)
+        {
+            state.wake_at = Some(at);
+            self.plan(at - self.now, Happening::WakeWorker(worker, life));
+        }
+    }
+
+    /// The worker's side of the stream is closed.
+    pub(super) fn end_stream(&mut self, link: Option<SessionId>) {
+        if let Some(session) = link {
+            let ms = self.arrival_ms(session, true);
+            self.plan(ms, Happening::StreamEnds(session));
+        }
+    }
+
+    fn transmit(&mut self, worker: usize, message: v1::FromWorker) {
+        let Some(session) = self.workers[worker].link else { return };
+        let times = if self.fault(self.faults.lose) { 0 } else { 1 + u64::from(self.fault(self.faults.repeat)) };
+        // Hello opens the stream: it cannot be repeated, or the second would be another session's.
+        let hello = matches!(message.message, Some(v1::from_worker::Message::Hello(_)));
+        for _ in 0..if hello { times.min(1) } else { times } {
+            let ms = self.arrival_ms(session, true);
+            self.plan(ms, Happening::ToCoordinator(session, message.clone()));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a cluster is like: its faults, its workers, its settings and its runs, drawn from the seed.
+
+use std::sync::Arc;
+
+use evoxo_common::rng::{Generator, Stream, below, chance};
+use evoxo_coordinator::{
+    core::{Batch, Settings},
+    prepared::Prepared,
+};
+use evoxo_tests::registry;
+
+use super::worker::Character;
+
+/// How often things go wrong, in thousandths, and how many faults a cluster may have at most: then it is left in peace,
+/// so that every cluster ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faults {
+    pub(crate) lose: u64,
+    pub(crate) repeat: u64,
+    pub(crate) cut: u64,
+    pub(crate) die: u64,
+    pub(crate) store: u64,
+    pub(crate) damage: u64,
+    pub(crate) delay_ms_max: u64,
+    pub(crate) budget: u64,
+    /// Times that the coordinator is killed.
+    pub(crate) crashes: u64,
+    /// A second coordinator uses the same store for a while.
+    pub(crate) rival: bool,
+    /// People pause and resume.
+    pub(crate) people: bool,
+    /// Workers that flap, forge or answer with nonsense, beside those that work.
+    pub(crate) bad_workers: u64,
+    /// The longest task, in milliseconds.
+    pub(crate) task_ms_max: u64,
+}
+
+impl Faults {
+    pub(crate) fn none() -> Self {
+        Self {
+            lose: 0,
+            repeat: 0,
+            cut: 0,
+            die: 0,
+            store: 0,
+            damage: 0,
+            delay_ms_max: 3,
+            budget: 0,
+            crashes: 0,
+            rival: false,
+            people: false,
+            bad_workers: 0,
+            task_ms_max: 60,
+        }
+    }
+
+    pub(crate) fn drawn(seed: u64) -> Self {
+        let mut rng = Stream::root(seed).text("faults").rng();
+        let mut up_to = |most: u64| if chance(&mut rng, 1, 3) { 0 } else { below(&mut rng, most + 1) };
+        Self {
+            lose: up_to(8),
+            repeat: up_to(60),
+            cut: up_to(20),
+            die: up_to(20),
+            store: up_to(300),
+            damage: up_to(1000),
+            delay_ms_max: 1 + up_to(40),
+            budget: 4 + up_to(20),
+            crashes: up_to(3),
+            rival: up_to(9) == 1,
+            // Most clusters are left alone: what must happen happens because the core asks to be woken.
+            people: up_to(9) <= 1,
+            bad_workers: up_to(5),
+            task_ms_max: if up_to(9) == 1 { 40_000 } else { 60 },
+        }
+    }
+}
+
+/// Workers: at least one of them is honest.
+pub(super) fn characters(rng: &mut Generator, bad: u64) -> Vec<Character> {
+    let good = 1 + below(rng, 4) as usize;
+    let mut characters = vec![Character::Honest; good];
+    for _ in 0..bad {
+        characters.push(match below(rng, 8) {
+            0 => Character::Foreign,
+            1 => Character::Garbled,
+            2 | 3 => Character::Forger,
+            _ => Character::Flapping,
+        });
+    }
+    characters
+}
+
+/// The coordinator's settings; without faults nothing is to be computed twice, not even to end sooner.
+pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], faults: &Faults) -> Settings {
+    let batch = match below(rng, 4) {
+        0 => Batch::Tasks(1),
+        1 => Batch::Tasks(1_000_000),
+        _ => Batch::Auto,
+    };
+    // Often hardly enough for one run: the other has to wait.
+    let least = runs.iter().map(|(_, prepared)| prepared.least_bytes()).max().unwrap_or(0);
+    let memory_bytes_max = if chance(rng, 1, 2) { 2 * least + below(rng, least) } else { 2 << 30 };
+    let settings = Settings {
+        checkpoint_interval_ms: below(rng, 200),
+        batch,
+        admissions_per_second: 3,
+        memory_bytes_max,
+        ..Settings::default()
+    };
+    match faults.budget {
+        0 => Settings { second_copy_ms_min: u64::MAX, second_copy_ms_unknown: u64::MAX, ..settings },
+        _ => settings,
+    }
+}
+
+const SETTINGS_OF_DISPATCH: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nreply_bytes = 9";
+const SETTINGS_OF_SHARING: &str = "rounds = 4\ntasks = 5\npayload_bytes = 40\nshared_bytes = 30\nreply_bytes = 60";
+/// Rounds that are planned in three pieces.
+const SETTINGS_OF_GREED: &str = "rounds = 2\ntasks = 40\npayload_bytes = 65536\nreply_bytes = 9";
+/// Trials of a few games of a small network.
+const SETTINGS_OF_TD3D: &str = "network = \"small\"\nunits = 8\ngame = \"tic-tac-toe\"\ngames = 12\ntest_every = 6\n\
+    test_games = 2\nsegment_games = 5\nepisodes = 2";
+/// One learner by himself, against himself and another; one with many workers.
+const ARMS_OF_TD3D: &str = "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n\
+    [arms.joint]\nlearners = 3\nouter_rate = 0.7\nmomentum = 0.9\ntest_every = 12\ntest_games = 24\n";
+const SETTINGS_OF_INVINCIBLE: &str =
+    "population = 12\nfathers = 3\ngenerations = 4\nfitness = \"sampled\"\ngames = 20\nslice = 5";
+const ARMS_OF_INVINCIBLE: &str = "[arms.X]\nside = \"X\"\n[arms.O]\nside = \"O\"\nfitness = \"exact\"\n";
+const SETTINGS_OF_NNDTF: &str = "iterations = 11\nevaluations = 24\noffspring = 6\nboards = 9\nsegment = 4";
+const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"traditional\"\nfarming = \"evaluations\"\n\
+    [arms.\"cma-es\"]\nnetwork = \"traditional\"\nalgorithm = \"cma-es\"\n";
+const SETTINGS_OF_RULES: &str = "agents = 8\nrules = 20\ngames = 3\ncycles = 7\nweak = \"replace\"\n\
+    knowledge = \"shared\"\ncycles_per_task = 3\ncouples_per_task = 2";
+const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\"\n";
+/// Strings of both sides, which tasks of a round share.
+const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
+const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
+
+/// A small run of any experiment.
+pub(super) fn run(rng: &mut Generator) -> Arc<Prepared> {
+    let seed = below(rng, 1000);
+    let replicas = 1 + below(rng, 4);
+    let (kind, settings, arms) = match below(rng, 10) {
+        0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
+        1 => ("dispatch", SETTINGS_OF_SHARING, ""),
+        2 => ("dispatch", SETTINGS_OF_GREED, ""),
+        3 => ("td3d", SETTINGS_OF_TD3D, ARMS_OF_TD3D),
+        4 => ("nndtf", SETTINGS_OF_NNDTF, ARMS_OF_NNDTF),
+        5 => ("rules", SETTINGS_OF_RULES, ARMS_OF_RULES),
+        6 => ("ternary", SETTINGS_OF_TERNARY, ARMS_OF_TERNARY),
+        _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
+    };
+    let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");
+    prepared(&text)
+}
+
+/// A configuration.
+pub(super) fn prepared(text: &str) -> Arc<Prepared> {
+    Prepared::read(registry(), "drawn", text).unwrap_or_else(|problems| panic!("{problems}"))
+}

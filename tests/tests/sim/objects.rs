@@ -1,0 +1,38 @@
+//! The objects that coordinators share: create-only, as the real ones; now and then an answer is lost, and a bit flips.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use evoxo_common::rng::{Generator, below};
+use futures_util::{FutureExt as _, TryStreamExt as _};
+use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
+
+pub(super) use super::faulty::{Fault, Faulty as Objects};
+
+/// What is in memory is there at once.
+fn now<T>(future: impl Future<Output = object_store::Result<T>>) -> T {
+    future.now_or_never().expect("memory answers at once").expect("the object is there")
+}
+
+/// Damages a checkpoint or a finished replica: flips a bit of it or cuts it short. False if there is none.
+pub(super) fn damage(objects: &Arc<Objects>, rng: &mut Generator) -> bool {
+    let found: Vec<object_store::ObjectMeta> = now(objects.list(None).try_collect());
+    let mut names: Vec<Path> = found.into_iter().map(|meta| meta.location).collect();
+    names.retain(|name| ["/checkpoint/", "/finished/"].iter().any(|part| name.as_ref().contains(part)));
+    names.sort();
+    if names.is_empty() {
+        return false;
+    }
+    let name = &names[below(rng, names.len() as u64) as usize];
+    let mut bytes = now(async { objects.get(name).await?.bytes().await }).to_vec();
+    match bytes.len() {
+        0 => {}
+        length if below(rng, 3) == 0 => bytes.truncate(below(rng, length as u64) as usize),
+        length => bytes[below(rng, length as u64) as usize] ^= 1 << below(rng, 8),
+    }
+    let put = || objects.put(name, Bytes::from(bytes.clone()).into()).now_or_never();
+    // A fault that was drawn for a coordinator that is gone now may meet the first.
+    drop(put());
+    drop(put());
+    true
+}

@@ -1,0 +1,214 @@
+//! Results that the coordinator has not accepted yet, oldest first, within bounds.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use evoxo_common::digest::Digest;
+use evoxo_proto::v1::{Outputs, TaskResult, task_result::Outcome};
+
+/// What a result weighs beside its output or failure, in bytes: hashes, keys and nodes. An estimate.
+const OVERHEAD_BYTES: usize = 200;
+
+/// One result, until it is accepted.
+#[derive(Debug)]
+struct PendingResult {
+    hash: Digest,
+    outcome: Outcome,
+    elapsed_us: u64,
+    /// The assignment of the present session that asked for it; 0 if it was another session.
+    assignment: u64,
+}
+
+impl PendingResult {
+    fn weight_bytes(&self) -> usize {
+        OVERHEAD_BYTES
+            + match &self.outcome {
+                Outcome::Output(bytes) => bytes.len(),
+                Outcome::Failure(sentence) => sentence.len(),
+            }
+    }
+}
+
+/// The results, numbered in the order in which they were computed. Those from `unsent` on have not been sent in the
+/// present session.
+#[derive(Debug)]
+pub(super) struct PendingResults {
+    results: BTreeMap<u64, PendingResult>,
+    numbers: BTreeMap<Digest, u64>,
+    next: u64,
+    unsent: u64,
+    bytes: usize,
+    unsent_bytes: usize,
+    results_max: usize,
+    bytes_max: usize,
+}
+
+impl PendingResults {
+    /// Holds at most `results_max` results of `bytes_max` bytes together, but always at least one.
+    pub(super) fn new(results_max: usize, bytes_max: usize) -> Self {
+        Self {
+            results: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next: 0,
+            unsent: 0,
+            bytes: 0,
+            unsent_bytes: 0,
+            results_max,
+            bytes_max,
+        }
+    }
+
+    /// How many results wait to be accepted.
+    pub(super) fn len(&self) -> usize {
+        self.results.len()
+    }
+
+    /// The weight of what was gathered since results were last sent, in bytes.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.unsent_bytes
+    }
+
+    /// Adds a result in place of an older one of the same task. Returns how many of the oldest were dropped for it.
+    pub(super) fn add(&mut self, hash: Digest, outcome: Outcome, elapsed_us: u64, assignment: u64) -> usize {
+        if let Some(number) = self.numbers.get(&hash).copied() {
+            self.remove(number);
+        }
+        let result = PendingResult { hash, outcome, elapsed_us, assignment };
+        self.bytes += result.weight_bytes();
+        self.unsent_bytes += result.weight_bytes();
+        self.numbers.insert(hash, self.next);
+        self.results.insert(self.next, result);
+        self.next += 1;
+        let mut dropped = 0;
+        while self.results.len() > 1 && (self.results.len() > self.results_max || self.bytes > self.bytes_max) {
+            let oldest = *self.results.keys().next().expect("there are at least two results");
+            self.remove(oldest);
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// Forgets a result, if it was sent in this session: what was computed anew since then is acknowledged by itself.
+    pub(super) fn accept(&mut self, hash: Digest) {
+        if let Some(number) = self.numbers.get(&hash).copied().filter(|number| *number < self.unsent) {
+            self.remove(number);
+        }
+    }
+
+    /// The session is over: whatever waits can only be offered in the next one.
+    pub(super) fn orphan(&mut self) {
+        self.results.values_mut().for_each(|result| result.assignment = 0);
+        self.unsent = 0;
+        self.unsent_bytes = self.bytes;
+    }
+
+    /// The results that have not been sent in this session, in messages of about `message_bytes` bytes: a larger one has
+    /// one result.
+    pub(super) fn send(&mut self, message_bytes: usize) -> Vec<Outputs> {
+        let mut messages = Vec::new();
+        let mut outputs = Outputs::default();
+        let mut bytes = 0;
+        for pending in self.results.range(self.unsent..).map(|(_, pending)| pending) {
+            if bytes + pending.weight_bytes() > message_bytes && !outputs.results.is_empty() {
+                messages.push(std::mem::take(&mut outputs));
+                bytes = 0;
+            }
+            bytes += pending.weight_bytes();
+            outputs.results.push(TaskResult {
+                hash: Bytes::copy_from_slice(&pending.hash.0),
+                outcome: Some(pending.outcome.clone()),
+                elapsed_us: pending.elapsed_us,
+                assignment: pending.assignment,
+            });
+        }
+        if !outputs.results.is_empty() {
+            messages.push(outputs);
+        }
+        self.unsent = self.next;
+        self.unsent_bytes = 0;
+        messages
+    }
+
+    fn remove(&mut self, number: u64) {
+        if let Some(removed) = self.results.remove(&number) {
+            self.numbers.remove(&removed.hash);
+            self.bytes -= removed.weight_bytes();
+            if number >= self.unsent {
+                self.unsent_bytes -= removed.weight_bytes();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(number: u8) -> Digest {
+        Digest([number; 32])
+    }
+
+    fn output(bytes: usize) -> Outcome {
+        Outcome::Output(vec![7; bytes].into())
+    }
+
+    /// The first bytes of the hashes in each message.
+    fn sent(pending: &mut PendingResults, message_bytes: usize) -> Vec<Vec<u8>> {
+        pending
+            .send(message_bytes)
+            .iter()
+            .map(|outputs| outputs.results.iter().map(|result| result.hash[0]).collect())
+            .collect()
+    }
+
+    #[test]
+    fn each_result_is_sent_once_a_session_until_it_is_accepted() {
+        let mut pending = PendingResults::new(10, 1 << 20);
+        for number in 1..=3 {
+            assert_eq!(pending.add(hash(number), output(0), 5, 9), 0);
+        }
+        assert_eq!(sent(&mut pending, 1 << 20), [[1, 2, 3]]);
+        assert!(pending.send(1 << 20).is_empty());
+        pending.accept(hash(2));
+        pending.accept(hash(77));
+        pending.orphan();
+        let offers = pending.send(1 << 20);
+        assert_eq!(offers.len(), 1);
+        assert_eq!(offers[0].results.iter().map(|result| result.hash[0]).collect::<Vec<_>>(), [1, 3]);
+        assert!(offers[0].results.iter().all(|result| result.assignment == 0 && result.elapsed_us == 5));
+    }
+
+    #[test]
+    fn an_acceptance_of_an_older_copy_spares_the_newer() {
+        let mut pending = PendingResults::new(10, 1 << 20);
+        pending.add(hash(1), output(0), 5, 0);
+        pending.send(1 << 20);
+        pending.add(hash(1), output(0), 6, 4);
+        pending.accept(hash(1));
+        assert_eq!(pending.send(1 << 20)[0].results[0].assignment, 4);
+        pending.accept(hash(1));
+        assert_eq!((pending.len(), pending.bytes, pending.unsent_bytes()), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_oldest_is_dropped_beyond_the_bounds() {
+        let mut pending = PendingResults::new(2, 10_000);
+        assert_eq!(pending.add(hash(1), output(1), 0, 1), 0);
+        assert_eq!(pending.add(hash(2), output(1), 0, 1), 0);
+        assert_eq!(pending.add(hash(3), output(1), 0, 1), 1);
+        assert_eq!(pending.add(hash(4), output(9_700), 0, 1), 2);
+        assert_eq!(pending.add(hash(5), output(1_000_000), 0, 1), 1);
+        assert_eq!(sent(&mut pending, 1), [[5]]);
+        assert_eq!(pending.bytes, 1_000_000 + OVERHEAD_BYTES);
+    }
+
+    #[test]
+    fn messages_are_cut_by_size() {
+        let mut pending = PendingResults::new(10, 1 << 20);
+        for (number, bytes) in [(1, 100), (2, 100), (3, 5_000), (4, 100)] {
+            pending.add(hash(number), output(bytes), 0, 1);
+        }
+        assert_eq!(pending.unsent_bytes(), 5_300 + 4 * OVERHEAD_BYTES);
+        assert_eq!(sent(&mut pending, 700), [vec![1, 2], vec![3], vec![4]]);
+    }
+}
