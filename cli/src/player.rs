@@ -9,7 +9,7 @@ use evoxo_common::{
 };
 use evoxo_games::{
     board::{Geometry, Position, connect_four, qubic, score_four, tic_tac_toe},
-    player::{Answer, BUILT_IN, Player, alpha_beta::DEPTH_MAX, built_in},
+    player::{BUILT_IN, Move, Player, alpha_beta::DEPTH_MAX, built_in},
 };
 
 use crate::{
@@ -82,8 +82,8 @@ pub(crate) struct Opponent {
 
 impl Opponent {
     /// What it plays in a position in which its side is to move and that is not over.
-    pub(crate) fn answer(&mut self, position: Position) -> Answer {
-        self.player.play.answer(self.player.geometry, position, &mut self.rng)
+    pub(crate) fn choose_move(&mut self, position: Position) -> Move {
+        self.player.play.choose_move(self.player.geometry, position, &mut self.rng)
     }
 }
 

@@ -72,8 +72,8 @@ fn a_champion_is_found_by_its_card() {
     let name = path.to_str().unwrap();
     let mut opponent = spec(name).find(&registry()).unwrap();
     assert_eq!((opponent.game, opponent.player.side, opponent.player.name.as_str()), (Game::TicTacToe, None, "rules"));
-    assert!(opponent.player.play.by_chance());
-    assert_eq!(opponent.answer(Position::of(tic_tac_toe(), Board::EMPTY)).cell, 0);
+    assert!(opponent.player.play.is_random());
+    assert_eq!(opponent.choose_move(Position::of(tic_tac_toe(), Board::EMPTY)).cell, 0);
     assert_eq!(games([name, "random"], None), Ok([Game::TicTacToe; 2]));
     let refused = |spec: PlayerSpec, why: &str| {
         assert!(spec.find(&registry()).is_err_and(|error| error.to_string().contains(why)), "{why}");

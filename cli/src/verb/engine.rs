@@ -127,8 +127,8 @@ fn go(opponent: &mut Opponent, board: Board) -> String {
             format!("info string this champion plays {}\nbestmove 0000", side.letter())
         }
         _ => {
-            let answer = opponent.answer(Position::of(game, board));
-            format!("info string {}\nbestmove {}", answer.why, game.move_name(answer.cell))
+            let chosen = opponent.choose_move(Position::of(game, board));
+            format!("info string {}\nbestmove {}", chosen.why, game.move_name(chosen.cell))
         }
     }
 }

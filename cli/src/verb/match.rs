@@ -111,7 +111,7 @@ fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
     let &Arguments { openings: plies, games, seed, .. } = arguments;
     let [one, two] = pair(registry, [&arguments.one, &arguments.two], arguments.game)?;
     let (game, [mut one, mut two]) = (one.game, [one.player, two.player]);
-    if games > 1 && !one.play.by_chance() && !two.play.by_chance() {
+    if games > 1 && !one.play.is_random() && !two.play.is_random() {
         return Err(usage(format!("--games is {games}: give 1 here: neither player leaves anything to chance")));
     }
     if let (Some(side), true) = (one.side, one.side == two.side) {

@@ -115,9 +115,9 @@ fn game(
             why = None;
             cell
         } else {
-            let answer = opponent.answer(position);
-            why = Some(answer.why);
-            answer.cell
+            let chosen = opponent.choose_move(position);
+            why = Some(chosen.why);
+            chosen.cell
         };
         (position, moved) = (position.play(geometry, cell), Some(cell));
     }

@@ -10,7 +10,7 @@ use evoxo_common::{
 use evoxo_games::{
     audit::sides_showing,
     board::{Geometry, Position, Side, tic_tac_toe},
-    player::{Answer, Play, Player, who},
+    player::{Move, Play, Player, describe},
 };
 use serde_json::{Map, Value, json};
 
@@ -93,7 +93,7 @@ impl Champion for NetworkPlayer {
             Kind::Double => "The nndtf network with double transfer functions",
             Kind::Traditional => "The nndtf network with the hyperbolic tangent",
         };
-        let play = Box::new(Pupil { player: self.clone(), who: who(what, about) });
+        let play = Box::new(Pupil { player: self.clone(), description: describe(what, about) });
         Ok(Some(Box::new(Player { name: "nndtf network".into(), geometry: tic_tac_toe(), side: None, play })))
     }
 }
@@ -102,17 +102,17 @@ impl Champion for NetworkPlayer {
 struct Pupil {
     player: NetworkPlayer,
     /// What it is, at the beginning of a sentence.
-    who: String,
+    description: String,
 }
 
 impl Play for Pupil {
-    fn answer(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
+    fn choose_move(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Move {
         let cell = self.player.choose(position.board()).expect("a game that goes on has an empty cell");
-        Answer::new(cell, "its output is nearest to that cell's number")
+        Move::new(cell, "its output is nearest to that cell's number")
     }
 
     fn audit(&self) -> Result<Showing, String> {
-        Ok(sides_showing(&self.who, &Side::BOTH.map(|side| (side, self.player.audit(side)))))
+        Ok(sides_showing(&self.description, &Side::BOTH.map(|side| (side, self.player.audit(side)))))
     }
 }
 

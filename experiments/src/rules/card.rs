@@ -10,7 +10,7 @@ use evoxo_common::{
 use evoxo_games::{
     audit::{audit_json, proof_text},
     board::{Geometry, Position, Side, pictures, tic_tac_toe},
-    player::{Answer, Play, Player, random::random, why},
+    player::{Move, Play, Player, random::random, why},
 };
 use serde_json::{Map, Value, json};
 
@@ -136,20 +136,20 @@ impl Champion for Agent {
 
 impl Play for Agent {
     /// A lot decides between rules that rank equally, and where none matches.
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let (board, side) = (position.board(), position.to_move());
         let candidates = self.candidates(board.stones(side) as u32, board.stones(side.other()) as u32);
         if candidates.is_empty() {
             let cell = random(position, geometry, rng);
-            return Answer::new(cell, format!("{}, since none of its rules matches", why::BY_CHANCE));
+            return Move::new(cell, format!("{}, since none of its rules matches", why::BY_CHANCE));
         }
         let place = candidates[below(rng, candidates.len() as u64) as usize];
         let (rule, weight) = (self.rules[place], self.weights[place]);
         let why = format!("its rule {rule} says so (priority {}, weight {weight})", rule.priority());
-        Answer::new(rule.to(), why)
+        Move::new(rule.to(), why)
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         true
     }
 
@@ -272,15 +272,15 @@ mod tests {
         let mut agent = Agent::newborn(rules.to_vec());
         agent.weights = vec![4, -1];
         let rng = &mut Stream::root(1).rng();
-        let mut answer = |board| {
+        let mut chosen = |board| {
             let position = Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap());
-            agent.answer(tic_tac_toe(), position, rng)
+            agent.choose_move(tic_tac_toe(), position, rng)
         };
-        let (wins, begins) = (answer("XX./OO./..."), answer("OO./XX./X.."));
+        let (wins, begins) = (chosen("XX./OO./..."), chosen("OO./XX./X.."));
         assert_eq!((wins.cell, wins.why.as_str()), (2, "its rule PPV******3 says so (priority 1, weight 4)"));
         assert_eq!(begins.cell, 2, "O sees the board with its own eyes");
-        assert_eq!(answer(".../.X./...").cell, 0);
-        let lots: Vec<Answer> = (0..30).map(|_| answer("X../.../...")).collect();
+        assert_eq!(chosen(".../.X./...").cell, 0);
+        let lots: Vec<Move> = (0..30).map(|_| chosen("X../.../...")).collect();
         assert!(lots.iter().all(|lot| lot.cell > 0 && lot.why.starts_with("by chance")), "{lots:?}");
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
     }

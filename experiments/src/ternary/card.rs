@@ -11,7 +11,7 @@ use evoxo_common::{
 use evoxo_games::{
     audit::{audit_json, audit_text},
     board::{Board, Geometry, Position, pictures, tic_tac_toe},
-    player::{Answer, Play, Player, by_lines, random::any_of, side_of_card},
+    player::{Move, Play, Player, line_move, random::any_of, side_of_card},
 };
 use serde_json::{Map, Value, json};
 
@@ -124,22 +124,19 @@ fn about(string: &Ternary) -> String {
 
 impl Play for Ternary {
     /// The rules of a short one move first; where it names a taken cell any empty one is played, as when it evolved.
-    fn answer(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+    fn choose_move(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let Self { code, genome } = self;
         let (geometry, board) = (tic_tac_toe(), position.board());
         let chosen = code.choose(genome, board);
         let cell = any_of(chosen, rng);
         if code.strings == Strings::Short && geometry.forced(board) != 0 {
-            return by_lines(position, geometry, cell);
+            return line_move(position, geometry, cell);
         }
         let named_taken = chosen.count_ones() > 1;
-        Answer::new(
-            cell,
-            if named_taken { "by chance, for its string names a taken cell" } else { "its string says so" },
-        )
+        Move::new(cell, if named_taken { "by chance, for its string names a taken cell" } else { "its string says so" })
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         self.code.broken(&self.genome) > 0
     }
 
@@ -218,17 +215,17 @@ mod tests {
         let card = Card::new(Ternary { code, genome: vec![8; code.len()] });
         let mut player: Player = card.capability().unwrap().unwrap();
         assert_eq!((player.name.as_str(), player.side), ("string O", Some(Side::O)));
-        assert!(player.play.by_chance());
+        assert!(player.play.is_random());
         let rng = &mut Stream::root(1).rng();
-        let mut answer = |board: &str| {
+        let mut chosen = |board: &str| {
             let position = Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap());
-            player.play.answer(player.geometry, position, rng)
+            player.play.choose_move(player.geometry, position, rng)
         };
         // The chapter's cell 8 is the corner on the lower left.
-        assert_eq!(answer(".../.X./..."), Answer::new(6, "its string says so"));
-        assert_eq!(answer("XX./.O./..."), Answer::new(2, why::BLOCKS));
-        assert_eq!(answer("XX./OO./X.."), Answer::new(5, why::COMPLETES));
-        let lots: Vec<Answer> = (0..30).map(|_| answer(".../.../X..")).collect();
+        assert_eq!(chosen(".../.X./..."), Move::new(6, "its string says so"));
+        assert_eq!(chosen("XX./.O./..."), Move::new(2, why::BLOCKS));
+        assert_eq!(chosen("XX./OO./X.."), Move::new(5, why::COMPLETES));
+        let lots: Vec<Move> = (0..30).map(|_| chosen(".../.../X..")).collect();
         assert!(lots.iter().all(|lot| lot.cell != 6 && lot.why.starts_with("by chance")), "{lots:?}");
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
     }

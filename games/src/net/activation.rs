@@ -1,4 +1,4 @@
-//! What units make of their weighted sums: the logistic function scaled to [-1, 1], which is tanh(x / 2), or tanh(x).
+//! Activation functions of units: the logistic function scaled to [-1, 1], which is tanh(x / 2), or tanh(x).
 //!
 //! tanh is computed in f32 from basic operations only, so that it has the same bits everywhere, alone or sixteen at a time:
 //!
@@ -8,17 +8,17 @@
 //!
 //! The coefficients minimise the greatest relative error on [0, 8] (6.4e-9 before rounding): a least-squares fit in double
 //! precision on 4,000 Chebyshev nodes, in the Chebyshev basis of x^2, with weights raised where the error is greatest
-//! (Lawson's method) and the denominator of the last round divided out. With every operation rounded to f32 the result is
+//! (Lawson's method) and divided by the denominator of the previous iteration. With every operation rounded to f32 the result is
 //! within 6 units in the last place, and its magnitude stays below 1, so that slopes are positive. tanh(x / 2) has
 //! coefficients scaled by powers of two: exactly the same arithmetic without the division of x.
 
 use fearless_simd::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::lanes::Lanes;
+use super::lanes::Vector;
 use evoxo_common::math;
 
-/// What a unit makes of its weighted sum.
+/// The function that turns a unit's weighted sum into its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Activation {
@@ -34,18 +34,18 @@ const TERMS: usize = 5;
 const ODD: [f32; TERMS] = [1.0, 0.134_444_98, 0.003_571_598_6, 2.189_467_2e-5, 1.523_043e-8];
 /// Q, from the constant term up.
 const EVEN: [f32; TERMS] = [1.0, 0.467_778_27, 0.026_164_446, 0.000_341_129_3, 8.522_451_4e-7];
-/// Where the fit ends.
+/// The fit covers magnitudes up to this; greater ones are clamped.
 const LIMIT: f32 = 8.0;
 
 impl Activation {
-    /// Of one sum.
+    /// The value of one weighted sum.
     #[must_use]
     #[inline(always)]
     pub fn apply(self, sum: f32) -> f32 {
         self.curve().apply(sum)
     }
 
-    /// Of one sum, in double precision: for reference implementations.
+    /// The value of one weighted sum, in double precision: for reference implementations.
     #[must_use]
     pub fn apply_f64(self, sum: f64) -> f64 {
         match self {
@@ -54,7 +54,7 @@ impl Activation {
         }
     }
 
-    /// The slope where the value is 0; where it is v the slope is this times 1 - v^2.
+    /// The slope at value 0; at value v the slope is this times 1 - v^2.
     #[must_use]
     pub const fn slope(self) -> f32 {
         match self {
@@ -63,7 +63,7 @@ impl Activation {
         }
     }
 
-    /// The coefficients.
+    /// The rational function that computes it.
     #[must_use]
     #[inline(always)]
     pub(crate) const fn curve(self) -> Curve {
@@ -82,7 +82,7 @@ impl Activation {
     }
 }
 
-/// An activation as the fast paths compute it.
+/// An activation as the fast paths compute it: the coefficients of P and Q, and where the argument is clamped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Curve {
     limit: f32,
@@ -91,7 +91,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Of one sum. Not a number stays so.
+    /// The value of one weighted sum; NaN for NaN.
     #[inline(always)]
     pub(crate) fn apply(&self, sum: f32) -> f32 {
         let low = if -self.limit > sum { -self.limit } else { sum };
@@ -105,54 +105,56 @@ impl Curve {
         x * odd / even
     }
 
-    /// Of sixteen sums, each with the bits of [`Curve::apply`].
+    /// The values of sixteen weighted sums, each with the bits of [`Curve::apply`].
     #[inline(always)]
-    pub(crate) fn lanes<S: Simd>(&self, sums: Lanes<S>) -> Lanes<S> {
-        let [values] = self.blocks([sums]);
+    pub(crate) fn apply_vector<S: Simd>(&self, sums: Vector<S>) -> Vector<S> {
+        let [values] = self.apply_vectors([sums]);
         values
     }
 
-    /// Of so many blocks, whose sums are asked for and whose values are given away in ascending order, a few in step.
+    /// The values of `count` vectors: `sums` gives the weighted sums of each, `take` receives their values in ascending order.
+    /// Four or two vectors are computed at a time, as in [`Curve::apply_vectors`].
     #[inline(always)]
-    pub(crate) fn each<S: Simd>(
+    pub(crate) fn apply_each<S: Simd>(
         &self,
-        blocks: usize,
-        sums: impl Fn(usize) -> Lanes<S>,
-        mut take: impl FnMut(usize, Lanes<S>),
+        count: usize,
+        sums: impl Fn(usize) -> Vector<S>,
+        mut take: impl FnMut(usize, Vector<S>),
     ) {
-        let mut block = 0;
-        while block + 4 <= blocks {
-            let values = self.blocks([sums(block), sums(block + 1), sums(block + 2), sums(block + 3)]);
+        let mut index = 0;
+        while index + 4 <= count {
+            let values = self.apply_vectors([sums(index), sums(index + 1), sums(index + 2), sums(index + 3)]);
             for (at, values) in values.into_iter().enumerate() {
-                take(block + at, values);
+                take(index + at, values);
             }
-            block += 4;
+            index += 4;
         }
-        if block + 2 <= blocks {
-            let values = self.blocks([sums(block), sums(block + 1)]);
+        if index + 2 <= count {
+            let values = self.apply_vectors([sums(index), sums(index + 1)]);
             for (at, values) in values.into_iter().enumerate() {
-                take(block + at, values);
+                take(index + at, values);
             }
-            block += 2;
+            index += 2;
         }
-        if block < blocks {
-            take(block, self.lanes(sums(block)));
+        if index < count {
+            take(index, self.apply_vector(sums(index)));
         }
     }
 
-    /// Of several blocks in step: each is one long chain, in which every operation waits for the one before.
+    /// The values of N vectors. Each vector is one long chain of dependent operations; N chains are interleaved to hide their
+    /// latency.
     #[inline(always)]
-    pub(crate) fn blocks<S: Simd, const N: usize>(&self, sums: [Lanes<S>; N]) -> [Lanes<S>; N] {
+    pub(crate) fn apply_vectors<S: Simd, const N: usize>(&self, sums: [Vector<S>; N]) -> [Vector<S>; N] {
         let (mut x, mut squares) = (sums, sums);
         for (x, square) in x.iter_mut().zip(&mut squares) {
-            // If either is not a number, the second is what comes out.
-            *x = Lanes::splat(x.simd, self.limit).min(Lanes::splat(x.simd, -self.limit).max(*x));
+            // If either operand is NaN, the result is the second one.
+            *x = Vector::splat(x.simd, self.limit).min(Vector::splat(x.simd, -self.limit).max(*x));
             *square = *x * *x;
         }
         let (mut odd, mut even) = (squares, squares);
         for (odd, even) in odd.iter_mut().zip(&mut even) {
-            *odd = Lanes::splat(odd.simd, self.odd[TERMS - 1]);
-            *even = Lanes::splat(even.simd, self.even[TERMS - 1]);
+            *odd = Vector::splat(odd.simd, self.odd[TERMS - 1]);
+            *even = Vector::splat(even.simd, self.even[TERMS - 1]);
         }
         for term in (0..TERMS - 1).rev() {
             for ((odd, even), square) in odd.iter_mut().zip(&mut even).zip(squares) {
@@ -178,7 +180,7 @@ mod tests {
         (f64::from(value) - expected).abs() / ulp
     }
 
-    /// Every 4,999th number that can be written in f32.
+    /// Every 4,999th finite f32.
     fn numbers() -> impl Iterator<Item = f32> {
         (0..=u32::MAX).step_by(4999).map(f32::from_bits).filter(|number| number.is_finite())
     }
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn both_are_odd_to_the_bit_and_keep_what_is_no_number() {
+    fn both_are_odd_to_the_bit_and_propagate_nan() {
         for activation in [Activation::Logistic, Activation::Tanh] {
             assert!(numbers().all(|x| activation.apply(-x).to_bits() == (-activation.apply(x)).to_bits()));
             assert!(activation.apply(f32::NAN).is_nan());
@@ -213,12 +215,12 @@ mod tests {
     #[test]
     fn sixteen_at_a_time_have_the_bits_of_one() {
         let numbers: Vec<f32> = numbers().step_by(7).chain([f32::NAN; 16]).collect();
-        for chunk in numbers.as_chunks().0 {
+        for sixteen in numbers.as_chunks().0 {
             for activation in [Activation::Logistic, Activation::Tanh] {
-                let expected = chunk.map(|sum| activation.apply(sum).to_bits());
+                let expected = sixteen.map(|sum| activation.apply(sum).to_bits());
                 simd::at_each_level(|level| {
                     let bits = crate::net::dispatch::dispatch!(simd => {
-                        <[f32; 16]>::from(activation.curve().lanes(Lanes::simd_from(simd, *chunk))).map(f32::to_bits)
+                        <[f32; 16]>::from(activation.curve().apply_vector(Vector::simd_from(simd, *sixteen))).map(f32::to_bits)
                     });
                     assert_eq!(bits, expected, "at {level:?}");
                 });

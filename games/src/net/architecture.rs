@@ -1,4 +1,4 @@
-//! What a network is made of, as data.
+//! The architecture of a network as data.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ pub struct Architecture {
     pub shape: Shape,
     /// The first hidden layer.
     pub first: First,
-    /// Units of the second hidden layer, each joined to all of the first, 0 to 64; with 0 there is none, and the first is
-    /// joined to the output, or the sum of all tables' entries is the output unit's. With `shared` these are filters, each of
-    /// which is applied in all orientations of the board.
+    /// Units of the second hidden layer, each connected to all of the first, 0 to 64. 0 means that there is none: the first
+    /// layer is connected to the output, or, with tables, the output unit's sum is that of all entries. With `shared` these
+    /// are filters, each of which is applied in all orientations of the board.
     pub second: usize,
     /// Whether the units have biases.
     pub biases: bool,
-    /// What hidden units and the output unit make of their weighted sums.
+    /// The activation of hidden units and of the output unit.
     pub activation: Activation,
     /// Whether weights are shared over the symmetries of the board.
     pub shared: bool,
@@ -32,30 +32,30 @@ pub struct Architecture {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum First {
-    /// So many units, 1 to 1,024, each joined to all cells.
+    /// Units that are each connected to all cells.
     Dense {
-        /// How many.
+        /// How many there are, 1 to 1,024.
         units: usize,
     },
-    /// So many units, 1 to 16, for each line of the board, joined to the cells of that line only.
+    /// Units for each line of the board, connected to the cells of that line only.
     Lines {
-        /// How many for each line.
+        /// How many each line has, 1 to 16.
         detectors: usize,
     },
     /// A table for each line of the board, with an entry for each state of its cells.
     Tuples {
-        /// States of a cell: 3 (empty, own, other's), or 4 (an empty cell that can be played now is another state).
+        /// States of a cell: 3 (empty, own, other's), or 4 (an empty cell that can be played now is a state of its own).
         states: usize,
     },
 }
 
-/// Some of the weights: a tensor in the order of its indices, the last running fastest.
+/// Some of the weights as a tensor, in row-major order: its last index runs fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     /// Its name in files.
     pub name: &'static str,
-    /// How many values each index takes.
+    /// The number of values of each index.
     pub shape: Vec<usize>,
-    /// Where it is among all weights.
+    /// Its range in the vector of all weights.
     pub range: Range<usize>,
 }

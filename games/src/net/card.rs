@@ -13,14 +13,14 @@ use super::{Activation, Engine, Network, engine, file::FILE_ENDING, reference};
 use crate::{
     audit::{Audit, Subject, sides_showing},
     board::{Board, Geometry, Position, Shape, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
-    player::{Answer, Play, Player, alpha_beta::AlphaBeta, foresight, why},
+    player::{Move, Play, Player, alpha_beta::AlphaBeta, look_ahead_move, why},
 };
 
 /// `{"kind": "network", "architecture": {...}, "file": "deep-structured-3.safetensors", "sha256": "..."}`
 ///
-/// The weights are in a file beside the card, which is enough to play: it has the architecture in its metadata. A card made
-/// by hand may leave out `architecture` and `sha256`. `"wins": "exact"` says that it takes any move that wins at once before
-/// it is asked for values, as it did in its tests.
+/// The weights are in a file beside the card. The file alone is enough to play: its metadata hold the architecture. A card
+/// made by hand may leave out `architecture` and `sha256`. `"wins": "exact"` says that the player takes any move that wins at
+/// once, whatever the network's values, as it did in its tests.
 pub const CARD: CardKind = CardKind {
     name: "network",
     keys: &KEYS,
@@ -37,14 +37,14 @@ fn to_map(network: &Network, name: &str, bytes: &[u8]) -> Map<String, Value> {
     KEYS.map(String::from).into_iter().zip(values).collect()
 }
 
-/// The network of a card, whose file `load` gives.
+/// The network of a card; `load` reads the card's file.
 fn read(card: &Entries, _: &str, load: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let name = match card.get("file") {
         Some(Value::String(name)) => name,
         Some(other) => return Err(format!("the card's file is {}, not a name", brief(other))),
         None => return Err("the card has no \"file\": name the .safetensors file beside it".into()),
     };
-    // A stranger's card must not read elsewhere.
+    // Cards are untrusted: a name must not lead to another directory.
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && !name.starts_with('.');
     if !plain || name.is_empty() || name.len() > 255 {
         return Err(format!("the card's file is {}, not the name of a file beside it", brief(&name.as_str().into())));
@@ -100,19 +100,19 @@ impl Champion for Network {
         let games = [tic_tac_toe(), connect_four(), qubic(), score_four()];
         let geometry = games.into_iter().find(|geometry| geometry.shape() == shape);
         let geometry = geometry.ok_or("it plays none of the games that are known here")?;
-        let who = crate::player::who(&format!("The network of {} weights", self.weights.len()), about);
+        let description = crate::player::describe(&format!("The network of {} weights", self.weights.len()), about);
         let play = NetworkPlay {
             network: self.clone(),
-            engine: Thinker(engine(&self.architecture, &self.weights)),
+            engine: BoxedEngine(engine(&self.architecture, &self.weights)),
             exact_wins: exact_wins(about)?,
             depth: None,
-            who,
+            description,
         };
         Ok(Some(Box::new(Player { name: "network".into(), geometry, side: None, play: Box::new(play) })))
     }
 }
 
-/// Whether it takes any move that wins at once before it is asked for values.
+/// Whether the card says that the player takes any move that wins at once, whatever its value.
 fn exact_wins(about: &Map<String, Value>) -> Result<bool, String> {
     match about.get("wins").map(|wins| (wins, wins.as_str())) {
         None | Some((_, Some("learned"))) => Ok(false),
@@ -123,23 +123,23 @@ fn exact_wins(about: &Map<String, Value>) -> Result<bool, String> {
     }
 }
 
-/// A network in play.
+/// A network as a player.
 struct NetworkPlay {
     network: Network,
-    engine: Thinker,
+    engine: BoxedEngine,
     /// Whether it takes a move that wins at once whatever its value.
     exact_wins: bool,
-    /// How far it looks ahead.
+    /// How many plies it looks ahead; None: it compares the values of its moves.
     depth: Option<u32>,
-    /// What it is, at the beginning of a sentence.
-    who: String,
+    /// What it is, as the beginning of a sentence.
+    description: String,
 }
 
-/// An engine that a player keeps.
-struct Thinker(Box<dyn Engine>);
+/// The engine of a player.
+struct BoxedEngine(Box<dyn Engine>);
 
 impl NetworkPlay {
-    /// The move that it values most, with the value; of equal ones the lowest cell. The value of an exact win is the reward.
+    /// The move with the highest value (the lowest cell of several), and the value. The value of an exact win is the reward, 1.
     fn best(&mut self, geometry: &Geometry, position: Position) -> (u8, f32) {
         let mut wins = cells(position.wins(geometry, position.to_move()));
         if let (true, Some(cell)) = (self.exact_wins, wins.next()) {
@@ -156,8 +156,8 @@ impl NetworkPlay {
     }
 }
 
-impl Thinker {
-    /// Puts a board before the engine, stone by stone; in which order does not matter to it.
+impl BoxedEngine {
+    /// Sets up a board, stone by stone; the result does not depend on the order of stones.
     fn set_up(&mut self, board: Board) {
         self.0.reset();
         let mut x = cells(board.x);
@@ -170,18 +170,18 @@ impl Thinker {
 }
 
 impl Play for NetworkPlay {
-    /// The move it values most, or what it finds some plies ahead.
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
+    /// The move with the highest value, or the one that look-ahead finds.
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Move {
         match self.depth {
             None => {
                 let (cell, value) = self.best(geometry, position);
                 let wins = position.wins(geometry, position.to_move()) >> cell & 1 == 1;
                 let why = if wins { why::COMPLETES.into() } else { format!("it values this at {value:+.3}") };
-                Answer { cell, why }
+                Move { cell, why }
             }
             Some(depth) => {
                 let evaluate = |position: Position| self.best(geometry, position).1;
-                foresight(AlphaBeta::new(geometry, depth, evaluate).choose(position), depth)
+                look_ahead_move(AlphaBeta::new(geometry, depth, evaluate).choose(position), depth)
             }
         }
     }
@@ -192,11 +192,11 @@ impl Play for NetworkPlay {
     }
 
     fn audit(&self) -> Result<Showing, String> {
-        Ok(sides_showing(&self.who, &audits(&self.network, self.exact_wins)?))
+        Ok(sides_showing(&self.description, &audits(&self.network, self.exact_wins)?))
     }
 }
 
-/// As both sides: it takes the legal move that it values most, of equal ones the lowest cell.
+/// Audits as both sides: the network takes the legal move with the highest value, the lowest cell of several.
 fn audits(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit)>, String> {
     let (game, architecture) = (tic_tac_toe(), &network.architecture);
     if architecture.shape != game.shape() {
@@ -291,30 +291,30 @@ mod tests {
     }
 
     /// What it plays in a position.
-    fn answer(network: &Network, wins: &str, plies: Option<u32>, position: Position) -> Answer {
+    fn chosen(network: &Network, wins: &str, plies: Option<u32>, position: Position) -> Move {
         let about = Map::from_iter([("wins".to_owned(), json!(wins))]);
         let mut player: Player = Card { about, ..Card::new(network.clone()) }.capability().unwrap().unwrap();
         assert!(plies.is_none_or(|plies| player.play.look_ahead(plies)));
-        player.play.answer(player.geometry, position, &mut Stream::root(1).rng())
+        player.play.choose_move(player.geometry, position, &mut Stream::root(1).rng())
     }
 
-    /// A network's values do not depend on the order in which its board was put up, and look-ahead finds a win.
+    /// A network's values do not depend on the order in which its board was set up, and look-ahead finds a win.
     #[test]
     fn a_network_answers_any_position() {
         let network = deep_structured();
         let position =
             [48, 63, 49, 62, 50].into_iter().fold(Position::START, |position, cell| position.play(score_four(), cell));
-        let greedy = answer(&network, "exact", None, position);
+        let greedy = chosen(&network, "exact", None, position);
         assert!(greedy.why.starts_with("it values this at"), "{}", greedy.why);
         assert!(position.legal(score_four()) >> greedy.cell & 1 == 1);
         let position = position.play(score_four(), 61);
-        assert_eq!(answer(&network, "learned", Some(2), position), Answer::new(51, "it sees a win"));
-        // A win that it has not learnt to value it takes only if its card says that wins are exact.
+        assert_eq!(chosen(&network, "learned", Some(2), position), Move::new(51, "it sees a win"));
+        // It takes a win that it does not value highest only if its card says that wins are exact.
         let architecture = network.architecture;
         let mut networks =
             (0..20).map(|seed| Network { architecture, weights: architecture.initial(Stream::root(seed)) });
-        let blind = networks.find(|network| answer(network, "learned", None, position).cell != 51).unwrap();
-        assert_eq!(answer(&blind, "exact", None, position), Answer::new(51, why::COMPLETES));
+        let blind = networks.find(|network| chosen(network, "learned", None, position).cell != 51).unwrap();
+        assert_eq!(chosen(&blind, "exact", None, position), Move::new(51, why::COMPLETES));
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         Network { architecture, weights: architecture.initial(Stream::root(2)) }
     }
 
-    /// A network that has learnt nothing loses somewhere, and no audit calls it safe: its losing lines are games.
+    /// An untrained network can lose, and its audit says so: each losing line is a game that the other side wins.
     #[test]
     fn networks_on_3x3_are_audited_as_both_sides() {
         let audits = audits(&small(), false).unwrap();
@@ -351,7 +351,7 @@ mod tests {
             let last = boards(&audit.examples[0]).last().unwrap();
             assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
         }
-        // It may still lose, but no longer where it could have won: in none of its examples, and by the odds.
+        // With exact wins it may still lose, but it wins more often, and in no losing line it missed a win.
         for ((side, exact), (_, audit)) in self::audits(&small(), true).unwrap().iter().zip(&audits) {
             assert!(exact.odds.win > audit.odds.win, "{side:?}: {} and {}", exact.odds.win, audit.odds.win);
             let missed = |board: Board| board.to_move() == *side && tic_tac_toe().completing(board, *side) != 0;
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_told_in_short() {
+    fn a_network_is_shown_in_short() {
         let network = Network {
             architecture: Architecture { first: First::Lines { detectors: 4 }, second: 3, ..small().architecture },
             ..small()

@@ -1,8 +1,8 @@
-//! Networks with lanes written out, for each instruction set: as [`fearless_simd`] has them. There the compiler sees too little
-//! by itself of what can be done side by side (docs/decisions/0009).
+//! Compiles the explicitly vectorised networks for each instruction set of [`fearless_simd`]. They are vectorised explicitly
+//! because the compiler does not find enough parallelism in them by itself (docs/decisions/0009).
 
-/// Does `$body` with the best instruction set allowed, of which `$simd` is the token. What it calls should be
-/// `#[inline(always)]` all the way down: what is not is compiled for the baseline and calls every instruction.
+/// Runs `$body` with the best instruction set that is allowed; `$simd` is its token. All functions that it calls, directly or
+/// not, should be `#[inline(always)]`: others are compiled for the baseline, where each vector operation is a function call.
 #[cfg(target_arch = "x86_64")]
 macro_rules! dispatch {
     ($simd:ident => $body:expr) => {{
@@ -30,7 +30,7 @@ macro_rules! dispatch {
         }
     }};
 }
-/// Does `$body` with the instruction set of the target, of which `$simd` is the token.
+/// Runs `$body` with the instruction set of the target; `$simd` is its token.
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! dispatch {
     ($simd:ident => $body:expr) => {

@@ -10,15 +10,15 @@ use super::{
 /// The ending of a network's file.
 pub(super) const FILE_ENDING: &str = "safetensors";
 
-/// The metadata that say what the file is, and their value.
+/// The metadata key that names the file's format, and its value.
 const FORMAT: (&str, &str) = ("format", "evoxo-network-1");
 
 /// A network with its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// How its weights are joined.
+    /// Its layers.
     pub architecture: Architecture,
-    /// All of them, in the order of [`Architecture::tensors`]; finite.
+    /// All weights, in the order of [`Architecture::tensors`]; finite.
     pub weights: Vec<f32>,
 }
 
@@ -34,11 +34,11 @@ impl Network {
         write(&metadata, &tensors.collect::<Vec<_>>())
     }
 
-    /// The network whose file these bytes are.
+    /// The network of a file with these bytes.
     ///
     /// # Errors
-    /// A sentence about "it", the file, if it is no safetensors file, or not of one of our networks, or if a tensor is
-    /// missing, of another shape, not finite, or too many.
+    /// A sentence about "it", the file, if it is not a safetensors file, or not one of a network of ours, or if a tensor is
+    /// missing, unknown, of another shape, or not finite.
     pub fn of_file(bytes: &[u8]) -> Result<Self, String> {
         let file = read(bytes)?;
         let metadata = |key: &str| file.metadata.iter().find(|(other, _)| other == key).map(|(_, text)| text.as_str());
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// The file's layout by a parser that shares nothing with ours: the header as any JSON, a weight by its offset.
+    /// Reads the file without our parser: the header as plain JSON, a weight by its offset.
     #[test]
     fn strangers_find_every_weight() {
         let network = deep_structured();
@@ -161,7 +161,7 @@ mod tests {
                 tensors.iter().map(|(name, shape, values)| (name.clone(), shape.clone(), values.as_slice())).collect();
             Network::of_file(&write(&metadata, &tensors)).map(|_| ()).unwrap_err()
         };
-        let told = [
+        let sentences = [
             sentence(&|metadata, _| metadata.truncate(0)),
             sentence(&|metadata, _| metadata.truncate(1)),
             sentence(&|metadata, _| metadata[1].1 = "{}".into()),
@@ -174,6 +174,6 @@ mod tests {
             sentence(&|_, tensors| tensors[0].2[5] = f32::NEG_INFINITY),
             sentence(&|_, tensors| tensors[0].1.reverse()),
         ];
-        insta::assert_snapshot!("sentences", told.join("\n"));
+        insta::assert_snapshot!("sentences", sentences.join("\n"));
     }
 }

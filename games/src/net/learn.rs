@@ -1,18 +1,19 @@
 //! Learning a value function by playing: Algorithm 1 ("Learn-From-Game") of van de Steeg, Drugan and Wiering, Temporal
-//! Difference Learning for the Game Tic-Tac-Toe 3D (2015), with every reading that its text leaves open as data.
+//! Difference Learning for the Game Tic-Tac-Toe 3D (2015). Wherever its text can be read in several ways, the reading is a
+//! field of [`Learning`].
 //!
 //! A player values *afterstates*: boards right after its own move, seen by itself. On each of its turns it chooses the
-//! move with the highest value (or, exploring, any), and its previous afterstate learns towards the value of the new one,
-//! at once. At the end of a game its last afterstates learn the reward: 1 for a win, 0 for a draw, -1 for a loss. One
-//! turn is, in this order:
+//! move with the highest value (or, exploring, any), and at once its previous afterstate learns towards the value of the new
+//! one. At the end of a game its last afterstates learn the reward: 1 for a win, 0 for a draw, -1 for a loss. One turn has
+//! these steps, in this order:
 //!
-//! 1. the values of all legal moves, with the weights as they are;
-//! 2. the choice (ties go to the lowest cell) and the move;
-//! 3. the step of the mover's previous afterstate: towards gamma times the chosen value of 1, or towards the reward;
-//! 4. after a last move, with [`Learning::bootstrapped_end`], the step of the final afterstate towards the reward;
-//! 5. after a last move the step of the opponent's last afterstate towards its own reward.
+//! 1. compute the values of all legal moves, with the present weights;
+//! 2. choose a move (of equal values the lowest cell) and play it;
+//! 3. update the mover's previous afterstate: towards gamma times the value chosen in step 2, or towards the reward;
+//! 4. after the last move, with [`Learning::bootstrapped_end`], update the final afterstate towards the reward;
+//! 5. after the last move, with [`Learning::learns_opponents_end`], update the opponent's last afterstate towards its reward.
 //!
-//! Nothing here allocates while games go on, and everything is inlined into the kernel that calls it.
+//! Games do not allocate, and everything is inlined into the kernel that calls it.
 
 use std::ops::Range;
 
@@ -28,54 +29,54 @@ use evoxo_common::{
     rng::{Generator, Stream},
 };
 
-/// Whom a learner plays.
+/// The opponent of a learner in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opponent {
     /// Itself: both sides learn, with the same weights.
     Itself,
-    /// The benchmark player, of which nothing is learnt.
+    /// The benchmark player; only the learner's own afterstates learn.
     Benchmark,
 }
 
-/// How it learns. Each field is read by exactly one step of the loop, so that readings can be compared one by one.
+/// The settings of learning. Each field is read by exactly one step of the loop, so that readings can be compared one by one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
-    /// Whom it plays.
+    /// The opponent in training.
     pub opponent: Opponent,
-    /// How far each step goes.
+    /// The learning rate.
     pub rate: Rate,
-    /// The share of moves, 0 to 1, that explore: one of all legal moves, each equally likely. A move counts as exploring
-    /// also if chance has hit on the best one.
+    /// The share of moves, 0 to 1, that explore: any legal move, each equally likely. A random move counts as exploring
+    /// even if it is the best one.
     pub epsilon: f64,
-    /// The discount factor, 0 to 1: what the value of the next afterstate counts.
+    /// The discount factor, 0 to 1: the factor of the next afterstate's value.
     pub gamma: f32,
-    /// Against another player the learner always moves first, instead of in every other game: games and tests with an even
+    /// Against another player the learner always moves first. Otherwise it moves first in games and tests with an even
     /// number.
     pub learner_first: bool,
     /// The derivative of the output unit's activation is a factor of the error that is propagated back.
     pub output_derivative: bool,
     /// The previous afterstate also learns when the move after it explored.
     pub learns_explorations: bool,
-    /// The last step of the side that ends the game: its previous afterstate learns the value of the final one, and the
-    /// final one the reward; otherwise the previous one learns the reward, and the final one nothing.
+    /// How the side learns that makes the last move. If true, its previous afterstate learns the value of the final one, and
+    /// the final one learns the reward; otherwise the previous one learns the reward, and the final one does not learn.
     pub bootstrapped_end: bool,
-    /// The last afterstate of the side that did *not* end the game learns its reward: -1, or 0 for a draw.
+    /// The last afterstate of the side that did *not* make the last move learns its reward: -1, or 0 for a draw.
     pub learns_opponents_end: bool,
     /// A winning move is always chosen if there is one (the lowest cell of several), never counts as exploring, and its
     /// value is the reward, 1.
     pub exact_wins: bool,
-    /// Time constant, in games, of the averaged weights that are tested (see [`Average`]); 0 tests the weights themselves.
+    /// Time constant, in games, of the averaged weights that are tested (see [`Average`]); 0: the weights themselves are tested.
     pub averaging_games: u64,
 }
 
-/// A learning rate that falls, or rises, linearly over a trial.
+/// A learning rate that changes linearly over a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// In the first game.
     pub start: f32,
     /// After the last.
     pub end: f32,
-    /// Games from the one to the other.
+    /// The number of games from the start to the end.
     pub games: u64,
 }
 
@@ -88,23 +89,23 @@ impl Rate {
     }
 }
 
-/// Games between two updates of an [`Average`]: they fall on multiples of this, counted over the whole trial, so that it
-/// does not show how the trial is cut up.
+/// Games between two updates of an [`Average`]. Updates are at multiples of it, counted over the whole trial, so that they do
+/// not depend on how the trial is divided into tasks.
 pub const AVERAGING_STEP_GAMES: u64 = 100;
 
-/// Weights averaged over a trial: every hundred games (with several learners: whenever these are joined) they move by a share
-/// of the way to the weights as they are. After n more games the share is 1 - exp(-n / averaging_games), but at least n of all
-/// games played: a plain mean until there are enough.
+/// An exponential moving average of the weights over a trial. Every hundred games (with several learners: whenever these are
+/// joined) it moves towards the present weights by a share of the distance. After n more games of g in all the share is
+/// 1 - exp(-n / averaging_games), but at least n / g: at first the average is a plain mean.
 #[derive(Debug)]
 pub struct Average<'a> {
     /// See [`Learning::averaging_games`]; not 0.
     pub games: u64,
-    /// As many as the network has.
+    /// The averages, one for each weight.
     pub weights: &'a mut [f32],
 }
 
 impl Average<'_> {
-    /// Takes in the weights after `games` games of the trial, `since` games after the last update.
+    /// Adds the weights after `games` games of the trial, `since` games after the last update.
     pub fn update(&mut self, weights: &[f32], games: u64, since: u64) {
         let share = 1.0 - math::exp(-(since as f64) / self.games as f64);
         let share = share.max(since as f64 / games as f64) as f32;
@@ -125,7 +126,7 @@ pub struct Tally {
     pub losses: u32,
 }
 
-/// A network at play.
+/// A network that plays and learns.
 #[derive(Debug)]
 pub struct Learner<'a, E> {
     engine: &'a mut E,
@@ -141,20 +142,20 @@ pub struct Learner<'a, E> {
 #[derive(Clone, Copy)]
 struct Choice {
     cell: u8,
-    /// The value of its afterstate; only if something learns towards it.
+    /// The value of its afterstate; 0 if nothing learns towards it.
     value: f32,
     explored: bool,
 }
 
 impl<'a, E: Engine> Learner<'a, E> {
-    /// An engine with the weights to begin with, playing this game with this activation of its output unit.
+    /// A learner with this engine, which holds the initial weights; `activation` is that of the output unit.
     #[must_use]
     pub fn new(engine: &'a mut E, geometry: &'a Geometry, activation: Activation, learning: Learning) -> Self {
         let exploring_below = (learning.epsilon * (1_u64 << 63) as f64) as u64;
         Self { engine, geometry, activation, learning, exploring_below, values: [0.0; 64] }
     }
 
-    /// Plays and learns from these games, counted over the whole trial. Game g draws from `stream`, "game", g.
+    /// Plays these games, counted over the whole trial, and learns from them. Game g draws from `stream`, "game", g.
     #[inline(always)]
     pub fn train(&mut self, stream: Stream, games: Range<u64>, mut average: Option<Average<'_>>) {
         let stream = stream.text("game");
@@ -216,7 +217,7 @@ impl<'a, E: Engine> Learner<'a, E> {
             let board = position.board();
             let over = won || board.occupied() == self.geometry.cells();
             let reward = if won { 1.0 } else { 0.0 };
-            // At most three steps, gathered so that there is one place that learns: it is the bulk of what is compiled.
+            // At most three steps. They are collected because `Engine::learn` is large and should be inlined only once.
             let mut steps = [(board, side, 0.0); 3];
             let mut count = 0;
             let mut learn = |board, side, target| {
@@ -250,7 +251,7 @@ impl<'a, E: Engine> Learner<'a, E> {
         }
     }
 
-    /// One game without learning: who won.
+    /// One game without learning: the winner, or None for a draw.
     #[inline(always)]
     fn match_game(&mut self, learner: Side, rng: &mut Generator) -> Option<Side> {
         let mut position = Position::START;
@@ -273,7 +274,7 @@ impl<'a, E: Engine> Learner<'a, E> {
         }
     }
 
-    /// The epsilon-greedy choice. Of a move that explores the value is only asked if something will learn it.
+    /// The epsilon-greedy choice. The value of an exploring move is computed only if `valued`: if something learns towards it.
     #[inline(always)]
     fn explore(&mut self, position: Position, valued: bool, rng: &mut Generator) -> Choice {
         if let Some(cell) = self.exact_win(position) {
@@ -300,7 +301,7 @@ impl<'a, E: Engine> Learner<'a, E> {
         (wins != 0).then(|| wins.trailing_zeros() as u8)
     }
 
-    /// The one of these legal moves with the highest value. The activation is monotonic, so sums are compared.
+    /// The one of these legal moves with the highest value. The activation is monotonic, so weighted sums are compared.
     #[inline(always)]
     fn best(&mut self, mut legal: u64) -> Choice {
         self.engine.values(legal, &mut self.values);

@@ -1,9 +1,25 @@
-//! Networks that value boards, and learn to.
+//! Networks that value boards, and that learn by playing.
 //!
-//! An [`Architecture`] says what a network is made of; its weights are one flat vector, in the order of
-//! [`Architecture::tensors`]. An [`Engine`] is a network in play: it keeps what it knows of the board, values all moves at
-//! once, and learns. `reference` is the reference implementation of every architecture, written for the eye; `perceptron`,
-//! `shared` and `tuples` are fast. A [`Network`] with its weights is a file, a card and a player.
+//! An [`Architecture`] describes the layers of a network; its weights are one flat vector, in the order of
+//! [`Architecture::tensors`]. An [`Engine`] is a network in play: it caches its sums for the present board, values all moves
+//! at once, and learns. `reference` is the reference implementation of every architecture, written for clarity;
+//! `perceptron`, `shared` and `tuples` are fast. A [`Network`] is an architecture with weights: a file, a card and a player.
+//!
+//! # Words of the fast implementations
+//!
+//! - **lane**: one of the sixteen numbers of a SIMD *vector* (`lanes::Vector`).
+//! - **quad**: four units of the first layer that read the same cells, or their four numbers: a quarter of a vector. The
+//!   detectors of a line stand in one or more quads, its *parts*.
+//! - **group**: sixteen units whose numbers fill one vector. In the first layer these are four quads that are adjacent in
+//!   memory.
+//! - **block**: up to four quads of detectors that read the same cell, wherever they are in memory; they are gathered into a
+//!   vector to be computed, and scattered back.
+//! - **tile**: the 4 x 4 weights from one quad to four units of the second layer, as one vector. Lane 4 u + d is the weight
+//!   from detector d to unit u.
+//! - **bank**: as many filters as have their weights in the same vectors: four in `shared`, eight in `tuples`.
+//! - **view**: the cached sums as one side sees the board.
+//! - **part** of a sum: the sum over some of its addends. The lanes of a vector often are sixteen parts of one sum.
+//! - **padding**: places that exist only to fill a quad, group, block or bank. Their weights are 0 and stay 0.
 
 mod activation;
 mod architecture;
@@ -35,31 +51,31 @@ use perceptron::{Deep, Dense, Flat, Lines};
 use shared::Shared;
 use tuples::{Filters, Linear};
 
-/// Makes the fastest engine there is for a network, and does the job in it with the best instructions allowed.
+/// Makes the fastest engine for a network, and runs the job on it with the best instruction set that is allowed.
 ///
 /// # Panics
-/// If [`Architecture::check`] refuses the architecture, or it has another number of weights.
+/// If [`Architecture::check`] refuses the architecture, or if the number of weights is not the architecture's.
 pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J) -> J::Output {
     dispatch!(simd => choose(simd, architecture, weights, Direct(job)))
 }
 
-/// The engine of a network, to be asked now and then: whoever plays many games has them played by a [`Job`].
+/// The engine of a network, for single calls. To play many games, run a [`Job`] by [`with_engine`]: it is faster.
 ///
 /// # Panics
 /// As [`with_engine`].
 #[must_use]
 pub fn engine(architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
-    dispatch!(simd => choose(simd, architecture, weights, Keep))
+    dispatch!(simd => choose(simd, architecture, weights, Boxed))
 }
 
-/// What to do with an engine for this instruction set.
+/// Something to do with an engine for this instruction set.
 trait Task<S: Simd> {
     type Output;
 
     fn run<E: Engine>(self, simd: S, engine: E) -> Self::Output;
 }
 
-/// Makes the engine and does something with it.
+/// Chooses and makes the engine, and runs the task with it.
 #[inline(always)]
 fn choose<S: Simd, T: Task<S>>(simd: S, architecture: &Architecture, weights: &[f32], task: T) -> T::Output {
     assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
@@ -68,7 +84,7 @@ fn choose<S: Simd, T: Task<S>>(simd: S, architecture: &Architecture, weights: &[
         (First::Lines { .. }, 0) => task.run(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
         (First::Lines { .. }, 1..=32) => task.run(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
         (First::Lines { .. }, _) => task.run(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
-        // Some numbers of blocks of 16 units have loops of fixed length, which are 5 to 10 % faster.
+        // Loops of fixed length are 5 to 10 % faster; common sizes have them.
         (First::Dense { units: 49..=64 }, 0) => {
             task.run(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights))
         }
@@ -85,7 +101,7 @@ fn choose<S: Simd, T: Task<S>>(simd: S, architecture: &Architecture, weights: &[
     }
 }
 
-/// The job itself.
+/// Runs the job on the engine.
 struct Direct<J>(J);
 
 impl<S: Simd, J: Job> Task<S> for Direct<J> {
@@ -93,7 +109,7 @@ impl<S: Simd, J: Job> Task<S> for Direct<J> {
 
     #[inline(always)]
     fn run<E: Engine>(self, simd: S, mut engine: E) -> J::Output {
-        // Each engine apart: together they would be one function that takes long to compile.
+        // One function for each engine: one function for all of them takes long to compile.
         simd.vectorize(
             #[inline(always)]
             || self.0.run(&mut engine),
@@ -101,25 +117,25 @@ impl<S: Simd, J: Job> Task<S> for Direct<J> {
     }
 }
 
-/// Keeps the engine.
-struct Keep;
+/// Returns the engine in a box.
+struct Boxed;
 
-impl<S: Simd> Task<S> for Keep {
+impl<S: Simd> Task<S> for Boxed {
     type Output = Box<dyn Engine>;
 
     #[inline(always)]
     fn run<E: Engine>(self, simd: S, engine: E) -> Box<dyn Engine> {
-        Box::new(Entered { simd, engine })
+        Box::new(Vectorized { simd, engine })
     }
 }
 
-/// An engine that is called from where the instruction set is not known.
-struct Entered<S, E> {
+/// An engine that enables its instruction set at each call, for callers that do not know it.
+struct Vectorized<S, E> {
     simd: S,
     engine: E,
 }
 
-impl<S: Simd, E: Engine> Engine for Entered<S, E> {
+impl<S: Simd, E: Engine> Engine for Vectorized<S, E> {
     fn reset(&mut self) {
         self.simd.vectorize(
             #[inline(always)]

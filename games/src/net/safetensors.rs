@@ -7,8 +7,8 @@
 //! floats    of all tensors, little endian, row by row, without gaps; offsets count from here
 //! ```
 //!
-//! Our own, because the format's crate keeps metadata in a hash map, whose order, and with it the file's bytes, would
-//! differ from run to run. That crate, which is also the Python package, reads ours in the tests.
+//! This is our own implementation, because the format's crate keeps metadata in a hash map: their order, and so the file's
+//! bytes, would differ from run to run. In the tests that crate, which is also the Python package, reads our files.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,19 +16,19 @@ use serde_json::{Map, Value, json};
 use evoxo_common::card::Entries;
 use evoxo_common::text::quoted;
 
-/// The longest header that is read, in bytes.
+/// Limit of a header, in bytes.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
-/// Where the metadata are in the header.
+/// The header's key of the metadata.
 const METADATA: &str = "__metadata__";
 
 /// A table of floats.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tensor<'a> {
     pub(super) name: String,
-    /// The last axis is the one along which neighbours lie side by side.
+    /// Row-major: floats along the last axis are adjacent.
     pub(super) shape: Vec<usize>,
-    /// Its floats as they are in the file.
+    /// Its floats as in the file.
     pub(super) bytes: &'a [u8],
 }
 
@@ -39,7 +39,7 @@ impl Tensor<'_> {
     }
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct File<'a> {
     /// Texts by name, in the order of the file.
@@ -68,10 +68,10 @@ pub(super) fn write(metadata: &[(&str, String)], tensors: &[(String, Vec<usize>,
     bytes
 }
 
-/// What a file holds, whose bytes these are.
+/// Reads a file.
 ///
 /// # Errors
-/// A sentence without a subject's name ("it ...") if they are not exactly a file of this format with floats of 32 bits.
+/// A sentence about "it", the file, if the bytes are not exactly a file of this format with floats of 32 bits.
 pub(super) fn read(bytes: &[u8]) -> Result<File<'_>, String> {
     let short = || format!("it ends within its header: it has {} bytes", bytes.len());
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
@@ -110,7 +110,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<File<'_>, String> {
     Ok(file)
 }
 
-/// What the header says of a tensor.
+/// A tensor's entry in the header.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// Twice: by ours, and by the format's own crate.
+        /// Read twice: by our reader, and by the format's own crate.
         #[test]
         fn what_is_written_is_read(tensors in tensors(), text in "[ -~]{0,9}") {
             let bytes = written(&[("b", text.clone()), ("a", "2".into())], &tensors);
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// By hand, so that both readers above cannot agree on something else.
+    /// Written by hand, so that the two readers above cannot agree on another format.
     #[test]
     fn the_bytes_are_pinned() {
         let bytes = written(&[("k", "v".into())], &vec![("w".into(), vec![1, 2], vec![1.0, -2.5])]);

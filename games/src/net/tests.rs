@@ -1,4 +1,4 @@
-//! The fast paths against their reference implementations, move by move while both learn, and against itself at the other levels of simd.
+//! The fast paths against their reference implementations, move by move while both learn, and on every instruction set.
 
 use super::*;
 use crate::board::{Geometry, Shape, cells};
@@ -7,13 +7,13 @@ use evoxo_common::{
     simd,
 };
 
-/// Games in which a slow engine follows a fast one: both learn, and everything is compared.
+/// Games that the fast engine plays while the reference follows: both learn, and all values and weights are compared.
 struct Duel<'a> {
     geometry: &'a Geometry,
-    slow: Option<&'a mut dyn Engine>,
+    reference: Option<&'a mut dyn Engine>,
     games: u64,
     rate: f32,
-    /// How far values, and weights, may differ.
+    /// The greatest difference allowed between values, or weights.
     bound: f32,
 }
 
@@ -24,15 +24,18 @@ impl Job for Duel<'_> {
     fn run<E: Engine>(mut self, engine: &mut E) -> Vec<f32> {
         for game in 0..self.games {
             engine.reset();
-            if let Some(slow) = &mut self.slow {
-                slow.reset();
+            if let Some(reference) = &mut self.reference {
+                reference.reset();
             }
             self.game(engine, &mut Stream::root(9).word(game).rng());
-            if let Some(slow) = &self.slow
+            if let Some(reference) = &self.reference
                 && (game % 64 == 0 || game + 1 == self.games)
             {
-                for (index, (fast, slow)) in engine.weights().into_iter().zip(slow.weights()).enumerate() {
-                    assert!((fast - slow).abs() <= self.bound, "game {game}, weight {index}: {fast} but {slow}");
+                for (index, (fast, expected)) in engine.weights().into_iter().zip(reference.weights()).enumerate() {
+                    assert!(
+                        (fast - expected).abs() <= self.bound,
+                        "game {game}, weight {index}: {fast} but {expected}"
+                    );
                 }
             }
         }
@@ -41,20 +44,20 @@ impl Job for Duel<'_> {
 }
 
 impl Duel<'_> {
-    /// The best move or any; then a step for one of the last boards, now and then for several or none.
+    /// Plays the best move or a random one; after each move zero to two steps of learning for one of the last boards.
     #[inline(always)]
     fn game<E: Engine>(&mut self, engine: &mut E, rng: &mut Generator) {
         let mut boards = vec![Board::EMPTY];
-        let (mut fast, mut slow) = ([0.0; 64], [0.0; 64]);
+        let (mut fast, mut expected) = ([0.0; 64], [0.0; 64]);
         while self.geometry.outcome(boards[boards.len() - 1]).is_none() {
             let board = boards[boards.len() - 1];
             let legal = self.geometry.legal(board);
             engine.values(legal, &mut fast);
-            if let Some(twin) = &mut self.slow {
-                twin.values(legal, &mut slow);
+            if let Some(reference) = &mut self.reference {
+                reference.values(legal, &mut expected);
                 for cell in cells(legal).map(usize::from) {
-                    let (fast, slow) = (fast[cell], slow[cell]);
-                    assert!((fast - slow).abs() <= self.bound, "{board:?}, cell {cell}: {fast} but {slow}");
+                    let (fast, expected) = (fast[cell], expected[cell]);
+                    assert!((fast - expected).abs() <= self.bound, "{board:?}, cell {cell}: {fast} but {expected}");
                 }
             }
             let moves: Vec<u8> = cells(legal).collect();
@@ -62,8 +65,8 @@ impl Duel<'_> {
             let any = moves[below(rng, moves.len() as u64) as usize];
             let cell = if chance(rng, 1, 5) { any } else { best.unwrap() };
             engine.play(cell);
-            if let Some(slow) = &mut self.slow {
-                slow.play(cell);
+            if let Some(reference) = &mut self.reference {
+                reference.play(cell);
             }
             boards.push(board.play(cell));
             for _ in 0..[0, 1, 1, 1, 2][below(rng, 5) as usize] {
@@ -72,20 +75,20 @@ impl Duel<'_> {
                 let side = Side::BOTH[below(rng, 2) as usize];
                 let derivative = chance(rng, 1, 2);
                 engine.learn(board, side, target, self.rate, derivative);
-                if let Some(slow) = &mut self.slow {
-                    slow.learn(board, side, target, self.rate, derivative);
+                if let Some(reference) = &mut self.reference {
+                    reference.learn(board, side, target, self.rate, derivative);
                 }
             }
         }
     }
 }
 
-/// Games to compare, where optimised tests can afford more.
+/// The number of games to compare: more in optimised tests.
 const fn games(debug: u64, release: u64) -> u64 {
     if cfg!(debug_assertions) { debug } else { release }
 }
 
-/// The networks of the paper: with and without biases, in turns with both activations.
+/// The networks of the paper, with both activations, one of them with biases.
 fn paper() -> Vec<Architecture> {
     let lines = First::Lines { detectors: 4 };
     let dense = |units| First::Dense { units };
@@ -102,15 +105,15 @@ fn paper() -> Vec<Architecture> {
 
 /// Odd sizes on other boards.
 fn odd() -> Vec<Architecture> {
-    let slab = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
+    let wide = Shape { width: 5, height: 4, depth: 1, k: 3, gravity: false };
     let networks = [
         (Shape::TIC_TAC_TOE, First::Lines { detectors: 1 }, 7, true),
         (Shape::TIC_TAC_TOE, First::Dense { units: 17 }, 33, false),
         (Shape::CONNECT_FOUR, First::Lines { detectors: 6 }, 60, false),
         (Shape::QUBIC, First::Lines { detectors: 16 }, 0, true),
         (Shape::QUBIC, First::Dense { units: 1 }, 1, true),
-        (slab, First::Lines { detectors: 9 }, 20, false),
-        (slab, First::Dense { units: 30 }, 64, true),
+        (wide, First::Lines { detectors: 9 }, 20, false),
+        (wide, First::Dense { units: 30 }, 64, true),
     ];
     let architecture = |(shape, first, second, biases)| {
         let activation = Activation::Logistic;
@@ -167,64 +170,68 @@ fn shared() -> Vec<Architecture> {
 fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
     let geometry = Geometry::new(architecture.shape).unwrap();
     let weights = architecture.initial(Stream::root(1));
-    let mut slow = reference::of(architecture, &weights);
-    with_engine(architecture, &weights, Duel { geometry: &geometry, slow: Some(&mut *slow), games, rate, bound });
+    let mut reference = reference::of(architecture, &weights);
+    with_engine(
+        architecture,
+        &weights,
+        Duel { geometry: &geometry, reference: Some(&mut *reference), games, rate, bound },
+    );
 }
 
 #[test]
-fn the_papers_networks_are_their_references() {
+fn the_papers_networks_agree_with_their_references() {
     paper().iter().for_each(|architecture| duel(architecture, games(10, 2000), 0.005, 1e-3));
 }
 
 #[test]
-fn networks_of_odd_sizes_on_other_boards_are_their_references() {
+fn networks_of_odd_sizes_on_other_boards_agree_with_their_references() {
     odd().iter().for_each(|architecture| duel(architecture, games(10, 500), 0.05, 1e-3));
 }
 
 #[test]
-fn networks_of_tables_are_their_references() {
+fn networks_of_tables_agree_with_their_references() {
     tables().iter().for_each(|architecture| duel(architecture, games(3, 500), 0.002, 1e-3));
 }
 
 #[test]
-fn networks_that_share_weights_are_their_references() {
+fn networks_that_share_weights_agree_with_their_references() {
     for architecture in shared() {
-        // A weight is felt in all orientations, and so is its rounding.
+        // A shared weight acts in all orientations, and so does its rounding error.
         let orientations = Geometry::new(architecture.shape).unwrap().symmetries().len() as f32;
         duel(&architecture, games(3, 500), 0.0016 / orientations, 1e-4 * orientations);
     }
 }
 
-/// After two steps nothing has had time to drift: whatever differs is wrong.
+/// After only two steps rounding errors have not accumulated: any greater difference is a bug.
 #[test]
-fn steps_are_the_references() {
+fn single_steps_agree_with_those_of_the_references() {
     for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(4));
-        let (mut fast, mut slow) = (engine(architecture, &weights), reference::of(architecture, &weights));
+        let (mut fast, mut reference) = (engine(architecture, &weights), reference::of(architecture, &weights));
         let mut rng = Stream::root(8).rng();
         let mut boards = vec![Board::EMPTY];
         for ply in 0..5 {
             let moves: Vec<u8> = cells(geometry.legal(boards[ply])).collect();
             let cell = moves[below(&mut rng, moves.len() as u64) as usize];
             fast.play(cell);
-            slow.play(cell);
+            reference.play(cell);
             boards.push(boards[ply].play(cell));
         }
-        // A weight that is shared is felt in all orientations.
+        // A shared weight acts in all orientations.
         let rate = if architecture.shared { 0.1 / geometry.symmetries().len() as f32 } else { 0.1 };
         for (board, side) in [(boards[5], Side::O), (boards[3], Side::X)] {
             fast.learn(board, side, 0.3, rate, false);
-            slow.learn(board, side, 0.3, rate, false);
+            reference.learn(board, side, 0.3, rate, false);
         }
-        let (fast, slow) = (fast.weights(), slow.weights());
+        let (fast, expected) = (fast.weights(), reference.weights());
         for Tensor { name, range, .. } in architecture.tensors() {
-            let most = range.clone().map(|index| (slow[index] - weights[index]).abs()).fold(0.0, f32::max);
+            let most = range.clone().map(|index| (expected[index] - weights[index]).abs()).fold(0.0, f32::max);
             assert!(most > 1e-5, "{architecture:?}: {name} has learnt nothing");
             for index in range {
-                let (fast, slow) = (fast[index] - weights[index], slow[index] - weights[index]);
-                let far = (fast - slow).abs() > 1e-3 * most + 2e-7;
-                assert!(!far, "{architecture:?}, {name}, weight {index}: {fast} but {slow}");
+                let (fast, expected) = (fast[index] - weights[index], expected[index] - weights[index]);
+                let far = (fast - expected).abs() > 1e-3 * most + 2e-7;
+                assert!(!far, "{architecture:?}, {name}, weight {index}: {fast} but {expected}");
             }
         }
     }
@@ -232,12 +239,12 @@ fn steps_are_the_references() {
 
 /// All images of a board have one value, also after learning.
 #[test]
-fn shared_weights_see_all_images_alike() {
+fn networks_that_share_weights_value_all_images_alike() {
     struct Images<'a>(&'a Geometry);
     impl Job for Images<'_> {
         type Output = ();
         fn run<E: Engine>(self, engine: &mut E) {
-            Duel { geometry: self.0, slow: None, games: 20, rate: 0.05, bound: 0.0 }.run(engine);
+            Duel { geometry: self.0, reference: None, games: 20, rate: 0.05, bound: 0.0 }.run(engine);
             let mut rng = Stream::root(5).rng();
             let (mut first, mut values) = ([0.0; 64], [0.0; 64]);
             for moves in 0..8 {
@@ -277,7 +284,7 @@ fn every_instruction_set_gives_the_same_bits() {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(2));
         let learnt = simd::at_each_level(|_| {
-            let duel = Duel { geometry: &geometry, slow: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
+            let duel = Duel { geometry: &geometry, reference: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
             with_engine(architecture, &weights, duel).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
         });
         assert!(learnt[0] == learnt[1] && learnt[1] == learnt[2], "{architecture:?}");
@@ -286,7 +293,7 @@ fn every_instruction_set_gives_the_same_bits() {
 }
 
 #[test]
-fn weights_go_in_and_come_out_in_their_canonical_places() {
+fn weights_go_in_and_come_out_in_canonical_order() {
     struct Weights;
     impl Job for Weights {
         type Output = Vec<f32>;

@@ -1,4 +1,4 @@
-//! Which architectures are possible, and their weights: names and places, how many there are, how they begin.
+//! The limits of architectures, and their weights: names, order, number and initial values.
 
 use super::{
     architecture::{Architecture, First, Tensor},
@@ -10,7 +10,7 @@ use evoxo_common::rng::{Stream, unit};
 
 /// Units of a dense first layer, at most.
 const UNITS_MAX: usize = 1024;
-/// Units for a line, at most.
+/// Detectors of a line, at most.
 const DETECTORS_MAX: usize = 16;
 /// Units of the first layer on all lines together, at most.
 const LINE_UNITS_MAX: usize = 2032;
@@ -18,14 +18,14 @@ const LINE_UNITS_MAX: usize = 2032;
 const SECOND_MAX: usize = 64;
 /// Numbers in all tables together, at most.
 const TABLES_MAX: usize = 1 << 20;
-/// Bounds of the numbers in filters' tables to begin with: many add up in one sum, so they are smaller than other weights.
+/// Bound of the initial numbers in filters' tables. Many of them add up in one sum, so they are smaller than other weights.
 const TABLES_INITIAL: f32 = 0.1;
 
 impl Architecture {
-    /// Whether such a network can be made.
+    /// Whether such a network is possible.
     ///
     /// # Errors
-    /// If not: one sentence that says what is wrong.
+    /// If it is not, a sentence that says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let lines = Geometry::new(self.shape)?.lines().len();
         if self.second > SECOND_MAX {
@@ -76,7 +76,7 @@ impl Architecture {
     /// The units of the first hidden layer.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses it, or it has tables in the place of units.
+    /// If [`Architecture::check`] refuses it, or if its first layer is tables instead of units.
     #[must_use]
     pub fn units(&self) -> usize {
         self.first_layer().1.iter().product()
@@ -84,7 +84,7 @@ impl Architecture {
 
     /// The shapes of the first layer's weights and of its biases.
     fn first_layer(&self) -> (Vec<usize>, Vec<usize>) {
-        let geometry = Geometry::new(self.shape).expect("whoever asks for layers has checked the architecture");
+        let geometry = Geometry::new(self.shape).expect("the architecture was checked");
         let (cells, lines) = (geometry.cells().count_ones() as usize, geometry.lines().len());
         match self.first {
             First::Dense { units } => (vec![cells, units], vec![units]),
@@ -119,7 +119,7 @@ impl Architecture {
         self.placed(all)
     }
 
-    /// One after the other, without the biases if there are to be none.
+    /// Tensors of these names and shapes one after the other, without biases if the architecture has none.
     fn placed(&self, mut all: Vec<(&'static str, Vec<usize>)>) -> Vec<Tensor> {
         all.retain(|(name, _)| self.biases || name.ends_with(".weight"));
         let mut end = 0;
@@ -137,16 +137,16 @@ impl Architecture {
         self.tensors().last().map_or(0, |tensor| tensor.range.end)
     }
 
-    /// How many weights there are without biases, as the paper counts them: one for each connection between units, if they
-    /// share none.
+    /// How many weights there are without biases, as the paper counts them: without shared weights, one for each connection
+    /// between units.
     #[must_use]
     pub fn connections(&self) -> usize {
         let weights = self.tensors().into_iter().filter(|tensor| tensor.name.ends_with(".weight"));
         weights.map(|tensor| tensor.range.len()).sum()
     }
 
-    /// The weights to begin with, in their order from the stream: each uniform in [-0.5, 0.5); in tables that feed filters in
-    /// [-0.1, 0.1), and 0 in tables alone, which have nothing to tell apart.
+    /// The initial weights, drawn from the stream in canonical order: each uniform in [-0.5, 0.5); those of tables below a
+    /// second layer in [-0.1, 0.1); those of linear tables 0, because they have no symmetry to break.
     #[must_use]
     pub fn initial(&self, stream: Stream) -> Vec<f32> {
         let mut rng = stream.rng();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_impossible_is_said() {
+    fn impossible_architectures_are_refused_with_a_sentence() {
         let good = network(First::Lines { detectors: 4 }, 32);
         assert_eq!(good.check(), Ok(()));
         let bad = [

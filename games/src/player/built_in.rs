@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use evoxo_common::{card::Showing, rng::Generator};
 
 use super::{
-    Answer, Play, Player,
+    Move, Play, Player,
     alpha_beta::{self, Choice, Solver},
     benchmark::benchmark,
-    by_lines,
+    line_move,
     random::{any_of, filtered, random},
     teacher, why,
 };
@@ -50,11 +50,11 @@ pub fn built_in(name: &str, geometry: &'static Geometry) -> Result<Player, Strin
 struct Random;
 
 impl Play for Random {
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
-        Answer::new(random(position, geometry, rng), why::BY_CHANCE)
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
+        Move::new(random(position, geometry, rng), why::BY_CHANCE)
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         true
     }
 }
@@ -62,11 +62,11 @@ impl Play for Random {
 struct Filtered;
 
 impl Play for Filtered {
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
-        by_lines(position, geometry, filtered(position, geometry, rng))
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
+        line_move(position, geometry, filtered(position, geometry, rng))
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         true
     }
 }
@@ -74,11 +74,11 @@ impl Play for Filtered {
 struct Benchmark;
 
 impl Play for Benchmark {
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
-        by_lines(position, geometry, benchmark(position, geometry, rng))
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
+        line_move(position, geometry, benchmark(position, geometry, rng))
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         true
     }
 }
@@ -88,8 +88,8 @@ struct AlphaBeta {
 }
 
 impl Play for AlphaBeta {
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
-        foresight(alpha_beta::built_in(geometry, self.depth).choose(position), self.depth)
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Move {
+        look_ahead_move(alpha_beta::built_in(geometry, self.depth).choose(position), self.depth)
     }
 
     fn look_ahead(&mut self, plies: u32) -> bool {
@@ -102,7 +102,7 @@ const WIN: &str = "it has worked out a win";
 const DRAW: &str = "it has worked out a draw";
 
 /// A move that look-ahead of so many plies has found.
-pub(crate) fn foresight(choice: Choice, depth: u32) -> Answer {
+pub(crate) fn look_ahead_move(choice: Choice, depth: u32) -> Move {
     let why = match (choice.exact, choice.value) {
         (true, value) if value > 0.0 => WIN.into(),
         (true, value) if value < 0.0 => "it has worked out that it will lose".into(),
@@ -111,7 +111,7 @@ pub(crate) fn foresight(choice: Choice, depth: u32) -> Answer {
         (false, value) if value < -1.0 => "it sees a loss".into(),
         (false, value) => format!("{depth} plies ahead it values this at {value:+.3}"),
     };
-    Answer { cell: choice.cell, why }
+    Move { cell: choice.cell, why }
 }
 
 /// The player of 3x3 that never errs. (The other games are too large for it to begin.)
@@ -125,13 +125,13 @@ impl Perfect {
 }
 
 impl Play for Perfect {
-    fn answer(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+    fn choose_move(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let (moves, outcome) = self.best(position);
         let why = ["it has worked out that it may lose", DRAW, WIN][(outcome + 1) as usize];
-        Answer::new(any_of(moves, rng), why)
+        Move::new(any_of(moves, rng), why)
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         true
     }
 
@@ -144,13 +144,13 @@ impl Play for Perfect {
 struct Teacher;
 
 impl Play for Teacher {
-    fn answer(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Answer {
+    fn choose_move(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let cell = any_of(teacher::choose(position.board()), rng);
         let score = teacher::scores(teacher::seen_by_mover(position.board()))[usize::from(cell)];
-        Answer::new(cell, format!("its score is {score}, the highest"))
+        Move::new(cell, format!("its score is {score}, the highest"))
     }
 
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         true
     }
 
@@ -197,8 +197,8 @@ mod tests {
         let mut teacher = built_in("teacher", tic_tac_toe()).unwrap();
         let board = tic_tac_toe().board_of("..X/OXX/OO.").unwrap();
         let position = Position::of(tic_tac_toe(), board);
-        let answer = teacher.play.answer(teacher.geometry, position, &mut Stream::root(1).rng());
-        assert_eq!(answer, Answer::new(8, "its score is 873324, the highest"));
+        let chosen = teacher.play.choose_move(teacher.geometry, position, &mut Stream::root(1).rng());
+        assert_eq!(chosen, Move::new(8, "its score is 873324, the highest"));
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         }
         assert_eq!(first_moves, geometry.cells(), "all of them keep the draw");
         let forced = [0, 4, 8, 2].into_iter().fold(Position::START, |position, cell| position.play(geometry, cell));
-        let answer = perfect.play.answer(geometry, forced, &mut Stream::root(1).rng());
-        assert_eq!(answer, Answer::new(6, WIN), "a block that makes two threats");
+        let chosen = perfect.play.choose_move(geometry, forced, &mut Stream::root(1).rng());
+        assert_eq!(chosen, Move::new(6, WIN), "a block that makes two threats");
     }
 }

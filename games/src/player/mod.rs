@@ -13,7 +13,7 @@ use evoxo_common::{
 };
 use serde_json::{Map, Value};
 
-pub(crate) use built_in::foresight;
+pub(crate) use built_in::look_ahead_move;
 pub use built_in::{BUILT_IN, built_in};
 
 use crate::board::{Geometry, Position, Side, tic_tac_toe};
@@ -32,14 +32,14 @@ pub struct Player {
 
 /// What a player plays, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Move {
     /// The cell.
     pub cell: u8,
     /// The reason, as in "It plays b2: ...".
     pub why: String,
 }
 
-impl Answer {
+impl Move {
     /// A cell with the reason for it.
     #[must_use]
     pub fn new(cell: u8, why: impl Into<String>) -> Self {
@@ -50,10 +50,10 @@ impl Answer {
 /// How a player plays.
 pub trait Play {
     /// What it plays in a position in which its side is to move and that is not over; its chance comes from `rng`.
-    fn answer(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Answer;
+    fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move;
 
     /// Whether it leaves anything to chance.
-    fn by_chance(&self) -> bool {
+    fn is_random(&self) -> bool {
         false
     }
 
@@ -74,7 +74,7 @@ pub trait Play {
 impl Player {
     /// The cell that its answer names.
     pub fn choose(&mut self, position: Position, rng: &mut Generator) -> u8 {
-        self.play.answer(self.geometry, position, rng).cell
+        self.play.choose_move(self.geometry, position, rng).cell
     }
 }
 
@@ -90,7 +90,7 @@ pub mod why {
 
 /// The answer of a player that looks at lines before it leaves the choice to chance, and took this cell.
 #[must_use]
-pub fn by_lines(position: Position, geometry: &Geometry, cell: u8) -> Answer {
+pub fn line_move(position: Position, geometry: &Geometry, cell: u8) -> Move {
     let side = position.to_move();
     let takes = |wins: u64| wins >> cell & 1 == 1;
     let why = match (takes(position.wins(geometry, side)), takes(position.wins(geometry, side.other()))) {
@@ -98,15 +98,15 @@ pub fn by_lines(position: Position, geometry: &Geometry, cell: u8) -> Answer {
         (_, true) => why::BLOCKS,
         _ => why::BY_CHANCE,
     };
-    Answer::new(cell, why)
+    Move::new(cell, why)
 }
 
 /// What the filter of 3x3 does before a side decides, if it does anything: it completes a line, else blocks one, the first
 /// cell of several.
 #[must_use]
-pub fn by_filter(position: Position) -> Option<Answer> {
+pub fn filter_move(position: Position) -> Option<Move> {
     let (geometry, side) = (tic_tac_toe(), position.to_move());
-    let first = |mask: u64, why: &str| (mask != 0).then(|| Answer::new(mask.trailing_zeros() as u8, why));
+    let first = |mask: u64, why: &str| (mask != 0).then(|| Move::new(mask.trailing_zeros() as u8, why));
     first(position.wins(geometry, side), why::COMPLETES)
         .or_else(|| first(position.wins(geometry, side.other()), why::BLOCKS))
 }
@@ -114,7 +114,7 @@ pub fn by_filter(position: Position) -> Option<Answer> {
 /// What a champion is and where it comes from, at the beginning of a sentence: with its arm and replica, if its card has
 /// them.
 #[must_use]
-pub fn who(what: &str, about: &Map<String, Value>) -> String {
+pub fn describe(what: &str, about: &Map<String, Value>) -> String {
     // A stranger's card may say anything here: quotes keep it harmless.
     match (about.get("arm").and_then(Value::as_str), about.get("replica").and_then(Value::as_u64)) {
         (Some(arm), Some(replica)) => format!("{what} ({arm:?}, replica {replica})"),

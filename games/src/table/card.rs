@@ -14,7 +14,7 @@ use super::{TableGenome, graph::Graph};
 use crate::{
     audit::{audit_json, audit_text},
     board::{Board, Geometry, Position, Side, Symmetry, pictures, tic_tac_toe},
-    player::{Answer, Play, Player, by_filter, side_of_card},
+    player::{Move, Play, Player, filter_move, side_of_card},
 };
 
 /// `{"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}`
@@ -73,9 +73,9 @@ fn moves(table: &TableGenome) -> impl Iterator<Item = (Board, u8)> + '_ {
 impl Play for TableGenome {
     /// The filter moves first, as it did in evolution. The table has a move for every board where the filter has none, also
     /// for those that only an opponent without the filter can bring about.
-    fn answer(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Answer {
-        let own = || self.choose(position.board()).map(|cell| Answer::new(cell, "its table says so"));
-        by_filter(position)
+    fn choose_move(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Move {
+        let own = || self.choose(position.board()).map(|cell| Move::new(cell, "its table says so"));
+        filter_move(position)
             .or_else(own)
             .expect("a table has a move for every board of its side that is neither over nor the filter's")
     }
@@ -272,9 +272,9 @@ mod tests {
         }
     }
 
-    fn answer(table: &TableGenome, board: Board) -> Answer {
+    fn chosen(table: &TableGenome, board: Board) -> Move {
         let position = Position::of(tic_tac_toe(), board);
-        table.clone().answer(tic_tac_toe(), position, &mut Stream::root(1).rng())
+        table.clone().choose_move(tic_tac_toe(), position, &mut Stream::root(1).rng())
     }
 
     /// Plays every game against anyone, and counts those that the player loses.
@@ -282,7 +282,7 @@ mod tests {
         let game = tic_tac_toe();
         match game.outcome(board) {
             Some(outcome) => u64::from(outcome == Outcome::Win(side.other())),
-            None if board.to_move() == side => lost(player, side, board.play(answer(player, board).cell)),
+            None if board.to_move() == side => lost(player, side, board.play(chosen(player, board).cell)),
             None => cells(game.legal(board)).map(|cell| lost(player, side, board.play(cell))).sum(),
         }
     }
@@ -305,7 +305,7 @@ mod tests {
             ("X../.../...", 4, "its table says so"),
         ] {
             let board = tic_tac_toe().board_of(board).unwrap();
-            assert_eq!(answer(&table, board), Answer::new(cell, why), "{board:?}");
+            assert_eq!(chosen(&table, board), Move::new(cell, why), "{board:?}");
         }
     }
 
@@ -320,7 +320,7 @@ mod tests {
                 board.x & board.o == 0 && matches!(extra, Some(0 | 1)) && board.to_move() == side
             });
             let open = all.filter(|board| game.outcome(*board).is_none());
-            let answered = open.filter(|board| game.legal(*board) >> answer(&table, *board).cell & 1 == 1);
+            let answered = open.filter(|board| game.legal(*board) >> chosen(&table, *board).cell & 1 == 1);
             assert_eq!(answered.count(), boards, "{side:?}");
         }
     }

@@ -29,8 +29,8 @@ fn odds(player: &TableGenome, board: Board) -> Odds {
     }
 }
 
-/// Plays games against a random mover, both with the filter: the reference implementation of [`super::sampled`], to the same counts for the
-/// same numbers.
+/// Plays games against a random mover, both with the filter, on boards: the reference of sampled scores, to the same counts
+/// for the same random numbers.
 pub fn sampled(player: &TableGenome, games: u32, rng: &mut Generator) -> Score {
     let mut score = Score::default();
     for _ in 0..games {

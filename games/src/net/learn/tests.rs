@@ -1,9 +1,10 @@
-//! Each reading changes exactly what it says: games on a board of five cells in a row, two in a row win, followed by hand.
+//! Each reading changes exactly what its documentation says. The games are followed by hand, on a board of five cells in a
+//! row where two in a row win.
 
 use super::*;
 use crate::board::Shape;
 
-/// Follows a script and writes down what it is told. At ply p (from 1) the scripted move has the sum p / 10, all others
+/// An engine that follows a script and records its calls. At ply p (from 1) the scripted move has the sum p / 10, all others
 /// -1; so with [`Activation::Tanh`] the values are tanh(0.1) = 0.100, 0.197, 0.291, 0.380, 0.462.
 struct Recorder {
     geometry: Geometry,
@@ -56,7 +57,7 @@ impl Engine for Recorder {
     }
 }
 
-/// Neither reading of any pair that would add a step.
+/// Of each reading the one that does not add a step.
 const BARE: Learning = Learning {
     opponent: Opponent::Itself,
     rate: Rate { start: 0.5, end: 0.5, games: 1 },
@@ -89,7 +90,7 @@ fn steps(learning: Learning, script: &[u8]) -> Vec<String> {
 
 /// X 0, O 2, X 4, and O wins with 3.
 const WON: &[u8] = &[0, 2, 4, 3];
-/// Alternating to the end.
+/// Both sides take the lowest empty cell: a draw.
 const DRAWN: &[u8] = &[0, 1, 2, 3, 4];
 
 #[test]
@@ -130,7 +131,7 @@ fn the_output_derivative_is_passed_on() {
     assert!(steps(learning, WON).iter().all(|step| step.ends_with(" f'")));
 }
 
-/// The script loses for X, who could win with 1 after 0 and 3: exact, it does, and neither asks nor explores.
+/// X loses by the script, but could win with 1 after 0 and 3. With exact wins it does, without asking for values or exploring.
 #[test]
 fn an_exact_win_is_chosen_whatever_its_value_and_counts_as_the_reward() {
     let script = &[0, 3, 4];
@@ -190,7 +191,7 @@ fn against_the_benchmark_player_only_the_learner_learns() {
 }
 
 #[test]
-fn the_rate_follows_the_games_of_the_trial_and_no_cut_shows() {
+fn the_rate_depends_on_the_game_of_the_trial_and_not_on_how_the_trial_is_divided() {
     let rate = Rate { start: 1.0, end: 0.0, games: 4 };
     let learning = Learning { rate, epsilon: 0.5, learns_opponents_end: true, ..BARE };
     let whole = train(learning, WON, 7, 0..6);
@@ -234,19 +235,19 @@ fn a_test_neither_explores_nor_learns() {
         (tally, recorder)
     };
     let keen = Learning { epsilon: 1.0, learns_opponents_end: true, bootstrapped_end: true, ..BARE };
-    // 0, block 1, and the learner hands over 2.
+    // The learner takes 0, the benchmark player blocks with 1, the learner plays 3, and the other wins with 2.
     let (tally, recorder) = test(keen, &[0, 9, 3], 10);
     assert_eq!(tally, Tally { wins: 0, draws: 0, losses: 10 });
     assert!(recorder.asked.iter().all(|count| *count > 1), "whole boards, no exploring move");
-    // 0, block 1, block 2, block 3, and the last cell draws.
+    // The learner takes 0, both sides block with 1, 2 and 3, and the last cell makes a draw.
     let (tally, _) = test(keen, DRAWN, 10);
     assert_eq!(tally, Tally { wins: 0, draws: 10, losses: 0 });
-    // In the middle first: two ways to win, of which the other side can block one. The script does not see it.
+    // The learner takes the middle: then it has two ways to win, and the other side can block one. The script ignores them.
     let (tally, _) = test(keen, &[2, 9, 0], 10);
     assert!(tally.wins < 10);
     let (tally, _) = test(Learning { exact_wins: true, ..keen }, &[2, 9, 0], 10);
     assert_eq!(tally, Tally { wins: 10, draws: 0, losses: 0 });
-    // Second, it loses to who takes the middle and blocks nothing.
+    // As the second player it often loses: its script takes no middle and blocks nothing.
     let (tally, recorder) = test(Learning { learner_first: false, ..keen }, &[0, 4, 3], 10);
     assert_eq!(recorder.resets, 10);
     assert!(tally.losses >= 5, "{tally:?}");

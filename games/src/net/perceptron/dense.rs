@@ -1,11 +1,11 @@
-//! Networks whose first layer is joined to all cells: a stone changes all of its sums by one row of weights.
+//! Networks whose first layer is connected to all cells: a stone changes all of its sums by one row of weights.
 
 use std::ops::Range;
 
 use fearless_simd::prelude::*;
 
 use super::{
-    Group, Layout, Lesson, Seat,
+    Group, Layout, Perspective, Update,
     head::{Head, outputs},
 };
 use crate::{
@@ -13,39 +13,39 @@ use crate::{
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{LANES, Lanes, zero},
+        lanes::{LANES, Vector, zero},
     },
 };
 
-/// A dense network in play. What lies above its first layer is its [`Head`].
+/// A dense network in play. The layers above the first are its [`Head`].
 #[derive(Clone)]
-pub(in crate::net) struct Dense<S: Simd, H: Head<S>, const B: usize> {
+pub(in crate::net) struct Dense<S: Simd, H: Head<S>, const W: usize> {
     simd: S,
     layout: Layout,
     curve: Curve,
     slope: f32,
     biased: bool,
     head: H,
-    /// Blocks of 16 units in the first layer: B of them, unless that is 0.
-    blocks: usize,
-    /// By cell, then by block.
-    weights: Box<[Lanes<S>]>,
-    biases: Box<[Lanes<S>]>,
+    /// Groups of the first layer, and vectors of a row of weights. If W is not 0 it is W, known at compile time.
+    width: usize,
+    /// By cell, then by group.
+    weights: Box<[Vector<S>]>,
+    biases: Box<[Vector<S>]>,
     board: Board,
-    /// Weighted sums of the first layer, by block: as X sees the board, and with biases as O does.
-    views: Box<[Box<[Lanes<S>]>]>,
-    /// Scratch: what each move makes of the head's sums.
-    settled: Box<[H::Settled; 64]>,
-    /// Sums of the board that is learnt from, then steps.
-    past: Box<[Lanes<S>]>,
+    /// Weighted sums of the first layer, by group: as X sees the board, and with biases also as O sees it.
+    views: Box<[Box<[Vector<S>]>]>,
+    /// Scratch: the head's weighted sums after each move.
+    preactivations: Box<[H::Preactivations; 64]>,
+    /// Scratch: weighted sums of the board that is learnt from, then the steps of these sums.
+    past: Box<[Vector<S>]>,
     groups: Box<[Group<S>]>,
 }
 
-impl<S: Simd, H: Head<S>, const B: usize> Dense<S, H, B> {
+impl<S: Simd, H: Head<S>, const W: usize> Dense<S, H, W> {
     pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
-        let blocks = layout.architecture.units().div_ceil(LANES);
-        assert!(B == 0 || B == blocks, "an engine for another number of units");
+        let width = layout.architecture.units().div_ceil(LANES);
+        assert!(W == 0 || W == width, "an engine for another number of units");
         let zeros = |count: usize| vec![zero(simd); count].into_boxed_slice();
         let head = H::new(simd, &layout, weights);
         let mut dense = Self {
@@ -53,14 +53,14 @@ impl<S: Simd, H: Head<S>, const B: usize> Dense<S, H, B> {
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
             biased: architecture.biases,
-            blocks,
-            weights: zeros(64 * blocks),
-            biases: zeros(blocks),
+            width,
+            weights: zeros(64 * width),
+            biases: zeros(width),
             board: Board::EMPTY,
-            views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(blocks)).collect(),
-            settled: Box::new([head.unsettled(); 64]),
-            past: zeros(blocks),
-            groups: vec![Group::zero(simd); blocks].into_boxed_slice(),
+            views: (0..if architecture.biases { 2 } else { 1 }).map(|_| zeros(width)).collect(),
+            preactivations: Box::new([head.zero_preactivations(); 64]),
+            past: zeros(width),
+            groups: vec![Group::zero(simd); width].into_boxed_slice(),
             head,
             layout,
         };
@@ -69,12 +69,12 @@ impl<S: Simd, H: Head<S>, const B: usize> Dense<S, H, B> {
         dense
     }
 
-    /// Calls `f` with each weight and bias of the first layer and its canonical place.
+    /// Calls `f` with each weight and bias of the first layer and its canonical index.
     fn each(&mut self, mut f: impl FnMut(&mut f32, usize)) {
         let units = self.layout.architecture.units();
         for (at, index) in self.layout.range("first.weight").enumerate() {
             let (cell, unit) = (at / units, at % units);
-            f(&mut self.weights[cell * self.blocks + unit / LANES][unit % LANES], index);
+            f(&mut self.weights[cell * self.width + unit / LANES][unit % LANES], index);
         }
         for (unit, index) in self.layout.range("first.bias").enumerate() {
             f(&mut self.biases[unit / LANES][unit % LANES], index);
@@ -82,32 +82,32 @@ impl<S: Simd, H: Head<S>, const B: usize> Dense<S, H, B> {
     }
 
     #[inline(always)]
-    fn blocks(&self) -> usize {
-        if B == 0 { self.blocks } else { B }
+    fn width(&self) -> usize {
+        if W == 0 { self.width } else { W }
     }
 
     #[inline(always)]
-    fn seat(&self, side: Side) -> Seat {
-        Seat::of(side, self.views.len())
+    fn perspective(&self, side: Side) -> Perspective {
+        Perspective::of(side, self.views.len())
     }
 }
 
-/// Where the weights of a cell are.
+/// The range of a cell's weights.
 #[inline(always)]
-fn row(cell: u8, blocks: usize) -> Range<usize> {
-    let start = usize::from(cell) % 64 * blocks;
-    start..start + blocks
+fn row(cell: u8, width: usize) -> Range<usize> {
+    let start = usize::from(cell) % 64 * width;
+    start..start + width
 }
 
 /// Adds a row times a factor.
 #[inline(always)]
-fn add_row<S: Simd>(to: &mut [Lanes<S>], row: &[Lanes<S>], factor: f32) {
+fn add_row<S: Simd>(to: &mut [Vector<S>], row: &[Vector<S>], factor: f32) {
     for (to, row) in to.iter_mut().zip(row) {
         *to += *row * factor;
     }
 }
 
-impl<S: Simd, H: Head<S>, const B: usize> Engine for Dense<S, H, B> {
+impl<S: Simd, H: Head<S>, const W: usize> Engine for Dense<S, H, W> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
@@ -118,74 +118,75 @@ impl<S: Simd, H: Head<S>, const B: usize> Engine for Dense<S, H, B> {
 
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
-        let seat = self.seat(self.board.to_move());
-        let blocks = self.blocks();
-        let sums = &self.views[seat.view % self.views.len()][..blocks];
+        let perspective = self.perspective(self.board.to_move());
+        let width = self.width();
+        let sums = &self.views[perspective.view % self.views.len()][..width];
         let (mut order, mut count) = ([0; 64], 0);
         for cell in cells(legal) {
             order[count % 64] = cell;
             count += 1;
         }
-        self.head.settle_all(
+        self.head.preactivations_all(
             count.min(64),
-            blocks,
+            width,
             #[inline(always)]
-            |board, block| sums[block] + self.weights[row(order[board % 64], blocks)][block] * seat.sign,
-            &mut self.settled,
+            |board, group| sums[group] + self.weights[row(order[board % 64], width)][group] * perspective.sign,
+            &mut self.preactivations,
         );
-        outputs(self.simd, &self.head, &self.settled, &order[..count.min(64)], seat.sign, out);
+        outputs(self.simd, &self.head, &self.preactivations, &order[..count.min(64)], perspective.sign, out);
     }
 
     #[inline(always)]
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);
-        let blocks = self.blocks();
-        let weights = &self.weights[row(cell, blocks)];
+        let width = self.width();
+        let weights = &self.weights[row(cell, width)];
         for (view, sums) in self.views.iter_mut().enumerate() {
-            add_row(&mut sums[..blocks], weights, Seat::stone(side, view));
+            add_row(&mut sums[..width], weights, Perspective::stone(side, view));
         }
     }
 
     #[inline(always)]
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
-        let seat = self.seat(side);
+        let perspective = self.perspective(side);
         let now = self.board;
-        let stone = |cell: u8| Seat::stone(if now.x >> cell & 1 != 0 { Side::X } else { Side::O }, seat.view);
-        let blocks = self.blocks();
-        let (past, groups) = (&mut self.past[..blocks], &mut self.groups[..blocks]);
-        past.copy_from_slice(&self.views[seat.view % self.views.len()][..blocks]);
+        let stone =
+            |cell: u8| Perspective::stone(if now.x >> cell & 1 != 0 { Side::X } else { Side::O }, perspective.view);
+        let width = self.width();
+        let (past, groups) = (&mut self.past[..width], &mut self.groups[..width]);
+        past.copy_from_slice(&self.views[perspective.view % self.views.len()][..width]);
         for cell in cells(now.occupied() & !board.occupied()) {
-            add_row(past, &self.weights[row(cell, blocks)], -stone(cell));
+            add_row(past, &self.weights[row(cell, width)], -stone(cell));
         }
-        self.curve.each(
-            blocks,
+        self.curve.apply_each(
+            width,
             #[inline(always)]
-            |block| past[block],
+            |group| past[group],
             #[inline(always)]
-            |block, value| groups[block].past = value,
+            |group, value| groups[group].past = value,
         );
-        let lesson = Lesson { target: seat.sign * target, rate, derivative };
+        let update = Update { target: perspective.sign * target, rate, derivative };
         let above = self.head.sums(groups);
-        let errors = self.head.begin(&above, lesson);
+        let errors = self.head.begin(&above, update);
         let steps = past;
-        for (block, (group, steps)) in groups.iter().zip(&mut *steps).enumerate() {
-            let back = self.head.back(&errors, block);
+        for (index, (group, steps)) in groups.iter().zip(&mut *steps).enumerate() {
+            let back = self.head.back(&errors, index);
             *steps = back * ((1.0 - group.past * group.past) * self.slope);
         }
         self.head.learn::<0>(&errors, groups);
-        // Every stone of that board is on the present one, so each step reaches its sums once per stone.
+        // All stones of that board are also on the present one, so each step changes the present sums once for each stone.
         let (bias, stones) = (if self.biased { 1.0 } else { 0.0 }, board.pieces() as f32);
         for (view, sums) in self.views.iter_mut().enumerate() {
-            add_row(&mut sums[..blocks], steps, bias + if view == seat.view { stones } else { -stones });
+            add_row(&mut sums[..width], steps, bias + if view == perspective.view { stones } else { -stones });
         }
         if self.biased {
-            add_row(&mut self.biases[..blocks], steps, 1.0);
+            add_row(&mut self.biases[..width], steps, 1.0);
         }
         for side in Side::BOTH {
-            let stone = Seat::stone(side, seat.view);
+            let stone = Perspective::stone(side, perspective.view);
             for cell in cells(board.stones(side)) {
-                add_row(&mut self.weights[row(cell, blocks)], steps, stone);
+                add_row(&mut self.weights[row(cell, width)], steps, stone);
             }
         }
     }

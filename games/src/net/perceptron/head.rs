@@ -1,4 +1,4 @@
-//! What comes above the first hidden layer: the output unit alone, or a second hidden layer and the output unit.
+//! The layers above the first hidden layer: the output unit alone, or a second hidden layer and the output unit.
 
 mod deep;
 mod flat;
@@ -6,47 +6,48 @@ mod flat;
 pub(in crate::net) use deep::Deep;
 pub(in crate::net) use flat::Flat;
 
-use super::{Group, Layout, Lesson, quads, tell};
+use super::{Group, Layout, Update, quads, write_outputs};
 use crate::net::{
     Activation,
-    lanes::{LANES, Lanes, Simd, zero},
+    lanes::{LANES, Simd, Vector, zero},
 };
 
-/// Above the first layer. Its sums are linear in the values of the first layer's units, so they can be kept.
+/// The layers above the first. Its sums are linear in the values of the first layer's units, so they can be cached and updated.
 pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
-    /// Its sums, as they are kept.
+    /// Its weighted sums as they are cached: in parts.
     type Sums: Copy;
-    /// All that is needed to read the output from them.
-    type Settled: Copy;
-    /// A step of learning under way.
+    /// The weighted sums of the layer right above the first, as far as they must be added up to compute the output.
+    type Preactivations: Copy;
+    /// The errors of a step of learning.
     type Errors: Copy;
 
-    /// From canonical weights.
+    /// A head with these weights, in canonical order.
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self;
 
-    /// Writes its weights to their canonical places.
+    /// Writes its weights to their canonical positions.
     fn write(&self, layout: &Layout, weights: &mut [f32]);
 
     /// The sums of the biases alone.
     fn start(&self) -> Self::Sums;
 
-    /// Adds what the units of these quads contribute when their values change by so much.
-    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Lanes<S>);
+    /// Updates the sums for a change of the values of these quads' units.
+    fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Vector<S>);
 
-    /// To be settled.
-    fn unsettled(&self) -> Self::Settled;
+    /// Preactivations of 0.
+    fn zero_preactivations(&self) -> Self::Preactivations;
 
-    /// The sums as they would be if the values of these blocks' units changed by so much.
-    fn settle(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Lanes<S>]) -> Self::Settled;
+    /// The preactivations after changes of the values of these blocks' units.
+    fn preactivations(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Vector<S>]) -> Self::Preactivations;
 
-    /// For each of so many boards the sums for the values of all units, of which each has so many blocks. `below` tells the
-    /// weighted sums of a board's block. What is settled for boards that fill up a multiple of four is undefined.
-    fn settle_all(
+    /// The preactivations of several boards, computed from the values of all units. `width` is the number of groups of the
+    /// first layer, and `below(board, group)` gives the weighted sums of a group. If `boards` is not a multiple of four, the
+    /// results for the padding boards up to the next multiple are undefined.
+    fn preactivations_all(
         &mut self,
         boards: usize,
-        blocks: usize,
-        below: impl Fn(usize, usize) -> Lanes<S>,
-        settled: &mut [Self::Settled; 64],
+        width: usize,
+        below: impl Fn(usize, usize) -> Vector<S>,
+        preactivations: &mut [Self::Preactivations; 64],
     );
 
     /// The sums for the past values of all units.
@@ -59,22 +60,22 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
         sums
     }
 
-    /// The output unit's weighted sum, but for its bias, in sixteen parts.
-    fn part(&self, settled: &Self::Settled) -> Lanes<S>;
+    /// The output unit's weighted sum without its bias, in sixteen parts.
+    fn part(&self, preactivations: &Self::Preactivations) -> Vector<S>;
 
     /// The output unit's bias.
     fn bias(&self) -> f32;
 
-    /// Begins a step of learning: learns what is above the connections to the first layer.
-    fn begin(&mut self, sums: &Self::Sums, lesson: Lesson) -> Self::Errors;
+    /// Begins a step of learning: updates the weights and biases above the connections to the first layer.
+    fn begin(&mut self, sums: &Self::Sums, update: Update) -> Self::Errors;
 
-    /// Minus the rate times the error that comes back to the units of this group.
-    fn back(&self, errors: &Self::Errors, group: usize) -> Lanes<S>;
+    /// Minus the rate times the error that is propagated back to the units of this group.
+    fn back(&self, errors: &Self::Errors, group: usize) -> Vector<S>;
 
-    /// Two quads change places.
+    /// Exchanges two quads.
     fn swap(&mut self, left: usize, right: usize);
 
-    /// Learns the connections to the first groups' units, which are all that have a value, and computes its sums anew in V
+    /// Updates the connections to the units of these groups (all other units have value 0), and computes its sums anew in V
     /// views.
     fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group<S>]) -> [Self::Sums; V];
 }
@@ -97,15 +98,15 @@ impl Output {
         }
     }
 
-    /// Minus the rate times the error of the unit's weighted sum; learns the bias.
+    /// Minus the rate times the error of the unit's weighted sum; updates the bias.
     #[inline(always)]
-    fn begin(&mut self, sum: f32, lesson: Lesson) -> f32 {
+    fn begin(&mut self, sum: f32, update: Update) -> f32 {
         let value = self.activation.apply(sum);
-        let mut error = value - lesson.target;
-        if lesson.derivative {
+        let mut error = value - update.target;
+        if update.derivative {
             error *= self.activation.slope() * (1.0 - value * value);
         }
-        let step = -lesson.rate * error;
+        let step = -update.rate * error;
         if self.biased {
             self.bias += step;
         }
@@ -113,22 +114,22 @@ impl Output {
     }
 }
 
-/// What the output unit makes of moves to these cells. All parts come before all sums: a sum over lanes is a chain of which
-/// each step waits for the one before.
+/// Computes the outputs of moves to these cells. All parts are computed first, then the sums over lanes of sixteen moves at
+/// once: a single sum over lanes is a chain of dependent operations.
 #[inline(always)]
 pub(super) fn outputs<S: Simd, H: Head<S>>(
     simd: S,
     head: &H,
-    settled: &[H::Settled; 64],
+    preactivations: &[H::Preactivations; 64],
     cells: &[u8],
     sign: f32,
     out: &mut [f32; 64],
 ) {
-    for (cells, settled) in cells.chunks(LANES).zip(settled.as_chunks::<LANES>().0) {
+    for (cells, preactivations) in cells.chunks(LANES).zip(preactivations.as_chunks::<LANES>().0) {
         let mut parts = [zero(simd); LANES];
-        for (part, settled) in parts.iter_mut().zip(settled).take(cells.len()) {
-            *part = head.part(settled);
+        for (part, preactivations) in parts.iter_mut().zip(preactivations).take(cells.len()) {
+            *part = head.part(preactivations);
         }
-        tell(cells, &parts, sign, head.bias(), out);
+        write_outputs(cells, &parts, sign, head.bias(), out);
     }
 }

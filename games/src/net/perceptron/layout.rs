@@ -1,15 +1,15 @@
-//! Where canonical weights are, and at which quad and lane each unit of the first layer stands.
+//! The ranges of tensors, and the quad and lane of each unit of the first layer.
 
 use std::ops::Range;
 
 use crate::net::{Architecture, First, Tensor};
 
-/// The places of a network's weights and units.
+/// The positions of a network's weights and units.
 #[derive(Clone, Debug)]
 pub(in crate::net) struct Layout {
     pub(super) architecture: Architecture,
     tensors: Vec<Tensor>,
-    /// Units of the first layer that look at the same cells: the detectors of a line, or all.
+    /// Units of the first layer that read the same cells: the detectors of a line, or all.
     detectors: usize,
 }
 
@@ -23,12 +23,12 @@ impl Layout {
         Self { architecture: *architecture, tensors: architecture.tensors(), detectors }
     }
 
-    /// Where a tensor's weights are; nowhere if the network has none of that name.
+    /// The range of a tensor's weights; empty if the network has no tensor of that name.
     pub(super) fn range(&self, name: &str) -> Range<usize> {
         self.tensors.iter().find(|tensor| tensor.name == name).map_or(0..0, |tensor| tensor.range.clone())
     }
 
-    /// Quads of units that look at the same cells.
+    /// Quads of units that read the same cells: the parts of a line.
     pub(super) fn parts(&self) -> usize {
         self.detectors.div_ceil(4)
     }

@@ -1,11 +1,11 @@
-//! Networks whose first layer looks at lines: a stone changes only the detectors of the lines through it.
+//! Networks whose first layer reads lines: a stone changes only the detectors of the lines through it.
 
 use std::hint::black_box;
 
 use fearless_simd::prelude::*;
 
 use super::{
-    Group, Layout, Lesson, NONE, QUADS, Quads, Seat,
+    Group, Layout, NONE, Perspective, QUADS, Quads, Update,
     head::{Head, outputs},
     quads,
 };
@@ -14,21 +14,22 @@ use crate::{
     net::{
         Architecture, Engine,
         activation::Curve,
-        lanes::{Lanes, Quad, zero},
+        lanes::{Quad, Vector, zero},
     },
 };
 
-/// What is kept of the board as one side sees it.
+/// Cached sums and values for the board as one side sees it.
 #[derive(Clone, Debug)]
 struct View<S> {
     /// Weighted sums of the first layer.
     sums: Box<Quads>,
-    /// Its values.
+    /// Values of the first layer.
     values: Box<Quads>,
+    /// The head's sums.
     above: S,
 }
 
-/// A network over lines in play. What lies above its first layer is its [`Head`].
+/// A network over lines in play. The layers above the first are its [`Head`].
 #[derive(Clone)]
 pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     simd: S,
@@ -37,40 +38,40 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     slope: f32,
     biased: bool,
     head: H,
-    /// Of each cell: where its blocks begin.
+    /// For each cell the index of its first block.
     blocks: [u16; 65],
-    /// Cells with so many blocks, as masks.
+    /// Cells by their number of blocks: the number, and the mask of cells that have it.
     widths: Vec<(usize, u64)>,
-    /// Of each block: the places of the quads of detectors that look at its cell; [`NONE`] fills it up.
+    /// For each block the places of the quads of detectors that read its cell; padded with [`NONE`].
     quads: Box<[[u16; 4]]>,
-    /// Of each place: which quad, in canonical order, stands there.
+    /// For each place the quad that is there; quads are numbered in canonical order.
     order: [u16; QUADS],
-    /// Of each quad, in canonical order: where in `quads` its place is entered.
+    /// For each quad the positions of its place in `quads`.
     entries: Box<[Vec<u16>]>,
-    /// Of each block: the weights of those detectors for that cell.
-    weights: Box<[Lanes<S>]>,
+    /// For each block the weights of its detectors for its cell.
+    weights: Box<[Vector<S>]>,
     biases: Box<Quads>,
     board: Board,
-    /// One, or with biases one for each side.
+    /// One view, or with biases one for each side.
     views: Box<[View<H::Sums>]>,
-    /// How many cells of each quad's line are taken, in all its lanes.
+    /// The number of stones on each quad's line, in all four lanes.
     stones: Box<Quads>,
-    /// How many quads can have another value than 0: all with biases, else those with a stone on their line. They stand
-    /// first, in the order in which they woke, so that learning runs through memory in order.
-    awake: usize,
+    /// The number of active quads, whose values can be other than 0: with biases all, otherwise those with a stone on their
+    /// line. They have the first places, in the order in which they became active, so that learning reads memory in order.
+    active: usize,
     scratch: Scratch<S, H>,
 }
 
-/// What a computation needs for a moment.
+/// Buffers of single computations.
 #[derive(Clone)]
 struct Scratch<S: Simd, H: Head<S>> {
-    /// By block: how the values of its detectors would change by a stone on its cell.
-    changes: Box<[Lanes<S>]>,
-    /// Of each move: what it makes of the sums above.
-    settled: Box<[H::Settled; 64]>,
-    /// Sums of the board that is learnt from, where they differ from the present ones.
+    /// For each block the change of its detectors' values by a stone on its cell.
+    changes: Box<[Vector<S>]>,
+    /// The preactivations of the head after each move.
+    preactivations: Box<[H::Preactivations; 64]>,
+    /// Weighted sums of the board that is learnt from, where they differ from the present ones.
     past: Box<Quads>,
-    /// Steps of the first layer's sums.
+    /// Steps of the first layer's weighted sums.
     steps: Box<Quads>,
     groups: Box<[Group<S>; QUADS / 4]>,
 }
@@ -86,8 +87,8 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             let through = geometry.line_indices_through(cell as u8).iter().map(|line| usize::from(*line));
             let all: Vec<u16> =
                 through.flat_map(|line| line * parts..(line + 1) * parts).map(|quad| quad as u16).collect();
-            for chunk in all.chunks(4) {
-                quads.push(std::array::from_fn(|index| chunk.get(index).copied().unwrap_or(NONE)));
+            for block in all.chunks(4) {
+                quads.push(std::array::from_fn(|index| block.get(index).copied().unwrap_or(NONE)));
             }
             blocks[cell + 1] = quads.len() as u16;
             let width = all.len().div_ceil(4);
@@ -104,7 +105,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         let view = || View { sums: Quads::zeros(), values: Quads::zeros(), above: head.start() };
         let scratch = Scratch {
             changes: vec![zero(simd); quads.len()].into_boxed_slice(),
-            settled: Box::new([head.unsettled(); 64]),
+            preactivations: Box::new([head.zero_preactivations(); 64]),
             past: Quads::zeros(),
             steps: Quads::zeros(),
             groups: Box::new([Group::zero(simd); QUADS / 4]),
@@ -123,7 +124,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
             stones: Quads::zeros(),
             order: std::array::from_fn(|quad| quad as u16),
-            awake: if architecture.biases { entries.len() } else { 0 },
+            active: if architecture.biases { entries.len() } else { 0 },
             entries: entries.into_boxed_slice(),
             scratch,
             head,
@@ -134,7 +135,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         lines
     }
 
-    /// Calls `f` with each weight and bias of the first layer and its canonical place.
+    /// Calls `f` with each weight and bias of the first layer and its canonical index.
     fn each(&mut self, mut f: impl FnMut(&mut f32, usize)) {
         let geometry = Geometry::new(self.layout.architecture.shape).expect("the architecture was checked");
         let places: Vec<(usize, usize)> = self.layout.places().collect();
@@ -154,7 +155,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         }
     }
 
-    /// The block of a cell that has this quad, and where.
+    /// The block of a cell that contains this quad, and its position in the block.
     fn find(&self, cell: u8, quad: usize) -> (usize, usize) {
         let mut found = self.blocks_of(cell).flat_map(|block| (0..4).map(move |at| (block, at)));
         found.find(|(block, at)| usize::from(self.quads[*block][*at]) == quad).expect("the line goes through the cell")
@@ -167,45 +168,45 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     }
 
     #[inline(always)]
-    fn seat(&self, side: Side) -> Seat {
-        Seat::of(side, self.views.len())
+    fn perspective(&self, side: Side) -> Perspective {
+        Perspective::of(side, self.views.len())
     }
 
-    /// The sums of a cell's detectors with a stone more, or less, on it.
+    /// The weighted sums of a block's detectors when the input of its cell changes by `stone`.
     #[inline(always)]
-    fn moved(&self, sums: &Quads, block: usize, stone: f32) -> Lanes<S> {
+    fn sums_after(&self, sums: &Quads, block: usize, stone: f32) -> Vector<S> {
         sums.gather(self.simd, self.quads[block]) + self.weights[block] * stone
     }
 
-    /// A stone more, or less, on the lines of a cell.
+    /// Adds a number of stones to the counts of the lines of a cell.
     #[inline(always)]
     fn count(&mut self, cell: u8, stones: f32) {
         for block in self.blocks_of(cell) {
-            // NONE has no line, but its detectors' steps are 0, so that what is counted there does no harm.
+            // The count of NONE is meaningless and harmless, because the steps of its detectors are 0.
             let quads = self.quads[block];
             let counted = self.stones.gather(self.simd, quads) + stones;
             self.stones.scatter(quads, counted);
         }
     }
 
-    /// The lines of a cell are about to have a stone.
+    /// Makes the quads of a cell's lines active, before a stone is put on it.
     #[inline(always)]
-    fn wake(&mut self, cell: u8) {
+    fn activate(&mut self, cell: u8) {
         if self.biased {
             return;
         }
         for block in self.blocks_of(cell) {
             for at in 0..4 {
                 let place = self.quads[block][at];
-                if place != NONE && usize::from(place) >= self.awake {
-                    self.swap(usize::from(place), self.awake);
-                    self.awake += 1;
+                if place != NONE && usize::from(place) >= self.active {
+                    self.swap(usize::from(place), self.active);
+                    self.active += 1;
                 }
             }
         }
     }
 
-    /// Two quads, both asleep, change places.
+    /// Exchanges the places of two inactive quads.
     #[inline(always)]
     fn swap(&mut self, left: usize, right: usize) {
         self.order.swap(left % QUADS, right % QUADS);
@@ -217,8 +218,8 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         }
     }
 
-    /// Takes stones back, in one view: in its values, in the count of stones, and in the sums above,
-    /// which are returned, but not in the sums of the first layer.
+    /// Takes stones back in one view: in its values, in the counts of stones, and in the head's sums, which are returned; but
+    /// not in the weighted sums of the first layer.
     #[inline(always)]
     fn take_back(&mut self, view: usize, later: u64) -> H::Sums {
         let mut above = self.views[view].above;
@@ -234,8 +235,8 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             let stone = self.stone(cell, view);
             for block in self.blocks_of(cell) {
                 let quads = self.quads[block];
-                let sums = self.moved(&self.scratch.past, block, -stone);
-                let values = self.curve.lanes(sums);
+                let sums = self.sums_after(&self.scratch.past, block, -stone);
+                let values = self.curve.apply_vector(sums);
                 let change = values - self.views[view].values.gather(self.simd, quads);
                 self.head.add(&mut above, quads, change);
                 self.scratch.past.scatter(quads, sums);
@@ -245,17 +246,17 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         above
     }
 
-    /// What a stone of the board counts in a view.
+    /// The input of a stone of the board in a view.
     #[inline(always)]
     fn stone(&self, cell: u8, view: usize) -> f32 {
-        Seat::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
+        Perspective::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
     }
 
-    /// The steps of all sums of the first layer, from the errors above it; keeps the values of the board that is learnt from.
+    /// Computes the steps of the first layer's weighted sums from the errors above it, and stores the values that are learnt from.
     #[inline(always)]
     fn step(&mut self, view: usize, errors: &H::Errors) {
         let slope = self.slope;
-        for (index, group) in self.scratch.groups[..self.awake.div_ceil(4)].iter_mut().enumerate() {
+        for (index, group) in self.scratch.groups[..self.active.div_ceil(4)].iter_mut().enumerate() {
             let past = self.views[view].values.group(self.simd, index);
             group.past = past;
             let back = self.head.back(errors, index);
@@ -264,22 +265,22 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         }
     }
 
-    /// Corrects the sums of the first layer, computes its values anew, and with them all that is above.
+    /// Corrects the weighted sums of the first layer, and computes its values and the head's sums anew.
     #[inline(always)]
-    fn renew(&mut self, seat: Seat, errors: &H::Errors) {
+    fn recompute(&mut self, perspective: Perspective, errors: &H::Errors) {
         let bias = if self.biased { 1.0 } else { 0.0 };
-        let groups = &mut self.scratch.groups[..self.awake.div_ceil(4)];
+        let groups = &mut self.scratch.groups[..self.active.div_ceil(4)];
         for (index, group) in groups.iter_mut().enumerate() {
             let steps = self.scratch.steps.group(self.simd, index);
             let stones = self.stones.group(self.simd, index);
-            for (view, kept) in self.views.iter_mut().enumerate() {
-                // A step reaches a sum once for the bias and once for each stone of its line that was learnt from.
-                let sign = if view == seat.view { 1.0 } else { -1.0 };
+            for (view, cached) in self.views.iter_mut().enumerate() {
+                // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
+                let sign = if view == perspective.view { 1.0 } else { -1.0 };
                 let times = stones * sign + bias;
-                let sums = kept.sums.group(self.simd, index) + steps * times;
-                let values = self.curve.lanes(sums);
-                kept.sums.set_group(index, sums);
-                kept.values.set_group(index, values);
+                let sums = cached.sums.group(self.simd, index) + steps * times;
+                let values = self.curve.apply_vector(sums);
+                cached.sums.set_group(index, sums);
+                cached.values.set_group(index, values);
                 group.values[view] = values;
             }
             if self.biased {
@@ -306,11 +307,11 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
             view.above = self.head.start();
         }
         if !self.biased {
-            self.awake = 0;
+            self.active = 0;
             return;
         }
-        for index in 0..self.awake.div_ceil(4) {
-            let values = self.curve.lanes(self.biases.group(self.simd, index));
+        for index in 0..self.active.div_ceil(4) {
+            let values = self.curve.apply_vector(self.biases.group(self.simd, index));
             for view in &mut self.views {
                 view.values.set_group(index, values);
                 self.head.add(&mut view.above, quads(index), values);
@@ -318,19 +319,19 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         }
     }
 
-    /// Each step is taken for all moves before the next, so that the processor has something to do while it waits for a
-    /// result: each of them alone is one long chain.
+    /// Computes one stage for all moves before the next stage. The stages of one move are a chain of dependent operations;
+    /// those of several moves are interleaved to hide its latency.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
-        let seat = self.seat(self.board.to_move());
-        let view = &self.views[seat.view % self.views.len()];
+        let perspective = self.perspective(self.board.to_move());
+        let view = &self.views[perspective.view % self.views.len()];
         for (width, cells) in &self.widths {
             let mut rest = legal & cells;
             while rest != 0 {
                 let start = self.blocks_of(rest.trailing_zeros() as u8).start;
                 rest &= rest - 1;
                 for block in start..start + width {
-                    let values = self.curve.lanes(self.moved(&view.sums, block, seat.sign));
+                    let values = self.curve.apply_vector(self.sums_after(&view.sums, block, perspective.sign));
                     let before = view.values.gather(self.simd, self.quads[block]);
                     self.scratch.changes[block] = values - before;
                 }
@@ -346,46 +347,46 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
                 rest &= rest - 1;
                 let start = self.blocks_of(cell).start;
                 let blocks = start..start + width;
-                self.scratch.settled[count % 64] =
-                    self.head.settle(&above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
+                self.scratch.preactivations[count % 64] =
+                    self.head.preactivations(&above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
                 order[count % 64] = cell;
                 count += 1;
             }
         }
-        outputs(self.simd, &self.head, &self.scratch.settled, &order[..count.min(64)], seat.sign, out);
+        outputs(self.simd, &self.head, &self.scratch.preactivations, &order[..count.min(64)], perspective.sign, out);
     }
 
     #[inline(always)]
     fn play(&mut self, cell: u8) {
         let side = self.board.to_move();
         self.board = self.board.play(cell);
-        self.wake(cell);
+        self.activate(cell);
         self.count(cell, 1.0);
         for view in 0..self.views.len() {
             for block in self.blocks_of(cell) {
-                let (quads, kept) = (self.quads[block], &self.views[view]);
-                let sums = self.moved(&kept.sums, block, Seat::stone(side, view));
-                let values = self.curve.lanes(sums);
-                let change = values - kept.values.gather(self.simd, quads);
-                let kept = &mut self.views[view];
-                self.head.add(&mut kept.above, quads, change);
-                kept.sums.scatter(quads, sums);
-                kept.values.scatter(quads, values);
+                let (quads, cached) = (self.quads[block], &self.views[view]);
+                let sums = self.sums_after(&cached.sums, block, Perspective::stone(side, view));
+                let values = self.curve.apply_vector(sums);
+                let change = values - cached.values.gather(self.simd, quads);
+                let cached = &mut self.views[view];
+                self.head.add(&mut cached.above, quads, change);
+                cached.sums.scatter(quads, sums);
+                cached.values.scatter(quads, values);
             }
         }
     }
 
     #[inline(always)]
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
-        let seat = self.seat(side);
+        let perspective = self.perspective(side);
         let later = self.board.occupied() & !board.occupied();
-        let above = self.take_back(seat.view, later);
-        let errors = self.head.begin(&above, Lesson { target: seat.sign * target, rate, derivative });
-        self.step(seat.view, &errors);
-        self.renew(seat, &errors);
+        let above = self.take_back(perspective.view, later);
+        let errors = self.head.begin(&above, Update { target: perspective.sign * target, rate, derivative });
+        self.step(perspective.view, &errors);
+        self.recompute(perspective, &errors);
         for cell in cells(board.occupied()) {
-            // By way of memory: else the compiler makes a branch of it, which is mispredicted at every other stone.
-            let stone = black_box(self.stone(cell, seat.view));
+            // `black_box` makes it a load: otherwise the compiler makes a branch, which is mispredicted at every other stone.
+            let stone = black_box(self.stone(cell, perspective.view));
             for block in self.blocks_of(cell) {
                 self.weights[block] += self.scratch.steps.gather(self.simd, self.quads[block]) * stone;
             }
@@ -398,7 +399,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     fn weights(&self) -> Vec<f32> {
         let mut weights = vec![0.0; self.layout.architecture.parameters()];
         let mut lines = self.clone();
-        // Quads go back to their canonical places, and their weights with them.
+        // Moves quads back to their canonical places, with their weights.
         for place in 0..QUADS {
             while usize::from(lines.order[place]) != place {
                 lines.swap(place, lines.order[place].into());

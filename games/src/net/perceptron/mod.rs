@@ -1,16 +1,15 @@
 //! The fast path of dense networks and of networks over lines, without shared weights.
 //!
-//! A move changes one input, so sums are kept and moved along instead of being computed anew: [`lines`] and [`dense`] keep
-//! the first layer's, and what comes above it (a [`Head`]) is told what changed. Without biases a network is odd, V(-x) =
-//! -V(x), and one set of sums, as X sees the board, serves both sides; with biases each side has its own. A step of learning
-//! first takes back the moves since the board it is about, then corrects the kept sums in the same pass that changes the
-//! weights.
+//! A move changes one input, so weighted sums are cached and updated instead of being computed anew: [`lines`] and [`dense`]
+//! cache those of the first layer, and the layers above it (a [`Head`]) get the changes of its values. Without biases a
+//! network is odd, V(-x) = -V(x), and one view, as X sees the board, serves both sides; with biases each side has its own. A
+//! step of learning first takes back the moves that were made since the board that it learns from. Then it corrects the
+//! cached sums in the same pass that changes the weights.
 //!
-//! Units stand in quads of four, and everything works on four quads at a time. Units that fill up a quad or a block have
-//! weights of 0 everywhere; all that is ever added to those is a product with 0.
+//! All work is done on four quads at a time. Padding units have weights of 0; only products with 0 are ever added to these.
 
 mod dense;
-#[allow(clippy::needless_range_loop, reason = "tiles and views are numbered alike in several arrays at once")]
+#[allow(clippy::needless_range_loop, reason = "tiles and views index several arrays at once")]
 mod head;
 mod layout;
 mod lines;
@@ -21,16 +20,16 @@ pub(super) use lines::Lines;
 
 use fearless_simd::prelude::*;
 
-use super::lanes::{self, Across, LANES, Lanes, Quad, zero};
+use super::lanes::{self, CrossLane, LANES, Quad, Vector, zero};
 use crate::board::Side;
 use layout::Layout;
 
-/// Quads of the first layer, at most; a power of two. The last one always stands for none.
+/// Quads of the first layer, at most; a power of two. The last one is padding.
 const QUADS: usize = 512;
-/// The quad of no units: all that is known of it stays 0.
+/// The quad without units, for padding: its numbers stay 0.
 const NONE: u16 = QUADS as u16 - 1;
 
-/// Numbers for every unit of the first layer. Four quads in a row are a group.
+/// A number for each unit of the first layer. Four quads in a row are a group.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::net) struct Quads([Quad; QUADS]);
@@ -41,13 +40,13 @@ impl Quads {
     }
 
     #[inline(always)]
-    fn gather<S: Simd>(&self, simd: S, quads: [u16; 4]) -> Lanes<S> {
+    fn gather<S: Simd>(&self, simd: S, quads: [u16; 4]) -> Vector<S> {
         let [first, second, third, fourth] = quads.map(|quad| usize::from(quad) % QUADS);
-        lanes::of_quads(simd, [&self.0[first], &self.0[second], &self.0[third], &self.0[fourth]])
+        lanes::from_quads(simd, [&self.0[first], &self.0[second], &self.0[third], &self.0[fourth]])
     }
 
     #[inline(always)]
-    fn scatter<S: Simd>(&mut self, quads: [u16; 4], values: Lanes<S>) {
+    fn scatter<S: Simd>(&mut self, quads: [u16; 4], values: Vector<S>) {
         let values = values.quads();
         for index in 0..4 {
             values[index].store_slice(&mut self.0[usize::from(quads[index]) % QUADS]);
@@ -55,12 +54,12 @@ impl Quads {
     }
 
     #[inline(always)]
-    fn group<S: Simd>(&self, simd: S, group: usize) -> Lanes<S> {
-        Lanes::simd_from(simd, self.0.as_flattened().as_chunks().0[group % (QUADS / 4)])
+    fn group<S: Simd>(&self, simd: S, group: usize) -> Vector<S> {
+        Vector::simd_from(simd, self.0.as_flattened().as_chunks().0[group % (QUADS / 4)])
     }
 
     #[inline(always)]
-    fn set_group<S: Simd>(&mut self, group: usize, values: Lanes<S>) {
+    fn set_group<S: Simd>(&mut self, group: usize, values: Vector<S>) {
         values.store_slice(&mut self.0.as_flattened_mut().as_chunks_mut::<LANES>().0[group % (QUADS / 4)]);
     }
 }
@@ -71,16 +70,16 @@ fn quads(group: usize) -> [u16; 4] {
     std::array::from_fn(|index| (4 * group + index) as u16 % QUADS as u16)
 }
 
-/// How a side sees the board: in which of the kept sets of sums, and with which sign.
+/// How a side sees the board: by which view, and with which sign.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::net) struct Seat {
+pub(in crate::net) struct Perspective {
     pub(in crate::net) view: usize,
-    /// What an own stone counts in that view, and what the view's value is to be multiplied with.
+    /// The input of an own stone in that view, and the factor of the view's value.
     pub(in crate::net) sign: f32,
 }
 
-impl Seat {
-    /// With two views each side has its own; with one, O sees the negative of what X sees.
+impl Perspective {
+    /// With two views each side has its own; with one view, O's inputs and value are the negative of X's.
     #[inline(always)]
     pub(in crate::net) fn of(side: Side, views: usize) -> Self {
         match side {
@@ -90,20 +89,20 @@ impl Seat {
         }
     }
 
-    /// What a stone of this side counts in a view.
+    /// The input of a stone of this side in a view.
     #[inline(always)]
     pub(in crate::net) fn stone(side: Side, view: usize) -> f32 {
         if side as usize == view { 1.0 } else { -1.0 }
     }
 }
 
-/// Sixteen units of the first layer in a step of learning.
+/// A group of the first layer in a step of learning.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::net) struct Group<S: Simd> {
-    /// Their values on the board that is learnt from.
-    past: Lanes<S>,
-    /// Their values on the present board after the step, in each view.
-    values: [Lanes<S>; 2],
+    /// Its units' values on the board that is learnt from.
+    past: Vector<S>,
+    /// Its units' values on the present board after the step, in each view.
+    values: [Vector<S>; 2],
 }
 
 impl<S: Simd> Group<S> {
@@ -112,21 +111,21 @@ impl<S: Simd> Group<S> {
     }
 }
 
-/// A step of learning, as the output unit begins it.
+/// The parameters of a step of learning.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::net) struct Lesson {
-    /// What the network should say, in the view.
+pub(in crate::net) struct Update {
+    /// The target of the network's value, in the view.
     target: f32,
     rate: f32,
     /// Whether the slope of the output unit's activation is a factor of the error.
     derivative: bool,
 }
 
-/// Writes the outputs of up to sixteen moves to their places, from the parts of their weighted sums.
+/// Writes the outputs of up to sixteen moves to their cells; `parts` are sixteen parts of each weighted sum.
 #[inline(always)]
-pub(in crate::net) fn tell<S: Simd>(
+pub(in crate::net) fn write_outputs<S: Simd>(
     cells: &[u8],
-    parts: &[Lanes<S>; LANES],
+    parts: &[Vector<S>; LANES],
     sign: f32,
     bias: f32,
     out: &mut [f32; 64],

@@ -1,4 +1,4 @@
-//! A layer of the reference implementation: which weight joins which units.
+//! A layer of the reference implementation: which units are connected, and with which weight.
 
 use std::ops::Range;
 
@@ -7,21 +7,21 @@ use crate::{
     net::{Architecture, First, Tensor},
 };
 
-/// A layer: its units' weighted sums are made of the values of the layer below.
+/// A layer: units whose weighted sums are computed from the values of the layer below.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     units: usize,
     wiring: Wiring,
-    /// Where the biases are among all weights, one for each unit; empty if there are none.
+    /// The range of the biases in all weights, one for each unit; empty without biases.
     biases: Range<usize>,
 }
 
-/// What is joined to what.
+/// The connections to the layer below.
 #[derive(Clone, Debug)]
 enum Wiring {
-    /// Every unit to all of the layer below; weights from here on, those of one input side by side.
+    /// Every unit is connected to all of the layer below. The weights begin at this index; those of one input are adjacent.
     Full(usize),
-    /// These only. Connections may have a weight in common.
+    /// These connections only. Several may have the same weight.
     Some(Vec<Connection>),
 }
 
@@ -51,7 +51,7 @@ pub(super) fn layers(architecture: &Architecture) -> Vec<Layer> {
     weights.iter().enumerate().map(layer).collect()
 }
 
-/// Each detector of a line looks at the line's cells.
+/// The connections from each line's cells to its detectors.
 fn connections(architecture: &Architecture, detectors: usize) -> Vec<Connection> {
     let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
     let mut connections = Vec::new();
@@ -90,7 +90,7 @@ impl Layer {
         sums
     }
 
-    /// Propagates the units' errors back: what each value of the layer below contributes to them.
+    /// Propagates the units' errors back to the layer below.
     pub(super) fn errors(&self, weights: &[f64], below: &[f64], errors: &[f64]) -> Vec<f64> {
         let mut back = vec![0.0; below.len()];
         match &self.wiring {
@@ -106,7 +106,7 @@ impl Layer {
         back
     }
 
-    /// Adds `step` times the derivative of the units' sums, weighted with their errors, to the weights.
+    /// Adds to each weight `step` times the derivative of the units' sums by it, weighted with their errors.
     pub(super) fn descend(&self, weights: &mut [f64], below: &[f64], errors: &[f64], step: f64) {
         match &self.wiring {
             Wiring::Full(start) => {

@@ -1,4 +1,4 @@
-//! The reference implementation of every network: weights in double precision, every value computed anew from the board, nothing kept.
+//! The reference implementation of every network: weights in double precision; every value is computed anew from the board.
 
 mod layer;
 mod shared;
@@ -13,7 +13,7 @@ use super::{Architecture, Engine, First};
 use crate::board::{Board, Side, cells};
 use layer::Layer;
 
-/// A network written for the eye.
+/// A network that is written for clarity, not for speed.
 pub trait Reference: Engine {
     /// The weighted sum of the output unit, before its activation, of a board as a side sees it.
     fn sum(&self, board: Board, side: Side) -> f64;
@@ -22,7 +22,7 @@ pub trait Reference: Engine {
 /// The reference implementation of a network.
 ///
 /// # Panics
-/// If [`Architecture::check`] refuses the architecture, or it has another number of weights.
+/// If [`Architecture::check`] refuses the architecture, or if the number of weights is not the architecture's.
 #[must_use]
 pub fn of(architecture: &Architecture, weights: &[f32]) -> Box<dyn Reference> {
     match architecture.first {
@@ -32,7 +32,7 @@ pub fn of(architecture: &Architecture, weights: &[f32]) -> Box<dyn Reference> {
     }
 }
 
-/// A network of units written for the eye.
+/// The reference implementation of networks of units that do not share weights.
 #[derive(Clone, Debug)]
 pub struct Plain {
     architecture: Architecture,
@@ -45,8 +45,8 @@ impl Plain {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, it has another number of weights, it has tables or it shares
-    /// weights.
+    /// If [`Architecture::check`] refuses the architecture, if it has tables or shares weights, or if the number of weights is
+    /// not the architecture's.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
         assert_eq!(weights.len(), architecture.parameters(), "weights of another network");

@@ -1,5 +1,5 @@
-//! The reference implementation of networks over lines that share weights: the same network without shared weights, whose weights are
-//! kept equal where they are one.
+//! The reference implementation of networks over lines that share weights: the same network without shared weights; after
+//! each step all copies of a shared weight are made equal.
 
 use super::{Plain, Reference};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     net::{Architecture, Engine, shared::Ties},
 };
 
-/// A network that shares weights, written for the eye.
+/// The reference implementation of networks over lines that share weights.
 #[derive(Clone, Debug)]
 pub struct Shared {
     ties: Vec<usize>,
@@ -19,8 +19,8 @@ impl Shared {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, it has another number of weights, or it is not one over lines
-    /// that shares weights.
+    /// If [`Architecture::check`] refuses the architecture, if it is not one over lines that shares weights, or if the number
+    /// of weights is not the architecture's.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
         let Ties { unshared, weights: ties, .. } = Ties::new(architecture);
@@ -49,7 +49,7 @@ impl Engine for Shared {
         self.network.play(cell);
     }
 
-    /// The derivative by a shared weight is the sum of those by all that are tied to it.
+    /// The derivative by a shared weight is the sum of the derivatives by its copies.
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
         self.network.learn(board, side, target, rate, derivative);
         let mut steps = vec![0.0; self.weights.len()];

@@ -1,4 +1,4 @@
-//! The reference implementation of networks of tables: each image of the board is read line by line.
+//! The reference implementation of networks of tables: it reads each image of the board line by line.
 
 use super::Reference;
 use crate::{
@@ -6,13 +6,13 @@ use crate::{
     net::{Architecture, Engine, First},
 };
 
-/// A network of tables written for the eye.
+/// The reference implementation of networks of tables.
 #[derive(Clone, Debug)]
 pub struct Tables {
     architecture: Architecture,
     geometry: Geometry,
     states: usize,
-    /// For each configuration (line, then state) its number among the rows of the tables.
+    /// For each configuration (line, then state) the index of its row in the tables.
     rows: Vec<usize>,
     tables: Vec<f64>,
     second: Vec<f64>,
@@ -25,8 +25,8 @@ impl Tables {
     /// A network with these weights, in canonical order, before the first move.
     ///
     /// # Panics
-    /// If [`Architecture::check`] refuses the architecture, it has another number of weights, or its first layer is not
-    /// one of tables.
+    /// If [`Architecture::check`] refuses the architecture, if its first layer is not one of tables, or if the number of
+    /// weights is not the architecture's.
     #[must_use]
     pub fn new(architecture: &Architecture, weights: &[f32]) -> Self {
         let First::Tuples { states } = architecture.first else { panic!("a network without tables") };
@@ -69,7 +69,7 @@ impl Tables {
             .collect()
     }
 
-    /// What is read, the second layer's values in each orientation, and the output unit's weighted sum.
+    /// The rows that are read, the second layer's values in each orientation, and the output unit's weighted sum.
     fn forward(&self, board: Board, side: Side) -> (Vec<Vec<usize>>, Vec<Vec<f64>>, f64) {
         let read = self.read(board, side);
         if self.architecture.second == 0 {
@@ -91,12 +91,12 @@ impl Tables {
     }
 }
 
-/// A configuration's number: lines one after the other, the first cell of a line as the lowest digit.
+/// The index of a configuration: lines one after the other; the first cell of a line is the lowest digit.
 fn number(states: usize, line: usize, digits: &[usize]) -> usize {
     digits.iter().rev().fold(line, |number, digit| number * states + digit)
 }
 
-/// For each configuration the number of its row: its own, or if images have one in common the one that came up first.
+/// For each configuration the index of its row: one of its own, or, if tied, that of the image with the lowest index.
 fn rows(geometry: &Geometry, states: usize, tied: bool) -> Vec<usize> {
     let k = usize::from(geometry.shape().k);
     let entries = (0..k).fold(1, |entries, _| entries * states);
@@ -129,7 +129,7 @@ fn rows(geometry: &Geometry, states: usize, tied: bool) -> Vec<usize> {
     rows
 }
 
-/// The number of the image of a line with these digits on its cells.
+/// The index of the image of a line with these digits on its cells.
 fn image(geometry: &Geometry, states: usize, symmetry: &Symmetry, stones: &[(u8, usize)]) -> usize {
     let mut turned: Vec<(u8, usize)> = stones.iter().map(|(cell, digit)| (symmetry.cell(*cell), *digit)).collect();
     turned.sort_unstable();

@@ -10,7 +10,7 @@ use evoxo_common::{
     rng::{Generator, Stream, below},
 };
 
-/// A board of score four after some random moves.
+/// A board of Score Four after this many random moves.
 fn board(rng: &mut Generator, moves: u64) -> Board {
     let geometry = crate::board::Geometry::new(Shape::SCORE_FOUR).unwrap();
     (0..moves).fold(Board::EMPTY, |board, _| {
@@ -19,7 +19,7 @@ fn board(rng: &mut Generator, moves: u64) -> Board {
     })
 }
 
-/// Every kind of network there is, small.
+/// A small network of every kind without shared weights.
 fn architectures() -> Vec<Architecture> {
     let mut all = Vec::new();
     for first in [First::Dense { units: 3 }, First::Lines { detectors: 2 }] {
@@ -35,8 +35,8 @@ fn architectures() -> Vec<Architecture> {
     all
 }
 
-/// The change of weights that one step makes, divided by the rate, is the derivative of half the squared error (times -1),
-/// or of the output's weighted sum times the error when the output's slope is left out.
+/// The change of a weight in one step, divided by the rate, is minus the derivative of half the squared error by it; without
+/// the output's slope it is minus the error times the derivative of the output's weighted sum.
 #[test]
 fn a_step_goes_down_the_gradient() {
     const RATE: f32 = 0.25;
@@ -64,7 +64,7 @@ fn a_step_goes_down_the_gradient() {
     }
 }
 
-/// One detector, one board, worked out by hand.
+/// One detector and one board, computed by hand.
 #[test]
 fn a_network_by_hand() {
     let shape = Shape { width: 2, height: 1, depth: 1, k: 2, gravity: false };
@@ -76,7 +76,7 @@ fn a_network_by_hand() {
         activation: Activation::Logistic,
         shared: false,
     };
-    // The line's two cells, its bias; the second layer's weight and bias; the output's.
+    // The weights of the line's two cells and its bias; the second layer's weight and bias; the output's weight and bias.
     let network = Plain::new(&architecture, &[0.5, -0.25, 0.125, 2.0, -1.0, 3.0, 0.75]);
     let board = Board { x: 1, o: 2 };
     let sum = |line: f64| 3.0 * tanh((2.0 * tanh(line / 2.0) - 1.0) / 2.0) + 0.75;
@@ -84,7 +84,7 @@ fn a_network_by_hand() {
     assert!((network.sum(board, Side::O) - sum(0.125 - 0.5 - 0.25)).abs() < 1e-15);
 }
 
-/// The same for tables and lines with shared weights: the derivative by a weight that is kept once is that of everything it is part of.
+/// The same for tables and lines with shared weights: a shared weight's derivative is the sum over all its copies.
 #[test]
 fn a_step_of_shared_weights_goes_down_the_gradient() {
     const RATE: f32 = 0.25;

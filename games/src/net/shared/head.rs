@@ -1,55 +1,55 @@
 //! The second layer of a network that shares weights: filters, each applied in all orientations of the board.
 //!
-//! Weights are laid out as in the unshared network: of the connections of one quad of the first layer to four filters each
-//! filter has a quad of lanes (a *tile*). A filter in orientation k looks at line L through the weights that it has for the
-//! line k^-1 L; if k reverses, neighbouring detectors change places, so each tile is kept both ways. Four filters (a *slab*)
-//! in four orientations (a *group*) are one chunk of the second layer: sixteen units.
+//! Weights are laid out as in the network without shared weights: the connections of one quad of the first layer to four
+//! filters are a *tile*. A filter in orientation k reads line L through its weights for the line k^-1 L; if k reverses the
+//! line, neighbouring detectors change places, so each tile is stored in both orders. Four filters (a *bank*) in four
+//! orientations (a *set*) are one *group* of the second layer: sixteen units.
 
 use fearless_simd::prelude::*;
 
-use super::{Ties, Turning};
+use super::{LineSymmetries, Ties};
 use crate::net::{
     Architecture,
     activation::Curve,
-    lanes::{self, Across, LANES, Lanes, Quad, zero},
+    lanes::{self, CrossLane, LANES, Quad, Vector, zero},
 };
 
-/// Orientations of a group, and filters of a slab.
+/// Orientations of a set, and filters of a bank.
 const FOUR: usize = 4;
 
-/// Places for quads of the first layer: what [`Four`] can number.
+/// Places for quads of the first layer: as many as [`PackedIndices`] can index.
 const QUADS: usize = 512;
-/// Quads of the first layer, at most: the last place stands for none.
+/// Quads of the first layer, at most: the last place is padding.
 pub(in crate::net) const QUADS_MAX: usize = QUADS - 1;
 
-/// Something of each quad, and the same with neighbouring detectors swapped.
-pub(super) type Both<T> = [T; 2 * QUADS];
+/// Two items for each quad: one in the order of its detectors, and one with neighbouring detectors exchanged.
+pub(super) type MirroredPairs<T> = [T; 2 * QUADS];
 
-/// Of four of [`Both`] which they are. Sixteen bits for each, of which the upper ten are its number: so one shift and one mask
-/// make the offset in bytes, and no number is too great.
+/// The indices of four items of [`MirroredPairs`], in sixteen bits each, of which the upper ten are the index. So one shift and
+/// one mask make the offset in bytes, and no index needs a check of bounds.
 #[derive(Clone, Copy, Debug)]
-struct Four(u64);
+struct PackedIndices(u64);
 
-impl Four {
+impl PackedIndices {
     fn new(indices: [u16; FOUR]) -> Self {
         Self(indices.iter().rev().fold(0, |all, index| all << 16 | u64::from(*index) << 6))
     }
 
-    /// One of the four.
+    /// One of the four items.
     #[inline(always)]
-    fn of<T>(self, both: &Both<T>, at: usize) -> &T {
-        &both[usize::from((self.0 >> (16 * at)) as u16 >> 6)]
+    fn of<T>(self, pairs: &MirroredPairs<T>, at: usize) -> &T {
+        &pairs[usize::from((self.0 >> (16 * at)) as u16 >> 6)]
     }
 }
 
-/// Nothing of any quad.
-pub(super) fn nothing<T: Copy>(nothing: T) -> Box<Both<T>> {
-    let all = vec![nothing; 2 * QUADS].into_boxed_slice().try_into();
+/// The same item everywhere.
+pub(super) fn filled<T: Copy>(value: T) -> Box<MirroredPairs<T>> {
+    let all = vec![value; 2 * QUADS].into_boxed_slice().try_into();
     all.unwrap_or_else(|_| unreachable!("it has that length"))
 }
 
-/// Sums, or errors, of four filters in four orientations; a sum is complete when a quad's four lanes are added.
-pub(super) type Sums<S> = [Lanes<S>; FOUR];
+/// Sums, or errors, of a group: one tile for each orientation of its set. A unit's sum is that of the four lanes of its quad.
+pub(super) type Sums<S> = [Vector<S>; FOUR];
 
 /// The filters.
 #[derive(Clone)]
@@ -58,61 +58,61 @@ pub(super) struct Head<S: Simd> {
     curve: Curve,
     slope: f32,
     biased: bool,
-    slabs: Vec<Slab<S>>,
+    banks: Vec<Bank<S>>,
+    sets: Vec<OrientationSet<S>>,
+    /// One for each bank and set.
     groups: Vec<Group<S>>,
-    /// One for each slab and group.
-    chunks: Vec<Chunk<S>>,
-    /// The quads that there are: for each line and part one. The others fill up blocks.
-    sources: Vec<u16>,
+    /// For each line and part its quad. All other quads are padding.
+    line_quads: Vec<u16>,
 }
 
-/// Four filters.
+/// The weights of four filters.
 #[derive(Clone)]
-struct Slab<S: Simd> {
-    /// Of each quad the connections to the four filters.
-    tiles: Box<Both<Lanes<S>>>,
-    /// In the first lane of each filter's quad.
-    bias: Lanes<S>,
-    /// Filter q in the four lanes of quad q, which are its orientations.
-    output: Lanes<S>,
+struct Bank<S: Simd> {
+    /// For each quad the connections to the four filters, in both orders.
+    tiles: Box<MirroredPairs<Vector<S>>>,
+    /// A filter's bias is in the first lane of its quad.
+    bias: Vector<S>,
+    /// The output weight of filter q is in all four lanes of quad q: one lane for each orientation.
+    output: Vector<S>,
 }
 
 /// Four orientations.
 #[derive(Clone)]
-struct Group<S: Simd> {
-    /// For each quad: twice the quad whose weights are used in each orientation, plus 1 if reversed.
-    turns: Box<[Four]>,
-    /// For each quad: twice the quad at which its weights are used in each orientation, plus 1 if reversed.
-    images: Box<[Four]>,
-    /// 1 for the orientations there are, 0 for those that fill up.
-    present: Lanes<S>,
+struct OrientationSet<S: Simd> {
+    /// For each quad, and each orientation: twice the quad whose weights it is read with, plus 1 if the line is reversed.
+    turns: Box<[PackedIndices]>,
+    /// The inverse. For each quad, and each orientation: twice the quad that is read with its weights, plus 1 if reversed.
+    images: Box<[PackedIndices]>,
+    /// 1 for orientations, 0 for padding.
+    present: Vector<S>,
 }
 
-/// Four filters in four orientations.
+/// Sixteen units of the second layer: a bank in a set of orientations.
 #[derive(Clone, Copy)]
-struct Chunk<S: Simd> {
-    slab: usize,
-    group: usize,
-    /// Of the board that is learnt from.
-    values: Lanes<S>,
+struct Group<S: Simd> {
+    bank: usize,
+    set: usize,
+    /// The units' values on the board that is learnt from.
+    values: Vector<S>,
 }
 
-impl<S: Simd> Group<S> {
-    /// The sums of some slabs in these orientations, as they become when the values of so many times four quads change by so
-    /// much. What is looked up once serves all slabs.
+impl<S: Simd> OrientationSet<S> {
+    /// The sums of W banks in these orientations, updated for changes of the values of quads, four quads at a time. Each lookup
+    /// serves all banks.
     #[inline(always)]
     fn sums<'a, const W: usize>(
         &self,
-        slabs: &[Slab<S>; W],
+        banks: &[Bank<S>; W],
         mut sums: [Sums<S>; W],
-        changes: impl Iterator<Item = ([u16; 4], &'a Lanes<S>)>,
+        changes: impl Iterator<Item = ([u16; 4], &'a Vector<S>)>,
     ) -> [Sums<S>; W] {
         for (quads, change) in changes {
             for index in 0..4 {
                 let turn = self.turns[usize::from(quads[index])];
-                let change = change.tiled(index);
-                for slab in 0..W {
-                    let (sum, tiles) = (&mut sums[slab], &slabs[slab].tiles);
+                let change = change.broadcast_quad(index);
+                for bank in 0..W {
+                    let (sum, tiles) = (&mut sums[bank], &banks[bank].tiles);
                     sum[0] += *turn.of(tiles, 0) * change;
                     sum[1] += *turn.of(tiles, 1) * change;
                     sum[2] += *turn.of(tiles, 2) * change;
@@ -125,17 +125,17 @@ impl<S: Simd> Group<S> {
 }
 
 impl<S: Simd> Head<S> {
-    /// Filters without weights, above so many quads and one of no units. `place` tells the quad of a line and part.
+    /// Filters with weights of 0, above `quads` quads and one group of padding. `place` gives the quad of a line and part.
     pub(super) fn new(
         simd: S,
         architecture: &Architecture,
-        turning: &Turning,
+        symmetries: &LineSymmetries,
         parts: usize,
         quads: usize,
         place: impl Fn(usize, usize) -> u16,
     ) -> Self {
         let none = 2 * quads as u16;
-        let group = |orientations: &[Vec<(usize, bool)>]| {
+        let set = |orientations: &[Vec<(usize, bool)>]| {
             let all = || vec![[none; FOUR]; quads + FOUR].into_boxed_slice();
             let (mut turns, mut images, mut present) = (all(), all(), zero(simd));
             for (k, sources) in orientations.iter().enumerate() {
@@ -150,28 +150,28 @@ impl<S: Simd> Head<S> {
                     }
                 }
             }
-            let packed = |all: Box<[[u16; FOUR]]>| all.iter().map(|four| Four::new(*four)).collect();
-            Group { turns: packed(turns), images: packed(images), present }
+            let packed = |all: Box<[[u16; FOUR]]>| all.iter().map(|four| PackedIndices::new(*four)).collect();
+            OrientationSet { turns: packed(turns), images: packed(images), present }
         };
-        let groups: Vec<Group<S>> = turning.sources.chunks(FOUR).map(group).collect();
-        let slab = |_| Slab { tiles: nothing(zero(simd)), bias: zero(simd), output: zero(simd) };
-        let slabs: Vec<Slab<S>> = (0..architecture.second.div_ceil(FOUR)).map(slab).collect();
-        let of_slab = |slab| (0..groups.len()).map(move |group| Chunk { slab, group, values: zero(simd) });
-        let lines = (0..turning.cells.len()).flat_map(|line| (0..parts).map(move |part| (line, part)));
+        let sets: Vec<OrientationSet<S>> = symmetries.sources.chunks(FOUR).map(set).collect();
+        let bank = |_| Bank { tiles: filled(zero(simd)), bias: zero(simd), output: zero(simd) };
+        let banks: Vec<Bank<S>> = (0..architecture.second.div_ceil(FOUR)).map(bank).collect();
+        let of_bank = |bank| (0..sets.len()).map(move |set| Group { bank, set, values: zero(simd) });
+        let lines = (0..symmetries.cells.len()).flat_map(|line| (0..parts).map(move |part| (line, part)));
         Self {
             simd,
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
             biased: architecture.biases,
-            chunks: (0..slabs.len()).flat_map(of_slab).collect(),
-            sources: lines.map(|(line, part)| place(line, part)).collect(),
-            slabs,
-            groups,
+            groups: (0..banks.len()).flat_map(of_bank).collect(),
+            line_quads: lines.map(|(line, part)| place(line, part)).collect(),
+            banks,
+            sets,
         }
     }
 
-    /// Calls `f` with each weight (those that are kept several times, as often) and its index among the shared weights.
-    /// Tiles are met one way only: after that, [`Head::mirror`] makes the others.
+    /// Calls `f` with each copy of each weight and its index among the shared weights. Of tiles only the first order is visited:
+    /// if they change, [`Head::mirror`] must make the others.
     pub(super) fn each(&mut self, ties: &Ties, parts: usize, mut f: impl FnMut(&mut f32, usize)) {
         let tensors = ties.unshared.tensors();
         let start = |name: &str| tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.range.start);
@@ -179,139 +179,139 @@ impl<S: Simd> Head<S> {
         let (units, lines) = (ties.unshared.units(), tensors[0].shape[0]);
         let (detectors, row) = (units / lines, ties.unshared.second);
         for filter in 0..ties.filters {
-            let slab = &mut self.slabs[filter / FOUR];
+            let bank = &mut self.banks[filter / FOUR];
             let lane = filter % FOUR * 4;
             for unit in 0..units {
                 let (line, detector) = (unit / detectors, unit % detectors);
-                let quad = usize::from(self.sources[line * parts + detector / 4]);
-                f(&mut slab.tiles[2 * quad][lane + detector % 4], ties.weights[second + unit * row + filter]);
+                let quad = usize::from(self.line_quads[line * parts + detector / 4]);
+                f(&mut bank.tiles[2 * quad][lane + detector % 4], ties.weights[second + unit * row + filter]);
             }
             if let Some(bias) = start("second.bias") {
-                f(&mut slab.bias[lane], ties.weights[bias + filter]);
+                f(&mut bank.bias[lane], ties.weights[bias + filter]);
             }
             let output = start("output.weight").expect("every network has output weights");
             for orientation in 0..FOUR {
-                f(&mut slab.output[lane + orientation], ties.weights[output + filter]);
+                f(&mut bank.output[lane + orientation], ties.weights[output + filter]);
             }
         }
     }
 
-    /// Makes the swapped tiles.
+    /// Makes the tiles with neighbouring detectors exchanged.
     #[inline(always)]
     pub(super) fn mirror(&mut self) {
-        for slab in &mut self.slabs {
-            for tiles in slab.tiles.as_chunks_mut::<2>().0.iter_mut().take(self.groups[0].images.len()) {
+        for bank in &mut self.banks {
+            for tiles in bank.tiles.as_chunks_mut::<2>().0.iter_mut().take(self.sets[0].images.len()) {
                 tiles[1] = tiles[0].swap(1);
             }
         }
     }
 
-    /// How many chunks there are; none without a second layer.
+    /// The number of groups; 0 without a second layer.
     #[inline(always)]
-    pub(super) fn chunks(&self) -> usize {
-        self.chunks.len()
+    pub(super) fn group_count(&self) -> usize {
+        self.groups.len()
     }
 
     /// The sums of the biases alone.
     #[inline(always)]
     pub(super) fn start(&self, sums: &mut [Sums<S>]) {
-        for (sums, chunk) in sums.iter_mut().zip(&self.chunks) {
-            *sums = [self.slabs[chunk.slab].bias; FOUR];
+        for (sums, group) in sums.iter_mut().zip(&self.groups) {
+            *sums = [self.banks[group.bank].bias; FOUR];
         }
     }
 
-    /// All sums as they become when the values of so many times four quads change by so much; `to` keeps them, or what is
-    /// made of them.
+    /// All sums, updated for changes of the values of quads, four quads at a time. `make` converts the sums of each group to
+    /// what is stored in `to`.
     #[inline(always)]
     pub(super) fn add<'a, T>(
         &self,
         from: &[Sums<S>],
         to: &mut [T],
-        changes: impl Iterator<Item = ([u16; 4], &'a Lanes<S>)> + Clone,
+        changes: impl Iterator<Item = ([u16; 4], &'a Vector<S>)> + Clone,
         make: impl Fn(&Sums<S>) -> T,
     ) {
-        let (pairs, rest) = self.slabs.as_chunks();
-        for (at, group) in self.groups.iter().enumerate() {
-            for (pair, slabs) in pairs.iter().enumerate() {
-                let chunks = [2 * pair, 2 * pair + 1].map(|slab| slab * self.groups.len() + at);
-                let [left, right] = group.sums::<2>(slabs, chunks.map(|chunk| from[chunk]), changes.clone());
-                to[chunks[0]] = make(&left);
-                to[chunks[1]] = make(&right);
+        let (pairs, rest) = self.banks.as_chunks();
+        for (at, set) in self.sets.iter().enumerate() {
+            for (pair, banks) in pairs.iter().enumerate() {
+                let groups = [2 * pair, 2 * pair + 1].map(|bank| bank * self.sets.len() + at);
+                let [left, right] = set.sums::<2>(banks, groups.map(|group| from[group]), changes.clone());
+                to[groups[0]] = make(&left);
+                to[groups[1]] = make(&right);
             }
             if let [last] = rest {
-                let chunk = 2 * pairs.len() * self.groups.len() + at;
-                let [sums] = group.sums::<1>(std::array::from_ref(last), [from[chunk]], changes.clone());
-                to[chunk] = make(&sums);
+                let group = 2 * pairs.len() * self.sets.len() + at;
+                let [sums] = set.sums::<1>(std::array::from_ref(last), [from[group]], changes.clone());
+                to[group] = make(&sums);
             }
         }
     }
 
-    /// Sixteen parts of the output unit's weighted sum, from the weighted sums of all chunks.
+    /// Sixteen parts of the output unit's weighted sum, from the weighted sums of all groups.
     #[inline(always)]
-    pub(super) fn part(&self, settled: &[Lanes<S>]) -> Lanes<S> {
+    pub(super) fn part(&self, preactivations: &[Vector<S>]) -> Vector<S> {
         let mut part = zero(self.simd);
-        self.curve.each(
-            self.chunks.len(),
+        self.curve.apply_each(
+            self.groups.len(),
             #[inline(always)]
-            |chunk| settled[chunk],
+            |group| preactivations[group],
             #[inline(always)]
-            |chunk, values| part += self.present(chunk, values) * self.slabs[self.chunks[chunk].slab].output,
+            |group, values| part += self.present(group, values) * self.banks[self.groups[group].bank].output,
         );
         part
     }
 
-    /// The values of a chunk's units, as far as there are any.
+    /// The values of a group's units, 0 for padding.
     #[inline(always)]
-    fn present(&self, chunk: usize, values: Lanes<S>) -> Lanes<S> {
-        values * self.groups[self.chunks[chunk].group].present
+    fn present(&self, group: usize, values: Vector<S>) -> Vector<S> {
+        values * self.sets[self.groups[group].set].present
     }
 
-    /// As [`Head::part`] of one chunk, and keeps the values for [`Head::begin`].
+    /// As [`Head::part`], for one group; also stores its values for [`Head::begin`].
     #[inline(always)]
-    pub(super) fn keep(&mut self, chunk: usize, settled: Lanes<S>) -> Lanes<S> {
-        let values = self.present(chunk, self.curve.lanes(settled));
-        self.chunks[chunk].values = values;
-        values * self.slabs[self.chunks[chunk].slab].output
+    pub(super) fn part_of(&mut self, group: usize, preactivations: Vector<S>) -> Vector<S> {
+        let values = self.present(group, self.curve.apply_vector(preactivations));
+        self.groups[group].values = values;
+        values * self.banks[self.groups[group].bank].output
     }
 
-    /// Begins a step of learning, `step` being minus the rate times the error of the output unit's sum: gives the same of the
-    /// second layer's sums, each in the four lanes of its filter.
+    /// Begins a step of learning. `step` is minus the rate times the error of the output unit's weighted sum; the result is the
+    /// same of the second layer's weighted sums, each in all four lanes of its filter.
     #[inline(always)]
-    pub(super) fn begin(&self, chunk: usize, step: f32) -> Sums<S> {
-        let (slope, Chunk { slab, group, values }) = (self.slope, self.chunks[chunk]);
-        let output = self.slabs[slab].output * self.groups[group].present;
+    pub(super) fn begin(&self, group: usize, step: f32) -> Sums<S> {
+        let (slope, Group { bank, set, values }) = (self.slope, self.groups[group]);
+        let output = self.banks[bank].output * self.sets[set].present;
         let back = output * step * ((1.0 - values * values) * slope);
-        [back.spread(0), back.spread(1), back.spread(2), back.spread(3)]
+        [back.broadcast_in_quads(0), back.broadcast_in_quads(1), back.broadcast_in_quads(2), back.broadcast_in_quads(3)]
     }
 
-    /// Learns output weights and biases, when the errors of all chunks are made.
+    /// Updates output weights and biases, after the errors of all groups have been computed.
     #[inline(always)]
-    pub(super) fn finish(&mut self, chunk: usize, step: f32, errors: &Sums<S>) {
-        let Chunk { slab, values, .. } = self.chunks[chunk];
-        let slab = &mut self.slabs[slab];
-        // All orientations have the same weight.
+    pub(super) fn finish(&mut self, group: usize, step: f32, errors: &Sums<S>) {
+        let Group { bank, values, .. } = self.groups[group];
+        let bank = &mut self.banks[bank];
+        // All orientations of a filter share one weight.
         let pairs = values + values.swap(1);
         let all = pairs + pairs.swap(2);
-        slab.output += all * step;
+        bank.output += all * step;
         if self.biased {
             for lane in (0..LANES).step_by(4) {
                 for error in errors {
-                    slab.bias[lane] += error[lane];
+                    bank.bias[lane] += error[lane];
                 }
             }
         }
     }
 
-    /// Adds minus the rate times the errors that come back to the units of these blocks; for each of their quads the sum over
-    /// quads of lanes is still to be made.
+    /// Propagates the errors back to the units of active groups: adds minus the rate times the errors to `sums`, a vector for
+    /// each quad. The sum over the four quads of each vector is left to the caller.
     #[inline(always)]
-    pub(super) fn back(&self, errors: &[Sums<S>], blocks: &[u16], sums: &mut [Sums<S>]) {
-        for (chunk, errors) in self.chunks.iter().zip(errors) {
-            let (tiles, errors) = (&*self.slabs[chunk.slab].tiles, *errors);
-            let turns = self.groups[chunk.group].turns.as_chunks::<FOUR>().0;
-            for block in blocks {
-                let block = usize::from(*block);
-                for (sum, turn) in sums[block].iter_mut().zip(&turns[block]) {
+    pub(super) fn back(&self, errors: &[Sums<S>], active: &[u16], sums: &mut [Sums<S>]) {
+        for (upper, errors) in self.groups.iter().zip(errors) {
+            let (tiles, errors) = (&*self.banks[upper.bank].tiles, *errors);
+            let turns = self.sets[upper.set].turns.as_chunks::<FOUR>().0;
+            for group in active {
+                let group = usize::from(*group);
+                for (sum, turn) in sums[group].iter_mut().zip(&turns[group]) {
                     let mut quad = *sum;
                     quad += *turn.of(tiles, 0) * errors[0];
                     quad += *turn.of(tiles, 1) * errors[1];
@@ -323,49 +323,49 @@ impl<S: Simd> Head<S> {
         }
     }
 
-    /// Learns the connections to all quads. `values` are those of the first layer.
+    /// Updates the connections to all quads. `values` are those of the first layer, in both orders.
     #[inline(always)]
-    pub(super) fn learn(&mut self, errors: &[Sums<S>], values: &Both<Quad>) {
-        let (pairs, rest) = self.slabs.as_chunks_mut();
+    pub(super) fn learn(&mut self, errors: &[Sums<S>], values: &MirroredPairs<Quad>) {
+        let (pairs, rest) = self.banks.as_chunks_mut();
         let last = 2 * pairs.len();
         for (at, pair) in pairs.iter_mut().enumerate() {
-            learn_slabs::<S, 2>(self.simd, pair, 2 * at, &self.groups, errors, values);
+            learn_banks::<S, 2>(self.simd, pair, 2 * at, &self.sets, errors, values);
         }
-        if let [slab] = rest {
-            learn_slabs::<S, 1>(self.simd, std::array::from_mut(slab), last, &self.groups, errors, values);
+        if let [bank] = rest {
+            learn_banks::<S, 1>(self.simd, std::array::from_mut(bank), last, &self.sets, errors, values);
         }
     }
 }
 
-/// [`Head::learn`] of some slabs, of which the first has this number.
+/// [`Head::learn`] for W banks, from the one with the index `first` on.
 #[inline(always)]
-fn learn_slabs<S: Simd, const W: usize>(
+fn learn_banks<S: Simd, const W: usize>(
     simd: S,
-    slabs: &mut [Slab<S>; W],
+    banks: &mut [Bank<S>; W],
     first: usize,
-    groups: &[Group<S>],
+    sets: &[OrientationSet<S>],
     errors: &[Sums<S>],
-    values: &Both<Quad>,
+    values: &MirroredPairs<Quad>,
 ) {
-    for (at, group) in groups.iter().enumerate() {
+    for (at, set) in sets.iter().enumerate() {
         let mut steps = [[zero(simd); FOUR]; W];
-        for slab in 0..W {
-            steps[slab] = errors[(first + slab) * groups.len() + at];
+        for bank in 0..W {
+            steps[bank] = errors[(first + bank) * sets.len() + at];
         }
-        for (quad, image) in group.images.iter().enumerate().take(QUADS) {
-            let seen = [
-                lanes::tile(simd, image.of(values, 0)),
-                lanes::tile(simd, image.of(values, 1)),
-                lanes::tile(simd, image.of(values, 2)),
-                lanes::tile(simd, image.of(values, 3)),
+        for (quad, image) in set.images.iter().enumerate().take(QUADS) {
+            let read = [
+                lanes::broadcast_quad(simd, image.of(values, 0)),
+                lanes::broadcast_quad(simd, image.of(values, 1)),
+                lanes::broadcast_quad(simd, image.of(values, 2)),
+                lanes::broadcast_quad(simd, image.of(values, 3)),
             ];
-            for slab in 0..W {
-                let (steps, tiles) = (&steps[slab], &mut slabs[slab].tiles[2 * quad..][..2]);
+            for bank in 0..W {
+                let (steps, tiles) = (&steps[bank], &mut banks[bank].tiles[2 * quad..][..2]);
                 let mut learnt = tiles[0];
-                learnt += steps[0] * seen[0];
-                learnt += steps[1] * seen[1];
-                learnt += steps[2] * seen[2];
-                learnt += steps[3] * seen[3];
+                learnt += steps[0] * read[0];
+                learnt += steps[1] * read[1];
+                learnt += steps[2] * read[2];
+                learnt += steps[3] * read[3];
                 tiles[0] = learnt;
                 tiles[1] = learnt.swap(1);
             }

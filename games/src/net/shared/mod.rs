@@ -1,8 +1,8 @@
-//! Weights of networks over lines, shared over the symmetries of a board: stored once, and read in every orientation.
+//! Networks over lines whose weights are shared over the symmetries of a board: stored once, and read in every orientation.
 
-#[allow(clippy::needless_range_loop, reason = "lanes are numbered alike in several arrays at once")]
+#[allow(clippy::needless_range_loop, reason = "lanes index several arrays at once")]
 mod head;
-#[allow(clippy::needless_range_loop, reason = "blocks and rows are numbered alike in several arrays at once")]
+#[allow(clippy::needless_range_loop, reason = "groups and rows index several arrays at once")]
 mod lines;
 mod ties;
 
@@ -12,27 +12,27 @@ pub(super) use ties::Ties;
 
 use fearless_simd::prelude::*;
 
-use super::lanes::{self, Across, Lanes, Quad};
-use head::{Both, Head, Sums, nothing};
-use ties::Turning;
+use super::lanes::{self, CrossLane, Quad, Vector};
+use head::{Head, MirroredPairs, Sums, filled};
+use ties::LineSymmetries;
 
-/// One quad of many.
+/// The quad with this index.
 #[inline(always)]
-fn quad<S: Simd>(from: &[Lanes<S>], quad: u16) -> &Quad {
+fn quad<S: Simd>(from: &[Vector<S>], quad: u16) -> &Quad {
     let quad = usize::from(quad);
     &from[quad / 4].as_chunks().0[quad % 4]
 }
 
-/// Four quads of many, side by side.
+/// A vector of the four quads with these indices.
 #[inline(always)]
-fn gather<S: Simd>(simd: S, from: &[Lanes<S>], quads: [u16; 4]) -> Lanes<S> {
+fn gather<S: Simd>(simd: S, from: &[Vector<S>], quads: [u16; 4]) -> Vector<S> {
     let [first, second, third, fourth] = quads;
-    lanes::of_quads(simd, [quad(from, first), quad(from, second), quad(from, third), quad(from, fourth)])
+    lanes::from_quads(simd, [quad(from, first), quad(from, second), quad(from, third), quad(from, fourth)])
 }
 
-/// Writes four quads of many.
+/// Writes a vector to the four quads with these indices.
 #[inline(always)]
-fn scatter<S: Simd>(to: &mut [Lanes<S>], quads: [u16; 4], values: Lanes<S>) {
+fn scatter<S: Simd>(to: &mut [Vector<S>], quads: [u16; 4], values: Vector<S>) {
     let values = values.quads();
     for index in 0..4 {
         let quad = usize::from(quads[index]);

@@ -1,34 +1,34 @@
-//! Which weights of a network over lines are one weight when it shares them over the symmetries of its board.
+//! Weight tying: which weights of a network over lines are the same weight when it shares them over the board's symmetries.
 //!
-//! A symmetry g takes detector d of line L to a detector of the line g L. Each line has a direction, chosen so that
-//! symmetries keep it wherever they can: the first line of each orbit has its cells in ascending order, and the others' come
-//! from there by the first symmetry that leads to them. If g keeps the directions, g (L, d) = (g L, d). Lines that some
-//! symmetry maps onto themselves reversed (40 of the 76 of 4x4x4 with gravity) cannot have a direction that all keep:
-//! their detectors come in mirrored pairs, and if g reverses, g (L, d) = (g L, d xor 1).
+//! A symmetry g maps detector d of line L to a detector of the line g L. Each line has a direction that symmetries preserve
+//! where possible: the first line of each orbit has its cells in ascending order, and the direction of each other line is its
+//! image by the first symmetry that leads to it. If g preserves the directions, g (L, d) = (g L, d). Some lines (40 of the 76
+//! of 4x4x4 with gravity) are mapped onto themselves in reverse by a symmetry, so no direction is preserved by all: their
+//! detectors come in mirrored pairs, and if g reverses the line, g (L, d) = (g L, d xor 1).
 //!
 //! Then the first layer's weights are the same for all images, W(g u, g c) = W(u, c), and so are its biases, and its output
-//! weights if there is no second layer. Above it stand F filters in |G| orientations: the unit of filter f in orientation k
-//! is joined to u by w(k^-1 u, f), and its bias and output weight are those of the filter.
+//! weights if there is no second layer. A second layer has F filters in |G| orientations: the weight from u to the unit of
+//! filter f in orientation k is w(k^-1 u, f), and the unit's bias and output weight are those of the filter.
 
 use crate::{
     board::{Geometry, cells},
     net::{Architecture, First},
 };
 
-/// The lines of a board, and what its symmetries make of them.
+/// The lines of a board, and their images by its symmetries.
 #[derive(Clone, Debug)]
-pub(in crate::net) struct Turning {
+pub(in crate::net) struct LineSymmetries {
     /// For each line its cells, in its direction.
     pub cells: Vec<Vec<u8>>,
-    /// For each line which orbit it is of.
+    /// For each line its orbit.
     pub orbits: Vec<usize>,
-    /// For each orbit whether some symmetry reverses its lines.
+    /// For each orbit whether some symmetry reverses a line of it.
     pub reversible: Vec<bool>,
-    /// For each orientation k and each line L: the line k^-1 L, and whether k reverses.
+    /// For each orientation k and each line L: the line k^-1 L, and whether k reverses it.
     pub sources: Vec<Vec<(usize, bool)>>,
 }
 
-impl Turning {
+impl LineSymmetries {
     pub(in crate::net) fn new(architecture: &Architecture) -> Self {
         let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
         let lines = geometry.lines();
@@ -72,38 +72,38 @@ impl Turning {
 /// A network that shares weights, and the same one without shared weights.
 #[derive(Clone, Debug)]
 pub(in crate::net) struct Ties {
-    /// The other architecture. Its second layer has a unit for each orientation and filter: orientations one after the
-    /// other, the filters of one side by side.
+    /// The architecture without shared weights. Its second layer has a unit for each orientation and filter: orientations one
+    /// after the other, and within each all filters.
     pub unshared: Architecture,
-    /// Of the second layer; 0 if there is none.
+    /// Filters of the second layer; 0 if there is none.
     pub filters: usize,
-    /// For each weight of the other network: which shared weight it is.
+    /// For each weight of the network without shared weights the index of its shared weight.
     pub weights: Vec<usize>,
     /// Names and shapes of the shared weights.
     pub tensors: Vec<(&'static str, Vec<usize>)>,
 }
 
 impl Ties {
-    /// The ties of a network over lines that shares weights. Shared weights are numbered in the order in which they first
-    /// come up in the other network.
+    /// The ties of a network over lines that shares weights. Shared weights are numbered in the order of their first copies in
+    /// the network without shared weights.
     pub(in crate::net) fn new(architecture: &Architecture) -> Self {
         let First::Lines { detectors } = architecture.first else {
-            panic!("only networks over lines share weights so")
+            panic!("only networks over lines share weights in this way")
         };
-        let turning = Turning::new(architecture);
+        let symmetries = LineSymmetries::new(architecture);
         let (k, filters) = (usize::from(architecture.shape.k), architecture.second);
-        let (units, orientations) = (turning.cells.len() * detectors, turning.sources.len());
+        let (units, orientations) = (symmetries.cells.len() * detectors, symmetries.sources.len());
         let unshared = Architecture { shared: false, second: filters * orientations, ..*architecture };
-        let mut tensors = vec![("first.weight", of_units(&turning, detectors, k))];
+        let mut tensors = vec![("first.weight", of_units(&symmetries, detectors, k))];
         if architecture.biases {
-            tensors.push(("first.bias", of_units(&turning, detectors, 1)));
+            tensors.push(("first.bias", of_units(&symmetries, detectors, 1)));
         }
         if filters == 0 {
-            tensors.push(("output.weight", of_units(&turning, detectors, 1)));
+            tensors.push(("output.weight", of_units(&symmetries, detectors, 1)));
         } else {
             let joins = |unit: usize| {
                 let (line, detector) = (unit / detectors, unit % detectors);
-                let from = turning.sources.iter().map(move |sources| {
+                let from = symmetries.sources.iter().map(move |sources| {
                     let (source, reversed) = sources[line];
                     source * detectors + (detector ^ usize::from(reversed))
                 });
@@ -131,18 +131,18 @@ impl Ties {
     }
 }
 
-/// Ties of numbers that each detector has `each` of: one for each cell of its line, or one. In the order of lines, then of
-/// cells (ascending), then of detectors.
-fn of_units(turning: &Turning, detectors: usize, each: usize) -> Vec<usize> {
-    // Where the number of a line's cell, counted in the line's direction, is.
+/// The ties of weights (`each` is k: a detector has one for each cell of its line) or of biases (`each` is 1), in the order of
+/// lines, then of cells (ascending), then of detectors.
+fn of_units(symmetries: &LineSymmetries, detectors: usize, each: usize) -> Vec<usize> {
+    // The index of a detector's weight for a cell, whose place is counted in the line's direction.
     let at = |line: usize, place: usize, detector: usize| {
-        let line_cells = &turning.cells[line];
+        let line_cells = &symmetries.cells[line];
         let ascending = line_cells.iter().filter(|cell| **cell < line_cells[place]).count();
         (line * each + if each == 1 { 0 } else { ascending }) * detectors + detector
     };
-    let mut ties = vec![usize::MAX; turning.cells.len() * each * detectors];
+    let mut ties = vec![usize::MAX; symmetries.cells.len() * each * detectors];
     let mut all = Vec::with_capacity(ties.len());
-    for line in 0..turning.cells.len() {
+    for line in 0..symmetries.cells.len() {
         for (place, detector) in (0..each).flat_map(|place| (0..detectors).map(move |detector| (place, detector))) {
             all.push((at(line, place, detector), line, place, detector));
         }
@@ -153,7 +153,7 @@ fn of_units(turning: &Turning, detectors: usize, each: usize) -> Vec<usize> {
         if ties[index] != usize::MAX {
             continue;
         }
-        for sources in &turning.sources {
+        for sources in &symmetries.sources {
             let (source, reversed) = sources[line];
             let place = if reversed { each - 1 - place } else { place };
             ties[at(source, place, detector ^ usize::from(reversed))] = next;

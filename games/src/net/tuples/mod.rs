@@ -1,10 +1,10 @@
-//! n-tuple networks over the lines of a board, as Logistello had them for Othello (Buro, 1997; Lucas, 2008): a table for
-//! each line, with an entry for each state of its cells.
+//! n-tuple networks over the lines of a board, as in Logistello for Othello (Buro, 1997; Lucas, 2008): a table for each
+//! line, with an entry for each state of its cells.
 //!
-//! - Linear: the output unit's sum is that of the entries of all lines.
-//! - With a second layer of F *filters*: an entry is F numbers. Filter f's sum is that of its entries of all lines, its
-//!   value the activation of that; the output unit weighs the values. With shared weights each filter reads the board in
-//!   all its orientations, with one output weight: 8 filters are 64 units on 4x4x4 with gravity.
+//! - Linear: the output unit's weighted sum is the sum of the entries of all lines.
+//! - With a second layer of F *filters*: an entry is F numbers. The weighted sum of filter f is the sum of its numbers over all
+//!   lines, and its value the activation of that; the output unit weights the values. With shared weights each filter reads
+//!   the board in all orientations, with one output weight: 8 filters are 64 units on 4x4x4 with gravity.
 
 mod filters;
 mod linear;
@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Architecture, First};
 use crate::board::{Geometry, Shape};
 use orbits::Orbits;
-use states::{Reading, Views};
+use states::{Encoding, Views};
 
-/// What tables of a kind have in common, whatever their weights.
+/// What all tables of the same board and states have in common; it does not depend on their weights.
 #[derive(Debug)]
 struct Structure {
-    reading: Reading,
-    /// What the symmetries make of configurations; without shared weights there is only one orientation.
+    encoding: Encoding,
+    /// The orbits of configurations under the symmetries; without shared weights there is only one orientation.
     orbits: Orbits,
     /// Before the first move.
     views: Views,
@@ -34,13 +34,13 @@ struct Structure {
 /// The board, the states of a cell, whether weights are shared.
 type Kind = (Shape, usize, bool);
 
-/// Structures that are remembered, at most.
-const REMEMBERED: usize = 16;
+/// Structures in the cache, at most.
+const CACHED_MAX: usize = 16;
 
-/// The structures used last: finding the orbits of 20,000 configurations takes longer than the ten games of a short task.
+/// A cache of structures: computing the orbits of 20,000 configurations takes longer than the ten games of a short task.
 static STRUCTURES: Mutex<Vec<(Kind, Arc<Structure>)>> = Mutex::new(Vec::new());
 
-/// The structure of an architecture's tables.
+/// The structure of an architecture's tables, from the cache if it is there.
 fn structure(architecture: &Architecture) -> Arc<Structure> {
     let First::Tuples { states } = architecture.first else { panic!("tables of a network that has none") };
     let kind = (architecture.shape, states, architecture.shared);
@@ -49,12 +49,12 @@ fn structure(architecture: &Architecture) -> Arc<Structure> {
         return Arc::clone(structure);
     }
     let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
-    let reading = Reading::new(geometry, states);
-    let mut images = reading.images();
+    let encoding = Encoding::new(geometry, states);
+    let mut images = encoding.images();
     images.truncate(if architecture.shared { images.len() } else { 1 });
-    let orbits = Orbits::new(reading.configurations(), images.len(), |k, thing| reading.image(&images[k], thing));
-    let structure = Arc::new(Structure { views: Views::new(&reading), reading, orbits });
-    if known.len() == REMEMBERED {
+    let orbits = Orbits::new(encoding.configurations(), images.len(), |k, item| encoding.image(&images[k], item));
+    let structure = Arc::new(Structure { views: Views::new(&encoding), encoding, orbits });
+    if known.len() == CACHED_MAX {
         known.remove(0);
     }
     known.push((kind, Arc::clone(&structure)));
@@ -63,12 +63,12 @@ fn structure(architecture: &Architecture) -> Arc<Structure> {
 
 /// The names and shapes of an architecture's weights, with biases. The entries of a line are in the order of the states of
 /// its cells: the first cell as the lowest digit; 0 empty, 1 own, 2 other's, 3 empty and playable (with four states, 0 is
-/// any other empty cell). Linear tables with shared weights have one weight for all images of a line's state, in the order in
-/// which they first come up.
+/// any other empty cell). Linear tables with shared weights have one weight for all images of a line's state; weights are in the
+/// order of their first images.
 pub(super) fn tensors(architecture: &Architecture) -> Vec<(&'static str, Vec<usize>)> {
     let structure = structure(architecture);
-    let entries = structure.reading.line_states();
-    let lines = structure.reading.configurations() / entries;
+    let entries = structure.encoding.line_states();
+    let lines = structure.encoding.configurations() / entries;
     match architecture.second {
         0 if architecture.shared => {
             let last = structure.orbits.ranks().into_iter().max();

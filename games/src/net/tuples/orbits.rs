@@ -1,43 +1,44 @@
-//! What the symmetries of a board do to numbered things (units, states of lines), as the fast paths read it: things that
-//! are images of each other are an *orbit* and stand side by side, each in its *place*.
+//! Orbits of numbered items (configurations) under the symmetries of a board, as the fast paths read them: items that are
+//! images of each other are an *orbit* and have adjacent *places*.
 
 use std::collections::BTreeMap;
 
-/// A board has at most so many symmetries: a cube without gravity.
+/// The greatest number of symmetries of a board: that of a cube without gravity.
 const ORIENTATIONS_MAX: usize = 48;
 
-/// A group's orbits on the things 0, 1, ...
+/// The orbits of a group of symmetries on the items 0, 1, ...
 #[derive(Debug)]
 pub(super) struct Orbits {
-    /// How many images each thing has, counting equal ones.
+    /// The number of images of each item, counting equal ones.
     pub orientations: usize,
-    /// For each thing, its own place.
+    /// For each item, its own place.
     pub places: Vec<u32>,
-    /// For each thing, where its images are.
+    /// For each item, the places of its images.
     pub rows: Vec<Row>,
-    /// See [`Row::turn`]: for each turn and orientation the image's place, counted from the first of its orbit.
-    pub turns: Vec<u8>,
+    /// Distinct rows of offsets (see [`Row::offsets`]): for each orientation the place of the image, counted from the first place
+    /// of the orbit.
+    pub offsets: Vec<u8>,
 }
 
-/// Where the images of a thing are.
+/// The places of the images of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// The first place of its orbit.
     pub start: u32,
-    /// In which order its images stand: the row of [`Orbits::turns`].
-    pub turn: u32,
+    /// The index of the row of [`Orbits::offsets`] that has the order of its images.
+    pub offsets: u32,
 }
 
 impl Orbits {
-    /// The orbits of `count` things, where `image(k, thing)` is the image in orientation k; orientation 0 changes nothing.
+    /// The orbits of `count` items, where `image(k, item)` is the image in orientation k; orientation 0 changes nothing.
     pub(super) fn new(count: usize, orientations: usize, image: impl Fn(usize, usize) -> usize) -> Self {
         assert!((1..=ORIENTATIONS_MAX).contains(&orientations), "{orientations} symmetries of a board");
         let mut places = vec![u32::MAX; count];
-        let mut rows = vec![Row { start: 0, turn: 0 }; count];
+        let mut rows = vec![Row { start: 0, offsets: 0 }; count];
         let mut next = 0;
-        for thing in 0..count {
+        for item in 0..count {
             let start = next;
-            for image in (0..orientations).map(|k| image(k, thing)) {
+            for image in (0..orientations).map(|k| image(k, item)) {
                 if places[image] == u32::MAX {
                     places[image] = next;
                     rows[image].start = start;
@@ -45,26 +46,26 @@ impl Orbits {
                 }
             }
         }
-        let mut turns = Vec::new();
+        let mut offsets = Vec::new();
         let mut known = BTreeMap::new();
-        let mut turn = Vec::with_capacity(orientations);
-        for thing in 0..count {
-            turn.clear();
-            turn.extend((0..orientations).map(|k| (places[image(k, thing)] - rows[thing].start) as u8));
-            rows[thing].turn = match known.get(&turn) {
+        let mut row = Vec::with_capacity(orientations);
+        for item in 0..count {
+            row.clear();
+            row.extend((0..orientations).map(|k| (places[image(k, item)] - rows[item].start) as u8));
+            rows[item].offsets = match known.get(&row) {
                 Some(index) => *index,
                 None => {
                     let index = known.len() as u32;
-                    turns.extend_from_slice(&turn);
-                    known.insert(turn.clone(), index);
+                    offsets.extend_from_slice(&row);
+                    known.insert(row.clone(), index);
                     index
                 }
             };
         }
-        Self { orientations, places, rows, turns }
+        Self { orientations, places, rows, offsets }
     }
 
-    /// For each thing, which orbit it is of; orbits are numbered in the order of their first things.
+    /// For each item the index of its orbit; orbits are numbered in the order of their first items.
     pub(super) fn ranks(&self) -> Vec<u32> {
         let mut starts: Vec<u32> = self.rows.iter().map(|row| row.start).collect();
         starts.sort_unstable();

@@ -1,4 +1,4 @@
-//! The states of all lines, kept while a game goes on: what a table is asked for.
+//! The states of all lines during a game, as indices of tables.
 //!
 //! A line's cells are read in ascending order, the first as the lowest digit of a number in base 3 or 4. The digits are
 //! 0 empty, 1 own, 2 other's; with four states 3 is an empty cell that can be played now, and 0 any other empty one. The
@@ -6,25 +6,25 @@
 
 use crate::board::{Board, Geometry, Side, Symmetry, cells};
 
-/// How tables read a board.
+/// How the cells of lines are encoded as indices of tables.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct Encoding {
     geometry: Geometry,
     states: u32,
 }
 
-impl Reading {
-    /// Of this board with 3 or 4 states of a cell.
+impl Encoding {
+    /// The encoding for this board, with 3 or 4 states of a cell.
     pub(super) fn new(geometry: Geometry, states: usize) -> Self {
         Self { geometry, states: states as u32 }
     }
 
-    /// States of a line.
+    /// The number of states of a line.
     pub(super) fn line_states(&self) -> usize {
         self.states.pow(self.geometry.shape().k.into()) as usize
     }
 
-    /// Configurations of all lines.
+    /// The number of configurations: the states of all lines.
     pub(super) fn configurations(&self) -> usize {
         self.geometry.lines().len() * self.line_states()
     }
@@ -49,13 +49,13 @@ impl Reading {
         lines.map(|(index, line)| index as u32 * self.line_states() as u32 + state(*line)).collect()
     }
 
-    /// What the digits of a line count.
+    /// The place values of the digits of a line.
     fn weights(&self) -> impl Iterator<Item = u32> + use<> {
         let states = self.states;
         (0..).map(move |power| states.pow(power))
     }
 
-    /// For each symmetry and line: its image, and what each of the line's digits counts there.
+    /// For each symmetry and line: the image of the line, and the place value of each of the line's digits there.
     pub(super) fn images(&self) -> Vec<Vec<(usize, Vec<usize>)>> {
         let lines = self.geometry.lines();
         let symmetries = self.geometry.symmetries().iter();
@@ -69,7 +69,7 @@ impl Reading {
         symmetries.map(|symmetry| lines.iter().map(|line| image(symmetry, *line)).collect()).collect()
     }
 
-    /// The image of a configuration, by [`Reading::images`] of one symmetry.
+    /// The image of a configuration; `images` is the entry of [`Encoding::images`] for a symmetry.
     pub(super) fn image(&self, images: &[(usize, Vec<usize>)], configuration: usize) -> usize {
         let (line, mut state) = (configuration / self.line_states(), configuration % self.line_states());
         let (image, weights) = &images[line];
@@ -82,44 +82,44 @@ impl Reading {
     }
 }
 
-/// The configurations of all boards of a game, as both sides see them.
+/// The configurations of all boards of a game up to now, as both sides see them.
 #[derive(Clone, Debug)]
 pub(super) struct Views {
     lines: usize,
-    /// By stones on the board, then side, then line.
+    /// By number of stones on the board, then side, then line.
     configurations: Vec<u32>,
     boards: [Board; 65],
     stones: usize,
     changes: Vec<Change>,
-    /// Where the changes of each cell are; one more than cells.
+    /// The changes of cell c are those from `bounds[c]` to `bounds[c + 1]`.
     bounds: Vec<usize>,
 }
 
-/// What a stone changes in one line.
+/// The change of one line by a stone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     /// The line's index.
     pub line: u32,
-    /// What it adds (modulo 2^32) to the configuration as its owner sees it, and the other side.
+    /// What is added (modulo 2^32) to the configuration as the stone's owner sees it, and as the other side sees it.
     pub own: u32,
     other: u32,
 }
 
 impl Views {
-    pub(super) fn new(reading: &Reading) -> Self {
-        let geometry = &reading.geometry;
+    pub(super) fn new(encoding: &Encoding) -> Self {
+        let geometry = &encoding.geometry;
         let lines = geometry.lines().len();
         let mut configurations = vec![0; 65 * 2 * lines];
         for side in Side::BOTH {
             let start = side as usize * lines;
-            configurations[start..start + lines].copy_from_slice(&reading.configurations_of(Board::EMPTY, side));
+            configurations[start..start + lines].copy_from_slice(&encoding.configurations_of(Board::EMPTY, side));
         }
         let (mut changes, mut bounds) = (Vec::new(), vec![0]);
         for cell in cells(geometry.cells()) {
             let freed = geometry.legal(Board { x: 1 << cell, o: 0 }) & !geometry.legal(Board::EMPTY);
             for (index, line) in geometry.lines().iter().enumerate() {
                 if line & (1 << cell | freed) != 0 {
-                    changes.push(change(reading, index as u32, *line, cell, freed));
+                    changes.push(change(encoding, index as u32, *line, cell, freed));
                 }
             }
             bounds.push(changes.len());
@@ -151,7 +151,7 @@ impl Views {
         let stones = board.pieces() as usize;
         assert!(
             stones <= self.stones && self.boards[stones] == board,
-            "a board that this game has not seen was learnt"
+            "a board that did not occur in this game was learnt"
         );
         self.at(stones, side)
     }
@@ -161,7 +161,7 @@ impl Views {
         &self.configurations[(2 * stones + side as usize) * self.lines..][..self.lines]
     }
 
-    /// What a stone on this cell changes.
+    /// The changes of all lines by a stone on this cell.
     #[inline(always)]
     pub(super) fn changes(&self, cell: u32) -> &[Change] {
         &self.changes[self.bounds[cell as usize]..self.bounds[cell as usize + 1]]
@@ -187,11 +187,11 @@ impl Views {
     }
 }
 
-/// What a stone on `cell`, which makes the cells `freed` playable, changes in a line.
-fn change(reading: &Reading, index: u32, line: u64, cell: u8, freed: u64) -> Change {
+/// The change of a line by a stone on `cell`, which makes the cells `freed` playable.
+fn change(encoding: &Encoding, index: u32, line: u64, cell: u8, freed: u64) -> Change {
     let mut change = Change { line: index, own: 0, other: 0 };
-    for (place, weight) in cells(line).zip(reading.weights()) {
-        let four = reading.states == 4;
+    for (place, weight) in cells(line).zip(encoding.weights()) {
+        let four = encoding.states == 4;
         if place == cell {
             let before = if four { 3 } else { 0 };
             change.own = change.own.wrapping_add(weight.wrapping_mul(1_u32.wrapping_sub(before)));

@@ -6,125 +6,125 @@ use super::{Head, Output};
 use crate::net::{
     First,
     activation::Curve,
-    lanes::{Across, LANES, Lanes, sums_of_quads, sums_over_quads, tile, zero},
-    perceptron::{Group, Layout, Lesson, QUADS},
+    lanes::{CrossLane, LANES, Vector, broadcast_quad, sums_across_quads, sums_within_quads, zero},
+    perceptron::{Group, Layout, QUADS, Update},
 };
 
-/// Four blocks. Of the connections of one quad of the first layer to 16 units of the second: each unit of the second has a
-/// quad of lanes, one for each unit of the first. Then nothing needs to be broadcast one by one, and sums over the first
-/// layer are completed only when they are read.
-type Tiles<S> = [Lanes<S>; 4];
+/// Four tiles: the weights from one quad of the first layer to a group of the second, or sums, or errors, in the same layout.
+/// A unit of the second layer has a quad of lanes, one for each unit of the quad below. So values need not be broadcast one by
+/// one, and the four lanes of a sum are added up only when it is read.
+type Tiles<S> = [Vector<S>; 4];
 
-/// A second layer of up to 16 N units, and the output unit.
+/// A second layer of up to N groups, and the output unit.
 #[derive(Clone)]
 pub(in crate::net) struct Deep<S: Simd, const N: usize> {
     simd: S,
     output: Output,
     curve: Curve,
-    /// Blocks that the second layer's units fill: four units each.
-    blocks: usize,
-    /// Of the output unit.
-    weights: [Lanes<S>; N],
-    /// In the first lane of each unit's four.
+    /// The number of tiles that the second layer needs for each quad: one for four units.
+    tiles: usize,
+    /// Output weights, by group of the second layer.
+    weights: [Vector<S>; N],
+    /// By group of the second layer; a unit's bias is in the first lane of its quad, and the other three are 0.
     biases: [Tiles<S>; N],
-    /// By quad of the first layer.
+    /// Weights of the second layer, by quad of the first and group of the second.
     second: Box<[[Tiles<S>; N]; QUADS]>,
-    /// Scratch: values of a dense first layer on up to 64 boards.
-    values: Box<[Lanes<S>]>,
+    /// Scratch: values of a dense first layer for up to 64 boards.
+    values: Box<[Vector<S>]>,
 }
 
-/// Where a unit of the second layer of so many is: which tiles, and in them its block and quad. Sixteen units fill four
-/// blocks; fewer than that fill only as many as they need.
+/// The position of a unit of a second layer with `units` units: its group (`upper`), and in this its tile and quad. The units
+/// of an incomplete group use as few tiles as possible.
 fn place(unit: usize, units: usize) -> (usize, usize, usize) {
-    let (tiles, unit) = (unit / LANES, unit % LANES);
-    let blocks = (units - tiles * LANES).min(LANES).div_ceil(4);
-    (tiles, unit % blocks, unit / blocks)
+    let (upper, unit) = (unit / LANES, unit % LANES);
+    let tiles = (units - upper * LANES).min(LANES).div_ceil(4);
+    (upper, unit % tiles, unit / tiles)
 }
 
 impl<S: Simd, const N: usize> Deep<S, N> {
-    /// Calls `f` with each weight and its canonical place.
+    /// Calls `f` with each weight and its canonical index.
     fn each(&mut self, layout: &Layout, mut f: impl FnMut(&mut f32, usize)) {
         let units = layout.architecture.second;
         let second = layout.range("second.weight");
         for ((quad, lane), row) in layout.places().zip(second.step_by(units)) {
             for unit in 0..units {
-                let (tiles, block, at) = place(unit, units);
-                f(&mut self.second[quad][tiles][block][4 * at + lane], row + unit);
+                let (upper, tile, at) = place(unit, units);
+                f(&mut self.second[quad][upper][tile][4 * at + lane], row + unit);
             }
         }
         for (unit, index) in layout.range("second.bias").enumerate() {
-            let (tiles, block, at) = place(unit, units);
-            f(&mut self.biases[tiles][block][4 * at], index);
+            let (upper, tile, at) = place(unit, units);
+            f(&mut self.biases[upper][tile][4 * at], index);
         }
         for (unit, index) in layout.range("output.weight").enumerate() {
-            let (tiles, block, at) = place(unit, units);
-            f(&mut self.weights[tiles][4 * at + block], index);
+            let (upper, tile, at) = place(unit, units);
+            f(&mut self.weights[upper][4 * at + tile], index);
         }
         layout.range("output.bias").for_each(|index| f(&mut self.output.bias, index));
     }
 }
 
-/// Blocks that are summed at once, of one board or of four: what is loaded once serves several sums, and while one of them
-/// waits for its last addition there are others to go on with.
+/// Tiles that are summed at once, for one board or for four: a loaded weight serves several sums, and the additions of several
+/// sums are interleaved to hide their latency.
 const PAIR: usize = 2;
-/// Boards whose values stay in the nearest cache together with those weights: a multiple of four.
+/// Boards whose values fit in the first-level cache together with these weights; a multiple of four.
 const BOARDS: usize = 16;
 
 impl<S: Simd, const N: usize> Deep<S, N> {
-    /// B blocks of these tiles' sums for C boards, from the values of all units.
+    /// The sums of T tiles of a group of the second layer, from `tile` on, for C boards, from the values of all units.
     #[inline(always)]
-    fn sum_blocks<const C: usize, const B: usize>(
+    fn sum_tiles<const C: usize, const T: usize>(
         &self,
         sums: &mut [Tiles<S>; C],
-        tiles: usize,
-        block: usize,
-        values: [&[Lanes<S>]; C],
+        upper: usize,
+        tile: usize,
+        values: [&[Vector<S>]; C],
     ) {
-        let mut kept = [[zero(self.simd); B]; C];
+        let mut accumulators = [[zero(self.simd); T]; C];
         for case in 0..C {
-            for at in 0..B {
-                kept[case][at] = self.biases[tiles][(block + at) % 4];
+            for at in 0..T {
+                accumulators[case][at] = self.biases[upper][(tile + at) % 4];
             }
         }
         let groups = self.second.as_chunks::<4>().0;
         for (at, quads) in groups.iter().enumerate().take(values[0].len()) {
             for (index, second) in quads.iter().enumerate() {
                 for case in 0..C {
-                    // Read four times over: moving lanes about is what the processor has least time for here.
-                    let value = tile(self.simd, &values[case][at].as_chunks().0[index]);
-                    for at in 0..B {
-                        kept[case][at] += second[tiles][(block + at) % 4] * value;
+                    // Broadcast while loading: shuffles in registers are the bottleneck of this loop.
+                    let value = broadcast_quad(self.simd, &values[case][at].as_chunks().0[index]);
+                    for at in 0..T {
+                        accumulators[case][at] += second[upper][(tile + at) % 4] * value;
                     }
                 }
             }
         }
         for case in 0..C {
-            for at in 0..B {
-                sums[case][(block + at) % 4] = kept[case][at];
+            for at in 0..T {
+                sums[case][(tile + at) % 4] = accumulators[case][at];
             }
         }
     }
 
-    /// The same for all boards before the next blocks, whose weights are then still at hand.
+    /// The same for all boards, so that these weights stay in the cache.
     #[inline(always)]
-    fn sum_boards<const B: usize>(
+    fn sum_boards<const T: usize>(
         &self,
         sums: &mut [Tiles<S>; BOARDS],
-        tiles: usize,
-        block: usize,
-        (values, blocks, boards): (&[Lanes<S>], usize, usize),
+        upper: usize,
+        tile: usize,
+        (values, width, boards): (&[Vector<S>], usize, usize),
     ) {
         let (fours, rest) = if boards % 4 == 1 { (boards / 4, true) } else { (boards.div_ceil(4), false) };
-        let fours_of_values = values.chunks_exact(4 * blocks);
+        let fours_of_values = values.chunks_exact(4 * width);
         for (sums, values) in sums.as_chunks_mut().0.iter_mut().zip(fours_of_values).take(fours) {
-            let (low, high) = values.split_at(2 * blocks);
-            let ((first, second), (third, fourth)) = (low.split_at(blocks), high.split_at(blocks));
-            self.sum_blocks::<4, B>(sums, tiles, block, [first, second, third, fourth]);
+            let (low, high) = values.split_at(2 * width);
+            let ((first, second), (third, fourth)) = (low.split_at(width), high.split_at(width));
+            self.sum_tiles::<4, T>(sums, upper, tile, [first, second, third, fourth]);
         }
         if rest {
             let board = (boards - 1) % BOARDS;
-            let values = &values[board * blocks..(board + 1) * blocks];
-            self.sum_blocks::<1, B>(std::array::from_mut(&mut sums[board]), tiles, block, [values]);
+            let values = &values[board * width..(board + 1) * width];
+            self.sum_tiles::<1, T>(std::array::from_mut(&mut sums[board]), upper, tile, [values]);
         }
     }
 }
@@ -132,13 +132,13 @@ impl<S: Simd, const N: usize> Deep<S, N> {
 impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     type Sums = [Tiles<S>; N];
     /// The weighted sums of the second layer's units.
-    type Settled = [Lanes<S>; N];
-    /// Minus the rate times the errors of the second layer's weighted sums, each in the four lanes of its unit.
+    type Preactivations = [Vector<S>; N];
+    /// Minus the rate times the errors of the second layer's weighted sums, each in all four lanes of its unit.
     type Errors = [Tiles<S>; N];
 
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
-        let tiles = [[zero(simd); 4]; N];
-        let second = vec![tiles; QUADS].into_boxed_slice().try_into();
+        let zeros = [[zero(simd); 4]; N];
+        let second = vec![zeros; QUADS].into_boxed_slice().try_into();
         let values = match layout.architecture.first {
             First::Dense { units } => 64 * units.div_ceil(LANES),
             First::Lines { .. } | First::Tuples { .. } => 0,
@@ -147,9 +147,9 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             simd,
             output: Output::new(layout, weights),
             curve: layout.architecture.activation.curve(),
-            blocks: layout.architecture.second.div_ceil(4),
+            tiles: layout.architecture.second.div_ceil(4),
             weights: [zero(simd); N],
-            biases: tiles,
+            biases: zeros,
             second: second.unwrap_or_else(|_| unreachable!("it has that length")),
             values: vec![zero(simd); values].into_boxed_slice(),
         };
@@ -167,78 +167,78 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     }
 
     #[inline(always)]
-    fn add(&self, sums: &mut [Tiles<S>; N], quads: [u16; 4], change: Lanes<S>) {
+    fn add(&self, sums: &mut [Tiles<S>; N], quads: [u16; 4], change: Vector<S>) {
         for index in 0..4 {
-            let change = change.tiled(index);
+            let change = change.broadcast_quad(index);
             let weights = &self.second[usize::from(quads[index]) % QUADS];
-            for tiles in 0..N {
-                for block in 0..4 {
-                    sums[tiles][block] += weights[tiles][block] * change;
+            for upper in 0..N {
+                for tile in 0..4 {
+                    sums[upper][tile] += weights[upper][tile] * change;
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn unsettled(&self) -> [Lanes<S>; N] {
+    fn zero_preactivations(&self) -> [Vector<S>; N] {
         [zero(self.simd); N]
     }
 
     #[inline(always)]
-    fn settle(&self, sums: &[Tiles<S>; N], blocks: &[[u16; 4]], changes: &[Lanes<S>]) -> [Lanes<S>; N] {
+    fn preactivations(&self, sums: &[Tiles<S>; N], blocks: &[[u16; 4]], changes: &[Vector<S>]) -> [Vector<S>; N] {
         let mut sums = *sums;
         for (quads, change) in blocks.iter().zip(changes) {
             self.add(&mut sums, *quads, *change);
         }
-        let mut settled = self.unsettled();
-        for tiles in 0..N {
-            settled[tiles] = sums_of_quads(&sums[tiles]);
+        let mut preactivations = self.zero_preactivations();
+        for upper in 0..N {
+            preactivations[upper] = sums_within_quads(&sums[upper]);
         }
-        settled
+        preactivations
     }
 
     #[inline(always)]
-    fn settle_all(
+    fn preactivations_all(
         &mut self,
         boards: usize,
-        blocks: usize,
-        below: impl Fn(usize, usize) -> Lanes<S>,
-        settled: &mut [[Lanes<S>; N]; 64],
+        width: usize,
+        below: impl Fn(usize, usize) -> Vector<S>,
+        preactivations: &mut [[Vector<S>; N]; 64],
     ) {
-        for (board, values) in self.values.chunks_exact_mut(blocks).enumerate().take(boards) {
-            self.curve.each(
-                blocks,
+        for (board, values) in self.values.chunks_exact_mut(width).enumerate().take(boards) {
+            self.curve.apply_each(
+                width,
                 #[inline(always)]
-                |block| below(board, block),
+                |group| below(board, group),
                 #[inline(always)]
-                |block, value| values[block] = value,
+                |group, value| values[group] = value,
             );
         }
         let values = &self.values;
         let mut sums = [[zero(self.simd); 4]; BOARDS];
-        for (at, values) in values[..boards.next_multiple_of(4) * blocks].chunks(BOARDS * blocks).enumerate() {
-            let settled = &mut settled[at * BOARDS..];
+        for (at, values) in values[..boards.next_multiple_of(4) * width].chunks(BOARDS * width).enumerate() {
+            let preactivations = &mut preactivations[at * BOARDS..];
             let boards = (boards - at * BOARDS).min(BOARDS);
-            for tiles in 0..N {
-                let used = self.blocks.saturating_sub(4 * tiles).min(4);
-                for block in (0..used - used % PAIR).step_by(PAIR) {
-                    self.sum_boards::<PAIR>(&mut sums, tiles, block, (values, blocks, boards));
+            for upper in 0..N {
+                let used = self.tiles.saturating_sub(4 * upper).min(4);
+                for tile in (0..used - used % PAIR).step_by(PAIR) {
+                    self.sum_boards::<PAIR>(&mut sums, upper, tile, (values, width, boards));
                 }
                 if used % PAIR == 1 {
-                    self.sum_boards::<1>(&mut sums, tiles, used - 1, (values, blocks, boards));
+                    self.sum_boards::<1>(&mut sums, upper, used - 1, (values, width, boards));
                 }
-                for (settled, sums) in settled.iter_mut().zip(&sums).take(boards) {
-                    settled[tiles] = sums_of_quads(sums);
+                for (preactivations, sums) in preactivations.iter_mut().zip(&sums).take(boards) {
+                    preactivations[upper] = sums_within_quads(sums);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn part(&self, settled: &[Lanes<S>; N]) -> Lanes<S> {
-        let (values, mut part) = (self.curve.blocks(*settled), zero(self.simd));
-        for tiles in 0..N {
-            part += values[tiles] * self.weights[tiles];
+    fn part(&self, preactivations: &[Vector<S>; N]) -> Vector<S> {
+        let (values, mut part) = (self.curve.apply_vectors(*preactivations), zero(self.simd));
+        for upper in 0..N {
+            part += values[upper] * self.weights[upper];
         }
         part
     }
@@ -249,24 +249,24 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     }
 
     #[inline(always)]
-    fn begin(&mut self, sums: &[Tiles<S>; N], lesson: Lesson) -> [Tiles<S>; N] {
-        let values = self.curve.blocks(self.settle(sums, &[], &[]));
+    fn begin(&mut self, sums: &[Tiles<S>; N], update: Update) -> [Tiles<S>; N] {
+        let values = self.curve.apply_vectors(self.preactivations(sums, &[], &[]));
         let mut sum = zero(self.simd);
-        for tiles in 0..N {
-            sum += values[tiles] * self.weights[tiles];
+        for upper in 0..N {
+            sum += values[upper] * self.weights[upper];
         }
-        let step = self.output.begin(sum.sum() + self.output.bias, lesson);
+        let step = self.output.begin(sum.sum() + self.output.bias, update);
         let slope = self.output.activation.slope();
         let mut errors = [[zero(self.simd); 4]; N];
-        for tiles in 0..N {
-            let (weights, values) = (self.weights[tiles], values[tiles]);
+        for upper in 0..N {
+            let (weights, values) = (self.weights[upper], values[upper]);
             let back = weights * step * ((1.0 - values * values) * slope);
-            self.weights[tiles] = weights + values * step;
-            for block in 0..4 {
-                errors[tiles][block] = back.spread(block);
+            self.weights[upper] = weights + values * step;
+            for tile in 0..4 {
+                errors[upper][tile] = back.broadcast_in_quads(tile);
                 if self.output.biased {
                     for lane in (0..LANES).step_by(4) {
-                        self.biases[tiles][block][lane] += errors[tiles][block][lane];
+                        self.biases[upper][tile][lane] += errors[upper][tile][lane];
                     }
                 }
             }
@@ -275,17 +275,17 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     }
 
     #[inline(always)]
-    fn back(&self, errors: &[Tiles<S>; N], group: usize) -> Lanes<S> {
+    fn back(&self, errors: &[Tiles<S>; N], group: usize) -> Vector<S> {
         let mut sums = [zero(self.simd); 4];
         let quads = &self.second.as_chunks::<4>().0[group % (QUADS / 4)];
         for index in 0..4 {
-            for tiles in 0..N {
-                for block in 0..4 {
-                    sums[index] += quads[index][tiles][block] * errors[tiles][block];
+            for upper in 0..N {
+                for tile in 0..4 {
+                    sums[index] += quads[index][upper][tile] * errors[upper][tile];
                 }
             }
         }
-        sums_over_quads(&sums)
+        sums_across_quads(&sums)
     }
 
     #[inline(always)]
@@ -296,18 +296,18 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     #[inline(always)]
     fn learn<const V: usize>(&mut self, errors: &[Tiles<S>; N], groups: &[Group<S>]) -> [[Tiles<S>; N]; V] {
         let mut sums = [self.biases; V];
-        for tiles in 0..N {
+        for upper in 0..N {
             for (group, quads) in groups.iter().zip(self.second.as_chunks_mut::<4>().0) {
                 for index in 0..4 {
-                    let weights = &mut quads[index][tiles];
-                    let past = group.past.tiled(index);
-                    for block in 0..4 {
-                        weights[block] += errors[tiles][block] * past;
+                    let weights = &mut quads[index][upper];
+                    let past = group.past.broadcast_quad(index);
+                    for tile in 0..4 {
+                        weights[tile] += errors[upper][tile] * past;
                     }
                     for view in 0..V {
-                        let value = group.values[view].tiled(index);
-                        for block in 0..4 {
-                            sums[view][tiles][block] += weights[block] * value;
+                        let value = group.values[view].broadcast_quad(index);
+                        for tile in 0..4 {
+                            sums[view][upper][tile] += weights[tile] * value;
                         }
                     }
                 }

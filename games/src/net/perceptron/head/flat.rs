@@ -1,12 +1,12 @@
-//! The first layer joined to the output unit.
+//! The output unit right above the first layer.
 
 use fearless_simd::prelude::*;
 
 use super::{Head, Output};
 use crate::net::{
     activation::Curve,
-    lanes::{Across, Lanes, zero},
-    perceptron::{Group, Layout, Lesson, QUADS, Quads},
+    lanes::{CrossLane, Vector, zero},
+    perceptron::{Group, Layout, QUADS, Quads, Update},
 };
 
 /// The output unit alone.
@@ -14,15 +14,15 @@ use crate::net::{
 pub(in crate::net) struct Flat<S> {
     simd: S,
     output: Output,
-    /// Of the units below.
+    /// The activation of the first layer.
     curve: Curve,
     weights: Box<Quads>,
 }
 
 impl<S: Simd> Head<S> for Flat<S> {
     /// Sixteen parts of the output unit's weighted sum.
-    type Sums = Lanes<S>;
-    type Settled = Lanes<S>;
+    type Sums = Vector<S>;
+    type Preactivations = Vector<S>;
     type Errors = f32;
 
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
@@ -42,53 +42,53 @@ impl<S: Simd> Head<S> for Flat<S> {
     }
 
     #[inline(always)]
-    fn start(&self) -> Lanes<S> {
+    fn start(&self) -> Vector<S> {
         zero(self.simd)
     }
 
     #[inline(always)]
-    fn add(&self, sums: &mut Lanes<S>, quads: [u16; 4], change: Lanes<S>) {
+    fn add(&self, sums: &mut Vector<S>, quads: [u16; 4], change: Vector<S>) {
         *sums += self.weights.gather(self.simd, quads) * change;
     }
 
     #[inline(always)]
-    fn unsettled(&self) -> Lanes<S> {
+    fn zero_preactivations(&self) -> Vector<S> {
         zero(self.simd)
     }
 
     #[inline(always)]
-    fn settle(&self, sums: &Lanes<S>, blocks: &[[u16; 4]], changes: &[Lanes<S>]) -> Lanes<S> {
-        let mut settled = *sums;
+    fn preactivations(&self, sums: &Vector<S>, blocks: &[[u16; 4]], changes: &[Vector<S>]) -> Vector<S> {
+        let mut preactivations = *sums;
         for (quads, change) in blocks.iter().zip(changes) {
-            self.add(&mut settled, *quads, *change);
+            self.add(&mut preactivations, *quads, *change);
         }
-        settled
+        preactivations
     }
 
     #[inline(always)]
-    fn settle_all(
+    fn preactivations_all(
         &mut self,
         boards: usize,
-        blocks: usize,
-        below: impl Fn(usize, usize) -> Lanes<S>,
-        settled: &mut [Lanes<S>; 64],
+        width: usize,
+        below: impl Fn(usize, usize) -> Vector<S>,
+        preactivations: &mut [Vector<S>; 64],
     ) {
-        for (board, settled) in settled.iter_mut().enumerate().take(boards) {
+        for (board, preactivations) in preactivations.iter_mut().enumerate().take(boards) {
             let mut sum = zero(self.simd);
-            self.curve.each(
-                blocks,
+            self.curve.apply_each(
+                width,
                 #[inline(always)]
-                |block| below(board, block),
+                |group| below(board, group),
                 #[inline(always)]
-                |block, value| sum += self.weights.group(self.simd, block) * value,
+                |group, value| sum += self.weights.group(self.simd, group) * value,
             );
-            *settled = sum;
+            *preactivations = sum;
         }
     }
 
     #[inline(always)]
-    fn part(&self, settled: &Lanes<S>) -> Lanes<S> {
-        *settled
+    fn part(&self, preactivations: &Vector<S>) -> Vector<S> {
+        *preactivations
     }
 
     #[inline(always)]
@@ -97,12 +97,12 @@ impl<S: Simd> Head<S> for Flat<S> {
     }
 
     #[inline(always)]
-    fn begin(&mut self, sums: &Lanes<S>, lesson: Lesson) -> f32 {
-        self.output.begin(sums.sum() + self.output.bias, lesson)
+    fn begin(&mut self, sums: &Vector<S>, update: Update) -> f32 {
+        self.output.begin(sums.sum() + self.output.bias, update)
     }
 
     #[inline(always)]
-    fn back(&self, step: &f32, group: usize) -> Lanes<S> {
+    fn back(&self, step: &f32, group: usize) -> Vector<S> {
         self.weights.group(self.simd, group) * *step
     }
 
@@ -112,7 +112,7 @@ impl<S: Simd> Head<S> for Flat<S> {
     }
 
     #[inline(always)]
-    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group<S>]) -> [Lanes<S>; V] {
+    fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group<S>]) -> [Vector<S>; V] {
         let mut sums = [zero(self.simd); V];
         for (index, group) in groups.iter().enumerate() {
             let learnt = self.weights.group(self.simd, index) + group.past * *step;
