@@ -8,8 +8,6 @@ use evoxo_common::{
     experiment::{Config, Demand, Registry},
 };
 
-/// A run's tasks that are planned and not computed hold at most so many bytes, or one task if that is larger.
-pub const PLAN_AHEAD_BYTES: u64 = 64 << 20;
 /// Tasks are planned in pieces of about this many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 /// What a planned task takes beside its message, and an output beside its bytes: keys, hashes, nodes. An estimate, on the
@@ -91,23 +89,24 @@ impl Prepared {
         [states, piece, shared_bytes, outputs].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Bytes of the run's tasks that are planned and not computed, first pieces of rounds apart, at most.
+    /// Bytes of the run's tasks that are planned and not computed, first pieces of rounds apart, at most, if no further piece
+    /// is planned once they have `ahead_bytes`.
     #[must_use]
-    pub fn plan_bytes(&self) -> u64 {
+    pub fn plan_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = self.arms.iter().map(|arm| arm.demand.task_bytes).max().unwrap_or(0);
         let all = |arm: &ArmFigures| {
             let tasks = arm.demand.tasks.saturating_mul(self.config.replicas.into());
             tasks.saturating_mul(arm.demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES))
         };
         let all = self.arms.iter().map(all).fold(0, u64::saturating_add);
-        all.min(PLAN_AHEAD_BYTES.saturating_add(PIECE_BYTES).saturating_add(largest))
+        all.min(ahead_bytes.saturating_add(PIECE_BYTES).saturating_add(largest))
     }
 
     /// Bytes that the run takes with one open replica: it cannot do with less.
     #[must_use]
-    pub fn least_bytes(&self) -> u64 {
+    pub fn least_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = (0..self.arms.len()).map(|arm| self.replica_bytes(arm as u32)).max();
-        self.plan_bytes().saturating_add(largest.unwrap_or(0))
+        self.plan_bytes(ahead_bytes).saturating_add(largest.unwrap_or(0))
     }
 
     /// Bytes that a planned task takes in the core.

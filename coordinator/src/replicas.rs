@@ -57,15 +57,24 @@ pub enum Job {
     },
 }
 
+/// Who sent an answer. By the time that it is checked the session may have ended.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Its session.
+    pub session: SessionId,
+    /// The worker's name.
+    pub worker: Arc<str>,
+    /// Whether it had been asked.
+    pub asked: bool,
+}
+
 /// A worker's answer to a task.
 #[derive(Debug)]
 pub struct Answer {
     /// The core's name for the task.
     pub task: TaskId,
     /// Whose answer it is.
-    pub session: SessionId,
-    /// Whether that worker had been asked.
-    pub asked: bool,
+    pub from: Sender,
     /// Whose round the task belongs to.
     pub replica: ReplicaKey,
     /// Rounds that the replica had absorbed before.
@@ -110,9 +119,7 @@ pub enum Report {
         /// Its name everywhere.
         hash: Digest,
         /// Whose answer it was.
-        session: SessionId,
-        /// Whether that worker had been asked.
-        asked: bool,
+        from: Sender,
         /// What was found.
         found: Result<Digest, Refusal>,
     },
@@ -276,12 +283,12 @@ impl Replicas {
     }
 
     fn take(&mut self, answer: Answer, reports: &mut Vec<Report>) {
-        let Answer { task, session, asked, replica: key, round, index, encoded, output } = answer;
+        let Answer { task, from, replica: key, round, index, encoded, output } = answer;
         let hash = encoded.hash;
         let kind = self.prepared.config.kind;
         let checked = kind.decode(&encoded).and_then(|task| task.check(&output));
         let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
-        reports.push(Report::Checked { task, hash, session, asked, found });
+        reports.push(Report::Checked { task, hash, from, found });
         let (Ok(output), Some(Begun::Open(open))) = (checked, self.begun.get_mut(&key)) else { return };
         if open.replica.rounds() != round || open.outputs[index].is_some() {
             return;

@@ -1,7 +1,7 @@
 //! A person's client, and what a run must come to.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     time::{Duration, Instant},
 };
 
@@ -33,8 +33,22 @@ impl Person {
     /// Never: an address is a good URL.
     #[must_use]
     pub fn of(coordinator: SocketAddr) -> Self {
+        Self::connecting(coordinator, None)
+    }
+
+    /// The same from another address of this machine.
+    ///
+    /// # Panics
+    /// Never: an address is a good URL.
+    #[must_use]
+    pub fn at(coordinator: SocketAddr, from: IpAddr) -> Self {
+        Self::connecting(coordinator, Some(from))
+    }
+
+    fn connecting(coordinator: SocketAddr, from: Option<IpAddr>) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{coordinator}")).expect("an address is a good URL");
-        Self { client: RunServiceClient::new(endpoint.timeout(Duration::from_secs(30)).connect_lazy()) }
+        let endpoint = endpoint.local_address(from).timeout(Duration::from_secs(30));
+        Self { client: RunServiceClient::new(endpoint.connect_lazy()) }
     }
 
     /// Submits, whatever comes of it.

@@ -1,14 +1,14 @@
 //! The coordinator's core: a pure state machine. Time and events go in, effects come out.
 //!
 //! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long: states are planned, checked and absorbed
-//! by each run's thread ([`crate::replicas`]). What a worker or a person says is checked here and never panics; a lost worker
-//! has one path ([`losses`]), whatever the cause; there is no queue of leases: a task without a copy is open, and that is all
+//! by each run's thread (`crate::replicas`). What a worker or a person says is checked here and never panics; a lost worker
+//! has one path (`losses`), whatever the cause; there is no queue of leases: a task without a copy is open, and that is all
 //! there is to retrying.
 //!
-//! Its state is in small objects, each of which knows nothing of the others: [`runs`], [`tasks`], [`sessions`], [`standing`]
-//! (who can be relied on), [`evidence`] (against a task), [`writes`] (to the store), [`budget`] (of memory). What happens between
-//! them is told in: [`rounds`] (replicas move on), [`assign`] (who gets what), [`results`], [`losses`], [`storage`],
-//! [`requests`] (people), [`ticks`] (time).
+//! Its state is in small objects, each of which knows nothing of the others: `runs`, `tasks`, `sessions`, `standing`
+//! (who can be relied on), `evidence` (against a task), `writes` (to the store), `budget` (of memory). What happens between
+//! them is told in: `rounds` (replicas move on), `assign` (who gets what), `results`, `losses`, `storage`,
+//! `requests` (people), `ticks` (time).
 
 mod assign;
 mod budget;

@@ -59,7 +59,8 @@ impl Coordinator {
             let sentence = format!("the run has {replicas} replicas over all arms: at most {limit}");
             return Err(Rejection::Exhausted(sentence));
         }
-        let (needed, most) = (prepared.least_bytes(), self.settings.run_memory_bytes_max());
+        let needed = prepared.least_bytes(self.settings.plan_ahead_bytes());
+        let most = self.settings.run_memory_bytes_max();
         if needed > most {
             return Err(Rejection::Exhausted(too_large(needed, most)));
         }
@@ -190,7 +191,7 @@ impl Coordinator {
     fn workers(&self) -> Vec<v1::Worker> {
         let worker = |(id, session): (super::SessionId, &super::sessions::Session)| v1::Worker {
             session: id.0,
-            name: session.name.clone(),
+            name: session.name.to_string(),
             build: session.build.clone(),
             slots: session.slots,
             tasks_assigned: session.tasks_assigned as u32,

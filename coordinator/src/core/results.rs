@@ -14,7 +14,7 @@ use super::{
     Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write, losses::Cause, run::DOUBTS_MAX, sessions::Credit,
 };
 use crate::{
-    replicas::{Answer, Job},
+    replicas::{Answer, Job, Sender},
     saved::seal_doubt,
 };
 
@@ -79,6 +79,8 @@ impl Coordinator {
         asked: bool,
         answers: &mut Answers,
     ) -> Result<(), String> {
+        let Some(session) = self.sessions.get(id) else { return Ok(()) };
+        let from = Sender { session: id, worker: session.name.clone(), asked };
         let open = self.tasks.with_hash(hash);
         if open.is_empty() {
             // Another copy of a task that is closed: it tells whether the first one was true.
@@ -86,7 +88,7 @@ impl Coordinator {
             match self.runs.get(awaiting.task.run).and_then(|run| run.thread()) {
                 Some(thread) => {
                     // No task has this number any more.
-                    let answer = awaiting.task.answer(TaskId::NONE, id, asked, bytes.clone());
+                    let answer = awaiting.task.answer(TaskId::NONE, from, bytes.clone());
                     answers.entry(thread).or_default().push(answer);
                 }
                 None => self.tasks.forget_copy(hash),
@@ -102,32 +104,25 @@ impl Coordinator {
                 return Err(format!("it answered task {hash} with {length} bytes, where {most} are the most"));
             }
             let Some(thread) = run.thread() else { continue };
-            answers.entry(thread).or_default().push(found.answer(task, id, asked, bytes.clone()));
+            answers.entry(thread).or_default().push(found.answer(task, from.clone(), bytes.clone()));
             self.tasks.begin_check(task, asked);
         }
         Ok(())
     }
 
     /// The run's thread has checked an answer.
-    pub(super) fn on_checked(
-        &mut self,
-        task: TaskId,
-        hash: Digest,
-        session: SessionId,
-        asked: bool,
-        found: Result<Digest, Refusal>,
-    ) {
+    pub(super) fn on_checked(&mut self, task: TaskId, hash: Digest, from: &Sender, found: Result<Digest, Refusal>) {
+        let asked = from.asked;
         let open = self.tasks.get(task).map(|task| task.run);
         match (found, open) {
             (Ok(output), Some(run)) => {
-                let worker = self.worker_name(session);
-                self.tasks.close(task, output, worker, asked);
+                self.tasks.close(task, output, from.worker.clone(), asked);
                 if let Some(run) = self.runs.change(run) {
                     run.tasks_done += 1;
                 }
             }
             (Ok(output), None) if asked => {
-                self.compare(hash, session, output);
+                self.compare(hash, &from.worker, output);
                 self.tasks.forget_copy(hash);
             }
             (Ok(_), None) => {}
@@ -138,14 +133,13 @@ impl Coordinator {
                     None => {}
                 }
                 let why = format!("it answered task {} with nonsense: {}", hash.short(), why.0);
-                self.lose(session, Cause::Nonsense(why));
+                self.lose(from.session, Cause::Nonsense(why));
             }
         }
     }
 
     /// Two workers were asked for the same task: their outputs must be the same.
-    fn compare(&mut self, hash: Digest, session: SessionId, output: Digest) {
-        let other_worker = self.worker_name(session);
+    fn compare(&mut self, hash: Digest, other_worker: &str, output: Digest) {
         let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
         let (replica, id) = (first.task.replica, first.task.run);
         let mut doubt = v1::Doubt {
@@ -153,8 +147,8 @@ impl Coordinator {
             arm: String::new(),
             replica: replica.index,
             round: first.task.round,
-            worker: first.worker.clone(),
-            other_worker,
+            worker: first.worker.to_string(),
+            other_worker: other_worker.into(),
             output: first.output.to_string(),
             other_output: output.to_string(),
         };
@@ -194,9 +188,5 @@ impl Coordinator {
             self.tasks.accuse(task, self.now, |evidence| evidence.failures.push(identity.clone()));
             self.judge(task, &format!(", last on worker {worker}: {why}"));
         }
-    }
-
-    fn worker_name(&self, id: SessionId) -> String {
-        self.sessions.get(id).map_or_else(|| format!("of session {id}"), |session| session.name.clone())
     }
 }

@@ -10,10 +10,7 @@ use super::{
     runs::RunId,
     writes::Pending,
 };
-use crate::{
-    prepared::PLAN_AHEAD_BYTES,
-    replicas::{Job, PlannedTask, ReplicaKey, Report},
-};
+use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
 
 /// Tasks that wait for workers before a further piece of a round is planned: as many as one assignment has, at most.
 const READY_TASKS_MIN: usize = 1024;
@@ -37,7 +34,8 @@ impl Coordinator {
         else {
             return;
         };
-        let (needed, most) = (run.needed_bytes(), self.settings.run_memory_bytes_max());
+        let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), None);
+        let most = self.settings.run_memory_bytes_max();
         if needed > most {
             let why = too_large(needed, most);
             return self.block(id, Blocked::Unfit(why));
@@ -82,7 +80,7 @@ impl Coordinator {
     fn reserve_for(&mut self, id: RunId, key: ReplicaKey) -> bool {
         let most = self.settings.run_memory_bytes_max();
         let Some(run) = self.runs.adjust(id) else { return false };
-        let needed = run.needed_bytes_with(key);
+        let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), Some(key));
         let more = needed.saturating_sub(run.reserved_bytes);
         if needed > most || !self.budget.take(more) {
             return false;
@@ -93,8 +91,10 @@ impl Coordinator {
 
     /// Gives memory back that a run does not need any more.
     fn release(&mut self, id: RunId) {
+        let ahead_bytes = self.settings.plan_ahead_bytes();
         let Some(run) = self.runs.adjust(id) else { return };
-        let needed = if run.thread().is_some() || run.presence == Presence::Loading { run.needed_bytes() } else { 0 };
+        let in_memory = run.thread().is_some() || run.presence == Presence::Loading;
+        let needed = if in_memory { run.needed_bytes(ahead_bytes, None) } else { 0 };
         let over = run.reserved_bytes.saturating_sub(needed);
         if over > 0 {
             run.reserved_bytes -= over;
@@ -107,7 +107,7 @@ impl Coordinator {
     fn plan_more(&mut self, id: RunId) {
         let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
         let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
-        if ready >= many || self.tasks.bytes(id) >= PLAN_AHEAD_BYTES {
+        if ready >= many || self.tasks.bytes(id) >= self.settings.plan_ahead_bytes() {
             return;
         }
         let Some(run) = self.runs.adjust(id).filter(|run| run.hands_out() && !run.planning) else { return };
@@ -126,8 +126,8 @@ impl Coordinator {
         for report in reports {
             match report {
                 Report::Planned { replica, round, total, tasks } => self.on_planned(id, replica, round, total, tasks),
-                Report::Checked { task, hash, session, asked, found } => {
-                    self.on_checked(task, hash, session, asked, found);
+                Report::Checked { task, hash, from, found } => {
+                    self.on_checked(task, hash, &from, found);
                 }
                 Report::Absorbed { replica, rounds, metric, failure } => {
                     self.on_absorbed(id, replica, rounds, metric, failure);

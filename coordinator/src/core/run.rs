@@ -355,15 +355,11 @@ impl Run {
         !(unsaved || unwritten || self.waits_for_memory || matches!(self.presence, Presence::Leaving(_)))
     }
 
-    /// Bytes that it needs where it stands; enough for one more replica if none has begun.
-    pub(super) fn needed_bytes(&self) -> u64 {
-        self.prepared.plan_bytes().saturating_add(self.begun_bytes).max(self.prepared.least_bytes())
-    }
-
-    /// Bytes that it needs with this replica begun too.
-    pub(super) fn needed_bytes_with(&self, key: ReplicaKey) -> u64 {
-        let begun = self.begun_bytes.saturating_add(self.prepared.replica_bytes(key.arm));
-        self.prepared.plan_bytes().saturating_add(begun).max(self.prepared.least_bytes())
+    /// Bytes that it needs where it stands, with one more replica if one is named; enough for one if none has begun.
+    pub(super) fn needed_bytes(&self, ahead_bytes: u64, more: Option<ReplicaKey>) -> u64 {
+        let more = more.map_or(0, |key| self.prepared.replica_bytes(key.arm));
+        let begun = self.begun_bytes.saturating_add(more);
+        self.prepared.plan_bytes(ahead_bytes).saturating_add(begun).max(self.prepared.least_bytes(ahead_bytes))
     }
 
     pub(super) fn notice(&mut self, sentence: String) {

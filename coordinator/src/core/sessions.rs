@@ -1,6 +1,9 @@
 //! Connected workers: who they are, what they have, and who can take more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use evoxo_common::{digest::Digest, experiment::Registry, task::SharedCache, time::Millis};
 use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROTOCOL, SLOTS_MAX, v1};
@@ -19,7 +22,7 @@ const TASKS_MAX: usize = 8192;
 
 /// One connected worker.
 pub(super) struct Session {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) address: String,
     pub(super) identity: Identity,
     /// All workers at its address.
@@ -295,7 +298,7 @@ pub(super) fn session_of(
     Ok(Session {
         identity: Identity::of(&name, &address),
         neighbours: Identity::of_all(&address),
-        name,
+        name: name.into(),
         address,
         build: printable(&hello.build),
         process: hello.process,

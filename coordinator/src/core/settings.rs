@@ -1,5 +1,8 @@
 //! Times, sizes and limits.
 
+/// A run's tasks that are planned and not computed take at most this many bytes, however much memory there is.
+const PLAN_AHEAD_BYTES: u64 = 64 << 20;
+
 /// How many tasks go into one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Batch {
@@ -55,6 +58,12 @@ impl Settings {
     #[must_use]
     pub fn run_memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max / 2
+    }
+
+    /// Bytes of a run's tasks that are planned before anybody computes them, at most.
+    #[must_use]
+    pub fn plan_ahead_bytes(&self) -> u64 {
+        PLAN_AHEAD_BYTES.min(self.run_memory_bytes_max() / 2)
     }
 }
 

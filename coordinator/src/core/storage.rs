@@ -293,7 +293,7 @@ impl Coordinator {
     /// Starts a thread with the states of a run, if it is still to run and there is memory.
     fn start_thread(&mut self, id: RunId, states: Vec<v1::ReplicaState>) {
         let Some(run) = self.runs.adjust(id).filter(|run| run.wants_memory()) else { return };
-        let needed = run.needed_bytes();
+        let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), None);
         if needed > self.settings.run_memory_bytes_max() {
             let why = too_large(needed, self.settings.run_memory_bytes_max());
             return self.block(id, Blocked::Unfit(why));

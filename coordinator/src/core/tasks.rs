@@ -1,6 +1,9 @@
 //! Tasks that are open: planned, and without an accepted output.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use evoxo_common::{digest::Digest, task::Encoded, time::Millis};
@@ -12,7 +15,7 @@ use super::{
 use crate::{
     id::{SessionId, TaskId},
     prepared::Prepared,
-    replicas::{Answer, PlannedTask, ReplicaKey},
+    replicas::{Answer, PlannedTask, ReplicaKey, Sender},
 };
 
 /// One open task.
@@ -35,9 +38,9 @@ pub(super) struct OpenTask {
 
 impl OpenTask {
     /// An answer to it, for the run's thread.
-    pub(super) fn answer(&self, task: TaskId, session: SessionId, asked: bool, output: Bytes) -> Answer {
+    pub(super) fn answer(&self, task: TaskId, from: Sender, output: Bytes) -> Answer {
         let Self { replica, round, index, .. } = *self;
-        Answer { task, session, asked, replica, round, index, encoded: self.encoded.clone(), output }
+        Answer { task, from, replica, round, index, encoded: self.encoded.clone(), output }
     }
 
     fn is_ready(&self) -> bool {
@@ -52,7 +55,7 @@ pub(super) struct AwaitingCopies {
     /// Hash of the canonical output.
     pub(super) output: Digest,
     /// Whose it was.
-    pub(super) worker: String,
+    pub(super) worker: Arc<str>,
     /// Workers that have not answered yet.
     copies: usize,
 }
@@ -105,7 +108,7 @@ impl Tasks {
 
     /// Closes a task, for good, with an output of which this is the hash, by a worker that was asked or was not. If other
     /// workers have it too, their answers are awaited.
-    pub(super) fn close(&mut self, id: TaskId, output: Digest, worker: String, asked: bool) {
+    pub(super) fn close(&mut self, id: TaskId, output: Digest, worker: Arc<str>, asked: bool) {
         let Some(task) = self.remove(id) else { return };
         let copies = task.copies.len() + task.checking_asked - usize::from(asked);
         if copies > 0 {

@@ -99,7 +99,7 @@ pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], fa
         _ => Batch::Auto,
     };
     // Often hardly enough for one run: the other has to wait.
-    let least = runs.iter().map(|(_, prepared)| prepared.least_bytes()).max().unwrap_or(0);
+    let least = runs.iter().map(|(_, prepared)| prepared.least_bytes(64 << 20)).max().unwrap_or(0);
     let memory_bytes_max = if chance(rng, 1, 2) { 2 * least + below(rng, least) } else { 2 << 30 };
     let settings = Settings {
         checkpoint_interval_ms: below(rng, 200),

@@ -1,7 +1,6 @@
 //! Stories of large runs and little memory.
 
 use super::*;
-use crate::prepared::PLAN_AHEAD_BYTES;
 
 const LARGE: &str =
     "experiment = \"dispatch\"\nreplicas = 10\n[settings]\nrounds = 1\ntasks = 100000\npayload_bytes = 65536\n";
@@ -16,7 +15,8 @@ fn what_is_planned_has_an_end() {
     let (id, _) = story.core.runs.iter().next().unwrap();
     let most = |story: &Story| {
         let bytes = story.core.tasks.bytes(id);
-        assert!(bytes <= PLAN_AHEAD_BYTES + (10 << 20), "{bytes}: the first pieces of eight replicas, and one more");
+        let most = Settings::default().plan_ahead_bytes() + (10 << 20);
+        assert!(bytes <= most, "{bytes}: the first pieces of eight replicas, and one more");
     };
     most(&story);
     for _ in 0..2000 {
@@ -59,7 +59,7 @@ fn a_recovered_run_that_does_not_fit_is_blocked_and_the_rest_serves() {
 #[test]
 fn memory_is_shared_and_given_back() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
-    let least = story::prepared(&config).least_bytes();
+    let least = story::prepared(&config).least_bytes(64 << 20);
     let settings = Settings { memory_bytes_max: 2 * least + least / 2, ..singly() };
     let mut story = Story::begin(settings);
     for name in ["a", "b", "c"] {

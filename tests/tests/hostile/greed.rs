@@ -1,0 +1,98 @@
+//! Files that are small and ask for much: memory has a bound, and nobody else waits.
+
+use std::time::{Duration, Instant};
+
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+};
+use tonic::Code;
+
+use crate::{assert_quick, echoes};
+
+/// Memory that a coordinator takes beside what `--memory` allows, at most.
+const BESIDE_BYTES: u64 = 150 << 20;
+
+/// A round of 6.5 GB in 93 bytes; another run goes on beside it, and both survive a restart.
+#[tokio::test]
+async fn a_round_of_gigabytes_is_planned_piece_by_piece() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--memory", "256MiB"]);
+    let address = coordinator.address.to_string();
+    let worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("greedy", &echoes(1, 10, 100_000, 65_536)).await;
+    let small = echoes(2, 50, 10, 16);
+    person.submit("small", &small).await;
+    assert_eq!(person.finished("small").await.digest, digest_of_one_thread(&small));
+    person.wait("greedy", |run| run.tasks_done > 500).await;
+    if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
+        assert!(bytes < (256 << 20) + BESIDE_BYTES, "{} MiB", bytes >> 20);
+    }
+    assert_quick(&coordinator.process.log());
+    drop((coordinator, worker));
+    let coordinator = site.coordinator_on(&address, &["--memory", "256MiB"]);
+    let _worker = site.worker(coordinator.address, &[]);
+    person.wait("greedy", |run| run.tasks_done > 500).await;
+    person.submit("after", &small).await;
+    assert_eq!(person.finished("after").await.digest, digest_of_one_thread(&small));
+}
+
+/// Ten replicas of 250 MB a round: only as many are open as there is memory for.
+#[tokio::test]
+async fn replicas_are_opened_as_memory_allows() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--memory", "64MiB"]);
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    let config = echoes(10, 1, 1000, 65_536);
+    person.submit("run", &config).await;
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
+        assert!(bytes < (64 << 20) + BESIDE_BYTES, "{} MiB", bytes >> 20);
+    }
+    assert_quick(&coordinator.process.log());
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_fit_is_refused_with_a_sentence() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--memory", "16MiB"]);
+    let mut person = Person::of(coordinator.address);
+    let config = echoes(1, 1, 100_000, 8).replace("reply_bytes = 16", "reply_bytes = 65536");
+    let refused = person.try_submit("run", &config).await.expect_err("6.5 GB of outputs");
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("--memory"), "{refused}");
+    // One that was submitted when there was more memory is blocked, and says what to do.
+    let address = coordinator.address.to_string();
+    drop(coordinator);
+    let coordinator = site.coordinator_on(&address, &["--memory", "16GiB"]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &echoes(1, 1, 100_000, 8).replace("reply_bytes = 16", "reply_bytes = 1024")).await;
+    drop(coordinator);
+    let _coordinator = site.coordinator_on(&address, &["--memory", "16MiB"]);
+    let blocked = person.wait("run", |run| run.state() == RunState::Blocked).await;
+    assert!(blocked.message.contains("--memory"), "{blocked:?}");
+}
+
+/// Files with a quarter of a million mistakes, and one of a million characters: told in a moment, in a few lines.
+#[tokio::test]
+async fn files_full_of_mistakes_keep_nobody_waiting() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let start = Instant::now();
+    let repeated = "a=1\n".repeat(262_000);
+    let different: String = (0..50_000).map(|number| format!("k{number}=1\n")).collect();
+    let long = format!("experiment = \"{}\"", "x".repeat(900_000));
+    let arms: String = (0..9000).map(|number| format!("[arms.a{number}]\n")).collect();
+    let nested = "a = ".to_owned() + &"[".repeat(200_000);
+    for file in [repeated, different, long, arms, nested] {
+        let refused = person.try_submit("run", &file).await.expect_err("it is no experiment");
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        assert!(refused.message().len() < 4096, "{} bytes of message", refused.message().len());
+    }
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert_quick(&coordinator.process.log());
+}

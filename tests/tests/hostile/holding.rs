@@ -1,0 +1,163 @@
+//! Peers that hold on to what others need: connections, calls, unread answers, unfinished requests, names of runs.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use evoxo_proto::v1::WatchRequest;
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+    script::spawn_worker,
+};
+use tonic::Code;
+
+use crate::{assert_quick, echoes, some_seconds};
+
+/// Another address of this machine.
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// An HTTP/2 frame (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The headers of a call, each as a literal that is not indexed (RFC 7541, section 6.2.2).
+fn call(stream: u32, path: &str) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "x"),
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+    ] {
+        block.push(0);
+        for text in [name, value] {
+            block.push(text.len() as u8);
+            block.extend(text.as_bytes());
+        }
+    }
+    frame(1, 4, stream, &block)
+}
+
+/// A connection that has said what HTTP/2 begins with, and no more.
+fn quiet(coordinator: SocketAddr) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(coordinator).ok()?;
+    stream.write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat()).ok()?;
+    Some(stream)
+}
+
+/// As many connections as one address gets, without a call: another address is served at once, and theirs end.
+#[tokio::test]
+async fn quiet_connections_lock_nobody_out() {
+    let site = Site::new();
+    // As for a process that may open few files: the shares are the same.
+    let coordinator = site.limited_coordinator("ulimit -n 464", &[]);
+    let mut crowd: Vec<TcpStream> = (0..400).filter_map(|_| quiet(coordinator.address)).collect();
+    let config = echoes(1, 3, 4, 16);
+    let mut elsewhere = Person::at(coordinator.address, ELSEWHERE);
+    let start = Instant::now();
+    elsewhere.submit("run", &config).await;
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    // An address that has many connections without a call loses them after five seconds.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let mut left = 0;
+    for stream in &mut crowd {
+        stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
+        let ended = loop {
+            match stream.read(&mut [0; 4096]) {
+                Ok(0) => break true,
+                Ok(_) => {}
+                Err(error) => break error.kind() == std::io::ErrorKind::ConnectionReset,
+            }
+        };
+        left += u32::from(!ended);
+    }
+    assert!(left < 200, "{left} connections are left");
+    let worker = spawn_worker(coordinator.address, "good");
+    assert_eq!(elsewhere.finished("run").await.digest, digest_of_one_thread(&config));
+    worker.abort();
+}
+
+/// Requests that begin and do not end, on many connections: memory has a bound, and others are served.
+#[tokio::test]
+async fn unfinished_requests_hold_little() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut held = Vec::new();
+    for _ in 0..64 {
+        let Some(mut stream) = quiet(coordinator.address) else { continue };
+        for number in 0..8 {
+            let id = 2 * number + 1;
+            // A message of 1 MiB, of which as much comes as nobody asks for.
+            let beginning = [&[0], &(1_u32 << 20).to_be_bytes()[..], &[7; 16_000]].concat();
+            let bytes = [call(id, "/evoxo.v1.RunService/Submit"), frame(0, 0, id, &beginning)].concat();
+            stream.write_all(&bytes).expect("there is room for this much");
+        }
+        held.push(stream);
+    }
+    let config = echoes(1, 3, 4, 16);
+    for mut person in [Person::of(coordinator.address), Person::at(coordinator.address, ELSEWHERE)] {
+        person.try_submit("run", &config).await.expect("it serves");
+    }
+    if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
+        assert!(bytes < 150 << 20, "{} MiB", bytes >> 20);
+    }
+    // The time for a request is over: the calls end, and so do connections without any.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_quick(&coordinator.process.log());
+    drop(held);
+}
+
+/// A thousand watches that nobody reads cost next to nothing.
+#[tokio::test]
+async fn unread_watches_are_cheap() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    // It goes on for longer than this test.
+    person.submit("run", &some_seconds(20, 100_000)).await;
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut watches = Vec::new();
+    for _ in 0..10 {
+        let mut watcher = Person::of(coordinator.address);
+        for _ in 0..100 {
+            watches.push(watcher.client.watch(WatchRequest { name: "run".into() }).await.expect("a stream"));
+        }
+    }
+    let before = coordinator.process.processor_time();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    if let (Some(before), Some(after)) = (before, coordinator.process.processor_time()) {
+        let share = (after - before).as_secs_f64() / 4.0;
+        assert!(share < 0.5, "{share:.2} of a processor");
+    }
+    assert_eq!(watches.len(), 1000);
+    assert_quick(&coordinator.process.log());
+}
+
+/// Names of runs have a share for each address.
+#[tokio::test]
+async fn one_address_cannot_use_up_all_runs() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let config = echoes(1, 1, 1, 16);
+    let mut refused = None;
+    for number in 0..1024 {
+        if let Err(status) = person.try_submit(&format!("run-{number}"), &config).await {
+            refused = Some((number, status));
+            break;
+        }
+    }
+    let (number, status) = refused.expect("all runs were given to one address");
+    assert_eq!((number, status.code()), (768, Code::ResourceExhausted), "{status}");
+    let mut elsewhere = Person::at(coordinator.address, ELSEWHERE);
+    assert!(elsewhere.submit("other", &config).await);
+}

@@ -1,0 +1,116 @@
+//! Losing workers, again and again, in every way: neither a run fails, nor does it wait for those that do not come.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use evoxo_common::digest::Digest;
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+    script::{Session, honest},
+};
+
+use crate::{pause, some_seconds};
+
+/// One worker of three is killed as soon as it has tasks, and started again, for as long as the run takes.
+#[tokio::test]
+async fn one_worker_of_three_is_killed_again_and_again() {
+    let site = Site::new();
+    let config = some_seconds(6, 60);
+    let coordinator = site.coordinator(&[]);
+    let _healthy = [0, 1].map(|_| site.worker(coordinator.address, &[]));
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    let mut kills = 0;
+    loop {
+        let mut victim = site.worker(coordinator.address, &["--name", "victim"]);
+        pause(400).await;
+        victim.kill();
+        kills += 1;
+        let run = person.get("run").await.expect("it serves");
+        assert_ne!(run.state(), RunState::Failed, "after {kills} kills: {run:?}");
+        if run.state() == RunState::Finished {
+            assert_eq!(run.digest, digest_of_one_thread(&config));
+            break;
+        }
+    }
+    assert!(kills >= 3, "the run was over after {kills} kills");
+}
+
+/// Sessions that take tasks and vanish, as fast as they can.
+#[tokio::test]
+async fn workers_that_join_and_vanish_convict_no_task() {
+    let site = Site::new();
+    let config = some_seconds(2, 20);
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    for number in 0..40 {
+        let mut session = Session::join(coordinator.address, &format!("ghost-{}", number % 5)).await;
+        // It gets tasks, or is asked to stay away.
+        let _ = tokio::time::timeout(Duration::from_millis(300), session.next_tasks()).await;
+    }
+    let run = person.get("run").await.expect("it serves");
+    assert_eq!(run.state(), RunState::Running, "{run:?}");
+    let _worker = site.worker(coordinator.address, &[]);
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+}
+
+/// Computes honestly; once that is armed, the first task that anybody gets kills whoever has it.
+async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, poison: &Mutex<Option<Digest>>) {
+    let mut session = Session::join(address, name).await;
+    while let Some(assigned) = session.next_tasks().await {
+        if armed.load(Ordering::Relaxed) {
+            let poison = *poison.lock().expect("no panic has held it").get_or_insert(assigned.tasks[0].hash);
+            if assigned.tasks.iter().any(|task| task.hash == poison) {
+                return;
+            }
+        }
+        session.answer(assigned.id, &assigned.tasks, honest).await;
+    }
+}
+
+/// Three workers that had proved themselves and vanish with the same task convict it: the true case must be found.
+#[tokio::test]
+async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--batch", "1"]);
+    let mut person = Person::of(coordinator.address);
+    // Tasks of no known duration: a worker has proved itself after some seconds of work.
+    person.submit("run", &crate::echoes(1, 100_000, 10, 16)).await;
+    let (armed, poison) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
+    let victims = ["a", "b", "c", "d"].map(|name| {
+        let (armed, poison, address) = (Arc::clone(&armed), Arc::clone(&poison), coordinator.address);
+        tokio::spawn(async move { work_until_killed(address, name, &armed, &poison).await })
+    });
+    pause(8000).await;
+    armed.store(true, Ordering::Relaxed);
+    let mut killed = 0;
+    for victim in victims {
+        // The last one is left over when the run has failed.
+        killed += u32::from(tokio::time::timeout(Duration::from_secs(15), victim).await.is_ok());
+    }
+    assert!(killed >= 3, "only {killed} workers met the task");
+    let failed = person.wait("run", |run| run.state() == RunState::Failed).await;
+    assert!(failed.message.contains("took 3 workers with it that had been reliable"), "{failed:?}");
+    // Nothing revives it but a person.
+    let address = coordinator.address.to_string();
+    drop(coordinator);
+    let coordinator = site.coordinator_on(&address, &[]);
+    assert_eq!(person.wait("run", |_| true).await.message, failed.message);
+    let resume = evoxo_proto::v1::ResumeRequest { name: "run".into() };
+    let resumed = person.client.resume(resume).await.expect("it tries again").into_inner();
+    assert_eq!(resumed.state(), RunState::Running);
+    assert!(
+        resumed.message.contains("it had failed") || resumed.notices.iter().any(|n| n.contains(&failed.message)),
+        "{resumed:?}"
+    );
+    drop(coordinator);
+}

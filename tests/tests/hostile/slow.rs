@@ -1,0 +1,71 @@
+//! Work and pauses that last longer than anybody's patience for silence.
+
+use std::time::Duration;
+
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+};
+
+use crate::some_seconds;
+
+/// One task of about fifteen seconds, in release, on the machines where this was written.
+const LONG_TASK: &str = "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"deep\"\ngames = 320000\n\
+    test_every = 160000\ntest_games = 20\nsegment_games = 160000\n";
+
+/// Whoever computes for long is not lost: with a worker, and in one thread.
+#[tokio::test]
+async fn a_task_of_fifteen_seconds_is_waited_for() {
+    if cfg!(debug_assertions) {
+        println!("left out: without optimisation it would take minutes");
+        return;
+    }
+    let site = Site::new();
+    std::fs::write(site.path("long.toml"), LONG_TASK).expect("a file");
+    let mut digests = Vec::new();
+    for workers in ["0", "1"] {
+        let out = format!("out-{workers}");
+        let mut run = site.program("evoxo", &["run", "long.toml", "--workers", workers, "--out", &out]);
+        assert!(run.end().await.success(), "{workers} workers: {}", run.log());
+        let result = std::fs::read_to_string(site.path(&out).join("result.json")).expect("a result");
+        let result: serde_json::Value = serde_json::from_str(&result).expect("JSON");
+        digests.push(result["digest"].clone());
+    }
+    assert!(digests[0].is_string() && digests[0] == digests[1], "{digests:?}");
+}
+
+/// A worker that stands still for longer than the coordinator waits: it is taken for lost, comes back, and nobody is accused.
+#[tokio::test]
+async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
+    let site = Site::new();
+    let config = some_seconds(8, 400);
+    let coordinator = site.coordinator(&[]);
+    let worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    person.wait("run", |run| run.tasks_done > 20).await;
+    worker.signal("STOP");
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
+    assert!(coordinator.process.log().contains("not heard for 10000 ms"), "{}", coordinator.process.log());
+    worker.signal("CONT");
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+}
+
+/// The same of the coordinator: its own pause is nobody's silence.
+#[tokio::test]
+async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_nobody() {
+    let site = Site::new();
+    let config = some_seconds(4, 100);
+    let coordinator = site.coordinator(&[]);
+    let _worker = site.worker(coordinator.address, &[]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", &config).await;
+    person.wait("run", |run| run.tasks_done > 20).await;
+    coordinator.process.signal("STOP");
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    coordinator.process.signal("CONT");
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert!(!coordinator.process.log().contains("not heard for"), "{}", coordinator.process.log());
+}
