@@ -6,6 +6,7 @@ use super::{
     Coordinator, SessionId, Topic,
     evidence::Loss,
     sessions::{Session, printable, session_of},
+    standing::End,
 };
 
 /// How long a session that was set aside is asked to stay away, in milliseconds.
@@ -158,8 +159,15 @@ impl Coordinator {
             self.effects.close(id, kind, reason, retry_after_ms);
         }
         let on_purpose = as_it_should || session.draining || cause != Cause::ConnectionEnded;
+        let end = if on_purpose {
+            End::OnPurpose
+        } else if session.has_proved_itself(self.now) {
+            End::Proven
+        } else {
+            End::Early
+        };
         for identity in session.identities() {
-            self.standings.left(identity, session.connected, self.now, on_purpose);
+            self.standings.left(identity, session.connected, self.now, end);
         }
         if matches!(cause, Cause::ConnectionEnded | Cause::Silent(_)) && !session.draining && tasks > 0 {
             self.standings.note_lost(session.process);

@@ -115,6 +115,12 @@ impl Session {
         self.tasks_done > 0 && now - self.connected >= least_ms
     }
 
+    /// Whether it has proved itself for all that it has now.
+    pub(super) fn has_proved_itself(&self, now: Millis) -> bool {
+        let assigned = self.assignments.values().map(|assignment| assignment.each_us);
+        assigned.chain([Some(0)]).all(|each_us| self.is_proven(each_us, now))
+    }
+
     /// Gives it an assignment; returns its number.
     pub(super) fn give(&mut self, assignment: Assignment) -> u64 {
         self.assignment_last += 1;

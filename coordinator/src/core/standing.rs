@@ -1,7 +1,8 @@
 //! Who can be relied on: what is remembered of workers beyond their sessions.
 //!
-//! A worker whose connections end again and again soon after they began flaps: it is asked to stay away, longer each time,
-//! so that others do its work. One session that lasts makes good for all before.
+//! A worker that is lost again and again before it has proved itself flaps: it loses what it is given. It is asked to stay
+//! away, longer each time, so that others do its work. One session that lasts, or that proves itself for the tasks that it
+//! has, makes good for all before: what it computed in that time is much more than what is lost with it.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -10,7 +11,7 @@ use std::{
 
 use evoxo_common::time::Millis;
 
-/// A session that ends before this, in milliseconds, and was not ended by anybody on purpose, ended early.
+/// No session that lasted for this long, in milliseconds, ended early.
 const EARLY_MS: u64 = 30_000;
 /// Early ends in a row that are forgiven.
 const FORGIVEN: u32 = 3;
@@ -35,6 +36,17 @@ impl Identity {
     pub(super) fn of_all(address: &str) -> Self {
         Self(format!("at {address}").into())
     }
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The worker or the coordinator meant it to.
+    OnPurpose,
+    /// It was lost when it had computed for much longer than the tasks that it had then take.
+    Proven,
+    /// It was lost before.
+    Early,
 }
 
 /// What is remembered of a worker.
@@ -74,8 +86,8 @@ impl Standings {
         standing.last = now;
     }
 
-    /// A worker's session that began then has ended; `on_purpose` if the worker or the coordinator meant it to.
-    pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, on_purpose: bool) {
+    /// A worker's session that began then has ended.
+    pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, end: End) {
         let Some(standing) = self.workers.get_mut(worker) else { return };
         if let Some(place) = standing.open.iter().position(|open| *open == began) {
             standing.open.swap_remove(place);
@@ -83,9 +95,9 @@ impl Standings {
         standing.last = now;
         // Another worker of the same name and address that goes on vouches for it.
         let vouched = standing.open.iter().any(|open| now - *open >= EARLY_MS);
-        if now - began >= EARLY_MS || vouched {
+        if now - began >= EARLY_MS || vouched || end == End::Proven {
             standing.early_ends = 0;
-        } else if !on_purpose {
+        } else if end == End::Early {
             standing.early_ends += 1;
             if standing.early_ends > FORGIVEN {
                 let doublings = (standing.early_ends - FORGIVEN - 1).min(16);
@@ -133,7 +145,7 @@ mod tests {
     fn session(standings: &mut Standings, worker: &Identity, now: Millis, lasts_ms: u64) -> Millis {
         let began = now + standings.pause_ms(worker, now);
         standings.joined(worker, began);
-        standings.left(worker, began, began + lasts_ms, false);
+        standings.left(worker, began, began + lasts_ms, End::Early);
         began + lasts_ms
     }
 
@@ -147,10 +159,17 @@ mod tests {
             pauses.push(standings.pause_ms(&worker, now) / 1000);
         }
         assert_eq!(pauses, [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
-        now = session(&mut standings, &worker, now, 40_000);
-        assert_eq!(standings.pause_ms(&worker, now), 0);
-        now = session(&mut standings, &worker, now, 10);
-        assert_eq!(standings.pause_ms(&worker, now), 0, "what lasted makes good for all before");
+        let mut proves = |now: Millis, lasts_ms: u64, end: End| {
+            standings.joined(&worker, now);
+            standings.left(&worker, now, now + lasts_ms, end);
+            let after = session(&mut standings, &worker, now + lasts_ms, 10);
+            assert_eq!(standings.pause_ms(&worker, after), 0, "it made good for all before");
+            let after = (0..5).fold(after, |now, _| session(&mut standings, &worker, now, 10));
+            assert!(standings.pause_ms(&worker, after) > 0);
+            after + 300_000
+        };
+        now = proves(now + 300_000, 40_000, End::Early);
+        proves(now, 2000, End::Proven);
     }
 
     #[test]

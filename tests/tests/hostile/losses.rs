@@ -104,7 +104,8 @@ async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again()
     let address = coordinator.address.to_string();
     drop(coordinator);
     let coordinator = site.coordinator_on(&address, &[]);
-    assert_eq!(person.wait("run", |_| true).await.message, failed.message);
+    let restored = person.wait("run", |run| run.state() == RunState::Failed).await;
+    assert_eq!(restored.message, failed.message);
     let resume = evoxo_proto::v1::ResumeRequest { name: "run".into() };
     let resumed = person.client.resume(resume).await.expect("it tries again").into_inner();
     assert_eq!(resumed.state(), RunState::Running);

@@ -96,6 +96,28 @@ fn one_worker_that_is_lost_again_and_again_fails_no_run() {
     assert!(story.run("r").tasks_done > 10_000);
 }
 
+/// Where every worker is lost every two seconds, with tasks that take much less, none is set aside: they compute.
+#[test]
+fn workers_that_compute_before_they_are_lost_are_not_set_aside() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", &CONFIG.replace("rounds = 3", "rounds = 100000").replace("tasks = 4", "tasks = 30")).unwrap();
+    for life in 0..100 {
+        let sessions: Vec<u64> = (1..=3).map(|worker| 10 * life + worker).collect();
+        for session in &sessions {
+            let name = format!("w{}", session % 10);
+            story.greet(*session, v1::Hello { name, ..Story::hello(*session, 1) });
+            assert!(!story.closed.contains_key(session), "in life {life}: {:?}", story.closed);
+        }
+        for _ in 0..20 {
+            sessions.iter().for_each(|session| _ = story.answer(*session, honest));
+            story.wait(100);
+        }
+        sessions.iter().for_each(|session| story.leave(*session));
+    }
+    assert_eq!(story.run("r").state(), RunState::Running, "{}", story.run("r").message);
+    assert!(story.run("r").tasks_done > 10_000, "{:?}", story.run("r").tasks_done);
+}
+
 /// Workers that say Hello and vanish, each another one.
 #[test]
 fn strangers_that_join_and_vanish_fail_no_run() {
