@@ -5,6 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{BufRead as _, BufReader},
     net::SocketAddr,
+    os::unix::process::CommandExt as _,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -24,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) batch: String,
     /// As `evoxo-worker --simd`.
     pub(crate) simd: Simd,
+    /// As `evoxo-coordinator --memory`.
+    pub(crate) memory_bytes: u64,
 }
 
 /// A coordinator and its workers.
@@ -132,6 +135,8 @@ fn command(arguments: &[&str], log: &PathBuf) -> anyhow::Result<Command> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
+    // The terminal sends Ctrl-C to a whole group. It is for this process, which lets the others save and end.
+    command.process_group(0);
     Ok(command)
 }
 
@@ -149,7 +154,7 @@ fn start_coordinator(
     let told = append(log)?.metadata()?.len();
     let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
     let mut child = command(&arguments, log)?
-        .args(["--store", store, "--batch", &plan.batch])
+        .args(["--store", store, "--batch", &plan.batch, "--memory", &plan.memory_bytes.to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start the local coordinator")?;

@@ -70,10 +70,11 @@ pub(crate) struct Inline {
 
 impl Inline {
     /// Takes up what a store holds; nothing is written to it yet.
-    pub(crate) fn open(registry: &Registry, place: &str) -> anyhow::Result<Self> {
+    pub(crate) fn open(registry: &Registry, place: &str, memory_bytes: u64) -> anyhow::Result<Self> {
         let (mut store, _) = Store::open(place, registry.clone())?;
         let (saved, _) = store.load()?;
-        let core = Coordinator::recover(Settings::default(), registry.clone(), saved);
+        let settings = Settings { memory_bytes_max: memory_bytes, ..Settings::default() };
+        let core = Coordinator::recover(settings, registry.clone(), saved);
         let mut inline = Self {
             registry: registry.clone(),
             core,

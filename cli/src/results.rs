@@ -7,7 +7,7 @@ use evoxo_common::{
     card::Card,
     digest::Digest,
     envelope::{Kind, open},
-    experiment::{Config, Registry, Replica, champion_stem, run_digest},
+    experiment::{Config, Replica, champion_stem, run_digest},
     report::Report,
 };
 use evoxo_proto::v1;
@@ -28,6 +28,8 @@ pub(crate) struct Results {
     /// Of all these replicas, if all are finished.
     digest: Option<Digest>,
     doubts: Vec<v1::Doubt>,
+    /// The behaviour signature of the build that computed them, if there are any.
+    signature: Option<Digest>,
 }
 
 /// How results came about.
@@ -43,11 +45,15 @@ pub(crate) enum Provenance {
 impl Results {
     /// Makes sense of replicas as a coordinator sends them: of those that the configuration names.
     pub(crate) fn new(config: Config, run: &v1::Run, fetched: &[v1::Replica]) -> anyhow::Result<Self> {
+        let mut signature = None;
         let restore = |fetched: &v1::Replica| -> anyhow::Result<Replica> {
             let name = format!("replica {} of arm {:?}", fetched.replica, fetched.arm);
             let body = open(Kind::Finished, &fetched.state).with_context(|| format!("{name} as fetched"))?;
-            let state = v1::Finished::decode(body).ok().and_then(|finished| finished.replica);
-            let state = state.with_context(|| format!("{name} as fetched cannot be read"))?;
+            let unreadable = || format!("{name} as fetched cannot be read");
+            let finished = v1::Finished::decode(body).with_context(unreadable)?;
+            // The coordinator blocks a run whose replicas were computed by different builds.
+            signature = Digest::from_slice(&finished.signature);
+            let state = finished.replica.with_context(unreadable)?;
             Replica::restore(&config, &state).map_err(anyhow::Error::msg)
         };
         let named = fetched.iter().filter(|replica| replica.replica < config.replicas);
@@ -60,11 +66,11 @@ impl Results {
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
         warn_of_more(&config, run);
-        Ok(Self { config, replicas, report, digest, doubts })
+        Ok(Self { config, replicas, report, digest, doubts, signature })
     }
 
     /// The content of `result.json`. What is measured about the computation is under `provenance` and nowhere else.
-    pub(crate) fn to_json(&self, registry: &Registry, provenance: Provenance) -> Value {
+    pub(crate) fn to_json(&self, provenance: Provenance) -> Value {
         let mut result = json!({
             "experiment": self.config.kind.name,
             "config_hash": self.config.hash().to_string(),
@@ -85,10 +91,10 @@ impl Results {
         };
         result["provenance"] = match provenance {
             Provenance::Known(known) => known,
-            Provenance::Fetched => json!({"signature": self.signature(registry), "fetched_with": build()}),
+            Provenance::Fetched => json!({"signature": self.signature(), "fetched_with": build()}),
             Provenance::Computed { seconds, workers } => {
                 let mut computed = build();
-                computed["signature"] = self.signature(registry).into();
+                computed["signature"] = self.signature().into();
                 computed["workers"] = workers.into();
                 computed["seconds"] = seconds.into();
                 computed
@@ -97,9 +103,8 @@ impl Results {
         result
     }
 
-    /// A run that another signature computed is blocked here, so this is theirs too.
-    fn signature(&self, registry: &Registry) -> String {
-        registry.signature(self.config.kind).to_string()
+    fn signature(&self) -> Option<String> {
+        self.signature.map(|signature| signature.to_string())
     }
 
     fn rounds(&self) -> u64 {

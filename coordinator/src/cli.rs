@@ -82,12 +82,11 @@ impl Arguments {
     /// What is meant.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        let default = || memory_bytes().map_or(MEMORY_BYTES_UNKNOWN, |bytes| bytes / 4).max(MEMORY_BYTES_MIN);
         let core = core::Settings {
             checkpoint_interval_ms: self.checkpoint_interval.as_millis() as u64,
             batch: self.batch,
             finished_runs_kept: self.keep_finished,
-            memory_bytes_max: self.memory.unwrap_or_else(default),
+            memory_bytes_max: self.memory.unwrap_or_else(memory_by_default),
             ..core::Settings::default()
         };
         Settings {
@@ -101,7 +100,17 @@ impl Arguments {
     }
 }
 
-fn memory(text: &str) -> Result<u64, String> {
+/// Bytes for runs if nobody says how many: a quarter of what this process may use.
+#[must_use]
+pub fn memory_by_default() -> u64 {
+    memory_bytes().map_or(MEMORY_BYTES_UNKNOWN, |bytes| bytes / 4).max(MEMORY_BYTES_MIN)
+}
+
+/// Reads the value of `--memory`.
+///
+/// # Errors
+/// What can be given.
+pub fn memory(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         MEMORY_BYTES_MIN.. => Ok(bytes(text)?),
         _ => Err("give at least 16MiB".into()),

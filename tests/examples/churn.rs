@@ -66,6 +66,10 @@ impl Proxy {
 
 async fn carry(mut near: TcpStream, coordinator: SocketAddr, reset: Arc<Notify>) {
     let Ok(mut far) = TcpStream::connect(coordinator).await else { return };
+    for side in [&near, &far] {
+        // As the programs do: messages are small, and somebody waits for each.
+        drop(side.set_nodelay(true));
+    }
     tokio::select! {
         // Either side may end as it likes.
         _ = copy_bidirectional(&mut near, &mut far) => {}

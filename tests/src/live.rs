@@ -167,6 +167,15 @@ impl Process {
         assert!(status.is_ok_and(|status| status.success()), "the signal {name} reaches the process");
     }
 
+    /// What the terminal does at Ctrl-C: SIGINT for the process and all of its group, which it must lead.
+    ///
+    /// # Panics
+    /// If it leads none.
+    pub fn interrupt_group(&self) {
+        let status = Command::new("kill").args(["-INT", "--", &format!("-{}", self.child.id())]).status();
+        assert!(status.is_ok_and(|status| status.success()), "there is such a group");
+    }
+
     /// A figure of its memory from Linux, in bytes: `VmRSS` now, `VmHWM` at most so far. `None` elsewhere.
     #[must_use]
     pub fn memory_bytes(&self, figure: &str) -> Option<u64> {

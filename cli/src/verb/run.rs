@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, bail};
 use evoxo_common::{experiment::Registry, simd};
+use evoxo_coordinator::cli::{memory, memory_by_default};
 use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::cli::Simd;
 
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// Instructions the kernels may use; results do not depend on it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     simd: Simd,
+    /// Memory for states and tasks: 512MiB, 8GiB; a run may take half of it [default: a quarter of what this process may use]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<u64>,
 }
 
 /// As the coordinator reads it, checked before one is started.
@@ -63,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));
     let directory = Directory::open(registry, &out, &config)?;
     let name = directory.run().unwrap_or(name);
-    let mut inline = Inline::open(registry, &directory.store())?;
+    let memory_bytes = arguments.memory.unwrap_or_else(memory_by_default);
+    let mut inline = Inline::open(registry, &directory.store(), memory_bytes)?;
     let workers = match arguments.workers {
         Some(workers) => workers,
         None => std::thread::available_parallelism()
@@ -74,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if let Some((run, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(config, &run, &replicas)?;
         let provenance = directory.provenance().map_or_else(|| computed(start), Provenance::Known);
-        return finish(arguments, registry, &directory, &results, provenance);
+        return finish(arguments, &directory, &results, provenance);
     }
     directory.write_config(&config)?;
     let stop = Stop::listen()?;
@@ -85,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     } else {
         // It has the store, which the coordinator wants.
         drop(inline);
-        let plan = Plan { workers, batch: arguments.batch.clone(), simd: arguments.simd };
+        let plan = Plan { workers, batch: arguments.batch.clone(), simd: arguments.simd, memory_bytes };
         cluster::compute(&directory, plan, &name, &config, &stop, &mut progress)
     };
     progress.end();
@@ -98,18 +103,17 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         _ => bail!("the run stopped in the middle: the same command goes on from its last checkpoint"),
     }
     let results = Results::new(config, &run, &replicas)?;
-    finish(arguments, registry, &directory, &results, computed(start))
+    finish(arguments, &directory, &results, computed(start))
 }
 
 /// Writes and prints the results.
 fn finish(
     arguments: &Arguments,
-    registry: &Registry,
     directory: &Directory,
     results: &Results,
     provenance: Provenance,
 ) -> anyhow::Result<ExitCode> {
-    let result = results.to_json(registry, provenance);
+    let result = results.to_json(provenance);
     directory.write_results(results, &result)?;
     if arguments.populations {
         directory.write_populations(results)?;

@@ -46,16 +46,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         RunState::Finished => {
             let (name, address) = (&last.name, &arguments.coordinator.address);
             let mut out = std::io::stdout().lock();
-            writeln!(out, "{name} is finished, digest {}", last.digest)?;
+            writeln!(out, "{name} is finished, {}", digest(&last))?;
             writeln!(out, "`evoxo fetch {name} --coordinator {address}` gets its results")?;
         }
         RunState::Cancelled => bail!("{} was cancelled", last.name),
         RunState::InDoubt => {
-            bail!("{} is in doubt, digest {}: {}; `evoxo fetch` gets its results", last.name, last.digest, last.message)
+            bail!("{} is in doubt, {}: {}; `evoxo fetch` gets its results", last.name, digest(&last), last.message)
         }
         RunState::Failed => bail!("{} failed: {}; `evoxo resume` tries it again", last.name, last.message),
         RunState::Blocked => bail!("{} is blocked: {}", last.name, last.message),
         _ => bail!("the coordinator ended the conversation: the run goes on without it; watch again"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A digest is of a stated set of replicas.
+fn digest(run: &v1::Run) -> String {
+    format!("digest {} of {} replicas, {} rounds", run.digest, run.replicas_total, run.rounds_done)
 }

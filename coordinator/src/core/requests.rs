@@ -83,6 +83,7 @@ impl Coordinator {
                  delete old ones first"
             )));
         }
+        self.remembers(prepared.replicas())?;
         let mut run = Run::new(name.into(), prepared.clone());
         (run.creating, run.submitter) = (true, address);
         let id = self.runs.add(run);
@@ -108,9 +109,25 @@ impl Coordinator {
             let run = self.view(id).map(Box::new);
             return Ok(run.map(|run| Response::Submitted { run, created: false }));
         }
+        if more {
+            self.remembers(prepared.replicas() - run.prepared.replicas())?;
+        }
         let prepared = if more { prepared } else { run.prepared.clone() };
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
+    }
+
+    /// Whether there is room to remember that many replicas more.
+    fn remembers(&self, more: u64) -> Result<(), Rejection> {
+        let known: u64 = self.runs.iter().map(|(_, run)| run.prepared.replicas()).sum();
+        let most = self.settings.records_max();
+        if known + more <= most {
+            return Ok(());
+        }
+        Err(Rejection::Exhausted(format!(
+            "the runs of this coordinator have {known} replicas, and {most} are the most that it remembers: delete old runs, \
+             or start it with more --memory"
+        )))
     }
 
     fn want(&mut self, request: RequestId, name: &str, wanted: Wanted, delete: bool) -> Reply {

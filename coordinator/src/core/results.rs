@@ -103,6 +103,10 @@ impl Coordinator {
                 let (hash, length) = (hash.short(), bytes.len());
                 return Err(format!("it answered task {hash} with {length} bytes, where {most} are the most"));
             }
+            // What nobody asked for must not pile up before the run's thread.
+            if !asked && found.is_being_checked() {
+                continue;
+            }
             let Some(thread) = run.thread() else { continue };
             answers.entry(thread).or_default().push(found.answer(task, from.clone(), bytes.clone()));
             self.tasks.begin_check(task, asked);

@@ -3,6 +3,9 @@
 /// A run's tasks that are planned and not computed take at most this many bytes, however much memory there is.
 const PLAN_AHEAD_BYTES: u64 = 64 << 20;
 
+/// What is remembered of each replica of each run takes about this many bytes.
+const RECORD_BYTES: u64 = 256;
+
 /// How many tasks go into one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Batch {
@@ -43,9 +46,9 @@ pub struct Settings {
     pub admissions_per_second: u32,
     /// Runs, finished ones included.
     pub runs_max: usize,
-    /// Runs that were submitted from one address and are not over.
+    /// Runs that were submitted from one address, finished ones included.
     pub runs_per_address_max: usize,
-    /// Replicas of one run, over all arms.
+    /// Replicas of one run, over all arms: with a hundred thousand some events take 40 ms.
     pub replicas_max: u64,
     /// Finished and cancelled runs that are kept; older ones are deleted. `None` keeps all.
     pub finished_runs_kept: Option<u32>,
@@ -58,6 +61,13 @@ impl Settings {
     #[must_use]
     pub fn run_memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max / 2
+    }
+
+    /// Replicas of all runs together, finished ones included, at most: what the coordinator remembers of each is not in the
+    /// runs' memory, and must be small beside it.
+    #[must_use]
+    pub fn records_max(&self) -> u64 {
+        self.memory_bytes_max / 16 / RECORD_BYTES
     }
 
     /// Bytes of a run's tasks that are planned before anybody computes them, at most.
@@ -84,7 +94,7 @@ impl Default for Settings {
             admissions_per_second: 200,
             runs_max: 1024,
             runs_per_address_max: 768,
-            replicas_max: 100_000,
+            replicas_max: 25_000,
             finished_runs_kept: None,
             memory_bytes_max: 2 << 30,
         }

@@ -43,8 +43,13 @@ impl OpenTask {
         Answer { task, from, replica, round, index, encoded: self.encoded.clone(), output }
     }
 
+    /// Whether an output for it is with the run's thread.
+    pub(super) fn is_being_checked(&self) -> bool {
+        self.checking > 0
+    }
+
     fn is_ready(&self) -> bool {
-        self.copies.is_empty() && self.checking == 0
+        self.copies.is_empty() && !self.is_being_checked()
     }
 }
 

@@ -124,7 +124,7 @@ impl RunService for Runs {
     }
 
     async fn list(&self, _: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
-        let runs = self.core.views.list().iter().map(|view| whole(view)).collect();
+        let runs = self.core.views.list().iter().map(|view| view.run.clone()).collect();
         Ok(Response::new(v1::ListResponse { runs }))
     }
 

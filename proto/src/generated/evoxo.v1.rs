@@ -949,7 +949,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "Submit"));
             self.inner.unary(req, path, codec).await
         }
-        /// All runs, by name.
+        /// All runs, by name, without `config`.
         pub async fn list(
             &mut self,
             request: impl tonic::IntoRequest<super::ListRequest>,
@@ -1173,7 +1173,7 @@ pub mod run_service_server {
             &self,
             request: tonic::Request<super::SubmitRequest>,
         ) -> std::result::Result<tonic::Response<super::SubmitResponse>, tonic::Status>;
-        /// All runs, by name.
+        /// All runs, by name, without `config`.
         async fn list(
             &self,
             request: tonic::Request<super::ListRequest>,

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::process::CommandExt as _,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -27,6 +28,24 @@ async fn who_asks_for_the_address_and_does_not_read_it_is_told() {
     assert_eq!(process.end().await.code(), Some(1));
     let told = process.log();
     assert!(told.contains("error: cannot announce the address on standard output"), "{told}");
+}
+
+/// Ctrl-C reaches every process of a terminal, not only the one that somebody started.
+#[tokio::test]
+async fn ctrl_c_saves_everything() {
+    let site = Site::new();
+    let config = "experiment = \"dispatch\"\nreplicas = 3\n[settings]\nrounds = 100000\ntasks = 50\npayload_bytes = 500\n";
+    fs::write(site.path("long.toml"), config).expect("a file");
+    for _ in 0..6 {
+        let mut command = Command::new(program("evoxo"));
+        command.args(["run", "long.toml", "--workers", "2"]).current_dir(site.path("")).process_group(0);
+        let mut run = site.start("evoxo", &mut command);
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        run.interrupt_group();
+        assert_eq!(run.end().await.code(), Some(1));
+        let told = run.log();
+        assert!(told.contains("everything is saved. Go on with"), "{told}");
+    }
 }
 
 #[test]

@@ -39,6 +39,23 @@ fn a_run_that_does_not_fit_is_refused_and_the_sentence_says_what_to_do() {
     assert_eq!(story.run("small").digest, expected_digest(CONFIG));
 }
 
+/// What is remembered of finished replicas takes memory too.
+#[test]
+fn no_more_replicas_are_remembered_than_there_is_room_for() {
+    let settings = Settings { memory_bytes_max: 32 << 20, ..Settings::default() };
+    assert_eq!(settings.records_max(), 8192);
+    let mut story = Story::begin(settings);
+    let of = |replicas: u32| CONFIG.replace("replicas = 2", &format!("replicas = {replicas}"));
+    assert_ne!(of(1), CONFIG);
+    story.submit("first", &of(5000)).unwrap();
+    let refused = story.submit("second", &of(4000));
+    let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("have 5000 replicas, and 8192 are the most"), "{why}");
+    story.submit("second", &of(3000)).unwrap();
+    assert!(story.submit("first", &of(6000)).is_err(), "more of the same are as many");
+    story.submit("first", &of(5192)).unwrap();
+}
+
 /// A run that was taken with much memory, found by a coordinator with little: it is blocked, and the rest serves.
 #[test]
 fn a_recovered_run_that_does_not_fit_is_blocked_and_the_rest_serves() {
