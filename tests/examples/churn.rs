@@ -35,13 +35,13 @@ const RUN_TIME_MAX: Duration = Duration::from_secs(900);
 /// Arguments of the coordinator: times as in earnest, and ended runs do not pile up.
 const COORDINATOR: [&str; 4] = ["--checkpoint-interval", "3", "--keep-finished", "10"];
 
-/// Some seconds of work each on two cores.
+/// Five to ten seconds of work each on two cores.
 const CONFIGS: [&str; 4] = [
-    "experiment = \"invincible\"\nreplicas = 4\n[settings]\npopulation = 200\ngenerations = 60\ngames = 3000\nslice = 20\n",
-    "experiment = \"td3d\"\nreplicas = 3\n[settings]\nnetwork = \"small\"\ngames = 20000\ntest_every = 5000\n\
-     test_games = 200\nsegment_games = 2500\n",
-    "experiment = \"rules\"\nreplicas = 6\n[settings]\nagents = 20\ncycles = 4000\n",
-    "experiment = \"dispatch\"\nreplicas = 3\n[settings]\nrounds = 200\ntasks = 50\npayload_bytes = 2000\nreply_bytes = 500\n",
+    "experiment = \"invincible\"\nreplicas = 14\n[settings]\npopulation = 200\ngenerations = 200\ngames = 3000\nslice = 20\n",
+    "experiment = \"td3d\"\nreplicas = 4\n[settings]\nnetwork = \"small\"\ngames = 150000\ntest_every = 50000\n\
+     test_games = 2000\nsegment_games = 10000\n",
+    "experiment = \"rules\"\nreplicas = 12\n[settings]\nagents = 20\ncycles = 20000\n",
+    "experiment = \"dispatch\"\nreplicas = 3\n[settings]\nrounds = 3000\ntasks = 50\npayload_bytes = 2000\nreply_bytes = 500\n",
 ];
 
 /// Carries one worker's connections to the coordinator, and resets them on demand.

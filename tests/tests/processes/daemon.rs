@@ -34,7 +34,8 @@ async fn who_asks_for_the_address_and_does_not_read_it_is_told() {
 #[tokio::test]
 async fn ctrl_c_saves_everything() {
     let site = Site::new();
-    let config = "experiment = \"dispatch\"\nreplicas = 3\n[settings]\nrounds = 100000\ntasks = 50\npayload_bytes = 500\n";
+    let config =
+        "experiment = \"dispatch\"\nreplicas = 3\n[settings]\nrounds = 100000\ntasks = 50\npayload_bytes = 500\n";
     fs::write(site.path("long.toml"), config).expect("a file");
     for _ in 0..6 {
         let mut command = Command::new(program("evoxo"));
