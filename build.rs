@@ -5,7 +5,7 @@ fn main() {
         let output = std::process::Command::new(program).args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    // "-dirty" if a file differs from the commit: from that nobody could build the same programs again.
+    // "-dirty" if a file differs from the commit: then the commit alone does not give the same programs.
     let describe = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty"];
     let commit = std::env::var("EVOXO_COMMIT").ok().or_else(|| ask("git", &describe));
     println!("cargo::rustc-env=EVOXO_COMMIT={}", commit.as_deref().unwrap_or("no commit"));

@@ -1,4 +1,4 @@
-//! What is typed, and how it ends: status 0 good, 1 failed, 2 wrong usage.
+//! The command line and the exit status: 0 good, 1 failed, 2 wrong usage.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   evoxo run experiments/invincible.toml            compute everything on this machine, and print the results
   evoxo run experiments/invincible.toml --set generations=40 --out out/longer
-  evoxo new invincible > mine.toml                 a commented file to begin with
+  evoxo new invincible > mine.toml                 a commented file to start from
   evoxo audit CHAMPION.json                        exact odds, and the proof or the losing lines
   evoxo show CHAMPION.json                         its rules, moves or layers
   evoxo play CHAMPION.json                         beat it, if you can
@@ -37,13 +37,13 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Compute an experiment on this machine: coordinator, workers, results, all in one
+    /// Compute an experiment on this machine, with a coordinator and workers of its own
     Run(verb::run::Arguments),
-    /// Print a commented experiment file to begin with
+    /// Print a commented experiment file to start from
     New(verb::new::Arguments),
     /// Exact odds of a 3x3 champion, and the proof that it never loses or the games it loses
     Audit(verb::audit::Arguments),
-    /// Show what a champion is made of: its rules as little boards, its moves, its layers
+    /// Show a champion's contents: its rules as small boards, its moves, its layers
     Show(verb::show::Arguments),
     /// The best possible table for a side and a penalty, exactly
     Optimum(verb::optimum::Arguments),
@@ -51,11 +51,11 @@ enum Verb {
     Play(verb::play::Arguments),
     /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
     Engine(verb::engine::Arguments),
-    /// Two players against each other from every opening, with sides exchanged
+    /// Play matches between two players from every opening, with sides exchanged
     Match(verb::r#match::Arguments),
-    /// Print the tables of a run again, from its result.json alone, and draw its plots
+    /// Print a run's tables again from its result.json, and draw its plots
     Report(verb::report::Arguments),
-    /// Measure the kernels beside their reference implementations, and print the behaviour signatures
+    /// Measure the kernels and their reference implementations, and print the behaviour signatures
     Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas
     Submit(verb::submit::Arguments),
@@ -65,18 +65,18 @@ enum Verb {
     Watch(verb::watch::Arguments),
     /// Stop handing out a run's tasks
     Pause(verb::order::Named),
-    /// Go on after pause, or try a failed run again
+    /// Continue a paused run, or try a failed run again
     Resume(verb::order::Named),
-    /// End a run for good
+    /// End a run permanently
     Cancel(verb::order::Cancel),
-    /// Get a run's results from a coordinator into a directory
+    /// Save a run's results from a coordinator in a directory
     Fetch(verb::fetch::Arguments),
     /// List a coordinator's workers
     Workers(verb::workers::Arguments),
-    /// Be a coordinator (as evoxo-coordinator)
+    /// Run a coordinator (as evoxo-coordinator)
     #[command(hide = true)]
     Coordinator(evoxo_coordinator::cli::Arguments),
-    /// Be a worker (as evoxo-worker)
+    /// Run a worker (as evoxo-worker)
     #[command(hide = true)]
     Worker(evoxo_worker::cli::Options),
 }
@@ -92,7 +92,7 @@ pub fn main(registry: &Registry) -> ExitCode {
         cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     };
     if error.chain().any(pipe_closed) {
-        // Whoever read our output has seen enough.
+        // The reader of our output has closed it.
         return ExitCode::SUCCESS;
     }
     tell(format_args!("error: {error:#}"));
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
-    /// What a newcomer reads is pinned, so that a change of it is seen and read again.
+    /// The help texts are pinned, so that every change is seen and read.
     #[test]
     fn every_help_text() {
         let mut command = Command::command().term_width(100);

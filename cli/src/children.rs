@@ -1,5 +1,5 @@
-//! The local cluster: this program executed again as a coordinator and as workers, on loopback. The children end when
-//! their standard input does, so they cannot outlive this process, whatever ends it. One that is killed is replaced.
+//! The local cluster: this program started again as a coordinator and as workers, on loopback. The children end when
+//! their standard input does, so they cannot outlive this process. A child that is killed is replaced.
 
 use std::{
     fs::{File, OpenOptions},
@@ -18,7 +18,7 @@ use evoxo_worker::cli::Simd;
 
 use crate::directory::Directory;
 
-/// How the cluster is made up.
+/// The size and options of the cluster.
 pub(crate) struct Plan {
     pub(crate) workers: u32,
     /// As `evoxo-coordinator --batch`.
@@ -37,22 +37,22 @@ pub(crate) struct Children {
     plan: Plan,
     store: String,
     log: PathBuf,
-    /// How long the log was when the present coordinator started, in bytes.
-    told: u64,
+    /// The length of the log when the current coordinator started, in bytes.
+    log_start: u64,
     replaced: u32,
 }
 
 /// How long a child may take to start, and to stop.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Replacements after which something must be wrong with this machine.
+/// With more replacements than this, something is wrong with this machine.
 const REPLACED_MAX: u32 = 1000;
 
 impl Children {
-    /// Starts them; they write what happens to the directory's log.
+    /// Starts them; they write to the directory's log.
     pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
         let (store, log) = (directory.store(), directory.log());
-        let (coordinator, address, told) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
-        let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, told, replaced: 0 };
+        let (coordinator, address, log_start) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
+        let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, log_start, replaced: 0 };
         for number in 0..children.plan.workers {
             let worker = children.start_worker(number)?;
             children.workers.push(worker);
@@ -60,17 +60,17 @@ impl Children {
         Ok(children)
     }
 
-    /// Where the coordinator listens.
+    /// The coordinator's address.
     pub(crate) fn address(&self) -> Address {
         self.address.to_string().parse().expect("what a process listens on is an address")
     }
 
-    /// Puts new processes in the place of those that were killed.
+    /// Replaces the processes that were killed.
     pub(crate) fn replace_lost(&mut self) -> anyhow::Result<()> {
         if self.coordinator.try_wait()?.is_some() {
             self.count_replacement()?;
             let listen = self.address.to_string();
-            (self.coordinator, _, self.told) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
+            (self.coordinator, _, self.log_start) = start_coordinator(&self.store, &self.log, &self.plan, &listen)?;
         }
         for index in 0..self.workers.len() {
             if self.workers[index].try_wait()?.is_some() {
@@ -84,14 +84,14 @@ impl Children {
     fn count_replacement(&mut self) -> anyhow::Result<()> {
         self.replaced += 1;
         if self.replaced > REPLACED_MAX {
-            bail!("the local processes end again and again: {} says why", self.log.display());
+            bail!("the local processes keep ending: {} says why", self.log.display());
         }
         Ok(())
     }
 
-    /// Lets everything be saved, and waits until all have ended: why not everything could be, if so.
+    /// Saves everything and waits until all have ended; returns why not everything could be saved, if so.
     pub(crate) fn stop(mut self) -> anyhow::Result<Option<String>> {
-        // The coordinator first: while it saves, workers still finish what they have, and it tells them to leave.
+        // The coordinator first: while it saves, workers finish their tasks, and then it tells them to leave.
         drop(self.coordinator.stdin.take());
         self.workers.iter_mut().for_each(|worker| drop(worker.stdin.take()));
         let deadline = Instant::now() + PATIENCE;
@@ -104,7 +104,7 @@ impl Children {
             }
         }
         let saved = self.coordinator.wait()?.success();
-        if saved { Ok(None) } else { last_error(&self.log, self.told).map(Some) }
+        if saved { Ok(None) } else { last_error(&self.log, self.log_start).map(Some) }
     }
 
     fn start_worker(&self, number: u32) -> anyhow::Result<Child> {
@@ -144,14 +144,14 @@ fn append(log: &PathBuf) -> anyhow::Result<File> {
     OpenOptions::new().create(true).append(true).open(log).with_context(|| format!("cannot write {}", log.display()))
 }
 
-/// Starts the coordinator and reads from it where it listens; also how long the log was before.
+/// Starts the coordinator and reads its address; also returns the length of the log before.
 fn start_coordinator(
     store: &str,
     log: &PathBuf,
     plan: &Plan,
     listen: &str,
 ) -> anyhow::Result<(Child, SocketAddr, u64)> {
-    let told = append(log)?.metadata()?.len();
+    let log_start = append(log)?.metadata()?.len();
     let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
     let mut child = command(&arguments, log)?
         .args(["--store", store, "--batch", &plan.batch, "--memory", &plan.memory_bytes.to_string()])
@@ -163,15 +163,15 @@ fn start_coordinator(
         BufReader::new(stdout).read_line(&mut line).context("cannot read from the local coordinator")?;
     }
     match line.trim().parse() {
-        Ok(address) => Ok((child, address, told)),
+        Ok(address) => Ok((child, address, log_start)),
         Err(_) => {
             child.wait().context("cannot wait for the local coordinator")?;
-            bail!("the local coordinator did not start: {}", last_error(log, told)?)
+            bail!("the local coordinator did not start: {}", last_error(log, log_start)?)
         }
     }
 }
 
-/// What the coordinator said last before it ended.
+/// The last error message of a coordinator that has ended.
 fn last_error(log: &PathBuf, from: u64) -> anyhow::Result<String> {
     let text = std::fs::read(log).with_context(|| format!("cannot read {}", log.display()))?;
     let text = String::from_utf8_lossy(&text[(from as usize).min(text.len())..]).into_owned();

@@ -1,4 +1,4 @@
-//! A run on a local cluster: submitted, followed to its end, fetched.
+//! A run on a local cluster: submit, follow to the end, fetch.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
     stop::Stop,
 };
 
-/// A run as it ended, and its replicas if it is finished.
+/// A run at its end, and its replicas if it is finished.
 pub(crate) type Computed = (v1::Run, Vec<v1::Replica>);
 
-/// How often children are looked after.
+/// How often children are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Computes a run with processes of its own, which have ended when this returns.
@@ -38,17 +38,17 @@ pub(crate) fn compute(
     }
 }
 
-/// The end of a run that was to stop with everything saved, and could not; here or on one thread.
+/// The error if not everything could be saved at a stop, on a cluster or on one thread.
 pub(crate) fn not_saved(why: &str) -> anyhow::Error {
-    anyhow::anyhow!("the last rounds could not be saved ({why}): the same command goes on from the last checkpoint")
+    anyhow::anyhow!("the last rounds could not be saved ({why}): the same command continues from the last checkpoint")
 }
 
-/// What is said when a run that had failed is tried again.
+/// The notice that a failed run is tried again.
 pub(crate) fn say_retry(progress: &Progress, run: &v1::Run) {
-    progress.say(&format!("note: the run had failed, and is tried again: {}", run.message));
+    progress.say(&format!("note: the run had failed and is tried again: {}", run.message));
 }
 
-/// Submits the run and follows it to its end. If the coordinator is killed on the way, another takes its place.
+/// Submits the run and follows it to its end. If the coordinator is killed, another one replaces it.
 async fn follow(
     children: &mut Children,
     name: &str,
@@ -77,7 +77,7 @@ async fn follow(
             }
             Err(status) => return Err(refused(status)),
         };
-        // Whoever runs it wants it to go on; what fails meanwhile stays failed.
+        // The person who runs it wants it to continue; but a failure during this command is final.
         let failed = run.state() == RunState::Failed;
         if run.state() == RunState::Paused || failed && first {
             if failed {

@@ -18,21 +18,21 @@ use crate::{
     say::{notice, usage},
 };
 
-/// Files and directories that are ours.
+/// Files and directories that this program creates.
 const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
 const RESULT: &str = "result.json";
-/// Ending of files that are being written.
+/// Extension of files that are being written.
 const STAGED: &str = "new";
 
-/// A directory that is empty or holds this run.
+/// A directory that is empty or contains this run.
 pub(crate) struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// Makes or takes up the directory of a run. One that holds anything else is left alone.
+    /// Creates or continues the directory of a run. A directory with other content is refused.
     pub(crate) fn open(registry: &Registry, path: &Path, config: &Config) -> anyhow::Result<Self> {
         let name = path.display();
         if path.to_str().is_none_or(|text| text.contains("://")) {
@@ -41,22 +41,22 @@ impl Directory {
         fs::create_dir_all(path)
             .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
         let entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?;
-        // What is written first may not have been written to its end.
+        // The configuration, which is written first, may be incomplete.
         let staged = path.join(CONFIG).with_extension(STAGED);
         let mut whole = entries.flatten().filter(|entry| entry.path() != staged);
         let directory = Self { path: path.to_owned() };
         if whole.next().is_none() {
-            // Before anything else is there: whatever ends this process now, the directory is this run's.
+            // Written before anything else: if this process ends now, the directory belongs to this run.
             directory.write_config(config)?;
         } else {
             let Ok(text) = fs::read_to_string(path.join(CONFIG)) else {
-                bail!("{name} has other files in it and is left alone: choose an empty directory with --out");
+                bail!("{name} contains other files: choose an empty directory with --out");
             };
             match Config::parse(registry, &path.join(CONFIG).display().to_string(), &text, &[]) {
-                Err(problems) => bail!("{name} holds something else than a run of evoxo: {problems}"),
+                Err(problems) => bail!("{name} does not contain a run of evoxo: {problems}"),
                 Ok(there) if there.hash() != config.hash() => {
                     return Err(usage(format_args!(
-                        "{name} holds a run with other settings: choose another directory with --out, or take the settings of {name}/{CONFIG}"
+                        "{name} contains a run with other settings: choose another directory with --out, or use the settings of {name}/{CONFIG}"
                     )));
                 }
                 Ok(_) => {}
@@ -65,7 +65,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// The name of the run whose checkpoints are there, whatever the experiment file was called then.
+    /// The name of the run whose checkpoints are there, which may differ from the experiment file's present name.
     pub(crate) fn run(&self) -> Option<String> {
         let mut runs = fs::read_dir(self.path.join(STORE).join("runs")).ok()?.flatten();
         let only = runs.next()?.file_name().into_string().ok()?;
@@ -76,29 +76,29 @@ impl Directory {
         &self.path
     }
 
-    /// Where the checkpoints are.
+    /// The directory of the checkpoints.
     pub(crate) fn store(&self) -> String {
         self.path.join(STORE).display().to_string()
     }
 
-    /// Where the processes of the local cluster log what happens.
+    /// The log of the local cluster's processes.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join(LOG)
     }
 
-    /// Writes the resolved configuration: it marks the directory as this run's.
+    /// Writes the resolved configuration, which marks the directory as this run's.
     pub(crate) fn write_config(&self, config: &Config) -> anyhow::Result<()> {
         self.write(CONFIG, config.to_toml())
     }
 
-    /// What `result.json` says of the computation, if there is a whole one.
+    /// The provenance in `result.json`, if there is a complete one.
     pub(crate) fn provenance(&self) -> Option<Value> {
         let bytes = fs::read(self.path.join(RESULT)).ok()?;
         let result: Value = serde_json::from_slice(&bytes).ok()?;
         result.get("provenance").filter(|provenance| provenance.is_object()).cloned()
     }
 
-    /// Writes everything a person keeps of a run, `result` as `result.json`. What is there already is left as it is, unless
+    /// Writes all files of a run's results, with `result` as `result.json`. A file that exists is not touched, unless
     /// it differs: then it is damaged or out of date.
     pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
@@ -110,12 +110,12 @@ impl Directory {
         self.write(RESULT, json::text(result))
     }
 
-    /// Writes the cards of whole populations, and says where there are none.
+    /// Writes the cards of whole populations, and says which arms have none.
     pub(crate) fn write_populations(&self, results: &Results) -> anyhow::Result<()> {
         let without = results.without_population().iter().map(|arm| format!("{arm:?}")).collect::<Vec<_>>().join(", ");
         if !without.is_empty() {
             notice(format_args!(
-                "no population of {without}: a replica there has one player at most, and champions/ has it"
+                "no population of {without}: their replicas have at most one player, which is in champions/"
             ));
         }
         results.populations().try_for_each(|(name, bytes)| self.write(&format!("populations/{name}"), bytes))

@@ -1,5 +1,5 @@
-//! `--workers 0`: the coordinator's core with its store and its runs' replicas, and the worker's core with one slot, all on this
-//! thread, without sockets.
+//! `--workers 0`: the coordinator's core with its store and its runs' replicas, and the worker's core with one slot,
+//! all on this thread and without sockets.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -35,16 +35,16 @@ use crate::{
     stop::Stop,
 };
 
-/// How long saving may take when it is to stop.
+/// How long saving may take at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest sleep, so that a request to stop is seen.
+/// The longest sleep, so that a request to stop is noticed.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// How often progress is shown.
 const SHOW_INTERVAL: Duration = Duration::from_millis(200);
-/// A store that cannot be written is not asked more often than this.
+/// The shortest time between two attempts to write to a store that cannot be written.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
-/// From one event to the next the clock goes on by no more than this: nobody looks silent because a task takes long on the
-/// thread that they all share. Long enough for checkpoints to become due.
+/// The most that the clock advances from one event to the next, so that no side seems silent because a task takes long
+/// on the shared thread. It is long enough for checkpoints to become due.
 const TICK_MAX: Duration = Duration::from_secs(3);
 
 /// A cluster in one thread.
@@ -57,10 +57,10 @@ pub(crate) struct Inline {
     session: SessionId,
     looked: Instant,
     now: Duration,
-    /// What is to be done, each in order.
+    /// Work to be done; each queue is in order.
     writes: VecDeque<(WriteId, String, Write)>,
     events: VecDeque<Event>,
-    said_to_worker: VecDeque<worker::Event>,
+    worker_events: VecDeque<worker::Event>,
     jobs: VecDeque<(ThreadId, Job)>,
     tasks: VecDeque<Encoded>,
     views: BTreeMap<String, v1::Run>,
@@ -69,7 +69,7 @@ pub(crate) struct Inline {
 }
 
 impl Inline {
-    /// Takes up what a store holds; nothing is written to it yet.
+    /// Opens a store; nothing is written to it yet.
     pub(crate) fn open(registry: &Registry, place: &str, memory_bytes: u64) -> anyhow::Result<Self> {
         let (mut store, _) = Store::open(place, registry.clone())?;
         let (saved, _) = store.load()?;
@@ -86,7 +86,7 @@ impl Inline {
             now: Duration::ZERO,
             writes: VecDeque::new(),
             events: VecDeque::new(),
-            said_to_worker: VecDeque::new(),
+            worker_events: VecDeque::new(),
             jobs: VecDeque::new(),
             tasks: VecDeque::new(),
             views: BTreeMap::new(),
@@ -97,7 +97,7 @@ impl Inline {
         Ok(inline)
     }
 
-    /// The run with its replicas, if it is finished already with as many as are asked for.
+    /// The run with its replicas, if it is already finished with the requested number.
     pub(crate) fn finished(&mut self, name: &str, config: &Config) -> anyhow::Result<Option<Computed>> {
         let Some(run) = self.views.get(name).cloned() else { return Ok(None) };
         let wanted = config.replicas * config.arms.len() as u32;
@@ -109,7 +109,7 @@ impl Inline {
         Ok(Some((run, replicas)))
     }
 
-    /// Computes a run to its end, or until it is to stop; then everything is saved.
+    /// Computes a run to its end, or until a stop is requested; then everything is saved.
     pub(crate) fn compute(
         &mut self,
         name: &str,
@@ -163,12 +163,12 @@ impl Inline {
         let (prepared, address) = (Prepared::new(config.clone()), "this process".to_owned());
         let Response::Submitted { run, .. } = self.ask(Request::Submit { name: name.into(), prepared, address })?
         else {
-            bail!("the core gave another answer than was asked for: please report this");
+            bail!("the core gave a response of the wrong kind: please report this");
         };
         if run.state() == RunState::Failed {
             say_retry(progress, &run);
         }
-        // Whoever runs it wants it to go on.
+        // The person who runs it wants it to continue.
         if matches!(run.state(), RunState::Paused | RunState::Failed) {
             self.ask(Request::Resume { name: name.into() })?;
         }
@@ -182,7 +182,7 @@ impl Inline {
     /// The replicas that have begun.
     fn fetch(&mut self, name: &str) -> anyhow::Result<Vec<v1::Replica>> {
         let Response::Replicas(prepared, replicas) = self.ask(Request::Replicas { name: name.into() })? else {
-            bail!("the core gave another answer than was asked for: please report this");
+            bail!("the core gave a response of the wrong kind: please report this");
         };
         let mut fetched = Vec::new();
         for (key, finished) in replicas {
@@ -202,7 +202,7 @@ impl Inline {
         Ok(fetched)
     }
 
-    /// Asks, and does whatever must happen before the answer.
+    /// Sends a request, and does all steps until the response.
     fn ask(&mut self, request: Request) -> anyhow::Result<Response> {
         self.response = None;
         self.events.push_back(Event::Request { id: RequestId(0), request });
@@ -215,7 +215,8 @@ impl Inline {
         }
     }
 
-    /// Does what is to be done next: what is stored soonest is lost least, and computing comes last. False if there is nothing.
+    /// Does the next step. Write completions are handled first, so that little is lost, and computing comes last. False
+    /// if there is nothing to do.
     fn step(&mut self) -> anyhow::Result<bool> {
         if let Some((write, run, what)) = self.writes.pop_front() {
             let outcome = self.store.write(&run, &what);
@@ -225,7 +226,7 @@ impl Inline {
             self.handle(Event::Stored { write, outcome });
         } else if let Some(event) = self.events.pop_front() {
             self.handle(event);
-        } else if let Some(event) = self.said_to_worker.pop_front() {
+        } else if let Some(event) = self.worker_events.pop_front() {
             self.handle_worker(event)?;
         } else if let Some((thread, job)) = self.jobs.pop_front() {
             let reports = self.replicas.get_mut(&thread).map(|replicas| replicas.run(job)).unwrap_or_default();
@@ -242,7 +243,7 @@ impl Inline {
         Ok(true)
     }
 
-    /// Lets time pass until something is due.
+    /// Waits until something is due.
     fn rest(&mut self) {
         let now = self.look();
         let wakes = [self.core.next_wake(), self.worker.as_ref().and_then(Worker::next_wake)];
@@ -255,7 +256,7 @@ impl Inline {
     fn wake(&mut self) {
         self.events.push_back(Event::Wake);
         if self.worker.is_some() {
-            self.said_to_worker.push_back(worker::Event::Wake);
+            self.worker_events.push_back(worker::Event::Wake);
         }
     }
 
@@ -275,10 +276,10 @@ impl Inline {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { session, message } if session == self.session => {
-                self.said_to_worker.push_back(worker::Event::Message(message));
+                self.worker_events.push_back(worker::Event::Message(message));
             }
             Effect::End { session } if session == self.session => {
-                self.said_to_worker.push_back(worker::Event::LinkDown("the session has ended".into()));
+                self.worker_events.push_back(worker::Event::LinkDown("the session has ended".into()));
             }
             Effect::Start { thread, prepared, states } => {
                 drop(self.replicas.insert(thread, Replicas::new(&self.registry, prepared, states)));
@@ -302,11 +303,11 @@ impl Inline {
         let effects = self.worker.as_mut().map(|worker| worker.handle(now, event)).unwrap_or_default();
         for effect in effects {
             match effect {
-                worker::Effect::Connect => self.said_to_worker.push_back(worker::Event::LinkUp),
+                worker::Effect::Connect => self.worker_events.push_back(worker::Event::LinkUp),
                 worker::Effect::Send(message) => self.events.push_back(self.event_of(message)),
                 worker::Effect::Start { tasks, .. } => self.tasks.extend(tasks),
                 worker::Effect::Disconnect => {
-                    self.said_to_worker.clear();
+                    self.worker_events.clear();
                     self.events.push_back(Event::Left { session: self.session });
                     self.session = SessionId(self.session.0 + 1);
                 }

@@ -1,4 +1,4 @@
-//! JSON for people: indented, but a list of numbers is one line, however long.
+//! JSON for people: indented, but a list of numbers is on one line, however long.
 
 use serde_json::Value;
 
@@ -48,9 +48,9 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&text(&value)).unwrap(), value);
     }
 
-    /// Without lists of numbers it is what everybody's is.
+    /// Without lists of numbers the form is the usual one.
     #[test]
-    fn else_it_is_the_usual_form() {
+    fn everything_else_has_the_usual_form() {
         let value = json!({"a": {"b": "c", "d": [{"e": 1}, {"f": []}]}, "g": 7, "h": [], "i": {}});
         assert_eq!(text(&value), format!("{value:#}\n"));
     }

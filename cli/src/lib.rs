@@ -1,4 +1,4 @@
-//! The person's tool as a library that names no experiment: a program hands it a registry of kinds, and has all its verbs.
+//! The command-line client as a library that knows no experiment: a program passes it a registry of kinds.
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {

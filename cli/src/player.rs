@@ -1,4 +1,4 @@
-//! Who plays: a champion from a file or a player without one, as people name them.
+//! Players as people name them: a champion from a file or a built-in player.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::{
     say::{usage, whole},
 };
 
-/// The games there are to play.
+/// The games that can be played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Game {
     /// 3x3, three in a row
@@ -52,28 +52,28 @@ impl Game {
     }
 }
 
-/// What the command line says of a player.
+/// The command-line options of a player.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlayerSpec {
     /// A champion's file, or random, filtered, benchmark, alpha-beta, perfect or teacher
     #[arg(value_name = "WHO")]
     name: String,
-    /// The game; a champion knows its own [default for players without a file: score-four]
+    /// The game; a champion has its own [default for built-in players: score-four]
     #[arg(long, value_enum, value_name = "GAME")]
     game: Option<Game>,
     /// Plies that a network or alpha-beta looks ahead, 1 to 6; late in the game it looks to the end
-    /// [default: a network takes the move it values most, alpha-beta looks 4 plies ahead]
+    /// [default: a network plays the move it values most, alpha-beta looks 4 plies ahead]
     #[arg(long, value_name = "PLIES", allow_negative_numbers = true, value_parser = whole::<u32>(1, DEPTH_MAX.into()))]
     depth: Option<u32>,
-    /// Whether the plies stand behind the name: alpha-beta:6
+    /// Whether the plies were given after the name, as in alpha-beta:6
     #[arg(skip)]
     behind_name: bool,
-    /// Where the chance of players that leave something to it comes from [default: the clock]
+    /// Seed of players that choose at random [default: the clock]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX))]
     seed: Option<u64>,
 }
 
-/// A player with its game and its chance.
+/// A player with its game and its random numbers.
 pub(crate) struct Opponent {
     pub(crate) game: Game,
     pub(crate) player: Player,
@@ -81,7 +81,7 @@ pub(crate) struct Opponent {
 }
 
 impl Opponent {
-    /// What it plays in a position in which its side is to move and that is not over.
+    /// The move in a position in which its side is to move and that is not over.
     pub(crate) fn choose_move(&mut self, position: Position) -> Move {
         self.player.play.choose_move(self.player.geometry, position, &mut self.rng)
     }
@@ -110,7 +110,7 @@ impl PlayerSpec {
     fn find_player(&self, registry: &Registry) -> anyhow::Result<(Game, Player)> {
         let name = self.name.as_str();
         if BUILT_IN.contains(&name) {
-            // Those that play any game play the largest unless told otherwise.
+            // Players of any game play the largest game unless told otherwise.
             let only = if is_of_one_game(name) { Game::TicTacToe } else { Game::ScoreFour };
             let game = self.game.unwrap_or(only);
             return Ok((game, built_in(name, game.geometry()).map_err(usage)?));
@@ -124,7 +124,7 @@ impl PlayerSpec {
         }
         let player = champion::read_player(registry, file)?;
         let game = Game::ALL.into_iter().find(|game| game.geometry().shape() == player.geometry.shape());
-        let game = game.ok_or_else(|| anyhow::anyhow!("{name}: it plays none of the games that are known here"))?;
+        let game = game.ok_or_else(|| anyhow::anyhow!("{name}: it plays no game that is known here"))?;
         match self.game.filter(|wanted| *wanted != game) {
             None => Ok((game, player)),
             Some(wanted) => {
@@ -134,12 +134,12 @@ impl PlayerSpec {
     }
 }
 
-/// Whether a player without a file plays tic-tac-toe only.
+/// Whether a built-in player plays tic-tac-toe only.
 fn is_of_one_game(name: &str) -> bool {
     built_in(name, score_four()).is_err()
 }
 
-/// A name, and the plies behind it: `alpha-beta:6`.
+/// A name, and the plies after it: `alpha-beta:6`.
 fn split(name: &str) -> (&str, Option<u32>) {
     match name.rsplit_once(':').map(|(name, plies)| (name, plies.parse())) {
         Some((name, Ok(plies))) => (name, Some(plies)),
@@ -147,7 +147,7 @@ fn split(name: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// Two players of one game, each named as WHO or WHO:PLIES. One that plays any game plays that of the other.
+/// Two players of one game, each named as WHO or WHO:PLIES. A player of any game plays the other's game.
 pub(crate) fn pair(registry: &Registry, names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Opponent; 2]> {
     let find = |name: &str, game: Option<Game>| {
         let (name, depth) = split(name);
@@ -176,7 +176,7 @@ pub(crate) mod testing {
     use evoxo_common::{card::Card, ratio::Ratio};
     use evoxo_games::{board::Side, table::optimum::optimum};
 
-    /// A player without a file.
+    /// A built-in player.
     pub(crate) fn named(name: &str, game: Game) -> Opponent {
         let registry = evoxo_experiments::registry();
         PlayerSpec { name: name.into(), game: Some(game), depth: None, behind_name: false, seed: Some(1) }

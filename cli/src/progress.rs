@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, a line now and then otherwise.
+//! Progress on standard error: a bar on a terminal, otherwise a line at intervals.
 
 use std::{
     collections::VecDeque,
@@ -11,13 +11,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{remote::standstill, say::tell};
 
-/// When a line is first written where there is no terminal, and how often after that.
+/// Without a terminal: the time of the first line, and the interval of further ones.
 const LINE_FIRST: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// The rate is that of this time before.
+/// The rate is the mean over this time.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 
-/// Shows how far a run has come.
+/// Shows the progress of a run.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     rate: Rate,
@@ -36,7 +36,7 @@ impl Progress {
         Self { bar, rate: Rate::default(), line_due: Instant::now() + LINE_FIRST, notices: Vec::new() }
     }
 
-    /// Shows a run as it is now.
+    /// Shows the present state of a run.
     pub(crate) fn show(&mut self, run: &v1::Run) {
         for notice in &run.notices {
             if !self.notices.contains(notice) {
@@ -62,7 +62,7 @@ impl Progress {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
@@ -70,7 +70,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -78,7 +78,7 @@ impl Progress {
     }
 }
 
-/// Rounds that were done at some moments of the last minute.
+/// The numbers of completed rounds at some moments of the last minute.
 #[derive(Default)]
 struct Rate(VecDeque<(Instant, u64)>);
 
@@ -90,11 +90,11 @@ impl Rate {
         }
     }
 
-    /// ", 12 a second, 3 min left"; nothing where nothing moves.
+    /// ", 12 a second, 3 min left"; empty if there is no progress.
     fn describe(&self, run: &v1::Run) -> String {
         let (Some((begun, first)), Some((now, last))) = (self.0.front(), self.0.back()) else { return String::new() };
         let seconds = (*now - *begun).as_secs_f64();
-        // Less than a moment says nothing, nor does a run that began again behind where it was.
+        // Too short a time gives no rate, nor does a run that continues from an earlier checkpoint.
         if seconds < 0.5 || last <= first {
             return String::new();
         }
@@ -108,7 +108,7 @@ impl Rate {
     }
 }
 
-/// A time as people say it: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
+/// A time in readable units: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
 fn time(seconds: f64) -> String {
     let minutes = (seconds / 60.0).ceil() as u64;
     let hours = minutes / 60;
@@ -120,7 +120,8 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// "invincible: 12 of 120 replicas finished, O, 6.5: best fitness 0.42": of the first arm that is not finished.
+/// "invincible: 12 of 120 replicas finished, O, 6.5: best fitness 0.42"; the metric is that of the first unfinished
+/// arm.
 fn describe(run: &v1::Run) -> String {
     let going_on = |arm: &&v1::ArmProgress| arm.replicas_finished < arm.replicas_total;
     let arm = run.arms.iter().find(going_on);
@@ -163,9 +164,9 @@ mod tests {
         }
     }
 
-    /// The arm that is shown is one that is being computed, and nobody who computes is not a rate of nothing.
+    /// The arm that is shown is an unfinished one. Without workers there is no rate.
     #[test]
-    fn what_is_said_on_the_way() {
+    fn progress_is_described() {
         assert_eq!(describe(&run(10)), "mine: 14 of 30 replicas finished, two: best fitness 0.250");
         let alone = v1::Run { workers: 0, ..run(10) };
         assert!(describe(&alone).ends_with("; no worker computes \"invincible\" yet"), "{}", describe(&alone));
@@ -181,13 +182,13 @@ mod tests {
         assert_eq!(seen(0, 100), "");
         assert_eq!(seen(10, 100), "");
         assert_eq!(seen(20, 300), ", 10 a second, 2 min left");
-        // Long after, what came in the beginning counts no more.
+        // Much later, the beginning no longer counts.
         assert_eq!(seen(100, 310), ", 7.5 a minute, 1 h 32 min left");
         assert_eq!(seen(200, 315), ", 3.0 a minute, 3 h 49 min left");
     }
 
     #[test]
-    fn times_are_said_in_two_units_at_most() {
+    fn times_have_at_most_two_units() {
         let times = [0.4, 59.0, 61.0, 3599.0, 3601.0, 90_000.0].map(time);
         assert_eq!(times, ["0 s", "59 s", "2 min", "60 min", "1 h 1 min", "1 d 1 h"]);
     }

@@ -1,4 +1,4 @@
-//! Talking to a coordinator.
+//! Connections to a coordinator.
 
 use std::{error::Error as _, time::Duration};
 
@@ -16,7 +16,7 @@ use tonic::{
 
 use crate::say::usage;
 
-/// Where the coordinator is.
+/// The option for the coordinator's address.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Coordinator {
     /// The coordinator's address
@@ -30,13 +30,13 @@ pub(crate) struct Coordinator {
     pub(crate) address: Address,
 }
 
-/// A connection for questions.
+/// A connection for requests.
 pub(crate) type Client = RunServiceClient<Channel>;
 
-/// The longest answer of a coordinator, in bytes: one replica with a history of ten million rows.
-const ANSWER_BYTES_MAX: usize = 1 << 30;
+/// The longest response of a coordinator, in bytes: one replica with a history of ten million rows.
+const RESPONSE_BYTES_MAX: usize = 1 << 30;
 
-/// How long a connection may take.
+/// The time in which a connection must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects.
@@ -49,16 +49,16 @@ pub(crate) async fn connect(address: &Address) -> anyhow::Result<Client> {
     let channel = endpoint.connect().await.map_err(|error| {
         let why = innermost(&error);
         if why.contains("failed to lookup address") {
-            return anyhow!("the host of {address} is not known ({why}): look at its name");
+            return anyhow!("the host of {address} is not known ({why}): check its name");
         }
         anyhow!("no coordinator answers at {address} ({why}): is evoxo-coordinator running there?")
     })?;
     Ok(RunServiceClient::new(channel)
-        .max_decoding_message_size(ANSWER_BYTES_MAX)
+        .max_decoding_message_size(RESPONSE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX))
 }
 
-/// What went wrong in one sentence: the coordinator's own, if it is an answer.
+/// An error in one sentence: the coordinator's own message, if it responded.
 pub(crate) fn refused(status: Status) -> anyhow::Error {
     match status.source() {
         Some(error) => anyhow!("the connection to the coordinator was lost: {}", innermost(error)),
@@ -67,12 +67,12 @@ pub(crate) fn refused(status: Status) -> anyhow::Error {
     }
 }
 
-/// Whether asking again may help: the connection was lost, or the coordinator is about to stop.
+/// Whether the request may be repeated: the connection was lost, or the coordinator is about to stop.
 pub(crate) fn is_lost(status: &Status) -> bool {
     status.source().is_some() || matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled)
 }
 
-/// Runs one conversation with a coordinator.
+/// Runs requests to a coordinator.
 pub(crate) fn converse<T>(conversation: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
@@ -152,7 +152,7 @@ pub(crate) fn state(run: &v1::Run) -> &'static str {
     }
 }
 
-/// ": why", or what it waits for, if nothing goes on.
+/// Why a run does not advance, as the end of a sentence.
 pub(crate) fn standstill(run: &v1::Run) -> String {
     match run.state() {
         RunState::Finished => String::new(),

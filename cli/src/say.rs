@@ -1,8 +1,8 @@
-//! What people are told, and mistakes in what they typed.
+//! Messages for people, and usage errors.
 
 use std::{fmt, io::Write as _};
 
-/// A mistake of the person who typed: exit status 2.
+/// A usage error: exit status 2.
 #[derive(Debug)]
 pub(crate) struct Usage(String);
 
@@ -19,12 +19,12 @@ pub(crate) fn usage(sentence: impl fmt::Display) -> anyhow::Error {
     Usage(sentence.to_string()).into()
 }
 
-/// Writes a line for the person on standard error. One who has closed it does not want to know.
+/// Writes a line for the person on standard error. If it is closed, the line is dropped.
 pub(crate) fn tell(line: impl fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// Tells what a person should know before the work begins.
+/// Writes a notice before the work begins.
 pub(crate) fn notice(sentence: impl fmt::Display) {
     tell(format_args!("note: {sentence}"));
 }

@@ -1,4 +1,4 @@
-//! Experiment files as people name them, with what they change on the command line.
+//! Experiment files given on the command line, with overrides.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use crate::{
     say::{notice, usage, whole},
 };
 
-/// An experiment file and what goes before it.
+/// An experiment file and its overrides.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Experiment {
-    /// The experiment file (`evoxo new KIND` prints one to begin with)
+    /// The experiment file (`evoxo new KIND` prints one to start from)
     file: PathBuf,
     /// Override a setting for all arms, or for one as arms.NAME.SETTING; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     overrides: Vec<(String, String)>,
-    /// Only this arm of the file; may be repeated. Its results are those that it has among all arms
+    /// Compute only this arm of the file; may be repeated. Its results are the same as in a run of all arms
     #[arg(long = "arm", value_name = "NAME")]
     arms: Vec<String>,
     /// The seed, instead of the file's
@@ -40,10 +40,10 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Experiment {
-    /// The configuration that is meant.
+    /// The configuration of the file with the overrides.
     pub(crate) fn read(&self, registry: &Registry) -> anyhow::Result<Config> {
         let name = self.file.display().to_string();
-        let bytes = file::read(&self.file, FILE_BYTES_MAX, ", or begin with one that `evoxo new KIND` prints")?;
+        let bytes = file::read(&self.file, FILE_BYTES_MAX, ", or start from one that `evoxo new KIND` prints")?;
         let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not a text in UTF-8"))?;
         let mut overrides = self.overrides.clone();
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
@@ -51,7 +51,7 @@ impl Experiment {
         Config::overruled(registry, &text, &self.overrides, &self.arms).iter().for_each(notice);
         Config::parse_arms(registry, &name, &text, &overrides, &self.arms).map_err(|problems| {
             let typed = problems.list.iter().any(|problem| problem.typed);
-            if typed { usage(told(&problems)) } else { anyhow!(told(&problems)) }
+            if typed { usage(describe(&problems)) } else { anyhow!(describe(&problems)) }
         })
     }
 
@@ -65,8 +65,8 @@ impl Experiment {
     }
 }
 
-/// One problem on the line of the error, several below it.
-fn told(problems: &Problems) -> String {
+/// One problem on the line of the error, or several below it.
+fn describe(problems: &Problems) -> String {
     match problems.list.len() {
         1 => problems.to_string(),
         count => format!("{count} problems in {}\n{problems}", problems.file),

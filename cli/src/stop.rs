@@ -8,12 +8,12 @@ use std::sync::{
 use anyhow::Context as _;
 use evoxo_process::EndRequests;
 
-/// Whether somebody asked this process to stop. Cheap to clone.
+/// Whether this process was asked to stop. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens from now on.
+    /// Begins to listen.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let stop = Self::default();
         let asked = stop.clone();
@@ -37,7 +37,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Whether somebody did.
+    /// Whether a stop was requested.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

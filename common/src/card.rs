@@ -4,9 +4,9 @@
 //! {"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}
 //! ```
 //!
-//! `kind` says which [`CardKind`] reads the card; each has keys of its own. A card of any kind may also say where it comes
-//! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]); it has no other keys. Large parts are
-//! in a file beside the card, which the card names.
+//! `kind` says which [`CardKind`] reads the card; each has its own keys. A card of any kind may also say where it comes
+//! from (the keys of [`ABOUT`]) and how strong it is (those of [`CardKind::about`]); it has no other keys. Large data
+//! is in a file beside the card, which the card names.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -24,7 +24,7 @@ pub const FILE_BYTES_MAX: usize = 1 << 28;
 /// Keys of any card that say where it comes from.
 pub const ABOUT: [&str; 6] = ["game", "experiment", "arm", "replica", "digest", "seed"];
 
-/// Reads a file that lies beside a card, by its name; or a sentence why it cannot.
+/// Reads a file beside a card, by its name; or a sentence that says why it cannot.
 pub type Load<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// The name and the bytes of the file beside a card.
@@ -33,32 +33,32 @@ pub type FileBeside = (String, Vec<u8>);
 /// The champion that was read, or a sentence that says what is wrong.
 pub type Found = Result<Arc<dyn Champion>, String>;
 
-/// The ending of a file that is a champion without a card, and how it is read.
+/// The extension of files that are champions without a card, and a function that reads them.
 pub type ReadFile = (&'static str, fn(&[u8]) -> Found);
 
-/// A champion of some kind, as its card has it.
+/// A champion of some kind.
 pub trait Champion: Any + fmt::Debug + Send + Sync {
     /// The keys of its card, `kind` included, and the name and bytes of the file beside it, if it has one; `stem` is the
     /// card's own file name without ending.
     fn write(&self, stem: &str) -> (Map<String, Value>, Option<FileBeside>);
 
-    /// What it is made of, for `evoxo show`; only the `first` so many parts (rules, boards, layers, genes).
+    /// Its contents, for `evoxo show`; only the first `first` parts (rules, boards, layers, genes).
     fn show(&self, first: usize) -> Showing;
 
-    /// What else it can do: a value of a type that whoever asks knows, such as a player of a game. `about` are the card's
-    /// keys beside its own.
+    /// An ability besides those of this trait: a value of a type that the caller knows, such as a player of a game.
+    /// `about` has the card's keys besides its own.
     ///
     /// # Errors
-    /// A sentence if what the card says about it makes no sense.
+    /// A sentence if the card's description of it is invalid.
     fn capability(&self, _about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
         Ok(None)
     }
 }
 
-/// What a champion is made of.
+/// A description of a champion's contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Showing {
-    /// For people, some lines.
+    /// For people, some lines of text.
     pub text: String,
     /// For programs.
     pub json: Value,
@@ -72,9 +72,9 @@ pub struct CardKind {
     pub keys: &'static [&'static str],
     /// Further keys that say how strong it is.
     pub about: &'static [&'static str],
-    /// Reads the champion of a card with these entries, which was this text; or says in a sentence what is wrong.
+    /// Reads the champion of a card with these entries and this text; or a sentence that says what is wrong.
     pub read: fn(&Entries, &str, &mut Load<'_>) -> Found,
-    /// The ending of a file that is a champion without a card, and how it is read.
+    /// The extension of files that are champions without a card, and a function that reads them.
     pub file: Option<ReadFile>,
 }
 
@@ -88,14 +88,14 @@ pub struct Card {
 }
 
 impl PartialEq for Card {
-    /// Whether they are written alike.
+    /// Whether their written forms are equal.
     fn eq(&self, other: &Self) -> bool {
         self.write("card") == other.write("card")
     }
 }
 
 impl Card {
-    /// A champion of which nothing else is known.
+    /// A champion without further information.
     #[must_use]
     pub fn new(champion: impl Champion) -> Self {
         Self { champion: Arc::new(champion), about: Map::new() }
@@ -104,7 +104,7 @@ impl Card {
     /// Reads a card of one of these kinds.
     ///
     /// # Errors
-    /// If the text is too long, is not JSON or is not a card, as one sentence that says what is wrong; the same of its file.
+    /// If the text or the file beside it is too long or invalid: one sentence that says what is wrong.
     pub fn read(kinds: &[&'static CardKind], text: &str, load: &mut Load<'_>) -> Result<Self, String> {
         if text.len() > CARD_BYTES_MAX {
             return Err(format!("the card has {} bytes, more than {CARD_BYTES_MAX}", text.len()));
@@ -150,17 +150,17 @@ impl Card {
         champion.downcast_ref()
     }
 
-    /// What the champion can do, if it can do this: see [`Champion::capability`].
+    /// An ability of the champion, if it has one of this type: see [`Champion::capability`].
     ///
     /// # Errors
-    /// A sentence if what the card says about it makes no sense.
+    /// A sentence if the card's description of it is invalid.
     pub fn capability<T: Any>(&self) -> Result<Option<T>, String> {
         let capability = self.champion.capability(&self.about)?;
         Ok(capability.and_then(|capability| capability.downcast().ok()).map(|capability| *capability))
     }
 }
 
-/// A stranger's value for a one-line message. JSON escapes control characters; the rest is cut after 40 letters.
+/// A value from outside, for a one-line message: JSON escapes control characters; cut after 40 letters.
 #[must_use]
 pub fn brief(value: &Value) -> String {
     let text = value.to_string();
@@ -170,7 +170,7 @@ pub fn brief(value: &Value) -> String {
     }
 }
 
-/// A JSON object as it stands, with keys that come twice.
+/// The entries of a JSON object in order, including keys that occur twice.
 #[derive(Debug)]
 pub struct Entries(Vec<(String, Value)>);
 
@@ -192,7 +192,7 @@ impl Entries {
         self.0.iter().find(|(other, _)| other == key).map(|(_, value)| value)
     }
 
-    /// A key that comes twice.
+    /// A key that occurs twice.
     #[must_use]
     pub fn twice(&self) -> Option<&str> {
         let mut keys: Vec<&str> = self.0.iter().map(|(key, _)| key.as_str()).collect();

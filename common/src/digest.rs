@@ -1,4 +1,4 @@
-//! SHA-256: the names of tasks, and the digests of states and objects.
+//! SHA-256, which names tasks, and digests of states and objects.
 
 use sha2::{Digest as _, Sha256};
 
@@ -13,7 +13,8 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The hash of several pieces, each with its length before it, so that no other cut into pieces gives the same.
+    /// The hash of several pieces, each preceded by its length, so that no other division into pieces gives the same
+    /// hash.
     pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for piece in pieces {

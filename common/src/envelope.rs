@@ -1,4 +1,4 @@
-//! How every stored object is wrapped: 8 bytes of magic, a version byte, a kind byte, the length of the body as a
+//! The format of every stored object: 8 bytes of magic, a version byte, a kind byte, the length of the body as a
 //! little-endian u64, the body, and the SHA-256 of everything before it.
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 18;
 const CHECKSUM_BYTES: usize = 32;
 
-/// What is inside.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -20,13 +20,13 @@ pub enum Kind {
     Checkpoint = 2,
     /// A `Finished`.
     Finished = 3,
-    /// An epoch: who leads a run.
+    /// An epoch: which coordinator owns a run.
     Epoch = 4,
     /// A `Doubt`.
     Doubt = 5,
 }
 
-/// Why bytes are not a good object. Each completes the sentence "the object X ...".
+/// Why bytes are not a valid object. Each completes the sentence "the object X ...".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// Fewer or more bytes than the header says.
@@ -48,10 +48,10 @@ impl std::fmt::Display for Damage {
         match self {
             Self::Length => f.write_str("is truncated or has bytes added"),
             Self::Foreign => f.write_str("was not written by evoxo"),
-            Self::Version(version) => write!(f, "has format version {version}, and this build knows only {VERSION}"),
-            Self::Kind(kind) => write!(f, "is of kind {kind}, which is not what its name says"),
+            Self::Version(version) => write!(f, "has format version {version}, but this build knows only {VERSION}"),
+            Self::Kind(kind) => write!(f, "is of kind {kind}, which does not fit its name"),
             Self::Checksum => f.write_str("has changed since it was written: its checksum does not fit"),
-            Self::Body => f.write_str("has a good checksum but cannot be read"),
+            Self::Body => f.write_str("has a valid checksum but cannot be read"),
         }
     }
 }

@@ -1,9 +1,8 @@
-//! The engine of evoxo: what an experiment is, what a task is, and what both are made of. It knows no experiment and no
-//! game.
+//! The engine of evoxo: experiments and tasks, and what both are made of. It does not know single experiments or games.
 //!
-//! Invariant: nothing here has a clock, files, sockets, threads or an environment; `clippy.toml` of this crate bans them,
-//! and with them what is known to differ between machines. Everything else in the repository may fail, repeat, reorder or
-//! vanish; what is computed here does not notice.
+//! Invariant: nothing here has a clock, files, sockets, threads or an environment; `clippy.toml` of this crate bans
+//! them, and functions whose results are known to differ between machines. The rest of the repository may fail, repeat
+//! or reorder work: results computed here stay the same.
 
 pub mod card;
 pub mod digest;

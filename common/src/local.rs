@@ -1,4 +1,4 @@
-//! The meaning of a run: all replicas, one after another, on one thread. What a cluster computes is compared with this.
+//! The definition of a run: all replicas, one after another, on one thread. A cluster's results are compared with this.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use crate::{
     task::{Refusal, Task},
 };
 
-/// Computes one round of a replica; false if it was finished already.
+/// Computes one round of a replica; false if it was already finished.
 ///
 /// # Errors
 /// The [`Refusal`] of a task that the replica planned.
@@ -21,7 +21,7 @@ pub fn step(replica: &mut Replica) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// All replicas of a run in order of arm, then number, each finished.
+/// All replicas of a run in order of arm, then number, finished.
 ///
 /// # Errors
 /// The [`Refusal`] of a task that a replica planned.

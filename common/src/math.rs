@@ -1,7 +1,7 @@
 //! Floating-point functions and sums with the same bits on every machine.
 //!
-//! `exp` and `tanh` come from `libm` (a port of musl's), built from basic IEEE 754 operations only; the standard
-//! library's call the system's, which differ.
+//! `exp` and `tanh` come from `libm` (a port of musl's), which uses basic IEEE 754 operations only. The standard
+//! library calls the system's functions, which differ.
 
 /// e to the power of `x`.
 #[must_use]
@@ -21,11 +21,11 @@ pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-/// 2 to the power of `-x`, for `x` of at least 0 (beyond 1,022 as for 1,022), from basic operations without a branch, so
-/// that loops over it run in lanes. Relative error at most 4e-16; exactly 1 for 0.
+/// 2 to the power of `-x`, for `x` of at least 0 (beyond 1,022 as for 1,022), from basic operations without a branch,
+/// so that loops over it are vectorised. Relative error at most 4e-16; exactly 1 for 0.
 ///
-/// With n the whole number nearest to x it is 2^-n times 2^(n - x). The second factor is 1 + r q(r) for r = n - x, where q
-/// is the polynomial of degree 10 that agrees with (2^r - 1) / r at the eleven Chebyshev points of [-0.5, 0.5]; without
+/// With n the integer nearest to x, it is 2^-n times 2^(n - x). The second factor is 1 + r q(r) for r = n - x, where q
+/// is the polynomial of degree 10 that equals (2^r - 1) / r at the eleven Chebyshev points of [-0.5, 0.5]; without
 /// rounding its relative error is below 2e-17.
 #[inline(always)]
 #[must_use]
@@ -33,13 +33,13 @@ pub fn exp2_negative(x: f64) -> f64 {
     exp2_negatives([x])[0]
 }
 
-/// [`exp2_negative`] of several numbers in step: interleaves N chains of operations to hide their latency.
+/// [`exp2_negative`] of several numbers: interleaves N chains of operations to hide their latency.
 #[inline(always)]
 #[must_use]
 pub fn exp2_negatives<const N: usize>(x: [f64; N]) -> [f64; N] {
-    /// Added to a small number it leaves the nearest whole one in the low bits: 1.5 times 2^52.
+    /// Added to a small number, it leaves the nearest integer in the low bits: 1.5 times 2^52.
     const ROUND: f64 = 6_755_399_441_055_744.0;
-    /// From the highest power down.
+    /// From the highest power to the lowest.
     const COEFFICIENTS: [f64; 12] = [
         4.454_960_598_186_546_5e-10,
         7.072_585_949_269_223e-9,
@@ -90,7 +90,7 @@ pub fn erfc(x: f64) -> f64 {
     libm::erfc(x)
 }
 
-/// The mean, summed from the first to the last; `None` of nothing.
+/// The mean, summed from the first to the last; `None` without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp2_negative_is_as_good_as_it_says() {
+    fn exp2_negative_has_the_documented_error() {
         let mut worst = 0.0_f64;
         for step in 0..2_044_000_u32 {
             let x = f64::from(step) / 2_000.0;

@@ -1,5 +1,5 @@
-//! A figure as SVG: bands below, lines above, no smoothing. Written by hand: a plotting crate rounds to whole pixels,
-//! which makes steps of smooth lines.
+//! A figure as SVG: bands below, lines above, no smoothing. Written by hand, because a plotting crate rounds to whole
+//! pixels, which turns smooth lines into steps.
 
 use std::fmt::Write as _;
 
@@ -19,20 +19,21 @@ const BOTTOM: f64 = 58.0;
 /// Pixels from one row of the legend to the next.
 const ROW: f64 = 22.0;
 
-/// Colours that people who see colours differently can tell apart (Okabe and Ito 2008, their yellow and black left out for
-/// two darker ones), and how the lines of more curves than colours are broken.
+/// Colours that people with colour blindness can distinguish (Okabe and Ito 2008, with two darker ones instead of their
+/// yellow and black), and the dashes of lines if there are more curves than colours.
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444", "#882255"];
 const DASHES: [&str; 3] = ["", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\""];
 
-/// Of more curves than colours bands would hide one another: these have no bands, and their names stand where they end.
+/// From this number of curves on, bands would hide one another: such a figure has no bands, and the curves' names are
+/// at their ends.
 const CROWD: usize = COLOURS.len() + 1;
 
-/// What a curve and its band are, and how many pixels that takes; what they are without bands.
+/// What a curve and its band are, and the width of this text in pixels; what a curve is without bands.
 const NOTE: &str = "line: mean; band: 10th to 90th percentile";
 const NOTE_WIDTH: f64 = 250.0;
 const NOTE_OF_CROWD: &str = "line: mean";
 
-/// Pixels from one name of a crowd to the next, and of the space between its axes and names.
+/// Pixels from one name to the next at the ends of curves, and between the axes and these names.
 const NAME: f64 = 16.0;
 const GAP: f64 = 30.0;
 
@@ -54,7 +55,7 @@ struct Axis {
     step: f64,
 }
 
-/// The largest power of ten that is not above this value, which is above 0.
+/// The largest power of ten that is not above this positive value.
 fn power_of_ten(value: f64) -> f64 {
     let mut power = 1.0;
     while power > value {
@@ -117,7 +118,7 @@ pub fn svg(figure: &Figure) -> String {
         let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
         (note(0.0, NOTE_OF_CROWD), 1.0, GAP + longest, more.max(0.0))
     } else {
-        // A curve that lies beyond a given range keeps its colour, but has no place in the legend.
+        // A curve outside a given range keeps its colour, but is not in the legend.
         let seen = |series: &&Series| series.points.iter().any(|point| point.high >= y.low && point.low <= y.high);
         let (legend, rows) = legend(figure.series.iter().enumerate().filter(|(_, series)| seen(series)));
         (legend, rows, 0.0, 0.0)
@@ -150,7 +151,7 @@ pub fn svg(figure: &Figure) -> String {
     let (left, base) = place(x.low, y.low);
     add(format!("<path d=\"M{left:.1} {base:.1}H{:.1}\" stroke=\"#999\"/>", WIDTH - RIGHT));
     let ((left, down), (right, up)) = (place(x.low, y.low), place(x.high, y.high));
-    // Of values beyond a given range nothing is shown.
+    // Values outside a given range are not shown.
     let (inside, width) = (down - up, right - left);
     add(format!(
         "<clipPath id=\"axes\"><rect x=\"{left}\" y=\"{up}\" width=\"{width}\" height=\"{inside}\"/></clipPath>\n\
@@ -178,7 +179,7 @@ pub fn svg(figure: &Figure) -> String {
     text + "</svg>\n"
 }
 
-/// What the axes tell, of a picture whose axes begin at `top` and which ends at `height`.
+/// The labels of the axes, for a picture whose axes begin at `top` and which ends at `height`.
 fn labels(figure: &Figure, top: f64, height: f64) -> String {
     let (right, down) = ((LEFT + WIDTH - RIGHT) / 2.0, (top + height - BOTTOM) / 2.0);
     format!(
@@ -194,13 +195,13 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (index, (right, down)) in points.enumerate() {
         let letter = if index == 0 { 'M' } else { 'L' };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(path, "{letter}{right:.2} {down:.2}");
     }
     path
 }
 
-/// The names of the curves, in rows above the axes where they hide nothing, and how many rows these are.
+/// The names of the curves, in rows above the axes where they hide nothing, and the number of rows.
 fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>) -> (String, f64) {
     let (mut right, mut row, mut text) = (LEFT, 0.0, String::new());
     for (index, series) in series {
@@ -222,7 +223,7 @@ fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>) -> (String, f64
         );
         right += width;
     }
-    // Right of the last name if there is room.
+    // To the right of the last name if there is room.
     let end = WIDTH - RIGHT;
     if right + NOTE_WIDTH > end {
         row += 1.0;
@@ -231,13 +232,13 @@ fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>) -> (String, f64
     (text, row + 1.0)
 }
 
-/// What lines are, at the end of a row of the legend.
+/// The explanation of lines, at the end of a row of the legend.
 fn note(row: f64, text: &str) -> String {
     let (end, down) = (WIDTH - RIGHT, TOP + ROW * row + 4.5);
     format!("<text x=\"{end}\" y=\"{down:.1}\" text-anchor=\"end\" font-size=\"11\" fill=\"#777\">{text}</text>")
 }
 
-/// The names of the curves of a crowd, right of the axes, in the order of these ends.
+/// The names of many curves, right of the axes, in the order of the curves' ends.
 fn names(series: &[Series], ends: &[(f64, f64)], range: (f64, f64)) -> String {
     let mut order: Vec<usize> = (0..series.len()).collect();
     order.sort_by(|one, other| ends[*one].1.total_cmp(&ends[*other].1));
@@ -260,11 +261,11 @@ fn names(series: &[Series], ends: &[(f64, f64)], range: (f64, f64)) -> String {
     text
 }
 
-/// Ascending heights at least [`NAME`] apart between `up` and `down`, with the least squares of distances from these, which
-/// ascend too: what would come too near to one another stands evenly around its mean.
+/// Ascending heights at least [`NAME`] apart between `up` and `down`, with the least squares of distances from the
+/// given heights, which ascend too. Heights that would be too near to one another are spaced evenly around their mean.
 fn apart(heights: &[f64], (up, down): (f64, f64)) -> Vec<f64> {
     let last = heights.len().saturating_sub(1) as f64;
-    // Each group's sum and count of heights, the distances of the names before taken off.
+    // For each group the sum and the count of heights, minus the distances of the names before.
     let mut groups: Vec<(f64, usize)> = Vec::new();
     for (index, height) in heights.iter().enumerate() {
         let (mut sum, mut count) = (height - NAME * index as f64, 1);
@@ -278,7 +279,7 @@ fn apart(heights: &[f64], (up, down): (f64, f64)) -> Vec<f64> {
     inside.enumerate().map(|(index, mean)| mean + NAME * index as f64).collect()
 }
 
-/// About how many pixels a text takes.
+/// The approximate width of a text in pixels.
 fn text_width(text: &str) -> f64 {
     6.8 * text.chars().count() as f64
 }
@@ -312,7 +313,7 @@ mod tests {
         insta::assert_snapshot!(svg(&figure()));
     }
 
-    /// Many long names: rows that stay within the picture, and looks that differ.
+    /// Many long names: rows that stay within the picture, and distinct looks.
     #[test]
     fn a_long_legend_has_rows() {
         let series = |index: i32| Series { name: format!("a rather long name, {index}"), points: Vec::new() };
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curves_of_a_crowd_have_names_at_their_ends_and_no_bands() {
+    fn many_curves_have_names_at_their_ends_and_no_bands() {
         let points = figure().series.remove(0).points;
         let series = |index: u32| Series { name: format!("curve {index}"), points: points.clone() };
         let crowd = Figure { series: (0..30).map(series).collect(), ..figure() };
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_apart_and_near_their_ends() {
+    fn names_are_apart_and_near_their_ends() {
         assert_eq!(apart(&[50.0, 90.0, 90.0, 90.0, 200.0], (0.0, 300.0)), [50.0, 74.0, 90.0, 106.0, 200.0]);
         assert_eq!(apart(&[5.0, 5.0, 100.0, 100.0], (0.0, 100.0)), [0.0, 16.0, 84.0, 100.0]);
         assert!(apart(&[], (0.0, 100.0)).is_empty());

@@ -1,11 +1,11 @@
-//! Small exact fractions: probabilities of outcomes, penalties, and what follows from them.
+//! Small exact fractions: probabilities of outcomes, penalties, and fitness.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Sub};
 
-/// An exact fraction in lowest terms, both of which fit 64 bits: enough for all figures of 3x3 games. An operation whose
-/// result does not fit panics rather than give a wrong figure.
+/// An exact fraction in lowest terms, both of which fit 64 bits: enough for all figures of 3x3 games. An operation
+/// whose result does not fit panics instead of returning a wrong figure.
 ///
 /// ```
 /// use evoxo_common::ratio::Ratio;
@@ -30,7 +30,7 @@ impl Ratio {
     /// `numerator` / `denominator`.
     ///
     /// # Panics
-    /// If the denominator is 0, or a term does not fit 64 bits when both are lowest.
+    /// If the denominator is 0, or a term in lowest terms does not fit 64 bits.
     #[must_use]
     pub fn new(numerator: i128, denominator: i128) -> Self {
         assert!(denominator != 0, "the fraction {numerator}/0 was asked for");
@@ -39,13 +39,13 @@ impl Ratio {
         Self { numerator: lowest(numerator), denominator: lowest(denominator) }
     }
 
-    /// The upper term.
+    /// The numerator.
     #[must_use]
     pub const fn numerator(self) -> i64 {
         self.numerator
     }
 
-    /// The lower term: positive.
+    /// The denominator: positive.
     #[must_use]
     pub const fn denominator(self) -> i64 {
         self.denominator
@@ -133,7 +133,7 @@ impl fmt::Display for Ratio {
 impl std::str::FromStr for Ratio {
     type Err = String;
 
-    /// Reads an exact decimal number: at most six digits before the point and six after, perhaps a sign.
+    /// Reads an exact decimal number: at most six digits before the point and six after, with an optional minus sign.
     fn from_str(text: &str) -> Result<Self, String> {
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
         let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));

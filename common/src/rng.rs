@@ -1,8 +1,8 @@
 //! Named streams of random numbers.
 //!
-//! A stream's name is the path of what it is for, in the experiment's own terms (seed, experiment, replica,
-//! generation, individual, purpose), never the task, slice, worker or time. Whoever draws from the stream of that
-//! name draws the same numbers, wherever and whenever: that is why results do not depend on how work was cut up.
+//! A stream's name is the path of its purpose, in the experiment's own terms (seed, experiment, replica, generation,
+//! individual, purpose), never the task, slice, worker or time. All code that draws from the stream of that name draws
+//! the same numbers, wherever and whenever. That is why results do not depend on how work is divided.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,7 +41,7 @@ impl Stream {
         Self { high: 0, low: 0 }.word(seed)
     }
 
-    /// A stream as it travels in a task; see [`Stream::high`] and [`Stream::low`].
+    /// A stream from the two words in a task; see [`Stream::high`] and [`Stream::low`].
     #[must_use]
     pub const fn from_words(high: u64, low: u64) -> Self {
         Self { high, low }
@@ -67,7 +67,7 @@ impl Stream {
         Self { high, low }
     }
 
-    /// Goes one step down the path, to a child with a text for a name.
+    /// Goes one step down the path, to a child named by a text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         let start = self.word(!(text.len() as u64));
@@ -78,7 +78,7 @@ impl Stream {
         })
     }
 
-    /// The stream's numbers, from the first.
+    /// The generator of the stream's numbers, from the first.
     #[must_use]
     pub fn rng(self) -> Generator {
         let words = [
@@ -95,7 +95,7 @@ impl Stream {
     }
 }
 
-/// A whole number in `0..bound`, each equally likely (Lemire, 2019: multiply, and reject the few that would bias).
+/// An integer in `0..bound`, each equally likely (Lemire, 2019: multiply, and reject the few that would bias).
 ///
 /// # Panics
 /// If `bound` is 0.
@@ -104,7 +104,7 @@ pub fn below(rng: &mut Generator, bound: u64) -> u64 {
     loop {
         let product = u128::from(rng.next_u64()) * u128::from(bound);
         let rest = product as u64;
-        // The threshold lies below the bound: nearly always there is no need to divide.
+        // The threshold lies below the bound, so the division is rarely needed.
         if rest >= bound || rest >= bound.wrapping_neg() % bound {
             return (product >> 64) as u64;
         }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_of_two_wastes_no_number() {
+    fn a_power_of_two_rejects_no_number() {
         let (mut rng, mut words) = (Stream::root(6).rng(), Stream::root(6).rng());
         for _ in 0..100 {
             assert_eq!(below(&mut rng, 1 << 63), words.next_u64() >> 1);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_travelling_name_is_the_same_name() {
+    fn a_name_read_from_words_is_the_same_name() {
         let name = Stream::root(9).text("games");
         assert_eq!(Stream::from_words(name.high(), name.low()), name);
     }

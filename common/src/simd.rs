@@ -1,24 +1,24 @@
 //! One source, several instruction sets, the same bits.
 //!
 //! A kernel wrapped in `kernel!` is compiled for the baseline of the target (SSE2 on x86-64), for AVX2 and for AVX-512;
-//! which copy runs is chosen at run time. There the compiler finds by itself what can be done side by side. The bits agree because lanes are outputs, sums have a fixed order and nothing is fused; the behaviour signature and the
-//! tests compare them.
+//! the copy to run is chosen at run time. The compiler vectorises it. The bits agree because lanes are outputs, sums
+//! have a fixed order and no operations are fused; the behaviour signature and the tests check this.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How far the kernels of this process may go.
+/// The most advanced instructions that the kernels of this process may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What every machine of the target has (SSE2 on x86-64).
+    /// Those that every machine of the target has (SSE2 on x86-64).
     Baseline = 0,
-    /// Up to AVX2, where the machine has it.
+    /// Up to AVX2, if the machine has it.
     Avx2 = 1,
     /// The best the machine has.
     Best = 2,
 }
 
-/// Never part of a result, so a process-wide setting is harmless: it exists for tests and for `--simd`.
+/// Results do not depend on it, so a process-wide setting is harmless. It exists for tests and for `--simd`.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Best as u8);
 
 /// Sets the level for the whole process.
@@ -26,7 +26,7 @@ pub fn set_level(level: Level) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// The level in force.
+/// The level in use.
 #[must_use]
 pub fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
@@ -36,7 +36,8 @@ pub fn level() -> Level {
     }
 }
 
-/// Does something at each level, for tests. All tests of a process share one level, so one of them at a time may do that.
+/// Runs a function at each level, for tests. The level is shared by all tests of a process, so only one test at a time
+/// does this.
 pub fn at_each_level<T>(mut act: impl FnMut(Level) -> T) -> [T; 3] {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -46,8 +47,8 @@ pub fn at_each_level<T>(mut act: impl FnMut(Level) -> T) -> [T; 3] {
     })
 }
 
-/// Defines a function that is compiled once per instruction set: `kernel! { /// docs  pub fn name(args) -> T { body } }`.
-/// It may have type parameters, each with one bound. The crate that uses it needs `multiversion` among its dependencies.
+/// Defines a function that is compiled once per instruction set: `kernel! { /// docs  pub fn name(args) -> T { body }
+/// }`. It may have type parameters, each with one bound. The crate that uses it needs the dependency `multiversion`.
 #[macro_export]
 macro_rules! kernel {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($generic:ident: $bound:path),+>)? ($($arg:ident: $type:ty),* $(,)?)

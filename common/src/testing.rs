@@ -1,4 +1,5 @@
-//! A small experiment for the tests of this crate, which knows no real one: tasks that multiply, and the sum of what they say.
+//! A small experiment for the tests of this crate, which knows no real one: tasks that multiply, and the sum of their
+//! outputs.
 
 use std::ops::Range;
 
@@ -14,22 +15,22 @@ use crate::{
 };
 
 settings! {
-    /// Adds up.
+    /// Adds numbers.
     pub(crate) struct Settings, names Name, schema SCHEMA {
         /// Rounds of a replica.
         rounds: u64 = whole(1, 100, "3"),
-        /// Tasks of a round.
+        /// Tasks per round.
         tasks: u32 = whole(1, 100, "4"),
-        /// Tasks of a round again.
+        /// Not used.
         slice: u32 = execution whole(0, 100, "0"),
     }
     check(|settings| match settings.rounds {
-        99 => vec![(Name::rounds, "rounds is 99, which nobody likes".into())],
+        99 => vec![(Name::rounds, "rounds is 99, which is not allowed".into())],
         _ => Vec::new(),
     })
 }
 
-/// Multiplies a number by the length of the shared bytes and one.
+/// Multiplies a number by the length of the shared bytes plus one.
 pub(crate) struct Multiply;
 
 impl Compute for Multiply {
@@ -54,7 +55,7 @@ impl Compute for Multiply {
 /// See [`Multiply`].
 pub(crate) static MULTIPLY: TaskKind = TaskKind::of::<Multiply>();
 
-/// A task of this number.
+/// A task with this number.
 pub(crate) fn multiply(number: u64) -> Task {
     MULTIPLY.task::<Multiply>(&number)
 }
@@ -129,7 +130,7 @@ pub(crate) static SUMS: Kind = Kind {
     kernels: &[],
 };
 
-/// It alone.
+/// A registry of this experiment only.
 pub(crate) fn registry() -> Registry {
     Registry::new([&SUMS])
 }

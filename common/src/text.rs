@@ -1,6 +1,7 @@
-//! Words for people.
+//! Texts for people.
 
-/// A stranger's text in quotes, fit for a one-line message: control characters escaped, cut after 40 letters.
+/// A text from outside in quotes, for a one-line message: control characters are escaped, and it is cut after 40
+/// letters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(40) {
@@ -9,8 +10,8 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// "; did you mean ...?" if some name is near to what was typed: at most a third of its letters and one more differ, where
-/// two neighbours that change places are one difference and capitals are none.
+/// "; did you mean ...?" if a name is similar to the wrong one: at most a third of its letters and one more differ,
+/// where two exchanged neighbours count as one difference and capitals as none.
 #[must_use]
 pub fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     let lower: String = wrong.chars().take(64).collect::<String>().to_lowercase();
@@ -21,7 +22,7 @@ pub fn hint<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// A number as people write it: "1,000,000".
+/// A number with separators: "1,000,000".
 #[must_use]
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();

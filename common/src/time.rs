@@ -1,4 +1,4 @@
-//! Time as the state machines see it: a number that is passed in.
+//! Time for the state machines: a number that is passed in.
 
 use std::ops::{Add, Sub};
 

@@ -1,4 +1,4 @@
-//! What is typed, and what is meant.
+//! The command line and the settings it stands for.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,21 +10,21 @@ use crate::{
     daemon::Settings,
 };
 
-/// Bytes of memory for runs where the system does not say how much there is.
+/// Memory for runs, in bytes, if the system does not say how much it has.
 const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
-/// The least that makes sense, in bytes.
+/// The smallest useful value, in bytes.
 const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
-/// Owns the runs: hands tasks to workers, absorbs their results, keeps checkpoints.
+/// Owns the runs: gives tasks to workers, combines their results and keeps checkpoints.
 #[derive(Debug, Parser)]
 #[command(
     name = "evoxo-coordinator",
     version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"),
     after_help = "Examples:
   evoxo-coordinator
-      Listens on 127.0.0.1:7600 and keeps its runs below ./runs. Unfinished runs go on by themselves.
+      Listens on 127.0.0.1:7600 and keeps its runs below ./runs. Unfinished runs continue automatically.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
-      For workers on other hosts of a network where everybody is trusted.
+      For workers on other hosts, in a network where every host is trusted.
 
 SIGTERM saves everything and stops; kill -9 loses at most one checkpoint interval of work, and no result changes."
 )]
@@ -41,16 +41,16 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", default_value = "runs")]
     pub store: String,
 
-    /// Time between two checkpoints of a run, at the least: 3s, 500ms, 2m
+    /// Minimum time between two checkpoints of a run: 3s, 500ms, 2m
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration)]
     pub checkpoint_interval: Duration,
 
-    /// Memory for the runs' states and tasks: 512MiB, 8GiB; one run gets at most the half
+    /// Memory for the runs' states and tasks: 512MiB, 8GiB; one run gets at most half of it
     /// [default: a quarter of what this process may use]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
 
-    /// Tasks sent to a worker at once: a number, or "auto" for as many as take some hundredths of a second
+    /// Tasks sent to a worker at once: a number, or "auto" for as many as take about 20 ms
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
     pub batch: Batch,
 
@@ -58,7 +58,7 @@ pub struct Arguments {
     #[arg(long, value_name = "RUNS")]
     pub keep_finished: Option<u32>,
 
-    /// What to write to standard error
+    /// Messages to write to standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
 
@@ -72,14 +72,14 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Ends the process with status 2 and a sentence if what was typed must not be done.
+    /// Ends the process with status 2 and a message if the arguments are refused.
     pub(crate) fn check_usage(&self) {
         if let Err(why) = self.settings().check() {
             Self::command().error(clap::error::ErrorKind::ValueValidation, why).exit();
         }
     }
 
-    /// What is meant.
+    /// The settings that these arguments stand for.
     #[must_use]
     pub fn settings(&self) -> Settings {
         let core = core::Settings {
@@ -120,7 +120,7 @@ pub fn memory(text: &str) -> Result<u64, String> {
 /// Reads the value of `--batch`.
 ///
 /// # Errors
-/// What can be given.
+/// A list of the possible values.
 pub fn batch(text: &str) -> Result<Batch, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Batch::Auto),

@@ -27,7 +27,7 @@ use crate::{
     store::Store,
 };
 
-/// What a coordinator process is told.
+/// Settings of a coordinator process.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where to listen; port 0 lets the system choose.
@@ -45,7 +45,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Refuses what would let strangers in.
+    /// Refuses an address that other hosts can reach, unless that is allowed.
     ///
     /// # Errors
     /// A sentence that says what to do.
@@ -55,7 +55,7 @@ impl Settings {
         }
         Err(format!(
             "{} can be reached from other hosts, and nothing is encrypted or authenticated yet: listen on 127.0.0.1, or add \
-             --insecure if you trust everybody on that network",
+             --insecure if you trust every host of that network",
             self.listen
         ))
     }
@@ -63,25 +63,25 @@ impl Settings {
 
 /// How long a stopping coordinator waits for its store.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest message of a person, in bytes: an experiment file of 1 MiB, and its name.
+/// The longest request message, in bytes: an experiment file of 1 MiB, and its name.
 const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
-/// How often a peer is asked whether it is there, and how long it may take to answer.
+/// The interval of pings to a peer, and the time it has to reply.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// Streams of one connection.
+/// Streams per connection.
 const STREAMS_MAX: u32 = 256;
-/// Bytes that a connection may send before anything of it is read.
+/// Bytes that a connection may send before any of them is read.
 const WINDOW_BYTES: u32 = 128 << 10;
-/// How long the last messages may take to leave.
+/// The time for the last messages to be sent.
 const FLUSH: Duration = Duration::from_millis(30);
 
-/// Runs a coordinator until it is told to stop.
+/// Runs a coordinator until it is asked to stop.
 ///
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
 pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     settings.check().map_err(anyhow::Error::msg)?;
     shell::end_process_on_panic();
-    // The port comes first: a second coordinator started by mistake ends here, before it touches the store.
+    // The port comes first: if a second coordinator is started by mistake, it ends here, before it touches the store.
     let listener = listen(settings.listen)?;
     let address = listener.local_addr().context("the listener has no address")?;
     let (mut store, trouble) = Store::open(&settings.store, registry.clone())?;
@@ -110,11 +110,11 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         handle.tell(Event::Stop, None).await;
         tokio::select! {
             ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
-                ended.context("the store did not take the last checkpoints in time; the ones before are good")?.ok();
+                ended.context("the last checkpoints were not stored in time; the previous ones are valid")?.ok();
                 tokio::time::sleep(FLUSH).await;
                 Ok(())
             }
-            _ = requests.next() => bail!("stopped at once: what was not saved is computed again after a restart"),
+            _ = requests.next() => bail!("stopped at once: work that was not saved is computed again after a restart"),
         }
     })
 }
@@ -127,7 +127,7 @@ fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
-/// The parent process reads the address there.
+/// Prints the address for the parent process.
 fn announce(address: SocketAddr) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut output = std::io::stdout();

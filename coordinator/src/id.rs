@@ -1,6 +1,6 @@
-//! What the coordinator's parts call the things that they talk about with each other.
+//! The ids by which the coordinator's parts refer to sessions, requests, writes, threads and tasks.
 
-/// One stream of one worker; chosen by the shell, unique in the life of the process.
+/// A stream of a worker; chosen by the shell, unique while the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
@@ -10,23 +10,23 @@ impl std::fmt::Display for SessionId {
     }
 }
 
-/// One request of a person; chosen by the shell, comes back with the response.
+/// A person's request; chosen by the shell, returned with the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// One write to the store; comes back with its outcome.
+/// A write to the store; returned with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteId(pub u64);
 
-/// The thread that has a run's replicas; a run that is put to rest and taken up again has another.
+/// The thread that has a run's replicas. A run that is unloaded and loaded again gets another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId(pub u64);
 
-/// Counts tasks in the order in which they were planned.
+/// A task, numbered in the order of planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskId(pub(crate) u64);
 
 impl TaskId {
-    /// The name of no open task.
+    /// The id of no open task.
     pub(crate) const NONE: Self = Self(0);
 }

@@ -1,8 +1,8 @@
-//! The coordinator: owns populations and state, hands out tasks, absorbs outputs, keeps checkpoints. It names no experiment: the
-//! program that runs it hands it a registry of kinds.
+//! The coordinator: owns populations and states, gives out tasks, absorbs their outputs and keeps checkpoints. It does
+//! not know the experiments: its program passes a registry of kinds.
 //!
-//! [`core`] is pure and decides everything; [`replicas`] is pure and has the states; [`shell`](crate::daemon) gives them time,
-//! threads, sockets and a [`store`].
+//! [`core`] is pure and decides everything; [`replicas`] is pure and has the states; [`shell`](crate::daemon) connects
+//! them with time, threads, sockets and a [`store`].
 
 pub mod cli;
 pub mod core;
@@ -20,7 +20,7 @@ pub mod write;
 
 use evoxo_common::experiment::Registry;
 
-/// Runs the daemon with what was typed; logs go to standard error.
+/// Runs the daemon with these arguments; logs go to standard error.
 ///
 /// # Errors
 /// A sentence that says what could not be done, and what to do.

@@ -8,7 +8,7 @@ fn main() -> ExitCode {
     match evoxo_coordinator::run(&evoxo_coordinator::cli::Arguments::parse(), evoxo_experiments::registry()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The one line that says why, unless nobody reads it any more.
+            // The only line that says why; an error of writing it is ignored.
             drop(std::io::stderr().lock().write_all(format!("error: {error:#}\n").as_bytes()));
             ExitCode::FAILURE
         }

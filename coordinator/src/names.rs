@@ -1,9 +1,9 @@
-//! Names that strangers choose.
+//! Names of runs, which users choose.
 
-/// Characters of a run's name.
+/// The most characters of a run's name.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// Checks a run's name: it becomes a directory, so little is allowed.
+/// Checks a run's name. It becomes a directory's name, so few characters are allowed.
 ///
 /// # Errors
 /// A sentence that says what a name may be.

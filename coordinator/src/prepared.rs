@@ -1,5 +1,5 @@
-//! A configuration with everything that the core asks about it, worked out once, before the core sees it: parsing a
-//! stranger's file takes time.
+//! A configuration with everything that the core needs to know about it, computed once before the core gets it, because
+//! parsing a file takes time.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use evoxo_common::{
 
 /// Tasks are planned in pieces of about this many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
-/// What a planned task takes beside its message, and an output beside its bytes: keys, hashes, nodes. An estimate, on the
-/// safe side.
+/// The memory of a planned task besides its message, and of an output besides its bytes: keys, hashes, nodes. A
+/// generous estimate.
 const TASK_OVERHEAD_BYTES: u64 = 512;
-/// What a row of a history takes beside its numbers, in memory and in a sealed state.
+/// The memory of a row of a history besides its numbers, both in use and in a sealed state.
 const ROW_OVERHEAD_BYTES: u64 = 48;
 
-/// A configuration and what follows from it.
+/// A configuration and the figures that follow from it.
 #[derive(Debug)]
 pub struct Prepared {
     /// The configuration.
@@ -25,20 +25,20 @@ pub struct Prepared {
     pub hash: Digest,
     /// [`Config::to_toml`].
     pub toml: String,
-    /// What each arm's replicas ask of whoever runs them.
+    /// What each arm's replicas demand.
     arms: Vec<ArmFigures>,
 }
 
-/// Of one arm.
+/// The figures of one arm.
 #[derive(Clone, Copy, Debug)]
 struct ArmFigures {
-    /// Of a replica.
+    /// Rounds of a replica.
     rounds: u64,
     demand: Demand,
 }
 
 impl Prepared {
-    /// Works everything out.
+    /// Computes the figures.
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let kind = config.kind;
@@ -47,7 +47,7 @@ impl Prepared {
         Arc::new(Self { hash: config.hash(), toml: config.to_toml(), arms, config })
     }
 
-    /// Reads a file and works everything out.
+    /// Reads a file and computes the figures.
     ///
     /// # Errors
     /// All problems of the file.
@@ -61,21 +61,21 @@ impl Prepared {
         self.arms[arm as usize].rounds
     }
 
-    /// Arms times replicas.
+    /// The number of arms times replicas.
     #[must_use]
     pub fn replicas(&self) -> u64 {
         u64::from(self.config.replicas) * self.config.arms.len() as u64
     }
 
-    /// Bytes of an encoded output of this arm's tasks, at most.
+    /// The most bytes of an encoded output of this arm's tasks.
     #[must_use]
     pub fn output_bytes_max(&self, arm: u32) -> u64 {
         self.arms[arm as usize].demand.output_bytes
     }
 
-    /// Bytes that an open replica of this arm takes, at most: its state and history twice (as they are, and sealed for a
-    /// checkpoint), the first piece of a round's tasks, what the tasks share, and their outputs. (docs/operating.md has the
-    /// formula.)
+    /// The most bytes that an open replica of this arm takes: its state and history twice (in use, and sealed for a
+    /// checkpoint), the first piece of a round's tasks, the shared bytes of the tasks, and their outputs.
+    /// (docs/operating.md has the formula.)
     #[must_use]
     pub fn replica_bytes(&self, arm: u32) -> u64 {
         let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows } =
@@ -89,8 +89,8 @@ impl Prepared {
         [states, piece, shared_bytes, outputs].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Bytes of the run's tasks that are planned and not computed, first pieces of rounds apart, at most, if no further piece
-    /// is planned once they have `ahead_bytes`.
+    /// The most bytes of the run's tasks that are planned and not computed, without the first pieces of rounds, if no
+    /// piece is planned while they take `ahead_bytes` or more.
     #[must_use]
     pub fn plan_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = self.arms.iter().map(|arm| arm.demand.task_bytes).max().unwrap_or(0);
@@ -102,7 +102,7 @@ impl Prepared {
         all.min(ahead_bytes.saturating_add(PIECE_BYTES).saturating_add(largest))
     }
 
-    /// Bytes that the run takes with one open replica: it cannot do with less.
+    /// Bytes that the run takes with one open replica, the minimum it needs.
     #[must_use]
     pub fn least_bytes(&self, ahead_bytes: u64) -> u64 {
         let largest = (0..self.arms.len()).map(|arm| self.replica_bytes(arm as u32)).max();
@@ -115,7 +115,7 @@ impl Prepared {
         own_bytes as u64 + TASK_OVERHEAD_BYTES
     }
 
-    /// How many tasks of this arm are planned in one piece; at least one.
+    /// The number of this arm's tasks in a piece, at least one.
     #[must_use]
     pub fn piece_tasks(&self, arm: u32) -> usize {
         let each = self.arms[arm as usize].demand.task_bytes.saturating_add(TASK_OVERHEAD_BYTES);

@@ -1,5 +1,5 @@
-//! The replicas of one run: the only place where states are. A thread for each run does what the core asks of it, so that
-//! planning, checking and absorbing, however long they take, keep neither the core nor other runs from their work.
+//! The replicas of one run. States are only here. Each run has a thread that does the core's jobs, so that planning,
+//! checking and absorbing delay neither the core nor other runs.
 //!
 //! Pure like the core: jobs go in, reports come out, in order.
 
@@ -19,67 +19,67 @@ use crate::{
     saved::{Origin, origin_of, seal_checkpoint, seal_replica},
 };
 
-/// A replica of a run: the arm's place in the configuration, and the replica's number within it. Their order is the order of
-/// everything.
+/// A replica of a run: the arm's index in the configuration, and the replica's number within the arm. This order is
+/// used everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReplicaKey {
-    /// Place of the arm.
+    /// Index of the arm.
     pub arm: u32,
     /// From 0.
     pub index: u32,
 }
 
-/// What the core asks of a run's thread.
+/// A job from the core for a run's thread.
 #[derive(Debug)]
 pub enum Job {
-    /// Begin or go on with this replica: plan the first piece of its next round, or find it finished.
+    /// Begin or continue this replica: plan the first piece of its next round, or find it finished.
     Open(ReplicaKey),
-    /// Plan the next piece of its round, from this task on.
+    /// Plan the next piece of its round, beginning with this task.
     Plan {
         /// Which replica.
         replica: ReplicaKey,
         /// The first task.
         from: usize,
     },
-    /// Check these, and keep those that are good and still wanted. With the last of a round the replica moves on.
-    Take(Vec<Answer>),
+    /// Check these outputs, and keep the valid ones that are still needed. The last output of a round completes it.
+    Take(Vec<ReceivedOutput>),
     /// Seal all replicas that have begun and are not finished.
     Checkpoint {
-        /// Comes back in the report.
+        /// Returned in the report.
         number: u64,
     },
-    /// Seal one replica, for somebody who asks for it.
+    /// Seal one replica for a person's request.
     Copy {
-        /// Comes back in the report.
+        /// Returned in the report.
         request: RequestId,
         /// Which replica.
         replica: ReplicaKey,
     },
 }
 
-/// Who sent an answer. By the time that it is checked the session may have ended.
+/// The sender of an output. Its session may have ended when the output is checked.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Its session.
     pub session: SessionId,
     /// The worker's name.
     pub worker: Arc<str>,
-    /// Whether it had been asked.
+    /// Whether the worker had been assigned the task.
     pub asked: bool,
 }
 
-/// A worker's answer to a task.
+/// A worker's output of a task.
 #[derive(Debug)]
-pub struct Answer {
-    /// The core's name for the task.
+pub struct ReceivedOutput {
+    /// The core's id of the task.
     pub task: TaskId,
-    /// Whose answer it is.
+    /// The sender.
     pub from: Sender,
-    /// Whose round the task belongs to.
+    /// The replica whose round has the task.
     pub replica: ReplicaKey,
     /// Rounds that the replica had absorbed before.
     pub round: u64,
-    /// The task's place in the round.
+    /// The task's index in the round.
     pub index: usize,
     /// The task.
     pub encoded: Encoded,
@@ -87,10 +87,10 @@ pub struct Answer {
     pub output: Bytes,
 }
 
-/// A task that was planned.
+/// A planned task.
 #[derive(Debug)]
 pub struct PlannedTask {
-    /// Its place in the round.
+    /// Its index in the round.
     pub index: usize,
     /// Which of the kind's tasks it is.
     pub work: &'static str,
@@ -98,7 +98,7 @@ pub struct PlannedTask {
     pub encoded: Encoded,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub enum Report {
     /// A piece of a replica's round.
@@ -109,16 +109,16 @@ pub enum Report {
         round: u64,
         /// Tasks of the whole round.
         total: usize,
-        /// Those of this piece.
+        /// The tasks of this piece.
         tasks: Vec<PlannedTask>,
     },
-    /// An answer was checked: the hash of its canonical bytes, or why it is none.
+    /// An output was checked: the hash of its canonical bytes, or why it is invalid.
     Checked {
         /// The task.
         task: TaskId,
-        /// Its name everywhere.
+        /// The task's hash.
         hash: Digest,
-        /// Whose answer it was.
+        /// The sender.
         from: Sender,
         /// What was found.
         found: Result<Digest, Refusal>,
@@ -143,7 +143,7 @@ pub enum Report {
         /// Its bytes, ready to be stored.
         sealed: Bytes,
     },
-    /// A state that was saved does not fit: the replica begins anew.
+    /// A saved state does not fit: the replica begins anew.
     Unusable {
         /// Which replica.
         replica: ReplicaKey,
@@ -152,30 +152,30 @@ pub enum Report {
     },
     /// A checkpoint, ready to be stored.
     Checkpoint {
-        /// As asked.
+        /// As in the job.
         number: u64,
         /// Its bytes.
         sealed: Bytes,
     },
-    /// A replica for somebody who asked, sealed; `None` if it has not begun, or is here no more.
+    /// A replica for a person's request, sealed; `None` if it has not begun, or is no longer here.
     Copy {
-        /// As asked.
+        /// As in the job.
         request: RequestId,
-        /// As asked.
+        /// As in the job.
         replica: ReplicaKey,
         /// Its bytes.
         sealed: Option<Bytes>,
     },
-    /// The experiment's code panicked: nothing more comes from this thread.
+    /// The experiment's code panicked. This is the thread's last report.
     Broken {
-        /// What it said.
+        /// The panic's message.
         why: String,
     },
 }
 
 /// One replica that has begun.
 enum Begun {
-    /// As it was saved; its turn has not come.
+    /// As saved; it is not open.
     Saved(Box<v1::ReplicaState>),
     /// In its round.
     Open(Box<Round>),
@@ -183,7 +183,7 @@ enum Begun {
 
 struct Round {
     replica: Replica,
-    /// One place for each task.
+    /// One entry for each task.
     outputs: Vec<Option<Bytes>>,
     missing: usize,
     encoder: Encoder,
@@ -198,7 +198,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// With these states, which were saved.
+    /// Begins with these saved states.
     #[must_use]
     pub fn new(registry: &Registry, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) -> Self {
         let arms = &prepared.config.arms;
@@ -210,7 +210,7 @@ impl Replicas {
         Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, broken: false }
     }
 
-    /// Does a job. A panic in the experiment's code is a report like others, and the last one.
+    /// Does a job. A panic in the experiment's code is reported too, as the last report.
     pub fn run(&mut self, job: Job) -> Vec<Report> {
         if self.broken {
             return Vec::new();
@@ -221,7 +221,7 @@ impl Replicas {
             self.broken = true;
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let why =
-                text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".into());
+                text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into());
             reports.push(Report::Broken { why });
         }
         reports
@@ -235,7 +235,7 @@ impl Replicas {
                     reports.push(round.plan(&self.prepared, replica, from));
                 }
             }
-            Job::Take(answers) => answers.into_iter().for_each(|answer| self.take(answer, reports)),
+            Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
             Job::Checkpoint { number } => {
                 let states = self.begun.values().map(Begun::save).collect();
                 reports.push(Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, states) });
@@ -282,8 +282,8 @@ impl Replicas {
         self.begun.insert(key, Begun::Open(Box::new(round)));
     }
 
-    fn take(&mut self, answer: Answer, reports: &mut Vec<Report>) {
-        let Answer { task, from, replica: key, round, index, encoded, output } = answer;
+    fn take(&mut self, received: ReceivedOutput, reports: &mut Vec<Report>) {
+        let ReceivedOutput { task, from, replica: key, round, index, encoded, output } = received;
         let hash = encoded.hash;
         let kind = self.prepared.config.kind;
         let checked = kind.decode(&encoded).and_then(|task| task.check(&output));

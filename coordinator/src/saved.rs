@@ -1,9 +1,10 @@
-//! What the store found of a run, and how objects are named and read back. Pure: the reading itself is passed in.
+//! Runs as the store has them: the names of objects, and how objects are read back. Pure: the caller passes the
+//! reading.
 //!
 //! Names are `runs/RUN/order/000001-DIGEST`, `.../checkpoint/000042-DIGEST`, `.../finished/0000001000007-DIGEST` and
-//! `.../doubt/000001-DIGEST`, where DIGEST are the first 16 hexadecimal digits of the SHA-256 of the object's bytes. A number is
-//! used once; nothing is ever overwritten. `.../epoch/000007` says who leads, `.../poison/HASH.task` is a task that broke the
-//! run.
+//! `.../doubt/000001-DIGEST`, where DIGEST is the first 16 hexadecimal digits of the SHA-256 of the object's bytes. A
+//! number is used once; nothing is ever overwritten. `.../epoch/000007` says which coordinator owns the run,
+//! `.../poison/HASH.task` is a task that made the run fail.
 
 use std::sync::Arc;
 
@@ -18,35 +19,35 @@ use prost::Message;
 
 use crate::{prepared::Prepared, write::Write};
 
-/// One run as it lies in the store: pure data.
+/// A run in the store, as data.
 #[derive(Debug)]
 pub struct SavedRun {
     /// The run's name.
     pub name: String,
-    /// The highest number of an order seen, good or bad.
+    /// The highest number of an order, valid or damaged.
     pub order_number: u64,
-    /// The newest good order.
+    /// The newest valid order.
     pub order: v1::Order,
     /// Its configuration, or why this build cannot read it.
     pub prepared: Result<Arc<Prepared>, String>,
-    /// The highest number of a checkpoint seen, good or bad; 0 if there is none.
+    /// The highest number of a checkpoint, valid or damaged; 0 if there is none.
     pub checkpoint_number: u64,
-    /// The newest good checkpoint.
+    /// The newest valid checkpoint.
     pub checkpoint: Option<SavedCheckpoint>,
-    /// The good ones.
+    /// The valid ones.
     pub finished: Vec<SavedFinished>,
-    /// The highest number of a doubt seen, good or bad.
+    /// The highest number of a doubt, valid or damaged.
     pub doubt_number: u64,
-    /// The good ones.
+    /// The valid ones.
     pub doubts: Vec<v1::Doubt>,
-    /// A sentence for each object that was refused, naming it.
+    /// A message for each object that was refused, with its name.
     pub notices: Vec<String>,
 }
 
-/// What computed a state: SHA-256 each.
+/// What a state was computed from: two SHA-256 hashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Of the configuration.
+    /// The configuration's hash.
     pub config_hash: Bytes,
     /// The behaviour signature of the build, for the run's kind.
     pub signature: Bytes,
@@ -59,9 +60,9 @@ pub struct SavedCheckpoint {
     pub object: String,
     /// What computed it.
     pub origin: Origin,
-    /// What it has.
+    /// Summaries of its replicas.
     pub replicas: Vec<ReplicaSummary>,
-    /// The same whole, if that was asked for; else empty.
+    /// Its whole states, if they were asked for; else empty.
     pub states: Vec<v1::ReplicaState>,
 }
 
@@ -72,7 +73,7 @@ pub struct SavedFinished {
     pub object: String,
     /// What computed it.
     pub origin: Origin,
-    /// What it is.
+    /// The replica.
     pub replica: ReplicaSummary,
 }
 
@@ -92,7 +93,7 @@ pub struct ReplicaSummary {
 }
 
 impl ReplicaSummary {
-    /// Of a saved state.
+    /// The summary of a saved state.
     #[must_use]
     pub fn of(state: &v1::ReplicaState) -> Self {
         Self {
@@ -105,7 +106,7 @@ impl ReplicaSummary {
     }
 }
 
-/// The name, below `runs/RUN/`, of the object that a write creates; `None` for those that create none.
+/// The name, below `runs/RUN/`, of the object that a write creates; `None` for writes that create none.
 #[must_use]
 pub fn object_name(write: &Write) -> Option<String> {
     let short = |bytes: &Bytes| Digest::of(bytes).short();
@@ -119,7 +120,7 @@ pub fn object_name(write: &Write) -> Option<String> {
     }
 }
 
-/// The number in an object's name, if the name is one that [`object_name`] makes, and the digest in it.
+/// The number and the digest in an object's name, if it has the form of [`object_name`].
 #[must_use]
 pub fn object_number<'a>(name: &'a str, directory: &str) -> Option<(u64, &'a str)> {
     let (number, digest) = name.strip_prefix(directory)?.strip_prefix('/')?.split_once('-')?;
@@ -146,17 +147,17 @@ pub fn seal_checkpoint(origin: &Origin, replicas: Vec<v1::ReplicaState>) -> Byte
     seal(Kind::Checkpoint, &v1::Checkpoint { config_hash, signature, replicas }.encode_to_vec())
 }
 
-/// The bytes of a replica, as they are stored when it is finished, and fetched.
+/// A sealed replica: stored when it is finished, and sent by `fetch`.
 #[must_use]
 pub fn seal_replica(origin: &Origin, replica: v1::ReplicaState) -> Bytes {
     let Origin { config_hash, signature } = origin.clone();
     seal(Kind::Finished, &v1::Finished { config_hash, signature, replica: Some(replica) }.encode_to_vec())
 }
 
-/// One replica of a stored checkpoint, as [`seal_replica`] would have it; or a sentence about the object.
+/// One replica of a stored checkpoint, sealed as by [`seal_replica`]; or an error about the object.
 ///
 /// # Errors
-/// If the bytes are no good checkpoint, or the replica is not in it.
+/// If the bytes are not a valid checkpoint, or the replica is not in it.
 pub fn replica_of_checkpoint(bytes: &Bytes, arm: &str, index: u32) -> Result<Bytes, String> {
     let body = open(Kind::Checkpoint, bytes).map_err(|damage| damage.to_string())?;
     let v1::Checkpoint { config_hash, signature, replicas } =
@@ -166,7 +167,7 @@ pub fn replica_of_checkpoint(bytes: &Bytes, arm: &str, index: u32) -> Result<Byt
     Ok(seal_replica(&Origin { config_hash, signature }, state))
 }
 
-/// The objects of a run, and how they are read.
+/// The objects of a run, and a function that reads them.
 pub struct Objects<'a> {
     /// The run's name.
     pub run: &'a str,
@@ -177,8 +178,9 @@ pub struct Objects<'a> {
 }
 
 impl Objects<'_> {
-    /// Makes sense of them: the newest good order and checkpoint, all good finished replicas and doubts. `None` if there is no
-    /// good order: nothing was ever promised. `with_states` says whether the checkpoint comes whole.
+    /// Interprets them: the newest valid order and checkpoint, all valid finished replicas and doubts. `None` if there
+    /// is no valid order: then no request was ever confirmed. `with_states` says whether to return the checkpoint's
+    /// states.
     pub fn interpret(mut self, registry: &Registry, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
         let mut notices = Vec::new();
         let orders = self.numbered("order");
@@ -242,7 +244,7 @@ impl Objects<'_> {
         found
     }
 
-    /// The last of these that is good, with its name.
+    /// The last valid object of these, with its name.
     fn newest<M: Message + Default>(
         &mut self,
         objects: &[(u64, String, String)],
@@ -255,8 +257,8 @@ impl Objects<'_> {
             .find_map(|(_, digest, name)| Some((name.clone(), self.decode(name, kind, digest, notices)?)))
     }
 
-    /// The message in an object, if it is good. A sealed body that is not the message would have to be written by another
-    /// program: it is left out like a damaged one.
+    /// The message in an object, if it is valid. A sealed body that is another message was written by another program:
+    /// it is ignored like a damaged one.
     fn decode<M: Message + Default>(
         &mut self,
         name: &str,
@@ -274,8 +276,8 @@ impl Objects<'_> {
     }
 }
 
-/// Whether a stored replica is one that this build would have finished, as far as it can tell. States of other builds and
-/// other configurations are judged by their origin later.
+/// Checks that a stored replica is finished, as far as this build can tell. States of other builds and other
+/// configurations are checked later, by their origin.
 fn check_finished(
     registry: &Registry,
     prepared: Option<&Prepared>,

@@ -1,5 +1,5 @@
-//! The thin shell around the core: one thread owns the core, one the store, one each run that is in memory; everything else sends
-//! them messages.
+//! The shell around the core: one thread owns the core, one the store, and each loaded run has one. Everything else
+//! sends them messages.
 
 mod clock;
 mod threads;
@@ -28,18 +28,17 @@ use crate::{
 use clock::Clock;
 use threads::{RunThreads, StoreOrders};
 
-/// Events that may wait for the core before their senders must. (How large they may be together is the business of
-/// [`crate::grpc::gate`].)
+/// Events that may wait for the core; further senders wait. ([`crate::grpc::gate`] limits their total size.)
 const INBOX_MAX: usize = 512;
-/// Messages that may wait for a worker. One that leaves this many unread does not read, and is given up.
+/// Messages that may wait for a worker. A worker that leaves this many unread is disconnected.
 const OUTBOX_MAX: usize = 4096;
-/// What the core does about one event takes less processor time than this; if not, the log says so.
+/// The core should handle an event in less processor time than this; otherwise a warning is logged.
 const HANDLE_MAX: Duration = Duration::from_millis(10);
 
-/// Messages on their way to a worker.
+/// The queue of messages to a worker.
 pub(crate) type Outbox = mpsc::Sender<Result<v1::ToWorker, Status>>;
 
-/// Room for a message that a stranger has sent: given back when the core has handled it.
+/// The reserved room of a received message, freed when the core has handled it.
 pub(crate) type Room = Option<Box<dyn Send>>;
 
 enum InboxMessage {
@@ -53,13 +52,13 @@ enum InboxMessage {
 pub(crate) struct Inbox(mpsc::Sender<InboxMessage>);
 
 impl Inbox {
-    /// From a plain thread; an error if the core has ended.
+    /// For ordinary threads; an error if the core has ended.
     fn post_blocking(&self, event: Event) -> Result<(), ()> {
         self.0.blocking_send(InboxMessage::Event(event, None)).map_err(drop)
     }
 
     async fn post(&self, message: InboxMessage) {
-        // The core outlives all who could post; after it only the end of the process comes.
+        // If the core has ended, so will the process: nothing is left to do.
         let _ = self.0.send(message).await;
     }
 }
@@ -71,11 +70,11 @@ pub(crate) struct Handle {
     sessions: Arc<AtomicU64>,
     /// Runs as people see them.
     pub(crate) views: Views,
-    /// What reads the store.
+    /// Reads the store.
     pub(crate) reader: Reader,
     /// The kinds of experiments.
     pub(crate) registry: Registry,
-    /// Whether this coordinator may advance all runs that it means to.
+    /// Whether this coordinator owns all runs that it should advance.
     pub(crate) healthy: watch::Receiver<bool>,
 }
 
@@ -87,12 +86,12 @@ impl Handle {
         session
     }
 
-    /// Tells the core what happened, and gives the room back when that is handled.
+    /// Tells the core about an event; the room is freed when the core has handled it.
     pub(crate) async fn tell(&self, event: Event, room: Room) {
         self.inbox.post(InboxMessage::Event(event, room)).await;
     }
 
-    /// Asks the core for somebody.
+    /// Sends a request to the core and waits for the response.
     pub(crate) async fn ask(&self, request: Request) -> Result<Response, Rejection> {
         let (sender, receiver) = oneshot::channel();
         self.inbox.post(InboxMessage::Request(request, sender)).await;
@@ -100,12 +99,12 @@ impl Handle {
     }
 }
 
-/// How messages travel to a worker's stream.
+/// A queue of messages to a worker's stream.
 pub(crate) fn outbox() -> (Outbox, mpsc::Receiver<Result<v1::ToWorker, Status>>) {
     mpsc::channel(OUTBOX_MAX)
 }
 
-/// Starts the threads. The receiver hears once when the core has stopped.
+/// Starts the threads. The receiver gets one message when the core has stopped.
 pub(crate) fn start(core: Coordinator, store: Store, registry: Registry) -> (Handle, oneshot::Receiver<()>) {
     let (inbox, messages) = mpsc::channel(INBOX_MAX);
     let inbox = Inbox(inbox);
@@ -133,7 +132,7 @@ pub(crate) fn start(core: Coordinator, store: Store, registry: Registry) -> (Han
         stopped: Some(stopped),
         given_up: Vec::new(),
     };
-    // What was found in the store is to be seen before anybody can ask.
+    // Runs found in the store are published before the first request.
     shell.handle(Event::Wake);
     threads::spawn("core", move || shell.run(messages));
     (handle, stop)
@@ -150,7 +149,7 @@ struct Shell {
     responders: BTreeMap<RequestId, oneshot::Sender<Result<Response, Rejection>>>,
     request: u64,
     stopped: Option<oneshot::Sender<()>>,
-    /// Workers that do not read what they are sent.
+    /// Workers that do not read their messages.
     given_up: Vec<SessionId>,
 }
 
@@ -223,7 +222,7 @@ impl Shell {
             Effect::End { session } => drop(self.outboxes.remove(&session)),
             Effect::Respond { id, response } => {
                 if let Some(responder) = self.responders.remove(&id) {
-                    // Who has gone away needs no answer.
+                    // If the requester is gone, the response is dropped.
                     drop(responder.send(response));
                 }
             }
@@ -245,22 +244,22 @@ impl Shell {
     }
 }
 
-/// What an event is, for the log.
+/// The name of an event, for the log.
 fn name_of(event: &Event) -> &'static str {
     match event {
-        Event::Hello { .. } => "a worker's greeting",
+        Event::Hello { .. } => "a worker's Hello",
         Event::Message { .. } => "a worker's message",
         Event::Left { .. } => "the end of a session",
         Event::Request { .. } => "a request",
         Event::Done { .. } => "a run's reports",
         Event::Stored { .. } => "a report of the store",
         Event::Stop => "the request to stop",
-        Event::Wake => "what was due",
+        Event::Wake => "a timer",
     }
 }
 
-/// A panic on one of the threads that own state must end the process: a restart recovers, a zombie does not. A run's thread
-/// reports its own.
+/// A panic on a thread that owns state must end the process, because a restart recovers the state. A run's thread
+/// reports its own panics.
 pub(crate) fn end_process_on_panic() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,12 +1,12 @@
 //! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, never
 //! overwritten; [`crate::saved`] says how they are named.
 //!
-//! Who may write a run is an object too: a coordinator that takes a run over creates `runs/RUN/epoch/000007` if absent. Before
-//! each write the store looks whether the highest epoch is still its own, and refuses otherwise. Since states are a
-//! function of the seed, two leaders for a moment cost only time: both write true states. On one machine a lock on the directory
-//! keeps a second coordinator from starting at all.
+//! The right to write a run is an object too: a coordinator that takes over a run creates `runs/RUN/epoch/000007` if
+//! absent. Before each write the store checks that its own epoch is still the highest, and otherwise refuses. Since
+//! states are a function of the seed, two owners at the same moment cost only time: both write correct states. On one
+//! machine a lock on the directory keeps a second coordinator from starting.
 //!
-//! Everything here blocks: call it from a plain thread, not from within a runtime.
+//! Everything here blocks: call it from an ordinary thread, not from within a runtime.
 
 mod bucket;
 mod epoch;
@@ -36,7 +36,7 @@ use crate::{
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A bucket, and this build knows only directories.
+    /// A bucket, but this build supports only directories.
     #[error(
         "the store {spec} needs a build with `--features {feature}`: build evoxo-coordinator with it, or name a directory"
     )]
@@ -49,26 +49,26 @@ pub enum StoreError {
     /// Neither a directory nor a bucket.
     #[error("the store {0} is of no known kind: name a directory, or s3://BUCKET/PREFIX, gs://... or az://...")]
     UnknownKind(String),
-    /// It cannot be reached, made or written.
-    #[error("the store {place} cannot be used: {cause}: name another with --store, or see that it can be written")]
+    /// It cannot be reached, created or written.
+    #[error("the store {place} cannot be used: {cause}: name another with --store, or make it writable")]
     Unusable {
         /// As given.
         place: String,
         /// From the system.
         cause: String,
     },
-    /// Another coordinator on this machine has it.
+    /// Another coordinator on this machine uses it.
     #[error(
         "the store {place} is in use by another coordinator ({who}): stop that one first, or name another directory with --store"
     )]
     InUse {
         /// As given.
         place: String,
-        /// As the other one wrote it down.
+        /// The other coordinator's description of itself.
         who: String,
     },
     /// It could be opened, but not read.
-    #[error("{name} in the store {place} cannot be read: {cause}: see that this process may read it, or move it away")]
+    #[error("{name} in the store {place} cannot be read: {cause}: let this process read it, or move it away")]
     Unreadable {
         /// As given.
         place: String,
@@ -81,14 +81,14 @@ pub enum StoreError {
 
 /// Runs as objects in a directory or a bucket.
 pub struct Store {
-    /// Drives the store's futures; a bucket's clients need one.
+    /// Runs the store's futures; the clients of buckets need one.
     runtime: tokio::runtime::Runtime,
     objects: Arc<dyn ObjectStore>,
-    /// How the place is shown to people.
+    /// The store's name in messages.
     shown: String,
-    /// The place, if it is a directory.
+    /// Its directory, if it is one.
     directory: Option<PathBuf>,
-    /// Held for as long as the store is open.
+    /// Held while the store is open.
     _lock: Option<std::fs::File>,
     registry: Registry,
     runs: BTreeMap<String, Known>,
@@ -119,11 +119,11 @@ impl Reader {
 /// What is known of a run.
 #[derive(Debug, Default)]
 struct Known {
-    /// The highest epoch there was when the run was loaded; 0 if it was not there.
+    /// The highest epoch when the run was loaded; 0 if the run did not exist.
     epoch_seen: u64,
-    /// It has objects but no good order: what it was cannot be known, so nothing is written over it.
+    /// It has objects but no valid order, so its content is unknown and nothing is written to it.
     unreadable: bool,
-    /// The epoch this store created: it may write.
+    /// The epoch that this store created, which lets it write.
     epoch: Option<epoch::Epoch>,
     /// Names of checkpoints by number.
     checkpoints: BTreeMap<u64, BTreeSet<String>>,
@@ -133,8 +133,8 @@ struct Known {
 type Entry = (String, ObjectMeta);
 
 impl Store {
-    /// Opens a store, a directory (made if it is not there) or the URL of a bucket, and tries whether it can be written. If it
-    /// cannot, but has runs that can be read, it is opened with a sentence that says so.
+    /// Opens a store, which is a directory (created if absent) or the URL of a bucket, and checks that it can be
+    /// written. If it cannot, but has runs that can be read, the store is opened and returned with a warning.
     ///
     /// # Errors
     /// A [`StoreError`] if it cannot be used.
@@ -147,7 +147,7 @@ impl Store {
         match store.list("runs") {
             Ok((_, runs)) if !runs.is_empty() => {
                 let sentence = format!(
-                    "the store {spec} cannot be written: {cause}: its runs can be looked at and fetched, and work goes on when \
+                    "the store {spec} cannot be written: {cause}: its runs can be shown and fetched, and work continues when \
                      it can be written"
                 );
                 Ok((store, Some(sentence)))
@@ -156,10 +156,10 @@ impl Store {
         }
     }
 
-    /// A store over any objects; `shown` names it to people.
+    /// A store over any objects; `shown` names it in messages.
     ///
     /// # Panics
-    /// If the system cannot make a runtime: it is out of file descriptors at start.
+    /// If the system cannot create a runtime because file descriptors are exhausted.
     #[must_use]
     pub fn over(objects: Arc<dyn ObjectStore>, shown: &str, registry: Registry) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -171,7 +171,7 @@ impl Store {
         Self { runtime, objects, shown, directory: None, _lock: None, registry, runs: BTreeMap::new() }
     }
 
-    /// What reads this store beside it.
+    /// A reader of this store.
     #[must_use]
     pub fn reader(&self) -> Reader {
         Reader { objects: Arc::clone(&self.objects), shown: self.shown.clone() }
@@ -185,16 +185,17 @@ impl Store {
         self.runtime.block_on(self.reader().get(run, object))
     }
 
-    /// How the place is shown to people: as it was given.
+    /// The store's name in messages: as it was given.
     #[must_use]
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Carries out a write. Writing the same twice is once.
+    /// Does a write. Repeating it has no effect.
     ///
     /// # Errors
-    /// [`StoreFault::Fenced`] if another coordinator has the run or it has no good order, [`StoreFault::Failed`] for all else.
+    /// [`StoreFault::Fenced`] if another coordinator owns the run or it has no valid order, otherwise
+    /// [`StoreFault::Failed`].
     pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
         if *write == Write::Load {
             return self.take_over_and_load(run).map(|saved| Stored::Loaded(saved.map(Box::new)));
@@ -226,7 +227,7 @@ impl Store {
         self.runs.entry(run.to_owned()).or_default()
     }
 
-    /// Creates an object. After an unclear answer it looks before it judges.
+    /// Creates an object. If the result is unclear, it checks whether the object exists.
     fn create(&self, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
         let Err(first) = self.put(name, bytes) else { return Ok(()) };
         match self.get(name) {
@@ -234,8 +235,8 @@ impl Store {
             Ok(_) => {}
             Err(_) => return Err(self.not_written(name, &first)),
         }
-        // The name holds the digest of what belongs there, so what lies there is damaged. It was not used when the run was
-        // loaded, and the state was computed again: now it gives way to the true one.
+        // The name has the digest of the content, so the existing object is damaged. It was not used when the run was
+        // loaded, and its state was computed again: now the correct object replaces it.
         tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
         let path = Path::from(name);
         self.runtime.block_on(self.objects.delete(&path)).map_err(|error| self.not_written(name, &error))?;
@@ -253,7 +254,7 @@ impl Store {
         self.runtime.block_on(async { self.objects.get(&path).await?.bytes().await })
     }
 
-    /// The objects right in a directory, and the directories in it, by name; both are empty if there is none.
+    /// The objects directly in a directory, and its subdirectories, by name; both are empty if it does not exist.
     fn list(&self, directory: &str) -> object_store::Result<(Vec<Entry>, Vec<String>)> {
         let prefix = (!directory.is_empty()).then(|| Path::from(directory));
         let list = self.runtime.block_on(self.objects.list_with_delimiter(prefix.as_ref()))?;
@@ -265,7 +266,7 @@ impl Store {
         Ok((objects, directories))
     }
 
-    /// Removes objects; one that is gone already is no fault.
+    /// Removes objects; those that are already gone are no error.
     fn remove(&self, names: Vec<String>) -> object_store::Result<()> {
         let paths = futures_util::stream::iter(names.into_iter().map(|name| Ok(Path::from(name)))).boxed();
         self.runtime.block_on(async {
@@ -280,7 +281,7 @@ impl Store {
         })
     }
 
-    /// Tries whether objects can be made and removed.
+    /// Checks that objects can be created and removed.
     fn probe(&self) -> object_store::Result<()> {
         let name = format!("probe-{}", std::process::id());
         self.remove(vec![name.clone()])?;
@@ -291,7 +292,7 @@ impl Store {
     fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {
         let (shown, cause) = (&self.shown, innermost(error));
         StoreFault::Failed(format!(
-            "the object {name} cannot be written in the store {shown}: {cause}: see that there is room and a right to write"
+            "the object {name} cannot be written in the store {shown}: {cause}: check free space and permissions"
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Runs as people see them: the core publishes, everybody else reads, and nobody asks the core.
+//! Runs as people see them: the core publishes them, and requests read them here without asking the core.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::core::View;
 
-/// A view that is renewed when the run has changed.
+/// A view that is updated when the run changes.
 pub(crate) type Watched = watch::Receiver<Arc<View>>;
 
 /// All runs. Cheap to clone.
@@ -25,7 +25,7 @@ impl Views {
         }
     }
 
-    /// Whoever watches it learns that it is gone.
+    /// Removes a run; its watchers learn that it is gone.
     pub(crate) fn remove(&self, run: &str) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(run);
     }

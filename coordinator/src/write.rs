@@ -1,9 +1,9 @@
-//! What is written to the store, and why it may not be.
+//! Writes to the store, and why they can fail.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
 
-/// A write to the store. Bytes come sealed ([`evoxo_common::envelope`]) unless said otherwise.
+/// A write to the store. Bytes are sealed ([`evoxo_common::envelope`]) unless stated otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // A number and bytes each.
 pub enum Write {
@@ -24,24 +24,24 @@ pub enum Write {
         number: u64,
         bytes: Bytes,
     },
-    /// Every replica is finished and stored: checkpoints may go.
+    /// Every replica is finished and stored, so checkpoints can be deleted.
     DropCheckpoints,
-    /// A task that broke its run, as it was sent, unsealed: for `evoxo-worker run-task FILE`.
+    /// A task that made its run fail, as it was sent, not sealed: for `evoxo-worker run-task FILE`.
     Poison {
         hash: Digest,
         bytes: Bytes,
     },
-    /// Remove the run.
+    /// Delete the run.
     Delete,
-    /// Take the run over from whoever had it, and read it with the states of its unfinished replicas.
+    /// Take over the run from its owner, and read it with the states of its unfinished replicas.
     Load,
 }
 
-/// Why a write was not made.
+/// Why a write was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// This coordinator must not write to the run: another one has it, or nobody can read what it was.
+    /// This coordinator must not write to the run: another one owns it, or its content is unreadable.
     Fenced(String),
-    /// Full, read-only, out of reach: one sentence naming the object. It will be tried again.
+    /// Full, read-only or unreachable: a message that names the object. It is tried again.
     Failed(String),
 }

@@ -16,7 +16,7 @@ mod testing;
 
 use evoxo_common::experiment::{Kind, Registry};
 
-/// All of them.
+/// All kinds.
 static KINDS: [Kind; 6] = [dispatch::KIND, invincible::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
 
 /// The experiments that come with evoxo.

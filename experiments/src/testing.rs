@@ -1,4 +1,4 @@
-//! What the tests of all experiments need.
+//! Functions that the tests of several experiments use.
 
 use evoxo_common::{
     experiment::{Config, Problems, Replica, run_digest},
@@ -17,7 +17,7 @@ pub(crate) fn parse_with(text: &str, overrides: &[(&str, &str)]) -> Config {
     Config::parse(&crate::registry(), "t", text, &overrides).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// What is wrong with a file.
+/// The problems of a file.
 pub(crate) fn problems(text: &str) -> Problems {
     Config::parse(&crate::registry(), "t", text, &[]).expect_err("a file that is wrong")
 }
@@ -27,7 +27,7 @@ pub(crate) fn run(config: &Config) -> Vec<Replica> {
     local::run(config).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
-/// What they have computed, in one digest.
+/// The digest of all replicas together.
 pub(crate) fn digest(replicas: &[Replica]) -> String {
     run_digest(replicas.iter().map(Replica::digest)).to_string()
 }

@@ -1,4 +1,4 @@
-//! What a worker does a million times a second must not allocate.
+//! Code that a worker runs a million times per second must not allocate.
 
 use allocation_counter::measure;
 use evoxo_common::{
@@ -7,7 +7,7 @@ use evoxo_common::{
 };
 use evoxo_experiments::registry;
 
-/// Of a segment's allocations none is of a game: as many games again do not add one.
+/// A longer segment has no more allocations than a short one, so a game has none.
 #[test]
 fn a_game_of_learning_does_not_allocate() {
     let networks = ["small-structured", "deep-structured", "small", "deep", "wide", "tuples", "linear-tuples"];

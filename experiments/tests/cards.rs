@@ -1,4 +1,4 @@
-//! Cards of all kinds of champions together.
+//! Cards of all kinds of champions.
 
 use evoxo_common::{
     card::{CARD_BYTES_MAX, Card},
@@ -7,12 +7,12 @@ use evoxo_common::{
 };
 use evoxo_experiments::registry;
 
-/// A card with nothing beside it.
+/// Reads a card without files beside it.
 fn read(text: &str) -> Result<Card, String> {
     registry().read_card(text, &mut |name| Err(format!("{name} is not there")))
 }
 
-/// No experiment says of its champions what a card may not say.
+/// Every champion's card can be read back.
 #[test]
 fn champions_of_every_experiment_are_read_back() {
     for (kind, settings) in [
@@ -39,7 +39,7 @@ fn champions_of_every_experiment_are_read_back() {
 }
 
 #[test]
-fn what_is_no_card_is_refused_with_a_sentence() {
+fn invalid_cards_are_refused_with_a_sentence() {
     let kinds = "only \"table\", \"nndtf\", \"rules\", \"network\", \"ternary\" are known";
     for (text, says) in [
         ("", "not JSON"),

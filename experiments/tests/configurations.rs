@@ -1,4 +1,4 @@
-//! Experiment files of the kinds that come with evoxo: what is wrong with them is told, templates are good files.
+//! Experiment files of the kinds that come with evoxo: their mistakes are reported, and templates are valid.
 
 use evoxo_common::experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, template};
 use evoxo_experiments::registry;
@@ -72,13 +72,13 @@ fn each_mistake_has_its_sentence() {
             &[],
         ),
     ];
-    let told: Vec<String> = cases.iter().map(|(text, overrides)| problems(text, overrides)).collect();
-    insta::assert_snapshot!(told.join("\n\n"));
+    let messages: Vec<String> = cases.iter().map(|(text, overrides)| problems(text, overrides)).collect();
+    insta::assert_snapshot!(messages.join("\n\n"));
     assert!(problems(&" ".repeat(FILE_BYTES_MAX + 1), &[]).contains("bytes"));
 }
 
 #[test]
-fn an_arm_goes_before_the_common_settings_and_they_before_the_defaults() {
+fn an_arm_overrides_the_common_settings_and_they_override_the_defaults() {
     let text = "experiment = \"invincible\"\n[settings]\npenalty = 1\n[arms.z]\npenalty = 6.5\n[arms.a]\n";
     let config = parse(text, &[("games", "7")]).unwrap();
     let names: Vec<&str> = config.arms.iter().map(|arm| arm.name.as_str()).collect();
@@ -88,34 +88,34 @@ fn an_arm_goes_before_the_common_settings_and_they_before_the_defaults() {
 }
 
 #[test]
-fn an_override_goes_before_the_file_and_one_of_an_arm_before_one_of_all() {
+fn an_override_replaces_the_file_and_one_of_an_arm_replaces_one_of_all() {
     let text = "experiment = \"invincible\"\n[arms.z]\npenalty = 6.5\n[arms.a]\npenalty = 1\n";
     let config = parse(text, &[("arms.z.penalty", "7"), ("penalty", "3")]).unwrap();
     assert_eq!([0, 1].map(|arm| setting(&config, arm, "penalty")), ["7", "3"]);
 }
 
-/// An override for all arms makes the names of those lie that differ in it.
+/// An override for all arms makes the arms' names misleading if they differ in it.
 #[test]
-fn overrides_of_what_arms_say_are_told() {
+fn overrides_of_arms_settings_are_reported() {
     let text =
         "experiment = \"ternary\"\n[arms.long]\nalphabet = 9\n[arms.b]\nalphabet = \"3\"\n[arms.c]\nalphabet = \"9\"";
     let of = |key: &str, value: &str, arms: &[String]| {
         Config::overruled(&registry(), text, &[(key.into(), value.into())], arms)
     };
-    let told = |key: &str, value: &str| of(key, value, &[]).join("\n");
+    let reported = |key: &str, value: &str| of(key, value, &[]).join("\n");
     assert!(
-        told("alphabet", "3").starts_with("--set alphabet overrides what arms \"long\", \"c\" say"),
+        reported("alphabet", "3").starts_with("--set alphabet overrides what arms \"long\", \"c\" say"),
         "{}",
-        told("alphabet", "3")
+        reported("alphabet", "3")
     );
-    assert!(told("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm \"b\" says"));
+    assert!(reported("alphabet", "\"9\"").starts_with("--set alphabet overrides what arm \"b\" says"));
     assert!(of("alphabet", "3", &["c".into()])[0].contains("what arm \"c\" says"));
     assert!(of("alphabet", "3", &["b".into()]).is_empty());
-    assert_eq!((told("seed", "3"), told("arms.b.alphabet", "9"), told("elite", "9")), Default::default());
+    assert_eq!((reported("seed", "3"), reported("arms.b.alphabet", "9"), reported("elite", "9")), Default::default());
 }
 
 #[test]
-fn templates_are_good_files_and_pinned() {
+fn templates_are_valid_and_pinned() {
     for kind in registry().kinds() {
         let config = parse(&template(kind), &[]).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!((config.kind, config.arms.len()), (*kind, 1));
@@ -124,7 +124,7 @@ fn templates_are_good_files_and_pinned() {
 }
 
 #[test]
-fn the_hash_covers_what_is_computed_and_not_how() {
+fn the_hash_covers_what_is_computed_not_how() {
     let parse = |text: &str, overrides: &[(&str, &str)]| parse(text, overrides).unwrap().hash();
     let text = "experiment = \"invincible\"\n";
     assert_eq!(parse(text, &[]), parse(text, &[("replicas", "3"), ("slice", "17")]));

@@ -1,4 +1,4 @@
-//! What holds for every kind: how much it asks of whoever runs it, pieces of rounds, and what this build computes.
+//! Properties of every kind: bounds on what it needs, rounds planned in pieces, and pinned signatures.
 
 use evoxo_common::{
     experiment::{Config, Demand, Replica},
@@ -7,7 +7,7 @@ use evoxo_common::{
 };
 use evoxo_experiments::registry;
 
-/// A small file of each kind, or several where rounds differ in kind.
+/// A small file of each kind, or several if its rounds can differ.
 const SMALL: [&str; 13] = [
     "experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 5\npayload_bytes = 100\nreply_bytes = 50\nshared_bytes = 9",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 4\ngames = 20\nslice = 7",
@@ -32,7 +32,7 @@ fn replica(text: &str) -> (Config, Replica) {
     (config, replica)
 }
 
-/// The coordinator's budget is made of these figures: no round may need more.
+/// The coordinator's budget relies on these figures: no round may need more.
 #[test]
 fn no_replica_needs_more_than_its_kind_says() {
     for text in SMALL {
@@ -69,7 +69,7 @@ fn no_replica_needs_more_than_its_kind_says() {
     }
 }
 
-/// A coordinator with little memory plans rounds piece by piece.
+/// A coordinator with little memory plans rounds in pieces.
 #[test]
 fn a_round_may_be_planned_in_pieces() {
     for text in SMALL {
@@ -84,7 +84,7 @@ fn a_round_may_be_planned_in_pieces() {
     }
 }
 
-/// Whoever changes these keeps workers of earlier builds out, and changes what runs compute.
+/// A change of these keeps workers of earlier builds out, and changes what runs compute.
 #[test]
 fn what_this_build_computes_is_pinned() {
     let registry = registry();

@@ -1,24 +1,24 @@
-//! Where a coordinator listens, as people type it.
+//! The address of a coordinator, as people write it.
 
 use std::{fmt, str::FromStr};
 
 use tonic::transport::Uri;
 
-/// Where a coordinator listens unless told otherwise.
+/// The default port of a coordinator.
 const PORT: u16 = 7600;
-/// How an address is written.
+/// The form of an address.
 const FORM: &str = "write HOST, HOST:PORT or http://HOST:PORT";
 
 /// A coordinator's address, complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// A name or a number; one of IPv6 in brackets.
+    /// A name or a numeric address; IPv6 in brackets.
     host: String,
     port: u16,
 }
 
 impl Address {
-    /// For a connection.
+    /// The URI for a connection.
     ///
     /// # Panics
     /// Never: the parts were checked.
@@ -29,7 +29,7 @@ impl Address {
 }
 
 impl Default for Address {
-    /// On this host, at the usual port.
+    /// This host at the default port.
     fn default() -> Self {
         Self { host: "127.0.0.1".into(), port: PORT }
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Address {
 impl FromStr for Address {
     type Err = String;
 
-    /// A missing scheme and a missing port are filled in.
+    /// Adds a missing scheme and a missing port.
     fn from_str(text: &str) -> Result<Self, String> {
         let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let uri: Uri = full.parse().map_err(|error| format!("{error}: {FORM}"))?;

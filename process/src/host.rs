@@ -1,8 +1,8 @@
-//! What this host is called, and how much memory a process may use on it.
+//! The name of this host, and how much memory a process may use on it.
 
 use std::fs;
 
-/// What this host is called.
+/// The name of this host.
 #[must_use]
 pub fn host_name() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
@@ -10,22 +10,22 @@ pub fn host_name() -> String {
     name.map_or_else(|| "host".to_owned(), |name| name.chars().take(64).collect())
 }
 
-/// Bytes of memory that this process may use: what the host has, or less if its control group or a resource limit says so;
-/// `None` if the system does not tell.
+/// Bytes of memory that this process may use: the host's memory, or less if a control group or a resource limit says
+/// so; `None` if the system does not say.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let limits = [installed(), group_limit(), address_space_limit()];
     limits.into_iter().flatten().min()
 }
 
-/// As /proc/meminfo has it.
+/// The host's memory, from /proc/meminfo.
 fn installed() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The least limit of the control groups that this process is in, of version 2, else of version 1.
+/// The lowest memory limit of this process's control groups, of version 2 or else version 1.
 fn group_limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_group = |line: &str| {
@@ -35,7 +35,7 @@ fn group_limit() -> Option<u64> {
             "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
             _ => return None,
         };
-        // A limit of any group above holds too; within a container the path may not be visible.
+        // Limits of all parent groups hold too; within a container their paths may not be visible.
         let mut least = None;
         let mut path = path.trim_end_matches('/');
         loop {

@@ -1,5 +1,5 @@
-//! What evoxo's programs have in common as processes: how they are asked to end, how they find each other, what people type for
-//! times and sizes, and what the system says when something goes wrong.
+//! What evoxo's programs share as processes: requests to end, addresses, times and sizes on the command line, logging,
+//! and messages of system errors.
 
 mod address;
 mod host;
@@ -15,7 +15,7 @@ pub use logging::{Log, log_to_stderr};
 pub use request::{EndRequest, EndRequests};
 pub use values::{bytes, duration};
 
-/// What the system said: the innermost cause of an error, without the layers around it.
+/// The system's message: the innermost cause of an error, without the layers around it.
 #[must_use]
 pub fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;

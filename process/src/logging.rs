@@ -6,22 +6,22 @@ use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-/// What is logged.
+/// The lines to log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Log {
     /// Failures that end the process.
     Error,
-    /// And troubles that pass.
+    /// Also problems that pass.
     Warn,
-    /// And what goes as it should.
+    /// Also normal operation.
     #[default]
     Info,
-    /// And every attempt to connect.
+    /// Also every attempt to connect.
     Debug,
 }
 
-/// Logs to the standard error: one line for each event of ours; libraries speak only of what goes wrong, since their chatter is
-/// about frames. If whoever calls this logs already, so do we, their way.
+/// Logs to the standard error: one line for each event of evoxo; of dependencies only warnings. If a subscriber is
+/// already set, it is used instead.
 pub fn log_to_stderr(log: Log) {
     let level = match log {
         Log::Error => LevelFilter::ERROR,

@@ -1,20 +1,20 @@
-//! Times and sizes as people type them.
+//! Times and sizes as people write them.
 
 use std::time::Duration;
 
 use bytesize::ByteSize;
 
-/// The longest time that can be typed.
+/// The longest time that can be given.
 const DAYS_MAX: f64 = 365.0;
 
-/// A time like 90s, 1.5s, 10m, 500ms or 1h 30m; a number alone is seconds. More than nothing, and at most a year.
+/// A time like 90s, 1.5s, 10m, 500ms or 1h 30m; a number alone means seconds. Above 0, and at most a year.
 ///
 /// # Errors
 /// A sentence that says what a time looks like.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.trim().parse::<f64>().or_else(|_| text.trim().strip_suffix('s').unwrap_or_default().parse());
     let found = match seconds {
-        // A fraction of seconds, which humantime does not know.
+        // Fractions of seconds, which humantime does not support.
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => humantime::parse_duration(text).ok(),
     };
@@ -24,7 +24,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "give a time like 90s, 1.5s, 500ms, 10m or 1h 30m, or a number of seconds".into())
 }
 
-/// A size like 512MiB, 2GB or 1.5GiB; a number alone is bytes.
+/// A size like 512MiB, 2GB or 1.5GiB; a number alone means bytes.
 ///
 /// # Errors
 /// A sentence that says what a size looks like.

@@ -1,6 +1,6 @@
-//! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and tells
-//! which the tests do not catch. With PARTs, only those whose file or fragment contains one. Takes a quarter of a minute to
-//! two minutes each.
+//! `cargo mutate [PART ...]`: applies the mutations of `tests/mutations.toml` one by one to a copy of the sources, and
+//! reports which of them the tests do not catch. With PARTs, only those whose file or fragment contains one of them.
+//! Each takes from 15 seconds to two minutes.
 
 use std::{
     fs,
@@ -15,16 +15,16 @@ use evoxo_tests::{
     programs::workspace,
 };
 
-/// A mutant that loops is caught by the clock.
+/// A mutant that loops is stopped after this time.
 const SUITE_TIME_MAX: Duration = Duration::from_secs(300);
 
-#[expect(clippy::print_stdout, reason = "a report for whoever typed the command")]
+#[expect(clippy::print_stdout, reason = "a report for the person who runs it")]
 fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).collect();
     let program = std::env::current_exe().expect("a program knows where it is");
     let place = program.ancestors().nth(3).expect("an example lies in target/PROFILE/examples").join("mutate");
     let copy = place.join("tree");
-    // There is none at first.
+    // It does not exist at first.
     drop(fs::remove_dir_all(&copy));
     copy_tree(workspace(), &copy);
     for file in ["common/", "games/", "coordinator/"] {
@@ -51,7 +51,8 @@ fn main() -> ExitCode {
     if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The name of the first suite that fails, the quickest first. The engine is tested by the experiments too.
+/// The name of the first suite that fails, or `None`. The fastest suite runs first. The engine is tested by the
+/// experiments too.
 fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
     let common: (&'static str, &[&str]) = ("caught by common", &["-p", "evoxo-common", "--lib"]);
     let games = ("caught by games", &["-p", "evoxo-games", "--lib"][..]);
@@ -77,8 +78,11 @@ fn cargo_test(directory: &Path, arguments: &[&str]) -> Command {
 
 fn passes(directory: &Path, arguments: &[&str]) -> bool {
     let built = cargo_test(directory, arguments).arg("--no-run").status();
-    assert!(built.is_ok_and(|status| status.success()), "what is not Rust catches itself: {arguments:?} is not built");
-    // Its own group, so that the tests end with it.
+    assert!(
+        built.is_ok_and(|status| status.success()),
+        "{arguments:?} does not compile: a mutation must be valid Rust"
+    );
+    // Its own process group, so that its tests can be ended with it.
     let mut child = cargo_test(directory, arguments).process_group(0).spawn().expect("cargo starts");
     let start = Instant::now();
     loop {
@@ -95,7 +99,7 @@ fn passes(directory: &Path, arguments: &[&str]) -> bool {
     }
 }
 
-/// Copies the sources, not what was built from them.
+/// Copies the sources without build results.
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
     for entry in fs::read_dir(from).expect("a directory that can be read") {

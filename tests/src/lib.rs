@@ -1,5 +1,5 @@
-//! What several of these tests need: the real programs on loopback, a person's client, a worker that follows a script, the
-//! list of mutations.
+//! Shared parts of these tests: the real programs on loopback, a client, a worker that follows a script, the list of
+//! mutations.
 
 pub mod live;
 pub mod mutations;

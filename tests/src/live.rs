@@ -1,4 +1,4 @@
-//! Coordinators and workers as processes on loopback, with a store and logs in a directory of their own.
+//! Coordinators and workers as processes on loopback, with a store and logs in their own directory.
 
 use std::{
     fs::{self, File},
@@ -13,50 +13,51 @@ use tempfile::TempDir;
 
 use crate::programs::program;
 
-/// How long anything may take before a test gives up. Generous: machines are slow when all tests run at once.
+/// How long anything may take before a test fails. It is generous, because machines are slow when all tests run at
+/// once.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A directory for a store and for logs, removed at the end; if a test fails, the logs are shown.
+/// A directory for a store and for logs, removed at the end. If a test fails, the logs are printed.
 pub struct Site {
     directory: TempDir,
 }
 
 impl Site {
-    /// An empty one.
+    /// An empty site.
     ///
     /// # Panics
-    /// If there is no room for it.
+    /// If the directory cannot be created.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
         Self { directory: tempfile::tempdir().expect("a temporary directory") }
     }
 
-    /// Something below it.
+    /// A path in the directory.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// A coordinator on any port, with more arguments.
+    /// A coordinator on any port, with further arguments.
     #[must_use]
     pub fn coordinator(&self, arguments: &[&str]) -> Coordinator {
         self.coordinator_on("127.0.0.1:0", arguments)
     }
 
-    /// A coordinator that listens there, on this site's store.
+    /// A coordinator on this address, with this site's store.
     #[must_use]
     pub fn coordinator_on(&self, listen: &str, arguments: &[&str]) -> Coordinator {
         self.coordinator_in(Command::new(program("evoxo-coordinator")), listen, arguments)
     }
 
-    /// A coordinator for which a shell does this first, for example `ulimit -n 96`.
+    /// A coordinator started by a shell that first runs `script`, for example `ulimit -n 96`.
     #[must_use]
     pub fn limited_coordinator(&self, script: &str, arguments: &[&str]) -> Coordinator {
         self.coordinator_in(limited("evoxo-coordinator", script), "127.0.0.1:0", arguments)
     }
 
-    /// A coordinator by that command.
+    /// A coordinator started by this command.
     ///
     /// # Panics
     /// If it does not announce its address.
@@ -76,7 +77,7 @@ impl Site {
         Coordinator { process, address }
     }
 
-    /// A worker of one slot for that coordinator, with more arguments.
+    /// A worker of one slot for this coordinator, with further arguments.
     #[must_use]
     pub fn worker(&self, coordinator: SocketAddr, arguments: &[&str]) -> Process {
         let mut command = Command::new(program("evoxo-worker"));
@@ -104,12 +105,12 @@ impl Site {
         Process { child: child.unwrap_or_else(|error| panic!("{command:?}: {error}")), log }
     }
 
-    /// Files of one kind (`checkpoint`, `finished`, ...) of a run in the store, by name.
+    /// Objects of one kind (`checkpoint`, `finished`, ...) of a run in the store, by name.
     #[must_use]
     pub fn objects(&self, run: &str, kind: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("store").join("runs").join(run).join(kind)).into_iter().flatten();
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        // What a writer that was killed left half written is no object.
+        // A half-written file of a killed writer is no object.
         paths.retain(|path| !path.to_string_lossy().contains('#'));
         paths.sort();
         paths
@@ -130,7 +131,7 @@ impl Drop for Site {
     }
 }
 
-/// The program, after a shell has done this.
+/// The program, started by a shell that first runs `script`.
 #[must_use]
 pub fn limited(name: &str, script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -138,20 +139,20 @@ pub fn limited(name: &str, script: &str) -> Command {
     command
 }
 
-/// A program that runs; killed when dropped.
+/// A running program; killed when dropped.
 pub struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    /// What it wrote to standard error so far.
+    /// Its standard error so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// SIGKILL: no last words.
+    /// SIGKILL.
     pub fn kill(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
@@ -176,7 +177,7 @@ impl Process {
         assert!(status.is_ok_and(|status| status.success()), "there is such a group");
     }
 
-    /// A figure of its memory from Linux, in bytes: `VmRSS` now, `VmHWM` at most so far. `None` elsewhere.
+    /// A figure of its memory from Linux, in bytes: `VmRSS` now, `VmHWM` the maximum so far. `None` on other systems.
     #[must_use]
     pub fn memory_bytes(&self, figure: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
@@ -188,10 +189,10 @@ impl Process {
     #[must_use]
     pub fn processor_time(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        // The name, in brackets, may have spaces; user and system time are the 12th and 13th figures behind it.
+        // The name, in brackets, may contain spaces; user and system time are the 12th and 13th figures after it.
         let (_, figures) = stat.rsplit_once(')')?;
         let ticks = figures.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().ok());
-        // A tick is a hundredth of a second wherever Linux runs.
+        // A tick is 10 ms on Linux.
         ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(10 * ticks))
     }
 
@@ -200,7 +201,7 @@ impl Process {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     ///
     /// # Panics
     /// If it does not end in time.
@@ -222,10 +223,10 @@ impl Drop for Process {
     }
 }
 
-/// A coordinator that listens.
+/// A running coordinator.
 pub struct Coordinator {
     /// The process.
     pub process: Process,
-    /// Where.
+    /// Its address.
     pub address: SocketAddr,
 }

@@ -8,15 +8,15 @@ use crate::programs::workspace;
 
 /// One small change of a source file that the tests must notice.
 pub struct Mutation {
-    /// From the workspace.
+    /// Path from the workspace.
     pub file: String,
-    /// Occurs once in it.
+    /// The fragment to replace, which occurs once in the file.
     pub old: String,
-    /// What stands there instead.
+    /// The replacement.
     pub new: String,
 }
 
-/// All of them.
+/// All mutations.
 ///
 /// # Panics
 /// If the file is not a list of mutations.

@@ -1,4 +1,4 @@
-//! A person's client, and what a run must come to.
+//! A client of a coordinator, and the expected digest of a run.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -17,17 +17,17 @@ use tonic::{
 
 use crate::{live::PATIENCE, registry};
 
-/// The gRPC client that survives the coordinator's restarts.
+/// A gRPC client that survives restarts of the coordinator.
 pub type Client = RunServiceClient<Channel>;
 
-/// Somebody who submits and asks.
+/// A person who submits runs and asks about them.
 pub struct Person {
-    /// For all other verbs.
+    /// For all other calls.
     pub client: Client,
 }
 
 impl Person {
-    /// Talks to the coordinator there, now or later.
+    /// A client of this coordinator, which may start later.
     ///
     /// # Panics
     /// Never: an address is a good URL.
@@ -51,16 +51,16 @@ impl Person {
         Self { client: RunServiceClient::new(endpoint.connect_lazy()) }
     }
 
-    /// Submits, whatever comes of it.
+    /// Submits a run.
     ///
     /// # Errors
-    /// What the coordinator says.
+    /// The coordinator's refusal.
     pub async fn try_submit(&mut self, name: &str, config: &str) -> Result<SubmitResponse, Status> {
         let request = SubmitRequest { name: name.into(), config: config.into() };
         self.client.submit(request).await.map(tonic::Response::into_inner)
     }
 
-    /// Submits; whether there was anything new in it.
+    /// Submits a run that must be accepted; whether anything was new in it.
     ///
     /// # Panics
     /// If it is refused.
@@ -71,12 +71,12 @@ impl Person {
     /// The run now.
     ///
     /// # Errors
-    /// What the coordinator says.
+    /// The coordinator's refusal.
     pub async fn get(&mut self, name: &str) -> Result<Run, Status> {
         self.client.get(GetRequest { name: name.into() }).await.map(tonic::Response::into_inner)
     }
 
-    /// Waits until the run is as wanted, through the coordinator's absences.
+    /// Waits until the run is as wanted; the coordinator may restart meanwhile.
     ///
     /// # Panics
     /// If that takes too long.
@@ -107,16 +107,16 @@ impl Person {
     }
 }
 
-/// Whether the coordinator was not there, or did not survive the call.
+/// Whether the coordinator was not running, or ended during the call.
 #[must_use]
 pub fn is_absence(status: &Status) -> bool {
     status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }
 
-/// The digest to which one undisturbed thread comes.
+/// The digest of an undisturbed run on one thread.
 ///
 /// # Panics
-/// If the configuration is not a good one.
+/// If the configuration is invalid.
 #[must_use]
 pub fn digest_of_one_thread(config: &str) -> String {
     let config = Config::parse(registry(), "a test", config, &[]).unwrap_or_else(|problems| panic!("{problems}"));

@@ -1,4 +1,4 @@
-//! Where the real programs are; built if they are missing or older than their sources.
+//! The paths of the real programs, which are built if they are missing or older than their sources.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the workspace")
 }
 
-/// The program of that name, fresh, of the profile in which this test was built.
+/// The up-to-date program of that name, in the profile of this test.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -39,7 +39,7 @@ fn fresh() -> PathBuf {
     directory.to_owned()
 }
 
-/// When a file, or the newest source below a directory, was changed.
+/// The modification time of a file, or of the newest source below a directory.
 fn newest_below(path: &Path) -> SystemTime {
     let Ok(entries) = fs::read_dir(path) else {
         return fs::metadata(path).and_then(|file| file.modified()).expect("the sources are here");

@@ -1,4 +1,4 @@
-//! A worker that follows a script: it says and computes what a test wants.
+//! A worker that follows a script: the test decides its messages and results.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -6,8 +6,8 @@ use evoxo_common::task::{Encoded, Shared, SharedCache};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX, PROTOCOL,
     v1::{
-        self, FromWorker, Hello, Outputs, TaskResult, ToWorker, from_worker::Message as Said, task_result::Outcome,
-        to_worker::Message as Heard, worker_service_client::WorkerServiceClient,
+        self, FromWorker, Hello, Outputs, TaskResult, ToWorker, from_worker::Message as Outgoing, task_result::Outcome,
+        to_worker::Message as Incoming, worker_service_client::WorkerServiceClient,
     },
 };
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -16,10 +16,10 @@ use tonic::{Status, Streaming};
 
 use crate::{live::PATIENCE, registry};
 
-/// What an honest worker of this build says first.
+/// The Hello of an honest worker of this build.
 #[must_use]
 pub fn hello(name: &str) -> Hello {
-    // Drawn by real workers; here it is enough that names differ.
+    // Real workers draw it; here different names are enough.
     let process = name.bytes().fold(1, |sum: u64, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
     Hello {
         protocol: PROTOCOL,
@@ -33,26 +33,26 @@ pub fn hello(name: &str) -> Hello {
 
 /// A session of such a worker.
 pub struct Session {
-    /// What goes to the coordinator.
-    pub said: mpsc::Sender<FromWorker>,
-    heard: Streaming<ToWorker>,
+    /// Messages to the coordinator.
+    pub outgoing: mpsc::Sender<FromWorker>,
+    incoming: Streaming<ToWorker>,
     shared: SharedCache<Arc<Shared>>,
 }
 
-/// Tasks that the coordinator gave.
+/// Tasks that the coordinator assigned.
 #[derive(Debug)]
 pub struct Assigned {
     /// The assignment's number.
     pub id: u64,
-    /// In order.
+    /// The tasks in order.
     pub tasks: Vec<Encoded>,
 }
 
 impl Session {
-    /// Connects, and says nothing.
+    /// Connects and sends nothing.
     ///
     /// # Panics
-    /// If nobody listens.
+    /// If there is no coordinator.
     pub async fn open(coordinator: SocketAddr) -> Self {
         Self::try_open(coordinator).await.expect("it listens")
     }
@@ -60,21 +60,21 @@ impl Session {
     async fn try_open(coordinator: SocketAddr) -> Result<Self, Status> {
         let client = WorkerServiceClient::connect(format!("http://{coordinator}")).await;
         let client = client.map_err(|error| Status::unavailable(error.to_string()))?;
-        let (said, messages) = mpsc::channel(64);
-        let heard = client.max_decoding_message_size(MESSAGE_BYTES_MAX).work(ReceiverStream::new(messages)).await?;
-        Ok(Self { said, heard: heard.into_inner(), shared: SharedCache::default() })
+        let (outgoing, messages) = mpsc::channel(64);
+        let incoming = client.max_decoding_message_size(MESSAGE_BYTES_MAX).work(ReceiverStream::new(messages)).await?;
+        Ok(Self { outgoing, incoming: incoming.into_inner(), shared: SharedCache::default() })
     }
 
-    /// Connects and introduces itself as an honest worker.
+    /// Connects and sends the Hello of an honest worker.
     pub async fn join(coordinator: SocketAddr, name: &str) -> Self {
         let session = Self::open(coordinator).await;
-        session.say(Said::Hello(hello(name))).await;
+        session.send(Outgoing::Hello(hello(name))).await;
         session
     }
 
-    /// Says something; that the session has ended shows when it is heard.
-    pub async fn say(&self, message: Said) {
-        let _ = self.said.send(FromWorker { message: Some(message) }).await;
+    /// Sends a message. If the session has ended, the next received message shows it.
+    pub async fn send(&self, message: Outgoing) {
+        let _ = self.outgoing.send(FromWorker { message: Some(message) }).await;
     }
 
     /// The next message; `None` at the end of the stream.
@@ -83,41 +83,42 @@ impl Session {
     /// How the stream ended.
     ///
     /// # Panics
-    /// If nothing comes for long.
-    pub async fn hear(&mut self) -> Result<Option<Heard>, Status> {
-        let heard = tokio::time::timeout(PATIENCE, self.heard.message()).await.expect("the coordinator says nothing");
-        Ok(heard?.and_then(|message| message.message))
+    /// If no message comes for a long time.
+    pub async fn receive(&mut self) -> Result<Option<Incoming>, Status> {
+        let message =
+            tokio::time::timeout(PATIENCE, self.incoming.message()).await.expect("the coordinator says nothing");
+        Ok(message?.and_then(|message| message.message))
     }
 
     /// The next tasks; `None` if the session ends before.
     ///
     /// # Panics
-    /// If an assignment makes no sense.
+    /// If an assignment is invalid.
     pub async fn next_tasks(&mut self) -> Option<Assigned> {
         loop {
-            if let Heard::Assignment(assignment) = self.hear().await.ok()?? {
+            if let Incoming::Assignment(assignment) = self.receive().await.ok()?? {
                 let id = assignment.id;
-                let tasks = self.shared.unpack(assignment).expect("an assignment that makes sense");
+                let tasks = self.shared.unpack(assignment).expect("a valid assignment");
                 return Some(Assigned { id, tasks });
             }
         }
     }
 
-    /// How the session ends: the coordinator's last word, or the status of the stream.
+    /// How the session ends: the coordinator's last message, or the status of the stream.
     pub async fn end(mut self) -> Result<v1::Close, Status> {
         loop {
-            match self.hear().await? {
-                Some(Heard::Close(close)) => return Ok(close),
+            match self.receive().await? {
+                Some(Incoming::Close(close)) => return Ok(close),
                 Some(_) => {}
                 None => return Err(Status::unknown("the stream ended without a word")),
             }
         }
     }
 
-    /// Gives outcomes for tasks of an assignment.
+    /// Sends outcomes for tasks of an assignment.
     pub async fn answer(&self, assignment: u64, tasks: &[Encoded], outcome: impl Fn(&Encoded) -> Outcome) {
         let results = tasks.iter().map(|task| result(assignment, task, outcome(task))).collect();
-        self.say(Said::Outputs(Outputs { results })).await;
+        self.send(Outgoing::Outputs(Outputs { results })).await;
     }
 
     /// Computes until the coordinator ends the session, or this number of tasks is done.
@@ -130,29 +131,29 @@ impl Session {
     }
 }
 
-/// What an honest worker computes.
+/// The output of an honest worker.
 ///
 /// # Panics
-/// If the task is no good one.
+/// If the task is invalid.
 #[must_use]
 pub fn honest(task: &Encoded) -> Outcome {
     Outcome::Output(registry().run(task).expect("planned tasks are good"))
 }
 
-/// The report on a task.
+/// The result of a task.
 #[must_use]
 pub fn result(assignment: u64, task: &Encoded, outcome: Outcome) -> TaskResult {
     let hash = task.hash.0.to_vec().into();
     TaskResult { hash, outcome: Some(outcome), elapsed_us: 10, assignment }
 }
 
-/// An honest worker in the background, which comes back when its session ends, and waits where nobody listens.
+/// An honest worker in the background, which reconnects when its session ends, and waits while there is no coordinator.
 pub fn spawn_worker(coordinator: SocketAddr, name: &str) -> JoinHandle<()> {
     let name = name.to_owned();
     tokio::spawn(async move {
         loop {
             if let Ok(mut session) = Session::try_open(coordinator).await {
-                session.say(Said::Hello(hello(&name))).await;
+                session.send(Outgoing::Hello(hello(&name))).await;
                 session.work(usize::MAX).await;
             }
             tokio::time::sleep(Duration::from_millis(200)).await;

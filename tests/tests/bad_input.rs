@@ -1,4 +1,4 @@
-//! What goes wrong and what is said about it: tables of cases, each with one clear sentence, and nothing is lost.
+//! Mistakes and their messages: tables of cases, each with one clear sentence; nothing is lost.
 //!
 //! To add a case of a program, add a row to [`PROGRAMS`]; of a submitted file, to [`SUBMITTED`].
 
@@ -26,16 +26,16 @@ use tonic::{Code, Status};
 const RUN: &str = "experiment = \"invincible\"\nreplicas = 4\n[settings]\npopulation = 200\ngenerations = 60\n\
                    games = 3000\nslice = 20\n";
 
-/// What [`RUN`] comes to.
+/// The digest of [`RUN`].
 fn expected() -> &'static str {
     static DIGEST: OnceLock<String> = OnceLock::new();
     DIGEST.get_or_init(|| digest_of_one_thread(RUN))
 }
 
-/// What somebody types, the exit status, and what the sentence on standard error must say.
+/// A command, its exit status, and parts of its message on standard error.
 struct Case {
     program: &'static str,
-    /// With TAKEN, FILE, READONLY, FULL, WRONG, GOOD and others in place of what [`Trouble`] made.
+    /// TAKEN, FILE, READONLY, FULL, WRONG, GOOD and others are replaced by what [`Trouble`] made.
     arguments: &'static [&'static str],
     status: i32,
     says: &'static [&'static str],
@@ -71,7 +71,7 @@ const PROGRAMS: &[Case] = &[
     case(COORDINATOR, &["--checkpoint-interval", "soon"], 2, &["give a time like 90s, 1.5s"]),
     case(COORDINATOR, &["--keep-finished", "few"], 2, &["'few'"]),
     case(COORDINATOR, &["run.toml"], 2, &["unexpected argument 'run.toml'"]),
-    case(WORKER, &["--coordinator", "TAKEN", "--idle-timeout", "300ms"], 0, &["left, no task for 0.3 s"]),
+    case(WORKER, &["--coordinator", "TAKEN", "--idle-timeout", "300ms"], 0, &["shut down (no task for 0.3 s)"]),
     case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "300ms"], 0, &["cannot reach http://127.0.0.1:1"]),
     case(
         WORKER,
@@ -87,8 +87,8 @@ const PROGRAMS: &[Case] = &[
     case(WORKER, &["run-task", "FILE"], 1, &["FILE is not a saved task"]),
     case(EVOXO, &[], 2, &["Usage: evoxo"]),
     case(EVOXO, &["rum", "GOOD"], 2, &["'rum'", "'run'"]),
-    case(EVOXO, &["run", "none.toml"], 2, &["cannot read none.toml: there is no such file", "evoxo new"]),
-    case(EVOXO, &["run", "READONLY"], 2, &["READONLY: it is a directory: name a file in it"]),
+    case(EVOXO, &["run", "none.toml"], 2, &["cannot read none.toml: file not found", "evoxo new"]),
+    case(EVOXO, &["run", "READONLY"], 2, &["READONLY: it is a directory: give a file in it"]),
     case(EVOXO, &["run", "LONELY"], 1, &["LONELY: this is JSON, not an experiment file"]),
     case(EVOXO, &["run", "FILE"], 1, &["FILE is not a text in UTF-8"]),
     case(EVOXO, &["run", "WRONG"], 1, &["WRONG:1: unknown experiment \"invincibel\"; did you mean \"invincible\"?"]),
@@ -99,7 +99,7 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "/dev/zero"], 1, &["/dev/zero has more than 1048576 bytes"]),
     case(EVOXO, &["runs", "--coordinator", "https://127.0.0.1:1"], 2, &["only http:// is understood", "HOST:PORT"]),
     case(EVOXO, &["run", "GOOD", "--set", "tasks"], 2, &["give KEY=VALUE"]),
-    case(EVOXO, &["run", "GOOD", "--arm", "mian"], 2, &["GOOD: no arm is called \"mian\": there are \"main\""]),
+    case(EVOXO, &["run", "GOOD", "--arm", "mian"], 2, &["GOOD: no arm is called \"mian\": the arms are \"main\""]),
     case(
         EVOXO,
         &["run", "ARMS", "--arm", "one", "--set", "arms.other.tasks=3"],
@@ -127,8 +127,8 @@ const PROGRAMS: &[Case] = &[
         1,
         &["the host of no.such.host.invalid:1 is not known"],
     ),
-    case(EVOXO, &["new", "chess"], 2, &["there are dispatch, invincible"]),
-    case(EVOXO, &["audit", "none.json"], 2, &["cannot read none.json: there is no such file"]),
+    case(EVOXO, &["new", "chess"], 2, &["give one of dispatch, invincible"]),
+    case(EVOXO, &["audit", "none.json"], 2, &["cannot read none.json: file not found"]),
     case(EVOXO, &["audit", "GOOD"], 1, &["GOOD: the card is not JSON"]),
     case(EVOXO, &["audit", "none.safetensors"], 2, &["cannot read none.safetensors"]),
     case(EVOXO, &["audit", "CUT"], 1, &["CUT: it ends within its header: it has 100 bytes"]),
@@ -138,7 +138,7 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["play", "ASTRAY"], 1, &["ASTRAY: the card's file is \"../FAR\", not the name of a file beside it"]),
     case(EVOXO, &["play", "SHORT"], 1, &["SHORT: the card's genes: a chromosome of this network has 89 genes, not 3"]),
     case(EVOXO, &["run", "NETWORKS", "--set", "boards=2424"], 2, &["boards is 2424", "from 1 to 2423"]),
-    case(EVOXO, &["run", "NETWORKS", "--set", "population=9"], 2, &["population is 9", "needs couples"]),
+    case(EVOXO, &["run", "NETWORKS", "--set", "population=9"], 2, &["population is 9", "needs pairs"]),
     case(EVOXO, &["run", "NETWORKS", "--set", "mutation=1.5"], 2, &["mutation is 1.5", "from 0 to 1"]),
     case(EVOXO, &["engine", "teacher", "--game", "qubic"], 2, &["teacher plays only tic-tac-toe"]),
     case(EVOXO, &["audit", "STUB"], 1, &["STUB: the card's genome: a string for X has 3 letters instead of 208"]),
@@ -165,11 +165,11 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["match", "random", "alpha-beta:9"], 2, &["alpha-beta:9 looks 9 plies ahead: give 1 to 6"]),
 ];
 
-/// Places with which something is wrong.
+/// Files, directories and ports that cause errors.
 struct Trouble {
     site: Site,
     taken: TcpListener,
-    /// Whether a file system could be mounted: only who administers the machine may.
+    /// Whether file systems could be mounted, which needs administrator rights.
     mounted: bool,
 }
 
@@ -197,7 +197,7 @@ impl Trouble {
         fs::write(site.path("short"), short).expect("a file");
         let networks = "experiment = \"nndtf\"\n[settings]\nalgorithm = \"traditional\"\niterations = 1\n";
         fs::write(site.path("networks"), networks).expect("a file");
-        // Somebody's weights, whole and cut.
+        // Foreign weights, whole and truncated.
         let header = format!("{:<200}", r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#);
         let foreign = [&200_u64.to_le_bytes(), header.as_bytes(), &[0; 4]].concat();
         fs::write(site.path("alien.safetensors"), &foreign).expect("a file");
@@ -252,7 +252,7 @@ impl Drop for Trouble {
 }
 
 #[tokio::test]
-async fn programs_say_what_is_wrong_in_one_sentence() {
+async fn programs_report_mistakes_in_one_sentence() {
     let (trouble, mut wrong) = (Trouble::make(), Vec::new());
     for case in PROGRAMS {
         let arguments: Vec<String> = case.arguments.iter().map(|argument| trouble.fill_in(argument)).collect();
@@ -272,7 +272,7 @@ async fn programs_say_what_is_wrong_in_one_sentence() {
         missing.retain(|part| !log.contains(part));
         let one_line = case.status != 1 || log.lines().filter(|line| line.starts_with("error: ")).count() == 1;
         if status.code() != Some(case.status) || !missing.is_empty() || !one_line || log.contains("panicked") {
-            wrong.push(format!("{arguments:?}: {status}, expected {}; not said: {missing:?}; {log}", case.status));
+            wrong.push(format!("{arguments:?}: {status}, expected {}; not outgoing: {missing:?}; {log}", case.status));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -308,7 +308,7 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
         &[
             "file:3: arm \"main\": agents is 7, but they play in couples: give an even number",
             "3000000000 games are more than 1073741823",
-            "with a cluster of 0.5 a mutation of 0.9 cannot be reached",
+            "with cluster 0.5 a mutation of 0.9 cannot be reached",
         ],
     ),
     ("run", "experiment = \"dispatch\"\nreplicas = 10001", Code::InvalidArgument, &["from 0 to 10000"]),
@@ -334,7 +334,7 @@ fn file(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn submitted_files_are_refused_with_all_that_is_wrong() {
+async fn submitted_files_are_refused_with_all_problems() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -348,22 +348,22 @@ async fn submitted_files_are_refused_with_all_that_is_wrong() {
     }
     let missing = person.get("nothing").await.expect_err("there is none");
     assert_eq!((missing.code(), missing.message().contains("there is no run \"nothing\"")), (Code::NotFound, true));
-    assert!(person.submit("run", "experiment = \"dispatch\"").await, "it goes on serving");
+    assert!(person.submit("run", "experiment = \"dispatch\"").await, "it still serves");
 }
 
-/// Sends bytes to a port and reads what comes back until it is closed, or a while.
-fn shout(address: SocketAddr, bytes: &[u8]) {
+/// Sends bytes to a port and reads the reply until it is closed, or for a while.
+fn send_bytes(address: SocketAddr, bytes: &[u8]) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
     stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a timeout");
-    // It may hang up in the middle: that is its right.
+    // The coordinator may close the connection before all is written.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.read(&mut [0; 1024]);
 }
 
 #[tokio::test]
-async fn noise_on_the_port_hurts_no_run() {
+async fn invalid_bytes_on_the_port_affect_no_run() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
@@ -379,11 +379,11 @@ async fn noise_on_the_port_hurts_no_run() {
         noise(100_000),
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
         [preface.clone(), noise(5000)].concat(),
-        // A frame that claims 16 MiB, and one of a kind nobody knows.
+        // A frame that claims 16 MiB, and one of an unknown kind.
         [preface.clone(), vec![0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1], noise(100)].concat(),
         [preface, vec![0, 0, 4, 0x7f, 0, 0, 0, 0, 0], noise(4)].concat(),
     ] {
-        shout(coordinator.address, &bytes);
+        send_bytes(coordinator.address, &bytes);
     }
     let huge = person.try_submit("huge", &"#".repeat(2 * MESSAGE_BYTES_MAX)).await;
     assert_eq!(huge.expect_err("it is too large").code(), Code::OutOfRange);
@@ -394,7 +394,7 @@ async fn noise_on_the_port_hurts_no_run() {
 }
 
 #[tokio::test]
-async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
+async fn damaged_checkpoints_are_reported_and_the_result_stays_the_same() {
     type Damage = fn(&mut Vec<u8>);
     let damages: [(&str, Damage); 4] = [
         ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
@@ -403,7 +403,7 @@ async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
         ("foreign", |bytes| *bytes = b"somebody's letter".to_vec()),
     ];
     for (name, damage) in damages {
-        // On a busy disk a run may end before its second checkpoint: then once more.
+        // On a busy disk a run may end before its second checkpoint: then it is repeated.
         let (site, mut coordinator) = loop {
             let site = Site::new();
             let coordinator = site.coordinator(&[]);
@@ -429,7 +429,7 @@ async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
         let object = newest.file_name().and_then(|name| name.to_str()).expect("text");
         assert!(run.notices.iter().any(|notice| notice.contains(object)), "{name}: {object} in {:?}", run.notices);
         assert!(coordinator.process.log().contains(object), "{name}: the log names it too");
-        // On a busy machine the last replica may have been stored in the moment before the kill.
+        // On a busy machine the last replica may have been stored just before the kill.
         assert!(matches!(run.state(), RunState::Running | RunState::Finished), "{name}: {:?}", run.state());
         assert!(run.rounds_done > 0, "{name}: the checkpoint before is used");
         let _worker = site.worker(coordinator.address, &[]);
@@ -438,7 +438,7 @@ async fn damaged_checkpoints_are_named_and_the_run_still_ends_right() {
 }
 
 #[tokio::test]
-async fn a_store_that_fills_up_holds_the_run_up_until_there_is_room() {
+async fn a_full_store_delays_the_run_until_there_is_room() {
     let site = Site::new();
     let store = site.path("store");
     fs::create_dir(&store).expect("a directory");
@@ -456,7 +456,7 @@ async fn a_store_that_fills_up_holds_the_run_up_until_there_is_room() {
         person.wait("run", |run| run.rounds_done > 3).await;
         let mut file = fs::File::create(&ballast).expect("a file");
         while file.write(&[0; 512]).is_ok_and(|bytes| bytes > 0) {}
-        let again = "work goes on when the store can be written again";
+        let again = "work continues when the store can be written again";
         let waits = person.wait("run", |run| run.message.contains(again)).await;
         assert!(waits.message.contains("No space left on device"), "{waits:?}");
         drop(file);

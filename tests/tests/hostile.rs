@@ -1,7 +1,7 @@
-//! What somebody does who means to break a promise: to the real coordinator on a real port. Nothing of it fails a run, stops
-//! the cluster, or makes it tell what is not so.
+//! Attacks on a real coordinator on a real port. None of them fails a run, stops the cluster, or leads to a false
+//! result.
 //!
-//! Figures of memory and time have wide margins: they tell a bound from none. What takes long runs in release alone.
+//! Limits of memory and time have wide margins: they only show that there is a limit. Long tests run in release only.
 
 mod hostile {
     mod forgery;
@@ -29,11 +29,11 @@ pub(crate) fn echoes(replicas: u32, rounds: u32, tasks: u32, payload_bytes: u32)
     )
 }
 
-/// The core must not have been kept for long by anything.
+/// Checks that no event kept the core busy for long.
 pub(crate) fn assert_quick(log: &str) {
     let slow: Vec<&str> = log.lines().filter(|line| line.contains("the core took ")).collect();
     let took = |line: &str| line.split("the core took ").nth(1)?.split(' ').next()?.parse::<u64>().ok();
-    // Ten milliseconds are the budget; on a busy machine, and without optimisation, more may pass.
+    // The budget is 10 ms; on a busy machine or without optimisation it may take longer.
     assert!(slow.iter().all(|line| took(line).is_some_and(|ms| ms < 100)), "{slow:?}");
 }
 

@@ -1,4 +1,4 @@
-//! `evoxo run`, as a person runs it: one command, one directory, the same digest through anything.
+//! `evoxo run`: one command, one directory, the same digest through all interruptions.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use serde_json::Value;
 const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 200\ngames = 500\n\
     generations = 12\nslice = 50\n[arms.\"O, 1\"]\npenalty = 1\n[arms.X]\nside = \"X\"\nfitness = \"exact\"\n";
 
-/// How long anything may take before it has failed.
+/// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory with an experiment file.
@@ -44,7 +44,7 @@ impl Desk {
         command
     }
 
-    /// Runs to the end, well.
+    /// Runs to the end, successfully.
     fn run(&self, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.command(arguments).output().expect("evoxo starts");
         assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
@@ -64,7 +64,7 @@ impl Desk {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Command lines of living processes that work in this directory.
+    /// Process ids of living processes that work in this directory.
     fn processes(&self, verb: &str) -> Vec<u32> {
         let marks = [self.directory.path().display().to_string(), verb.to_owned()];
         let entries = fs::read_dir("/proc").expect("processes").flatten();
@@ -87,7 +87,7 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 fn kill(signal: &str, pid: u32) {
-    // The process may have ended by itself a moment ago.
+    // The process may have ended by itself.
     drop(Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status());
 }
 
@@ -136,7 +136,7 @@ fn cluster_and_one_thread_leave_the_same_files() {
 }
 
 #[test]
-fn what_is_killed_in_its_first_moments_goes_on() {
+fn a_run_killed_at_its_start_continues() {
     let desk = Desk::new();
     for after_ms in [2, 10, 20, 40, 80] {
         let out = format!("after-{after_ms}");
@@ -148,9 +148,9 @@ fn what_is_killed_in_its_first_moments_goes_on() {
     }
 }
 
-/// Its checkpoints are found whatever the experiment file is called, and a long history comes back whole.
+/// Checkpoints are found whatever the experiment file's name is, and a long history is restored completely.
 #[test]
-fn a_long_history_comes_back_under_any_name() {
+fn a_long_history_is_restored_under_any_name() {
     let desk = Desk::new();
     let long = "experiment = \"rules\"\nreplicas = 1\n[settings]\nagents = 4\nrules = 1\ngames = 1\n\
         cycles = 300000\ncycles_per_task = 10000\n";
@@ -167,11 +167,11 @@ fn a_long_history_comes_back_under_any_name() {
 fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     let desk = Desk::new();
     let first = desk.run(&["--workers", "1"]);
-    assert_eq!(desk.run(&[]), first, "the same words again");
-    let told =
+    assert_eq!(desk.run(&[]), first, "the same output again");
+    let log =
         Command::new(program("evoxo")).args(["report"]).arg(desk.path("out/table")).output().expect("evoxo starts");
-    assert!(first.starts_with(&*String::from_utf8_lossy(&told.stdout)) && told.status.success(), "{told:?}");
-    // Whatever is damaged is written again, and who computed it is not forgotten.
+    assert!(first.starts_with(&*String::from_utf8_lossy(&log.stdout)) && log.status.success(), "{log:?}");
+    // A damaged file is written again, and the provenance is kept.
     let kept = ["result.json", "history.csv", "champions/X-0.json", "plots/X.svg"]
         .map(|name| desk.path("out/table").join(name));
     let before = kept.each_ref().map(|path| fs::read_to_string(path).expect("a file"));
@@ -182,7 +182,7 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
         desk.run(&[]);
         let again = kept.each_ref().map(|path| fs::read_to_string(path).expect("a file"));
         assert_eq!(again[1..], before[1..]);
-        assert_eq!(again[0] == before[0], damage.is_empty(), "a result that is whole is left as it is");
+        assert_eq!(again[0] == before[0], damage.is_empty(), "a complete result is not touched");
     }
     assert_eq!(desk.result("out/table")["digest"], expected(3));
     let json: Value = serde_json::from_str(&desk.run(&["--json", "--populations"])).expect("JSON");
@@ -202,23 +202,23 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     assert_eq!(desk.result("out/table")["digest"], expected(6));
 }
 
-/// Whole populations where there are some, and a line where there are none.
+/// Populations are written if there are any; otherwise a line says so.
 #[test]
-fn populations_are_written_or_it_is_said_that_there_are_none() {
+fn populations_are_written_or_reported_as_missing() {
     let desk = Desk::new();
     let networks = "experiment = \"nndtf\"\nreplicas = 2\n[settings]\nboards = 30\niterations = 5\nevaluations = 200\n\
         population = 8\n[arms.\"O, 1\"]\n[arms.steps]\nalgorithm = \"cma-es\"\n";
     fs::write(desk.path("table.toml"), networks).expect("a file");
     let output = desk.command(&["--workers", "0", "--populations"]).output().expect("evoxo starts");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("note: no population of \"steps\": "), "{told}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && log.contains("note: no population of \"steps\": "), "{log}");
     let names = files(&desk.path("out/table/populations"));
     assert!(names.len() == 16 && names.iter().all(|name| name.starts_with("O-1-")), "{names:?}");
 }
 
-/// Whoever has closed standard error does not want to know: the status still says it.
+/// With a closed standard error the exit status still shows the result.
 #[test]
-fn a_closed_standard_error_hurts_nobody() {
+fn a_closed_standard_error_does_no_harm() {
     let desk = Desk::new();
     let status = |arguments: &[&str]| {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -226,10 +226,10 @@ fn a_closed_standard_error_hurts_nobody() {
         desk.command(arguments).stderr(writer).stdout(Stdio::null()).status().expect("evoxo starts").code()
     };
     assert_eq!(status(&["--set", "populaton=5"]), Some(2));
-    assert_eq!(status(&["--workers", "0"]), Some(0), "nor does one who has closed the progress");
+    assert_eq!(status(&["--workers", "0"]), Some(0), "nor does closed progress output");
 }
 
-/// Nobody can know what a run without a good order was: it is left alone, and that is said at once.
+/// The content of a run without a valid order is unknown, so it is refused at once.
 #[test]
 fn a_run_whose_order_is_damaged_is_refused_at_once() {
     let desk = Desk::new();
@@ -241,30 +241,27 @@ fn a_run_whose_order_is_damaged_is_refused_at_once() {
         let mut child = desk.command(&["--workers", workers]).spawn().expect("evoxo starts");
         wait_until("it ends by itself", || child.try_wait().is_ok_and(|status| status.is_some()));
         let Output { status, stderr, .. } = child.wait_with_output().expect("it has ended");
-        let told = String::from_utf8_lossy(&stderr);
-        assert!(status.code() == Some(1) && told.lines().count() == 1, "{workers}: {told}");
-        assert!(
-            told.contains("has no good order and is left alone") && told.contains("directory"),
-            "{workers}: {told}"
-        );
+        let log = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(1) && log.lines().count() == 1, "{workers}: {log}");
+        assert!(log.contains("has no valid order and is not used") && log.contains("directory"), "{workers}: {log}");
     }
 }
 
 #[test]
-fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
+fn an_interrupted_run_says_how_to_continue_and_continues() {
     let desk = Desk::new();
     for (round, workers) in ["2", "0"].into_iter().enumerate() {
         let out = format!("out{round}");
         let many = ["--workers", workers, "--replicas", "12"];
         let mut child = desk.begin(&out, &many);
         kill("-INT", child.id());
-        let mut told = String::new();
-        child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        let mut log = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut log).expect("text");
         let status = child.wait().expect("it ends");
         if status.code() == Some(1) {
-            assert!(told.contains("everything is saved. Go on with") && told.contains("run table.toml"), "{told}");
+            assert!(log.contains("everything is saved. Continue with") && log.contains("run table.toml"), "{log}");
         } else {
-            assert!(status.success(), "it was finished just then: {told}");
+            assert!(status.success(), "it had just finished: {log}");
         }
         desk.run(&["--workers", "2", "--replicas", "12", "--out", &out]);
         assert_eq!(desk.result(&out)["digest"], expected(12));
@@ -272,7 +269,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
 }
 
 #[test]
-fn children_die_with_a_killed_parent_and_the_run_goes_on() {
+fn children_die_with_a_killed_parent_and_the_run_continues() {
     let desk = Desk::new();
     let mut child = desk.begin("out", &["--workers", "3", "--replicas", "12"]);
     child.kill().expect("it can be killed");

@@ -1,8 +1,8 @@
-//! The pages of docs/reproduction say what the committed results say.
+//! The pages of docs/reproduction agree with the committed results.
 //!
-//! A page has a block for each result, `<!-- evoxo report PATH -->` and then what that command prints, between fences; the
-//! plots of KIND/result-NAME.json lie in KIND/NAME. On a difference the test writes what is right and fails once: look at
-//! it and commit it.
+//! A page has a block for each result, `<!-- evoxo report PATH -->` followed by the output of that command between
+//! fences; the plots of KIND/result-NAME.json are in KIND/NAME. If something differs, the test writes the correct text
+//! and fails once: review it and commit it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,8 +22,8 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
 }
 
-/// Writes a file that should have been so; whether it was not.
-fn mend(path: &Path, right: &str) -> bool {
+/// Writes a file if its content differs; returns whether it did.
+fn update(path: &Path, right: &str) -> bool {
     let stale = fs::read_to_string(path).ok().as_deref() != Some(right);
     if stale {
         fs::create_dir_all(path.parent().expect("a file in a directory")).expect("a directory");
@@ -32,7 +32,7 @@ fn mend(path: &Path, right: &str) -> bool {
     stale
 }
 
-/// What is printed of a result, and its plots by name.
+/// The printed report of a result, and its plots by name.
 fn report(result: &Path) -> (String, BTreeMap<String, String>) {
     let plots = tempfile::tempdir().expect("a temporary directory");
     let output = Command::new(program("evoxo"))
@@ -52,7 +52,7 @@ fn report(result: &Path) -> (String, BTreeMap<String, String>) {
 #[test]
 fn pages_and_plots_are_what_the_results_give() {
     let directory = workspace().join("docs/reproduction");
-    let (mut stale, mut told) = (Vec::new(), BTreeSet::new());
+    let (mut stale, mut shown) = (Vec::new(), BTreeSet::new());
     for page in files(&directory, "md") {
         let text = fs::read_to_string(&page).expect("text");
         let mut pieces = text.split(BEGIN);
@@ -69,18 +69,15 @@ fn pages_and_plots_are_what_the_results_give() {
             let stem = result.file_stem().and_then(|stem| stem.to_str()).expect("a name");
             let beside = result.with_file_name(stem.trim_start_matches("result-"));
             let plots = plots.iter().map(|(name, svg)| (beside.join(name), svg));
-            stale.extend(plots.filter(|(path, svg)| mend(path, svg)).map(|(path, _)| path));
-            told.insert(result);
+            stale.extend(plots.filter(|(path, svg)| update(path, svg)).map(|(path, _)| path));
+            shown.insert(result);
         }
-        if mend(&page, &right) {
+        if update(&page, &right) {
             stale.push(page);
         }
     }
-    assert!(stale.is_empty(), "these were stale and have been rewritten: look at them and commit them: {stale:?}");
+    assert!(stale.is_empty(), "these were out of date and have been rewritten: review and commit them: {stale:?}");
     let kinds = fs::read_dir(&directory).expect("a directory that can be read").flatten();
     let all: BTreeSet<PathBuf> = kinds.flat_map(|kind| files(&kind.path(), "json")).collect();
-    assert!(
-        !told.is_empty() && told == all,
-        "results that no page tells of, or the other way round: {all:?}, {told:?}"
-    );
+    assert!(!shown.is_empty() && shown == all, "results without a page, or pages without a result: {all:?}, {shown:?}");
 }

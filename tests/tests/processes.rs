@@ -1,5 +1,5 @@
-//! Real programs on loopback: however many workers, however the work is cut, whoever is killed and whenever, a run comes
-//! to the bytes of one undisturbed thread.
+//! Real programs on loopback: for any number of workers, any division of the work, and kills of any process at any
+//! time, a run has the result of one undisturbed thread.
 
 mod processes {
     mod crashes;
@@ -65,7 +65,7 @@ farming = "couples"
 couples_per_task = 3
 "#;
 
-/// Many tasks that do nothing, with bytes that those of a round share.
+/// Many tasks that do nothing, with bytes shared by the tasks of a round.
 pub(crate) const DISPATCH: &str = r#"
 experiment = "dispatch"
 replicas = 3
@@ -77,7 +77,8 @@ shared_bytes = 3000
 reply_bytes = 100
 "#;
 
-/// Trials in many small segments, with tests between them, of both kinds of opponents; and in rounds of many workers.
+/// Trials in many small segments, with tests between them, against both kinds of opponents; and in rounds of several
+/// workers.
 pub(crate) const TD3D: &str = r#"
 experiment = "td3d"
 replicas = 2
@@ -93,7 +94,7 @@ averaging_games = 300
 opponent = "benchmark"
 network = "deep"
 reading = "literal"
-[arms."many workers"]
+[arms."several workers"]
 learners = 8
 episodes = 2
 [arms.momentum]
@@ -103,7 +104,7 @@ momentum = 0.9
 join = "all"
 "#;
 
-/// Strings of both sides in slices, with repairs that travel back.
+/// Strings of both sides in slices, with repairs in the outputs.
 pub(crate) const TERNARY: &str = r#"
 experiment = "ternary"
 seed = 5
@@ -121,7 +122,7 @@ strings = "long"
 alphabet = "9"
 "#;
 
-/// A run of invincible that lasts: this number of replicas of each of two arms, and of generations.
+/// A long run of invincible: this number of replicas of each of two arms, and of generations.
 pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     format!(
         "experiment = \"invincible\"\nseed = 11\nreplicas = {replicas}\n[settings]\npopulation = 200\n\

@@ -1,4 +1,4 @@
-//! Champions of networks are files that the ordinary Python packages read, and mean what docs/networks.md says.
+//! Ordinary Python packages read champions' networks, and docs/networks.md describes the values correctly.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use evoxo_games::{
 };
 use evoxo_tests::programs::workspace;
 
-/// Asks for each board, a line of 64 numbers.
+/// Evaluates each board, a line of 64 numbers.
 const ASK: &str = "
 import sys
 for line in sys.stdin:

@@ -1,10 +1,10 @@
-//! The whole cluster on one thread, from one seed: the coordinator's core, store and replicas, workers, a network and objects
-//! that fail in every way the seed draws; virtual time. The final bytes must be those of one undisturbed thread.
+//! The whole cluster on one thread, from one seed: the coordinator's core, store and replicas, workers, a network and
+//! objects that fail in every way that the seed draws; virtual time. The result must be that of one undisturbed thread.
 //!
-//! `cargo test` runs some hundreds of clusters, in release more than a thousand. `SEEDS=1000000 cargo sim` runs as many as wanted;
-//! `SEED=n cargo sim` one.
+//! `cargo test` runs some hundreds of clusters, in release more than a thousand. `SEEDS=1000000 cargo sim` runs as many
+//! as given; `SEED=n cargo sim` runs one.
 
-#![expect(clippy::print_stdout, reason = "the seeds and what became of them")]
+#![expect(clippy::print_stdout, reason = "the seeds and their outcomes")]
 
 #[path = "../../coordinator/src/store/tests/faulty.rs"]
 mod faulty;
@@ -44,10 +44,10 @@ fn every_cluster_ends_with_the_bytes_of_one_thread() {
         away += outcome.workers_refused;
     }
     println!(
-        "{seeds} clusters: {crashes} coordinator crashes, {lost} workers lost, {away} kept away, {damaged} objects damaged, \
-         {unheard} answers of the store lost, {repeated} tasks repeated"
+        "{seeds} clusters: {crashes} coordinator crashes, {lost} workers lost, {away} made to wait, {damaged} objects damaged, \
+         {unheard} responses of the store lost, {repeated} tasks repeated"
     );
-    // A simulation in which nothing goes wrong proves nothing.
+    // A simulation without faults would prove nothing.
     if seeds >= 500 {
         assert!(crashes > seeds / 2 && lost > seeds && away > seeds / 10 && repeated > seeds);
         assert!(damaged > seeds / 50 && unheard > seeds / 20);

@@ -1,4 +1,4 @@
-//! What reviewers would otherwise have to look for: the direction of dependency, pure cores, sizes, reasons, links.
+//! Checks that would otherwise need a reviewer: the direction of dependencies, pure cores, sizes, reasons, links.
 
 mod tidy {
     pub(crate) mod imports;
@@ -17,12 +17,12 @@ use tidy::imports::{circles, folder, graph, used};
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 80;
-/// Files of circles that are allowed, all in one folder.
+/// The most files of a circle, if they are all in one folder.
 const CIRCLE_FILES_MAX: usize = 3;
-/// How generated code begins.
+/// The first line of generated code.
 const GENERATED: &str = "// This file is @generated";
 
-/// All files of the repository whose name ends like this, by path from the workspace, with their text.
+/// All files of the repository whose names end like this, by path from the workspace, with their text.
 fn files(end: &str) -> BTreeMap<String, String> {
     fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).expect("a directory that can be read") {
@@ -52,13 +52,13 @@ fn sources() -> BTreeMap<String, String> {
     files(".rs").into_iter().filter(|(_, text)| !text.starts_with(GENERATED)).collect()
 }
 
-/// Fails with all that was found, if anything was.
+/// Fails with all findings, if there are any.
 #[track_caller]
 fn assert_none(found: Vec<String>) {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
-/// The dependencies of a package, of every sort.
+/// The dependencies of a package, of all sections.
 fn dependencies(package: &str) -> Vec<String> {
     let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
     let sections =
@@ -109,7 +109,7 @@ fn crates_depend_in_one_direction() {
     assert_none(wrong);
 }
 
-/// Only the programs' `main`, and tests, know which experiments there are.
+/// Only the programs' `main`, and tests, know the experiments.
 #[test]
 fn libraries_name_no_experiment() {
     let may = |name: &str| name.ends_with("/main.rs") || name.contains("/tests") || name.contains("/benches/");
@@ -190,7 +190,7 @@ fn cores_are_pure() {
     ];
     let core = |name: &str| PURE.iter().any(|pure| name.starts_with(pure));
     let cores: Vec<_> = sources().into_iter().filter(|(name, _)| core(name) && !name.contains("/tests")).collect();
-    assert!(cores.len() > 10, "the cores have moved: tell this test where");
+    assert!(cores.len() > 10, "the cores have moved: update this test");
     for (name, text) in cores {
         for path in used(&text) {
             let root = match path.as_slice() {
@@ -198,7 +198,7 @@ fn cores_are_pure() {
                 [first, ..] => first.clone(),
                 [] => continue,
             };
-            // A path of a log's level is data; the other roots are modules declared in the same file.
+            // A log level is data; other roots are modules declared in the same file.
             let own = text.contains(&format!("mod {root};")) || (root == "tracing" && name.starts_with("worker"));
             if !ALLOWED.contains(&root.as_str()) && !own {
                 wrong.push(format!("{name} is pure and must not use {root}"));
@@ -236,7 +236,8 @@ fn every_file_says_what_it_is_and_is_not_too_long() {
     assert_none(wrong);
 }
 
-/// Each function's line, from 1, and how many lines it has. Rests on rustfmt: a body ends where a brace stands under `fn`.
+/// The line of each function, from 1, and its number of lines. This relies on rustfmt: a body ends with a brace
+/// indented like `fn`.
 fn functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -255,7 +256,7 @@ fn functions(text: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn every_function_fits_a_screen() {
+fn no_function_is_too_long() {
     let mut wrong = Vec::new();
     let mut seen = 0;
     for (name, text) in sources() {
@@ -272,7 +273,7 @@ fn every_function_fits_a_screen() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    // In two pieces, or this file would be found.
+    // In two pieces, so that this file is not found.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:"), concat!("dbg", "!(")];
     let mut wrong = Vec::new();
     for end in [".rs", ".toml", ".md", ".proto", ".service"] {
@@ -302,7 +303,7 @@ fn links_lead_somewhere() {
 }
 
 #[test]
-fn changes_are_told() {
+fn there_is_a_section_for_changes() {
     let log = fs::read_to_string(workspace().join("CHANGELOG.md")).expect("there is a CHANGELOG.md");
     assert!(log.lines().any(|line| line.starts_with("## ") && line.contains("Unreleased")), "it has no such section");
 }
@@ -318,7 +319,7 @@ fn every_dependency_has_its_reason() {
         let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
         let mut before = "";
         for line in text.lines() {
-            // A version of its own needs a reason of its own.
+            // A version of its own needs its own reason.
             if line.contains("version = \"") && !before.starts_with('#') && !line.contains("# ") {
                 wrong.push(format!("no reason: {package}: {line}"));
             }

@@ -1,4 +1,4 @@
-//! What can be typed after `evoxo-worker`, and what is meant by it.
+//! The command line of `evoxo-worker`.
 
 use std::{
     fs,
@@ -29,10 +29,10 @@ Examples:
   evoxo-worker                                          work for a coordinator on this host, on every core
   evoxo-worker --coordinator lab7:7600 --slots 4        work for another host, on four cores
   evoxo-worker --coordinator lab7:7600 --idle-timeout 10m
-                                                        leave after ten minutes without a task
-  evoxo-worker run-task poison.task                     compute one saved task here and say what becomes of it
+                                                        exit after ten minutes without a task
+  evoxo-worker run-task poison.task                     compute one saved task here and print its result
 
-SIGTERM or Ctrl-C: finish what is begun, then leave; a second time: leave at once.
+SIGTERM or Ctrl-C: finish running tasks, then exit; a second time: exit at once.
 Exit status: 0 good, 1 failed, 2 wrong usage, 3 refused by the coordinator.";
 
 #[derive(Parser)]
@@ -47,7 +47,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Compute a task whose bytes were saved, and print what becomes of it.
+    /// Compute a saved task and print its result.
     RunTask {
         /// The file with the bytes of one task.
         file: PathBuf,
@@ -63,35 +63,35 @@ pub struct Options {
     /// Where the coordinator listens.
     #[arg(long, value_name = "HOST:PORT", default_value_t)]
     pub coordinator: Address,
-    /// Assignments to compute at once, 1 to 1024 [default: the cores this process may use].
+    /// Number of assignments to compute at once, 1 to 1024 [default: the cores this process may use].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=SLOTS_MAX as i64))]
     pub slots: Option<u16>,
-    /// Leave after having had no task for this time: 90s, 10m, 2h, or seconds [default: stay].
+    /// Exit after this time without a task: 90s, 10m, 2h, or seconds [default: stay].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle_timeout: Option<Duration>,
     /// Instructions the kernels may use: the results are the same.
     #[arg(long, value_enum, default_value_t)]
     pub simd: Simd,
-    /// Who this worker is, in lists and messages and after a restart [default: the name of this host].
+    /// Name of this worker in lists and messages, kept after a restart [default: the name of this host].
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
-    /// What to log, on the standard error.
+    /// Messages to write to the standard error.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
-    /// End when the standard input ends.
+    /// Exit when the standard input ends.
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
 }
 
-/// How far the kernels may go.
+/// The most advanced instructions that the kernels may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Simd {
-    /// The best this machine has.
+    /// The best that this machine has.
     #[default]
     Auto,
     /// Up to AVX2.
     Avx2,
-    /// What every machine has.
+    /// Those that every machine has.
     Baseline,
 }
 
@@ -104,13 +104,13 @@ pub fn main(registry: &Registry) -> ExitCode {
         None => work(&command.options, registry.clone()),
     };
     done.unwrap_or_else(|error| {
-        // Nobody is left to tell if the standard error is closed.
+        // A closed standard error cannot be reported anywhere.
         let _ = writeln!(std::io::stderr(), "error: {error:#}");
         ExitCode::FAILURE
     })
 }
 
-/// Works as a worker with these options, logging to the standard error, until it is time to exit.
+/// Runs a worker with these options, logging to the standard error, until it exits.
 ///
 /// # Errors
 /// If the system denies what a worker needs; the message says what.
@@ -173,7 +173,7 @@ fn read_task(file: &Path) -> anyhow::Result<Bytes> {
     Ok(fs::read(file)?.into())
 }
 
-/// A worker's name: short, and harmless in a terminal.
+/// A worker's name: short, and safe to print in a terminal.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
         return Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"));
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_short_and_harmless() {
+    fn names_are_short_and_safe_to_print() {
         assert_eq!(name("lab7:12").as_deref(), Ok("lab7:12"));
         assert!(name(&host_name()).is_ok());
         let long = "x".repeat(129);

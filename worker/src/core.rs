@@ -1,10 +1,10 @@
 //! One worker as a pure state machine: events and the time go in, effects come out. No I/O, no clock, no threads.
 //!
-//! The worker keeps a link to the coordinator, runs assignments in its slots, and holds every result until the
-//! coordinator has accepted it, across as many sessions as that takes.
+//! The worker keeps a link to the coordinator, computes assignments in its slots, and keeps every result until the
+//! coordinator has accepted it, through as many sessions as that takes.
 //!
-//! Invariant: at most `slots` assignments run at once, whatever the coordinator says; and a result is forgotten only when
-//! the coordinator has accepted it, or when there is no room for all that wait.
+//! Invariants: at most `slots` assignments run at once, whatever the coordinator sends; and a result is dropped only
+//! when the coordinator has accepted it, or when too many results are waiting.
 
 mod backoff;
 mod pending;
@@ -32,48 +32,48 @@ pub const STATUS_REFUSED: u8 = 3;
 /// The most slots a worker can have.
 pub const SLOTS_MAX: usize = evoxo_proto::SLOTS_MAX as usize;
 
-/// Without a Welcome for so long after the Hello, in milliseconds, the link is given up.
+/// The time to wait for Welcome after Hello, in milliseconds, before the link is given up.
 const WELCOME_MS: u64 = 20_000;
-/// Results of an unfinished assignment wait at most so long for company, in milliseconds.
+/// The longest time that results of an unfinished assignment are collected before they are sent, in milliseconds.
 const GATHER_MS: u64 = 50;
-/// Results that weigh so much, in bytes, do not wait; nor is a message of several results larger.
+/// Results of this size together, in bytes, are sent at once; and the largest message of several results.
 const GATHER_BYTES: usize = 1 << 20;
-/// A worker that leaves waits at most so long, in milliseconds, for its last results to be accepted.
+/// How long a worker that shuts down waits for its last results to be accepted, in milliseconds.
 const FLUSH_MS: u64 = 5_000;
-/// The most results that wait until they are accepted.
+/// The most results that wait to be accepted.
 const PENDING_RESULTS_MAX: usize = 65_536;
-/// The most bytes of results that wait until they are accepted.
+/// The most bytes of results that wait to be accepted.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
-/// What a worker is.
+/// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Assignments computed at once, 1 to [`SLOTS_MAX`].
     pub slots: usize,
-    /// What the worker is called in lists and messages, 1 to 128 bytes.
+    /// The worker's name in lists and messages, 1 to 128 bytes.
     pub name: String,
     /// Version and commit of the build, at most 128 bytes.
     pub build: String,
-    /// What the build computes: [`evoxo_common::experiment::Registry::signatures`].
+    /// The signatures of the kinds that the build computes: [`evoxo_common::experiment::Registry::signatures`].
     pub kinds: Vec<KindSignature>,
-    /// Drawn when the process started, so that the coordinator knows it again when its connection was lost.
+    /// Drawn when the process started, so that the coordinator recognises it after a lost connection.
     pub process: u64,
-    /// The worker leaves after having had no task for so long, in milliseconds; `None`: it stays.
+    /// The worker shuts down after this time without a task, in milliseconds; `None`: never.
     pub idle_timeout_ms: Option<u64>,
 }
 
-/// What happens to a worker.
+/// An event for a worker.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The connection that [`Effect::Connect`] asked for stands.
+    /// The connection that [`Effect::Connect`] asked for is open.
     LinkUp,
-    /// The connection could not be made, or was lost; why.
+    /// The connection could not be opened, or was lost, for this reason.
     LinkDown(String),
-    /// What answered there is no coordinator that this worker can work for, and will not become one; why.
+    /// The peer is not a coordinator that this worker can work for, and will not become one, for this reason.
     LinkRefused(String),
-    /// The coordinator said something on the present connection.
+    /// A message from the coordinator on the current connection.
     Message(ToWorker),
-    /// A slot computed the next task of what [`Effect::Start`] gave it; with the last one it is free.
+    /// A slot has computed the next task of its [`Effect::Start`]; after the last one it is free.
     Computed {
         /// Which slot, from 0.
         slot: usize,
@@ -82,35 +82,36 @@ pub enum Event {
         /// How long it took, in microseconds.
         elapsed_us: u64,
     },
-    /// The process was asked to leave: the first time it finishes what it has, the second time it leaves at once.
+    /// The process was asked to shut down: the first time it finishes its running tasks, the second time it exits at
+    /// once.
     DrainAsked,
-    /// The time that [`Worker::next_wake`] named has come.
+    /// The time of [`Worker::next_wake`] has come.
     Wake,
 }
 
-/// What a worker wants done.
+/// An action for the shell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Connect; [`Event::LinkUp`] or [`Event::LinkDown`] tells how that went.
+    /// Connect; report with [`Event::LinkUp`] or [`Event::LinkDown`].
     Connect,
-    /// Say this on the present connection.
+    /// Send this message on the current connection.
     Send(FromWorker),
     /// Compute these tasks in order in that slot, which is free: one [`Event::Computed`] for each.
     Start {
-        /// Which slot, from 0.
+        /// The slot's index.
         slot: usize,
         /// At least one.
         tasks: Vec<Encoded>,
     },
-    /// Drop the present connection: no more events of it.
+    /// Drop the current connection and its events.
     Disconnect,
-    /// Tell people.
+    /// Log this line.
     Log(Level, String),
-    /// End the stream, if there is one, and then the process. The worker wants nothing more.
+    /// Close the stream, if there is one, and end the process. No more effects follow.
     Exit {
         /// The exit status of the process.
         status: u8,
-        /// Why, for people.
+        /// The reason, for the log.
         sentence: String,
     },
 }
@@ -118,17 +119,17 @@ pub enum Effect {
 /// The connection to the coordinator.
 #[derive(Clone, Copy, Debug)]
 enum Link {
-    /// There is none; the next try is due then.
+    /// None; the next attempt is due then.
     Resting { until: Millis },
-    /// The shell tries.
+    /// The shell is connecting.
     Connecting,
-    /// Hello is said, Welcome is due then.
+    /// Hello was sent; Welcome is due then.
     Greeting { until: Millis },
     /// In a session since then.
     Open { since: Millis, heartbeat_interval_ms: u64, heartbeat_due: Millis },
 }
 
-/// What a busy slot has before it.
+/// The tasks of a busy slot.
 #[derive(Debug)]
 struct Running {
     /// The assignment's number in the present session; 0 if that session is over.
@@ -144,11 +145,11 @@ struct Queued {
     tasks: Vec<Encoded>,
 }
 
-/// The worker leaves as soon as it has nothing left to do.
+/// The worker is shutting down: it exits when nothing is left to do.
 #[derive(Debug)]
 struct Leaving {
     why: String,
-    /// Until when the last results may wait to be accepted; set when nothing is left to compute.
+    /// How long the last results may wait to be accepted; set when nothing is left to compute.
     flush_until: Option<Millis>,
 }
 
@@ -158,18 +159,18 @@ pub struct Worker {
     settings: Settings,
     backoff: Backoff,
     link: Link,
-    /// Whether people know that the coordinator cannot be reached.
-    outage_told: bool,
+    /// Whether the present outage has been logged.
+    outage_logged: bool,
     slots: Vec<Option<Running>>,
     queue: VecDeque<Queued>,
-    /// Bytes that tasks of the present session share.
+    /// Shared bytes of tasks of the current session.
     shared: SharedCache<Arc<Shared>>,
     pending: PendingResults,
-    /// Whether people know that results are being dropped.
-    dropping_told: bool,
-    /// When gathered results must be sent, if there are any; `Millis(0)` for at once.
+    /// Whether the dropping of results has been logged.
+    dropping_logged: bool,
+    /// When collected results must be sent, if there are any; `Millis(0)` for at once.
     send_due: Option<Millis>,
-    /// Since when nothing runs; meaningless while something does.
+    /// Since when nothing runs; meaningless while something runs.
     idle_since: Millis,
     leaving: Option<Leaving>,
     exited: bool,
@@ -177,7 +178,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that begins at `now` and connects at its first [`Event::Wake`]. `seed` only spreads reconnections in time.
+    /// A worker that begins at `now` and connects at its first [`Event::Wake`]. `seed` is used only to spread
+    /// reconnections in time.
     ///
     /// # Panics
     /// If the number of slots is not in 1 to [`SLOTS_MAX`].
@@ -187,12 +189,12 @@ impl Worker {
         Self {
             backoff: Backoff::new(seed),
             link: Link::Resting { until: now },
-            outage_told: false,
+            outage_logged: false,
             slots: (0..settings.slots).map(|_| None).collect(),
             queue: VecDeque::new(),
             shared: SharedCache::default(),
             pending: PendingResults::new(PENDING_RESULTS_MAX, PENDING_BYTES_MAX),
-            dropping_told: false,
+            dropping_logged: false,
             send_due: None,
             idle_since: now,
             leaving: None,
@@ -202,7 +204,7 @@ impl Worker {
         }
     }
 
-    /// Takes in one event and says what to do about it, in order. `now` must not go back.
+    /// Handles one event and returns what to do, in order. `now` must not go back.
     ///
     /// # Panics
     /// If the event is [`Event::Computed`] for a slot that computes nothing.
@@ -212,7 +214,7 @@ impl Worker {
         }
         match event {
             Event::Wake => {}
-            Event::LinkUp => self.greet(now),
+            Event::LinkUp => self.send_hello(now),
             Event::LinkDown(why) => self.link_lost(now, &why, None),
             Event::LinkRefused(why) => self.exit(STATUS_REFUSED, format!("this worker was refused: {why}")),
             Event::Message(message) => self.on_message(now, message),
@@ -225,7 +227,7 @@ impl Worker {
         std::mem::take(&mut self.effects)
     }
 
-    /// When the worker must be woken if nothing happens before.
+    /// When the worker must be woken if there is no event before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
         if self.exited {
@@ -243,7 +245,8 @@ impl Worker {
         [link, send, leave].into_iter().flatten().min()
     }
 
-    /// Whatever is due: the link's timers, waiting assignments into free slots, gathered results, leaving.
+    /// Does everything that is due: the link's timers, queued assignments into free slots, collected results, shutting
+    /// down.
     fn advance(&mut self, now: Millis) {
         match &mut self.link {
             Link::Resting { until } if *until <= now => {
@@ -251,11 +254,11 @@ impl Worker {
                 self.effects.push(Effect::Connect);
             }
             Link::Greeting { until } if *until <= now => {
-                self.disconnect(now, &format!("it did not answer the greeting within {} s", WELCOME_MS / 1000));
+                self.disconnect(now, &format!("it did not reply to Hello within {} s", WELCOME_MS / 1000));
             }
             Link::Open { heartbeat_interval_ms, heartbeat_due, .. } if *heartbeat_due <= now => {
                 *heartbeat_due = now + *heartbeat_interval_ms;
-                self.say(from_worker::Message::Heartbeat(Heartbeat {}));
+                self.send(from_worker::Message::Heartbeat(Heartbeat {}));
             }
             _ => {}
         }
@@ -268,7 +271,7 @@ impl Worker {
         self.finish_leaving(now);
     }
 
-    fn say(&mut self, message: from_worker::Message) {
+    fn send(&mut self, message: from_worker::Message) {
         self.effects.push(Effect::Send(FromWorker { message: Some(message) }));
     }
 
@@ -305,8 +308,8 @@ impl Worker {
         };
         let dropped = self.pending.add(hash, sendable(outcome), elapsed_us, assignment);
         self.send_due = Some(self.send_due.map_or(due, |earlier| earlier.min(due)));
-        if dropped > 0 && !self.dropping_told {
-            self.dropping_told = true;
+        if dropped > 0 && !self.dropping_logged {
+            self.dropping_logged = true;
             let waiting = self.pending.len();
             let sentence = format!("dropping the oldest results: {waiting} wait and the coordinator accepts none");
             self.effects.push(Effect::Log(Level::WARN, sentence));
@@ -318,7 +321,7 @@ impl Worker {
         if self.send_due.is_some_and(|due| due <= now) || self.pending.unsent_bytes() >= GATHER_BYTES {
             self.send_due = None;
             for outputs in self.pending.send(GATHER_BYTES) {
-                self.say(from_worker::Message::Outputs(outputs));
+                self.send(from_worker::Message::Outputs(outputs));
             }
         }
     }
@@ -338,18 +341,18 @@ impl Worker {
 
     fn drain_asked(&mut self, now: Millis) {
         if self.leaving.is_none() {
-            self.leave(now, "asked to".into());
+            self.leave(now, "on request".into());
         } else {
-            self.exit(1, "left at once, as asked a second time; what was unfinished will be computed elsewhere".into());
+            self.exit(1, "shut down at once on a second request; unfinished tasks will be computed elsewhere".into());
         }
     }
 
     fn leave(&mut self, now: Millis, why: String) {
-        self.effects.push(Effect::Log(Level::INFO, format!("leaving, {why}: finishing what is begun")));
+        self.effects.push(Effect::Log(Level::INFO, format!("shutting down ({why}): finishing running tasks")));
         self.leaving = Some(Leaving { why, flush_until: None });
         match &mut self.link {
-            Link::Open { .. } => self.say(from_worker::Message::Drain(Drain {})),
-            // What waits for a slot is handed out anew; for results that wait there is one more chance, at once.
+            Link::Open { .. } => self.send(from_worker::Message::Drain(Drain {})),
+            // Queued tasks will be assigned again; waiting results get one more chance to be sent, at once.
             Link::Resting { until } => {
                 *until = now;
                 self.queue.clear();
@@ -368,9 +371,12 @@ impl Worker {
         }
         let until = *leaving.flush_until.get_or_insert(now + FLUSH_MS);
         let sentence = match unaccepted {
-            0 => format!("left, {}: all results are accepted", leaving.why),
+            0 => format!("shut down ({}): all results were accepted", leaving.why),
             _ => {
-                format!("left, {}: {unaccepted} results were not accepted and will be computed elsewhere", leaving.why)
+                format!(
+                    "shut down ({}): {unaccepted} results were not accepted and will be computed elsewhere",
+                    leaving.why
+                )
             }
         };
         if unaccepted == 0 || until <= now {
@@ -379,7 +385,7 @@ impl Worker {
     }
 }
 
-/// An outcome that the coordinator can take: not too long.
+/// The outcome, replaced by a failure if it is too long to send.
 fn sendable(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Output(bytes) if bytes.len() > TASK_BYTES_MAX => {

@@ -1,4 +1,4 @@
-//! The loop between the core, the link, the slots, the clock and the signals.
+//! The loop that connects the core, the link, the slots, the clock and the signals.
 
 use std::{
     collections::VecDeque,
@@ -22,23 +22,23 @@ use crate::{
     pool::{Compute, Pool},
 };
 
-/// The most results that are handled before the link and the signals are looked at again.
+/// The most results that are handled before the link and the signals are checked again.
 const COMPUTED_BATCH_MAX: usize = 256;
-/// How long the coordinator may take to see that the stream has ended.
+/// How long the coordinator may take to notice the end of the stream.
 const END_WITHIN: Duration = Duration::from_millis(500);
 
-/// What a worker process needs to know.
+/// Settings of a worker process.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the coordinator listens.
     pub coordinator: Address,
-    /// What this worker is.
+    /// Settings of the worker's core.
     pub worker: core::Settings,
-    /// Whether the end of the standard input ends the process, so that it cannot outlive the one that started it.
+    /// Whether the process ends with its standard input, so that it cannot outlive the process that started it.
     pub exit_with_stdin: bool,
 }
 
-/// Works for the coordinator until the process is asked to leave, was idle for too long or is refused.
+/// Works for the coordinator until the process is asked to shut down, was idle for too long or is refused.
 ///
 /// # Errors
 /// If the system denies threads, timers or signals.
@@ -58,10 +58,10 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
-/// The exit status, and why, for people.
+/// The exit status, and the reason for the log.
 type Exit = (u8, String);
 
-/// Carries out what the core wants.
+/// Does the core's effects.
 struct Shell {
     endpoint: Endpoint,
     worker: Worker,
@@ -79,7 +79,7 @@ impl Shell {
         let compute: Compute = Arc::new(move |task: &Encoded| registry.run(task));
         let pool = Pool::new(slots, &compute, &sender)
             .with_context(|| format!("cannot start {slots} threads; try a smaller --slots"))?;
-        // Only spreads reconnections in time: it never shows in a result.
+        // The seed only spreads reconnections in time; results do not depend on it.
         let seed = RandomState::new().build_hasher().finish();
         Ok(Self {
             endpoint: link::endpoint(&settings.coordinator),
@@ -102,10 +102,10 @@ impl Shell {
             }
             tokio::select! {
                 _ = self.computed.recv_many(&mut batch, COMPUTED_BATCH_MAX) => self.inbox.extend(batch.drain(..)),
-                event = next_heard(&mut self.link) => self.inbox.push_back(event),
+                event = next_link_event(&mut self.link) => self.inbox.push_back(event),
                 request = requests.next() => match request {
                     EndRequest::Signal => self.inbox.push_back(Event::DrainAsked),
-                    EndRequest::StandardInput => return (0, "left at once: the standard input has ended".to_owned()),
+                    EndRequest::StandardInput => return (0, "shut down at once: the standard input has ended".to_owned()),
                 },
                 () = &mut alarm, if wake.is_some() => self.inbox.push_back(Event::Wake),
             }
@@ -128,7 +128,7 @@ impl Shell {
             Effect::Connect => self.link = Some(Link::connect(self.endpoint.clone())),
             Effect::Disconnect => self.link = None,
             Effect::Send(message) => {
-                if self.link.as_ref().is_some_and(|link| !link.say(message)) {
+                if self.link.as_ref().is_some_and(|link| !link.send(message)) {
                     self.link = None;
                     self.inbox.push_back(Event::LinkDown("it has not read for a long time".to_owned()));
                 }
@@ -146,8 +146,8 @@ impl Shell {
     }
 }
 
-/// The next event of the link; never, if there is none. A link that is down is gone after it has said so.
-async fn next_heard(link: &mut Option<Link>) -> Event {
+/// The next event of the link; waits for ever if there is none. A link is removed after its last event.
+async fn next_link_event(link: &mut Option<Link>) -> Event {
     let Some(present) = link else { return std::future::pending().await };
     let event = present.next().await.unwrap_or_else(|| Event::LinkDown("the connection's task ended".to_owned()));
     if let Event::LinkDown(_) | Event::LinkRefused(_) = event {

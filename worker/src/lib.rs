@@ -1,7 +1,8 @@
-//! A worker: takes tasks from a coordinator, computes them on one OS thread per slot, gives the outputs back.
+//! A worker: gets tasks from a coordinator, computes them on one OS thread per slot, and returns the outputs.
 //!
-//! It names no experiment: the program that runs it hands it a registry of kinds. It is stateless: what it computes is a function of the bytes it was sent. [`core`] decides everything and does
-//! nothing; `link` (the stream), `pool` (the threads) and [`daemon`] (the loop between them) do what it decides.
+//! It does not know the experiments: its program passes a registry of kinds. It is stateless: an output is a function
+//! of the bytes of its task. [`core`] decides everything; `link` (the stream), `pool` (the threads) and [`daemon`] (the
+//! loop between them) carry it out.
 
 pub mod cli;
 pub mod core;

@@ -13,20 +13,20 @@ use tonic::{Code, Status, transport::Endpoint};
 
 use crate::core::Event;
 
-/// A connection that does not stand after so long has failed.
+/// The time in which a connection must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often HTTP/2 asks a silent coordinator whether it is there...
+/// The interval of HTTP/2 pings to a silent coordinator...
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// ... and how long it may take to answer before the link is down.
+/// ... and the time for their reply before the link counts as down.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// What may be on its way from the coordinator, in bytes.
+/// The HTTP/2 window: bytes that the coordinator may send ahead.
 const WINDOW_BYTES: u32 = 8 << 20;
-/// Messages that wait to be written; more than that, and the coordinator has not read for a long time.
+/// The most messages that wait to be written; with more, the coordinator has not read for a long time.
 const UNWRITTEN_MAX: usize = 4_096;
-/// Messages that were read and wait to be handled; beyond that, HTTP/2 holds the coordinator back.
+/// The most messages that were read and wait to be handled; beyond that, HTTP/2 flow control stops the coordinator.
 const UNHANDLED_MAX: usize = 16;
 
-/// How to reach the coordinator.
+/// The coordinator's endpoint.
 pub(crate) fn endpoint(coordinator: &Address) -> Endpoint {
     Endpoint::from(coordinator.uri())
         .connect_timeout(CONNECT_TIMEOUT)
@@ -38,43 +38,43 @@ pub(crate) fn endpoint(coordinator: &Address) -> Endpoint {
         .initial_connection_window_size(WINDOW_BYTES)
 }
 
-/// A connection, or an attempt at one. It is cut when dropped.
+/// A connection, or an attempt at one. Dropping it closes it.
 pub(crate) struct Link {
-    said: mpsc::Sender<FromWorker>,
-    heard: mpsc::Receiver<Event>,
+    outgoing: mpsc::Sender<FromWorker>,
+    events: mpsc::Receiver<Event>,
     task: JoinHandle<()>,
 }
 
 impl Link {
     /// Begins to connect.
     pub(crate) fn connect(endpoint: Endpoint) -> Self {
-        let (said, to_write) = mpsc::channel(UNWRITTEN_MAX);
-        let (to_handle, heard) = mpsc::channel(UNHANDLED_MAX);
+        let (outgoing, to_write) = mpsc::channel(UNWRITTEN_MAX);
+        let (to_handle, events) = mpsc::channel(UNHANDLED_MAX);
         let task = tokio::spawn(async move {
             let end = converse(endpoint, to_write, &to_handle).await;
-            // Nobody hears it if the link was dropped meanwhile.
+            // The receiver is gone if the link was dropped meanwhile.
             let _ = to_handle.send(end).await;
         });
-        Self { said, heard, task }
+        Self { outgoing, events, task }
     }
 
-    /// Says something. False if the coordinator has not read for so long that the link is as good as down.
-    pub(crate) fn say(&self, message: FromWorker) -> bool {
-        // On a link that is down already the message is lost, as it is on a link that goes down a moment later.
-        !matches!(self.said.try_send(message), Err(mpsc::error::TrySendError::Full(_)))
+    /// Sends a message. False if the coordinator has not read for so long that the link counts as down.
+    pub(crate) fn send(&self, message: FromWorker) -> bool {
+        // On a link that is already down the message is lost, as on a link that goes down a moment later.
+        !matches!(self.outgoing.try_send(message), Err(mpsc::error::TrySendError::Full(_)))
     }
 
-    /// What happens next; `None` after [`Event::LinkDown`] or [`Event::LinkRefused`].
+    /// The next event; `None` after [`Event::LinkDown`] or [`Event::LinkRefused`].
     pub(crate) async fn next(&mut self) -> Option<Event> {
-        self.heard.recv().await
+        self.events.recv().await
     }
 
-    /// Ends the stream properly, if the coordinator lets that happen `within` so long.
+    /// Closes the stream properly, if the coordinator lets that happen within this time.
     pub(crate) async fn end(mut self, within: Duration) {
         let (closed, _) = mpsc::channel(1);
-        self.said = closed;
-        let ended = async { while self.heard.recv().await.is_some() {} };
-        // Whether it was in time or not, the link is gone afterwards.
+        self.outgoing = closed;
+        let ended = async { while self.events.recv().await.is_some() {} };
+        // In time or not, the link is closed afterwards.
         let _ = timeout(within, ended).await;
     }
 }
@@ -86,7 +86,7 @@ impl Drop for Link {
 }
 
 /// One session, from the connection to its loss; the last event says why it was lost.
-async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, heard: &mpsc::Sender<Event>) -> Event {
+async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, events: &mpsc::Sender<Event>) -> Event {
     let channel = match timeout(CONNECT_TIMEOUT, endpoint.connect()).await {
         Ok(Ok(channel)) => channel,
         Ok(Err(error)) => {
@@ -97,8 +97,8 @@ async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, hear
             return Event::LinkDown(format!("cannot reach {} within {seconds} s", endpoint.uri()));
         }
     };
-    // If nobody hears, the link was dropped and this task is about to be cut.
-    let _ = heard.send(Event::LinkUp).await;
+    // If the receiver is gone, the link was dropped and this task is about to be aborted.
+    let _ = events.send(Event::LinkUp).await;
     let mut client = WorkerServiceClient::new(channel)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
@@ -108,21 +108,21 @@ async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, hear
     };
     loop {
         match stream.message().await {
-            Ok(Some(message)) => drop(heard.send(Event::Message(message)).await),
+            Ok(Some(message)) => drop(events.send(Event::Message(message)).await),
             Ok(None) => return Event::LinkDown("it ended the stream".to_owned()),
             Err(status) => return lost(&status),
         }
     }
 }
 
-/// What a failed call means: some answers will be the same however often one asks.
+/// Interprets a failed call: some failures will be the same however often it is repeated.
 fn lost(status: &Status) -> Event {
     let why = match status.source() {
         Some(source) => innermost(source),
         None => format!("{} ({:?})", status.message().escape_debug(), status.code()),
     };
     match status.code() {
-        Code::Unimplemented => Event::LinkRefused(format!("no coordinator of evoxo answers there: {why}")),
+        Code::Unimplemented => Event::LinkRefused(format!("there is no evoxo coordinator at this address: {why}")),
         Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::Unauthenticated => {
             Event::LinkRefused(why)
         }

@@ -1,4 +1,4 @@
-//! The slots: one OS thread each, that computes the tasks it is given, in order, and survives those that panic.
+//! The slots: one OS thread each, which computes its tasks in order and survives panics of tasks.
 
 use std::{
     any::Any,
@@ -23,10 +23,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
-/// What the slots compute: an encoded task in, an encoded output back.
+/// The function that computes: an encoded task in, an encoded output back.
 pub(crate) type Compute = Arc<dyn Fn(&Encoded) -> Result<Bytes, Refusal> + Send + Sync>;
 
-/// The threads. They end when the pool is dropped, each after the task it is at.
+/// The threads. They end when the pool is dropped, each after its current task.
 pub(crate) struct Pool {
     slots: Vec<Sender<Vec<Encoded>>>,
 }
@@ -65,8 +65,8 @@ fn serve_slot(slot: usize, compute: &Compute, assignments: &Receiver<Vec<Encoded
     }
 }
 
-/// Computes a task on this thread, as a slot does: its output, or why there is none, which may be what a panic said; and how
-/// long that took, in microseconds.
+/// Computes a task on this thread, as a slot does. Returns its output, or its failure, which may be the text of a
+/// panic, and how long it took, in microseconds.
 pub fn compute_here(registry: &Registry, task: &Encoded) -> (Outcome, u64) {
     keep_panics_quiet();
     let before = LAST_PANIC.replace(Some(String::new()));
@@ -77,7 +77,7 @@ pub fn compute_here(registry: &Registry, task: &Encoded) -> (Outcome, u64) {
 
 fn compute_caught(compute: impl FnOnce() -> Result<Bytes, Refusal>) -> (Outcome, u64) {
     let start = Instant::now();
-    // Nothing is shared with the task but its bytes, which are immutable: it can leave nothing broken behind.
+    // The task gets only its bytes, which are immutable, so a panic leaves nothing inconsistent.
     let outcome = match panic::catch_unwind(AssertUnwindSafe(compute)) {
         Ok(Ok(output)) => Outcome::Output(output),
         Ok(Err(refusal)) => Outcome::Failure(refusal.0),
@@ -92,11 +92,11 @@ fn compute_caught(compute: impl FnOnce() -> Result<Bytes, Refusal>) -> (Outcome,
 }
 
 thread_local! {
-    /// In a slot's thread what its last panic said, elsewhere `None`.
+    /// In a slot's thread the text of its last panic, elsewhere `None`.
     static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Makes panics in slots remember what they say instead of printing it; others print as ever.
+/// Makes panics in slots record their text instead of printing it; other panics are printed as usual.
 fn keep_panics_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -115,12 +115,12 @@ fn keep_panics_quiet() {
     });
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
     match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
         (Some(text), _) => text,
         (_, Some(text)) => text,
-        _ => "without words",
+        _ => "without a message",
     }
 }
 
@@ -135,11 +135,11 @@ mod tests {
 
     use super::*;
 
-    /// Slots that may go on.
+    /// The number of slots that may continue.
     static GATE: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
 
     /// Does what the task's first byte says.
-    fn obey(task: &Encoded) -> Result<Bytes, Refusal> {
+    fn perform(task: &Encoded) -> Result<Bytes, Refusal> {
         let task = &task.own;
         match task[0] {
             b'p' => panic!("cannot compute {} things", task.len()),
@@ -168,7 +168,7 @@ mod tests {
 
     fn collect(slots: usize, work: &[(usize, &[&'static str])]) -> Vec<(usize, Outcome, u64)> {
         let (sender, mut computed) = tokio::sync::mpsc::unbounded_channel();
-        let pool = Pool::new(slots, &(Arc::new(obey) as Compute), &sender).unwrap();
+        let pool = Pool::new(slots, &(Arc::new(perform) as Compute), &sender).unwrap();
         work.iter().for_each(|(slot, texts)| pool.start(*slot, tasks(texts)));
         let total = work.iter().map(|(_, texts)| texts.len()).sum();
         (0..total)
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_survives_panics_and_says_what_they_said() {
+    fn a_slot_survives_panics_and_reports_their_text() {
         let results = collect(1, &[(0, &["p12", "b", "r", "xgood"])]);
         let failure = |index: usize| match &results[index].1 {
             Outcome::Failure(sentence) => sentence.as_str(),
@@ -196,7 +196,7 @@ mod tests {
         };
         assert!(failure(0).starts_with("the task panicked at worker/src/pool.rs:"), "{}", failure(0));
         assert!(failure(0).ends_with(": cannot compute 3 things"), "{}", failure(0));
-        assert!(failure(1).ends_with(": without words"), "{}", failure(1));
+        assert!(failure(1).ends_with(": without a message"), "{}", failure(1));
         assert_eq!(failure(2), "no such work");
         assert_eq!(results[3].1, Outcome::Output(Bytes::from_static(b"good")));
     }

@@ -1,4 +1,4 @@
-//! The real program against a coordinator that is played by the test, over real sockets.
+//! The real program and a coordinator played by the test, over real sockets.
 
 use std::{
     io::Read as _,
@@ -38,43 +38,43 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One session, as the coordinator sees it.
 struct Session {
-    heard: Streaming<FromWorker>,
-    say: mpsc::Sender<Result<ToWorker, Status>>,
+    incoming: Streaming<FromWorker>,
+    outgoing: mpsc::Sender<Result<ToWorker, Status>>,
 }
 
 impl Session {
-    async fn says(&self, message: to_worker::Message) {
-        self.say.send(Ok(ToWorker { message: Some(message) })).await.expect("the worker listens");
+    async fn sends(&self, message: to_worker::Message) {
+        self.outgoing.send(Ok(ToWorker { message: Some(message) })).await.expect("the worker listens");
     }
 
     async fn welcomes(&mut self) -> Hello {
-        let Some(from_worker::Message::Hello(hello)) = self.hears().await else { panic!("no hello") };
-        self.says(to_worker::Message::Welcome(Welcome { session: 7, heartbeat_interval_ms: 60_000 })).await;
+        let Some(from_worker::Message::Hello(hello)) = self.receives().await else { panic!("no hello") };
+        self.sends(to_worker::Message::Welcome(Welcome { session: 7, heartbeat_interval_ms: 60_000 })).await;
         hello
     }
 
     async fn assigns(&self, id: u64, tasks: &[Bytes]) {
         let task = |task: &Bytes| AssignedTask { hash: hash(task), task: task.clone(), shared: Bytes::new() };
         let tasks = tasks.iter().map(task).collect();
-        self.says(to_worker::Message::Assignment(Assignment { id, tasks, shared: Vec::new() })).await;
+        self.sends(to_worker::Message::Assignment(Assignment { id, tasks, shared: Vec::new() })).await;
     }
 
     async fn accepts(&self, results: &[TaskResult]) {
         let hashes = results.iter().map(|result| result.hash.clone()).collect();
-        self.says(to_worker::Message::Accepted(Accepted { hashes })).await;
+        self.sends(to_worker::Message::Accepted(Accepted { hashes })).await;
     }
 
     /// The next message; `None` at the end of the stream.
-    async fn hears(&mut self) -> Option<from_worker::Message> {
-        let message = timeout(PATIENCE, self.heard.message()).await.expect("the worker says something");
+    async fn receives(&mut self) -> Option<from_worker::Message> {
+        let message = timeout(PATIENCE, self.incoming.message()).await.expect("the worker says something");
         message.expect("the stream is whole").map(|message| message.message.expect("a message of a known kind"))
     }
 
-    /// The next so many results.
+    /// The next results, this many.
     async fn results(&mut self, count: usize) -> Vec<TaskResult> {
         let mut results = Vec::new();
         while results.len() < count {
-            match self.hears().await {
+            match self.receives().await {
                 Some(from_worker::Message::Outputs(outputs)) => results.extend(outputs.results),
                 other => panic!("{other:?}"),
             }
@@ -99,7 +99,7 @@ impl WorkerService for Service {
 
     async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<Self::WorkStream>, Status> {
         let (say, said) = mpsc::channel(8);
-        let session = Session { heard: request.into_inner(), say };
+        let session = Session { incoming: request.into_inner(), outgoing: say };
         self.0.send(session).await.map_err(|_| Status::unavailable("the test is over"))?;
         Ok(Response::new(ReceiverStream::new(said)))
     }
@@ -214,18 +214,18 @@ async fn results_outlive_a_session_and_a_drain_is_clean() {
     let offers = session.results(1).await;
     assert_eq!((&offers[0].hash, offers[0].assignment), (&hash(&good), 0));
     worker.terminate();
-    assert!(matches!(session.hears().await, Some(from_worker::Message::Drain(_))));
+    assert!(matches!(session.receives().await, Some(from_worker::Message::Drain(_))));
     session.accepts(&offers).await;
-    assert_eq!(session.hears().await, None, "the stream ends properly");
+    assert_eq!(session.receives().await, None, "the stream ends properly");
     drop(session);
     let (status, out, error) = worker.end().await;
     assert_eq!((status.code(), out.as_str()), (Some(0), ""));
-    assert_eq!(error.lines().count(), 5, "connected, lost, connected, leaving, left: {error}");
+    assert_eq!(error.lines().count(), 5, "connected, lost, connected, shutting down, shut down: {error}");
     assert!(error.contains("WARN lost the coordinator: it ended the stream; next try in 0."), "{error}");
 }
 
 #[tokio::test]
-async fn a_coordinator_that_comes_late_and_goes_is_waited_for() {
+async fn a_worker_waits_for_a_coordinator_that_is_late_or_restarts() {
     let mut coordinator = Coordinator::on_any_port().await;
     let address = coordinator.address;
     coordinator.server.abort();
@@ -249,22 +249,24 @@ async fn a_coordinator_that_comes_late_and_goes_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_refused_worker_says_why_and_has_its_own_status() {
+async fn a_refused_worker_says_why_and_exits_with_its_own_status() {
     let mut coordinator = Coordinator::on_any_port().await;
     let worker = coordinator.worker(&[]);
     let mut session = coordinator.session().await;
-    session.hears().await;
+    session.receives().await;
     let reason = "it computes something else for table_score".to_owned();
-    session.says(to_worker::Message::Close(Close { kind: CloseKind::Refused.into(), reason, retry_after_ms: 0 })).await;
+    session
+        .sends(to_worker::Message::Close(Close { kind: CloseKind::Refused.into(), reason, retry_after_ms: 0 }))
+        .await;
     drop(session);
     let (status, _, error) = worker.end().await;
     assert_eq!(status.code(), Some(3));
     assert!(error.contains("refused this worker: it computes something else for table_score"), "{error}");
 }
 
-/// What answers every try alike is not tried again for ever.
+/// A failure that is the same on every attempt is not repeated for ever.
 #[tokio::test]
-async fn a_server_that_is_no_coordinator_is_given_up() {
+async fn a_server_that_is_no_coordinator_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (_, health) = tonic_health::server::health_reporter();
@@ -273,11 +275,11 @@ async fn a_server_that_is_no_coordinator_is_given_up() {
     let (status, _, error) = Worker::start(&["--coordinator", &address.to_string()]).end().await;
     server.abort();
     assert_eq!(status.code(), Some(3), "{error}");
-    assert!(error.contains("this worker was refused: no coordinator of evoxo answers there"), "{error}");
+    assert!(error.contains("this worker was refused: there is no evoxo coordinator at this address"), "{error}");
 }
 
 #[tokio::test]
-async fn messages_of_many_mebibytes_travel_both_ways() {
+async fn messages_of_many_mebibytes_are_sent_both_ways() {
     let mut coordinator = Coordinator::on_any_port().await;
     let _worker = coordinator.worker(&["--slots", "1"]);
     let mut session = coordinator.session().await;
@@ -291,26 +293,26 @@ async fn messages_of_many_mebibytes_travel_both_ways() {
 }
 
 #[tokio::test]
-async fn a_worker_dies_with_its_parent_if_told_to() {
+async fn a_worker_can_end_with_its_standard_input() {
     let mut coordinator = Coordinator::on_any_port().await;
     let mut worker = coordinator.worker(&["--exit-with-stdin"]);
     let mut session = coordinator.session().await;
     session.welcomes().await;
     drop(worker.0.stdin.take());
     assert_eq!(worker.end().await.0.code(), Some(0));
-    assert!(timeout(PATIENCE, session.heard.message()).await.is_ok(), "the coordinator notices");
+    assert!(timeout(PATIENCE, session.incoming.message()).await.is_ok(), "the coordinator notices");
 }
 
 #[tokio::test]
-async fn an_idle_worker_leaves_even_if_nobody_answers() {
+async fn an_idle_worker_shuts_down_even_without_a_coordinator() {
     let worker = Worker::start(&["--coordinator", "127.0.0.1:1", "--idle-timeout", "300ms"]);
     let (status, _, error) = worker.end().await;
     assert_eq!(status.code(), Some(0));
-    assert!(error.contains("left, no task for 0.3 s"), "{error}");
+    assert!(error.contains("shut down (no task for 0.3 s)"), "{error}");
 }
 
 #[tokio::test]
-async fn wrong_usage_is_told_in_a_sentence_and_exits_with_2() {
+async fn wrong_usage_is_reported_and_exits_with_2() {
     for (arguments, sentence) in [
         (vec!["--slots", "0"], "0 is not in 1..=1024"),
         (vec!["--slots", "many"], "invalid digit"),
@@ -327,7 +329,7 @@ async fn wrong_usage_is_told_in_a_sentence_and_exits_with_2() {
 }
 
 #[tokio::test]
-async fn a_saved_task_can_be_computed_by_hand() {
+async fn a_saved_task_can_be_computed_from_its_file() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("a.task");
     let run = async |bytes: Option<&[u8]>| {
@@ -337,7 +339,7 @@ async fn a_saved_task_can_be_computed_by_hand() {
         }
         Worker::start(&["run-task", file.to_str().expect("a path of text")]).end().await
     };
-    // It is called as everywhere, as the file of a poisonous task is: what is shared is part of the name.
+    // The task's hash is its poison file's name; it includes the shared bytes.
     for task in [echo_task("evolution", 4), echo_task("evo", 9).sharing(Bytes::from_static(b"lution"))] {
         let task = encoded(task);
         let (status, out, _) = run(Some(&task.whole())).await;

@@ -47,7 +47,7 @@ fn a_pair_plays_one_game() {
 }
 
 #[test]
-fn what_is_no_player_is_refused() {
+fn unknown_players_are_refused() {
     let sentence = |spec: PlayerSpec| spec.find(&registry()).map(drop).unwrap_err().to_string();
     assert!(sentence(spec("bencmark")).contains("no player \"bencmark\""));
     assert!(sentence(spec("nowhere/card.json")).contains("no player \"nowhere/card.json\" and no file"));
@@ -62,7 +62,7 @@ fn what_is_no_player_is_refused() {
     assert!(large.starts_with("perfect plays only tic-tac-toe: give alpha-beta"), "{large}");
 }
 
-/// Found by its file, it plays both sides of its own game, and leaves something to chance.
+/// Found by its file, it plays both sides of its own game, partly at random.
 #[test]
 fn a_champion_is_found_by_its_card() {
     let directory = tempfile::tempdir().unwrap();

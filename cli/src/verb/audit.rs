@@ -15,14 +15,14 @@ use evoxo_games::{
 
 use crate::champion;
 
-/// Which card.
+/// The card and the output.
 #[derive(clap::Args)]
 #[command(
     after_help = "A table's card needs three keys: {\"kind\": \"table\", \"side\": \"O\", \"moves\": {\"X........\": 4, ...}}.
-Boards are read from the top left, cells are 0 to 8 in the same order; any rotation or reflection of a board will do."
+Boards are read from the top left, cells are 0 to 8 in the same order; any rotation or reflection of a board may be used."
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; of a network, its .safetensors will do.
+    /// A champion's card: JSON, as in a run's champions/ or made by hand; for a network its .safetensors is enough.
     /// Or a player without a file: perfect or teacher
     #[arg(value_name = "WHO")]
     file: PathBuf,
@@ -59,6 +59,6 @@ mod tests {
         let audit = |who: &str| audit(&registry, Path::new(who)).map_err(|error| error.to_string());
         assert_eq!(audit("perfect").unwrap().json["O"]["unbeatable"], true);
         assert!(audit("random").unwrap_err().starts_with("random: only players of 3x3"));
-        assert!(audit("nobody").unwrap_err().starts_with("cannot read nobody: there is no such file"));
+        assert!(audit("nobody").unwrap_err().starts_with("cannot read nobody: file not found"));
     }
 }

@@ -1,4 +1,5 @@
-//! `evoxo bench`: what one core does in a second, fast paths beside their reference implementations, and what this build computes.
+//! `evoxo bench`: the throughput of one core with the optimized kernels and their reference implementations, and the
+//! behaviour signatures of this build.
 
 use std::{
     fs,
@@ -22,8 +23,8 @@ use crate::say::usage;
 /// What to measure.
 #[derive(clap::Args)]
 #[command(after_help = "The figures are of one core, and only their ratios mean much on another machine.
-A behaviour signature is the hash of a fixed workload's outputs: builds with the same one may work on one run.
---workload writes that workload down for worker programs in other languages: KIND-TASK-NUMBER.task and .output.")]
+A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on one run.
+--workload writes that workload for worker programs in other languages: KIND-TASK-NUMBER.task and .output.")]
 pub(crate) struct Arguments {
     /// Only the kernel of this name
     #[arg(long, value_name = "NAME")]
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     /// Instructions the kernels may use: the results are the same
     #[arg(long, value_enum, default_value_t)]
     simd: Simd,
-    /// Measure nothing: write the fixed workload of each kind of task into this directory
+    /// Write the fixed workload of each kind of task into this directory, and measure nothing
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "only")]
     workload: Option<PathBuf>,
     /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference"}], "signatures", "tasks"}
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     print(arguments, registry, &figures)
 }
 
-/// What was measured of a kernel, in units of work a second.
+/// The throughput of a kernel, in units of work per second.
 struct Figures {
     kind: &'static str,
     kernel: &'static Kernel,
@@ -63,10 +64,10 @@ struct Figures {
     reference: f64,
 }
 
-/// Measured in turns, so that a busy machine hurts both alike; the best of each.
+/// Measures both in turns, so that other load affects both; returns the best of each.
 fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
     let mut best = [0.0_f64; 2];
-    // What they prepare the first time is not measured.
+    // What they prepare at the first call is not measured.
     (kernel.fast)();
     for _ in 0..5 {
         for (best, work) in best.iter_mut().zip([kernel.fast, kernel.reference]) {
@@ -122,7 +123,7 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tasks whose outputs the signatures are of, each in a file, with its output beside it.
+/// Writes the tasks behind the signatures to files, each with its output in another file.
 fn write_workload(registry: &Registry, directory: &Path) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write into {}: choose another directory", directory.display());
     fs::create_dir_all(directory).with_context(unwritable)?;
@@ -163,10 +164,9 @@ mod tests {
         assert_eq!([1.0, 999.0, 1000.0, 12_345_678.4].map(grouped), ["1", "999", "1 000", "12 345 678"]);
     }
 
-    /// From the files alone everything follows: each task gives its output, and the outputs give the signatures as
-    /// worker.proto says.
+    /// The files are sufficient: each task gives its output, and the outputs give the signatures as worker.proto says.
     #[test]
-    fn a_workload_is_all_that_another_worker_needs() {
+    fn the_workload_files_are_sufficient_for_another_worker() {
         let registry = evoxo_experiments::registry();
         let directory = tempfile::tempdir().unwrap();
         write_workload(&registry, directory.path()).unwrap();

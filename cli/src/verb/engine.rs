@@ -2,8 +2,8 @@
 //!
 //! The protocol is that of chess engines (UCI) with other names: `ugi`, `isready`, `uginewgame`, `position startpos
 //! [moves ...]` or `position fen BOARD SIDE [moves ...]`, `go`, `query p1turn|gameover|result`, `quit`. The board of a
-//! position is its rows from the top (`X2/1O1/3` or `X../.O./...`), the side `x` or `o`. Unknown words are ignored, as the
-//! protocol asks. See `docs/engine.md`.
+//! position is given as rows from the top (`X2/1O1/3` or `X../.O./...`), the side as `x` or `o`. Unknown words are
+//! ignored, as the protocol demands. See `docs/engine.md`.
 
 use std::{
     io::{BufRead, Write},
@@ -15,13 +15,13 @@ use evoxo_games::board::{Board, Geometry, Outcome, Position, Side};
 
 use crate::player::{Opponent, PlayerSpec};
 
-/// The longest line that is read, in bytes; a longer one is read in pieces.
+/// The longest line, in bytes; a longer one is read in pieces.
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// Who plays.
+/// The player.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Try it by hand: type ugi, isready, position startpos moves b2, go, query result, quit, one a line.
+    after_help = "Try it by hand: type ugi, isready, position startpos moves b2, go, query result, quit, one per line.
 Moves are named as in evoxo play."
 )]
 pub(crate) struct Arguments {
@@ -68,7 +68,7 @@ fn talk(opponent: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -
     }
 }
 
-/// The board of a `position` command; if it makes no sense the board stays as it was.
+/// The board of a `position` command; if the command is invalid, the board stays as it was.
 fn position(game: &Geometry, words: &[&str]) -> Result<Board, String> {
     let (mut board, moves) = match words {
         ["startpos", moves @ ..] => (Board::EMPTY, moves),
@@ -78,7 +78,7 @@ fn position(game: &Geometry, words: &[&str]) -> Result<Board, String> {
     let moves = match moves {
         [] => moves,
         ["moves", moves @ ..] => moves,
-        [other, ..] => return Err(format!("{other:?} stands where \"moves\" should")),
+        [other, ..] => return Err(format!("{other:?} is there instead of \"moves\"")),
     };
     for name in moves {
         let cell = game.move_named(board, name).filter(|_| game.outcome(board).is_none());
@@ -87,7 +87,7 @@ fn position(game: &Geometry, words: &[&str]) -> Result<Board, String> {
     Ok(board)
 }
 
-/// The board of rows and the side to move.
+/// The board of these rows and this side to move.
 fn set_up(game: &Geometry, rows: &str, side: &str) -> Result<Board, String> {
     let board = game.board_of(&spread(rows))?;
     let (x, o) = (board.x.count_ones(), board.o.count_ones());
@@ -107,7 +107,7 @@ fn set_up(game: &Geometry, rows: &str, side: &str) -> Result<Board, String> {
     Ok(board)
 }
 
-/// A board's text with each digit as so many empty cells.
+/// A board's text with each digit replaced by that number of empty cells.
 fn spread(rows: &str) -> String {
     let cells = |letter: char| match letter.to_digit(10) {
         Some(count) => ".".repeat(count as usize),
@@ -116,7 +116,7 @@ fn spread(rows: &str) -> String {
     rows.chars().map(cells).collect()
 }
 
-/// A champion moves for its own side only.
+/// A champion moves only for its own side.
 fn go(opponent: &mut Opponent, board: Board) -> String {
     let game = opponent.player.geometry;
     if game.outcome(board).is_some() {
@@ -154,14 +154,14 @@ mod tests {
     use super::*;
     use crate::player::{Game, testing};
 
-    fn said_by(mut opponent: Opponent, input: &[u8]) -> String {
+    fn output_of(mut opponent: Opponent, input: &[u8]) -> String {
         let mut out = Vec::new();
         talk(&mut opponent, input, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
-    fn said(input: &[u8]) -> String {
-        said_by(testing::table(Side::O), input)
+    fn output(input: &[u8]) -> String {
+        output_of(testing::table(Side::O), input)
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
             "quit",
             "isready",
         ];
-        let told: Vec<String> = lines
+        let outputs: Vec<String> = lines
             .iter()
             .scan(String::new(), |before, line| {
                 *before += &format!("{line}\n");
@@ -207,8 +207,8 @@ mod tests {
             .collect();
         let mut text = String::new();
         let mut known = 0;
-        for (line, so_far) in lines.iter().zip(&told) {
-            let all = said(so_far.as_bytes());
+        for (line, so_far) in lines.iter().zip(&outputs) {
+            let all = output(so_far.as_bytes());
             text += &format!("> {line}\n{}", &all[known..]);
             known = all.len();
         }
@@ -216,15 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_typed_makes_it_fail() {
-        assert_eq!(said(&[0xff; 10_000]), "");
-        assert_eq!(said(b"position\nquery\ngo"), said(b"position\ngo"));
-        assert_eq!(said(b"stop\nsetoption name x value 1\n\n"), "");
+    fn invalid_input_does_no_harm() {
+        assert_eq!(output(&[0xff; 10_000]), "");
+        assert_eq!(output(b"position\nquery\ngo"), output(b"position\ngo"));
+        assert_eq!(output(b"stop\nsetoption name x value 1\n\n"), "");
     }
 
     #[test]
     fn stones_fall() {
-        let four = |input: &str| said_by(testing::named("alpha-beta", Game::ScoreFour), input.as_bytes());
+        let four = |input: &str| output_of(testing::named("alpha-beta", Game::ScoreFour), input.as_bytes());
         assert!(four("position startpos moves a1 b1 a1 b1 a1 b1\ngo").contains("it sees a win\nbestmove a1"));
         assert!(four("position startpos moves a1 a1 a1 a1 a1").contains("\"a1\" is not a move on"));
         let hanging = format!("position fen X{}/O{} x", ".".repeat(31), ".".repeat(31));

@@ -12,7 +12,7 @@ use crate::{
     results::{Provenance, Results},
 };
 
-/// Which run, and where to.
+/// The run, and the directory for its results.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run's name

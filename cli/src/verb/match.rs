@@ -17,20 +17,20 @@ use crate::{
     say::{usage, whole},
 };
 
-/// The longest openings: on Qubic there are 3.8 million of four plies.
+/// The most plies of an opening: on Qubic there are 3.8 million openings of four plies.
 const PLIES_MAX: u64 = 4;
 
 /// The most games of one match.
 const GAMES_MAX: u64 = 100_000_000;
 
-/// Who plays whom.
+/// The players and the openings.
 #[derive(clap::Args)]
 #[command(
     after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta, perfect or teacher; one that looks
-ahead may have a number of plies behind it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening:
-all positions after so many plies in which nobody has won, or with --sample so many of them, drawn by --seed.
-The interval is of the score, in which a draw is half a win, and holds if every game were won or lost; draws
-make it narrower than it says. The same command prints the same games on any machine.
+ahead may have its number of plies after it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening.
+Openings are all positions after --openings plies that are not yet won, or a --sample of them, drawn by --seed.
+The interval is that of the score, in which a draw is half a win. It assumes that no game is drawn; with draws it is
+wider than necessary. The same command prints the same games on any machine.
 
 The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:
   evoxo match CHAMPION.json teacher --openings 4 --sample 25"
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// The second player
     #[arg(value_name = "B")]
     two: String,
-    /// The game; a champion knows its own [default for built-in players: score-four]
+    /// The game; a champion has its own [default for built-in players: score-four]
     #[arg(long, value_enum, value_name = "GAME")]
     game: Option<Game>,
     /// Plies of the openings, 0 to 4
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<u32>(0, PLIES_MAX)
     )]
     openings: u32,
-    /// Only so many of the openings, different ones drawn by the seed [default: all]
+    /// Number of openings, drawn at random by the seed, all different [default: all]
     #[arg(
         long,
         value_name = "OPENINGS",
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<u32>(1, u64::from(u32::MAX))
     )]
     sample: Option<u32>,
-    /// Games from each opening with each side; more than 1 only if a player leaves something to chance
+    /// Games from each opening with each side; more than 1 only if a player chooses at random
     #[arg(
         long,
         value_name = "GAMES",
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
         value_parser = whole::<u32>(1, GAMES_MAX)
     )]
     games: u32,
-    /// Where the sample and the players' chance come from
+    /// Seed of the sample and of players that choose at random
     #[arg(
         long,
         value_name = "NUMBER",
@@ -95,14 +95,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// What came of a match.
+/// The result of a match.
 #[derive(Debug)]
 struct Record {
     game: Game,
     openings: usize,
-    /// How many there are to draw from.
+    /// The number of openings to draw from.
     of: usize,
-    /// The first player's results as X and as O; none where a player does not play that side.
+    /// The first player's results as X and as O; none if a player does not play that side.
     as_x: Option<Duel>,
     as_o: Option<Duel>,
 }
@@ -112,23 +112,23 @@ fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
     let [one, two] = pair(registry, [&arguments.one, &arguments.two], arguments.game)?;
     let (game, [mut one, mut two]) = (one.game, [one.player, two.player]);
     if games > 1 && !one.play.is_random() && !two.play.is_random() {
-        return Err(usage(format!("--games is {games}: give 1 here: neither player leaves anything to chance")));
+        return Err(usage(format!("--games is {games}: give 1, because neither player chooses at random")));
     }
     if let (Some(side), true) = (one.side, one.side == two.side) {
-        return Err(usage(format!("both champions play {}: take one that plays the other side", side.letter())));
+        return Err(usage(format!("both champions play {}: choose one that plays the other side", side.letter())));
     }
     let (geometry, mut openings) = (one.geometry, openings(one.geometry, plies));
     let of = openings.len();
     if let Some(sample) = arguments.sample {
         if sample == 0 || sample as usize > of {
-            return Err(usage(format!("--sample is {sample}: give 1 to {of}, for there are {of} openings")));
+            return Err(usage(format!("--sample is {sample}: give 1 to {of}, the number of openings")));
         }
         shuffle(&mut Stream::root(seed).text("match").text("openings").rng(), &mut openings);
         openings.truncate(sample as usize);
     }
     let count = 2 * openings.len() as u64 * u64::from(games);
     if count > GAMES_MAX {
-        return Err(usage(format!("that would be {count} games: at most {GAMES_MAX} are played")));
+        return Err(usage(format!("that would be {count} games: the maximum is {GAMES_MAX}")));
     }
     let sides = (one.side, two.side);
     let mut first = |position: Position, rng: &mut Generator| one.choose(position, rng);
@@ -143,7 +143,7 @@ fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
 }
 
 impl Record {
-    /// Both sides.
+    /// The results of both sides together.
     fn together(&self) -> Duel {
         self.as_x.unwrap_or_default() + self.as_o.unwrap_or_default()
     }
@@ -161,7 +161,7 @@ impl Record {
         if *plies > 0 {
             writeln!(
                 out,
-                "The moves of an opening are forced on both: who never loses from the empty board may lose from one of these."
+                "The moves of an opening are forced on both: a player that never loses from the empty board may lose from one of these."
             )?;
         }
         writeln!(out)?;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_as_it_is_seen() {
+    fn the_output_of_a_match() {
         let mut arguments = arguments("filtered", "benchmark", Game::ConnectFour);
         arguments.games = 3;
         let mut seen = Vec::new();
@@ -238,7 +238,7 @@ mod tests {
         insta::assert_snapshot!(format!("{:#}", play(&arguments).unwrap().to_json(&arguments)));
     }
 
-    /// A table plays its own side only, and one that never loses, never loses.
+    /// A table plays only its own side, and one that never loses does not lose.
     #[test]
     fn tables_play_their_side() {
         let directory = tempfile::tempdir().unwrap();
@@ -255,12 +255,12 @@ mod tests {
         let record = play(&perfect).unwrap();
         assert_eq!((record.as_x, record.as_o), (Some(drawn), None));
         let sentence = play(&arguments(&o, &o, Game::TicTacToe)).unwrap_err().to_string();
-        assert_eq!(sentence, "both champions play O: take one that plays the other side");
+        assert_eq!(sentence, "both champions play O: choose one that plays the other side");
     }
 
-    /// The match of the paper behind `nndtf`; another seed draws other boards, and all of them are in the sample of all.
+    /// The match of the paper behind `nndtf`. Another seed draws other boards, and all boards are in the full sample.
     #[test]
-    fn a_sample_of_the_openings_is_drawn_by_the_seed() {
+    fn the_seed_draws_the_sample_of_openings() {
         let mut arguments = arguments("teacher", "teacher", Game::TicTacToe);
         let mut seen = |sample, seed| {
             (arguments.openings, arguments.sample, arguments.seed) = (4, sample, seed);
@@ -276,17 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_refused() {
         let sentence = |change: &dyn Fn(&mut Arguments)| {
             let mut arguments = arguments("random", "benchmark", Game::ConnectFour);
             change(&mut arguments);
             play(&arguments).unwrap_err().to_string()
         };
-        assert!(sentence(&|it| it.games = u32::MAX).contains("games: at most 100000000 are played"));
-        assert!(sentence(&|it| it.sample = Some(50)).ends_with("give 1 to 49, for there are 49 openings"));
+        assert!(sentence(&|it| it.games = u32::MAX).contains("games: the maximum is 100000000"));
+        assert!(sentence(&|it| it.sample = Some(50)).ends_with("give 1 to 49, the number of openings"));
         assert!(sentence(&|it| it.sample = Some(0)).starts_with("--sample is 0: give 1 to 49"));
         assert!(sentence(&|it| it.two = "bench".into()).contains("no player \"bench\""));
         let certain = sentence(&|it| (it.one, it.two, it.games) = ("alpha-beta:1".into(), "alpha-beta:2".into(), 2));
-        assert_eq!(certain, "--games is 2: give 1 here: neither player leaves anything to chance");
+        assert_eq!(certain, "--games is 2: give 1, because neither player chooses at random");
     }
 }

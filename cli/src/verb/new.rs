@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::say::usage;
 
-/// Which experiment.
+/// The kind of experiment.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The experiment's kind [default: list all kinds]
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         (Some(name), as_json) => {
             let kind = registry.kind(name).ok_or_else(|| {
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
-                usage(format_args!("there is no experiment of kind {name:?}: there are {}", names.join(", ")))
+                usage(format_args!("there is no experiment of kind {name:?}: give one of {}", names.join(", ")))
             })?;
             let text = template(kind);
             match as_json {

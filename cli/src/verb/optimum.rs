@@ -9,7 +9,7 @@ use evoxo_games::{
 };
 use serde_json::json;
 
-/// Which side, and what a loss costs.
+/// The side and the penalty.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The side that plays by the table

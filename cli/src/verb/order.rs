@@ -6,7 +6,7 @@ use evoxo_proto::v1;
 
 use crate::remote::{Coordinator, connect, converse, refused, run_to_json, state};
 
-/// Which run.
+/// The run.
 #[derive(clap::Args)]
 pub(crate) struct Named {
     /// The run's name
@@ -18,12 +18,12 @@ pub(crate) struct Named {
     json: bool,
 }
 
-/// Which run, and whether to delete it.
+/// The run, and whether to delete it.
 #[derive(clap::Args)]
 pub(crate) struct Cancel {
     #[command(flatten)]
     named: Named,
-    /// Also remove it from the store: nothing of it remains
+    /// Also remove it from the store permanently
     #[arg(long)]
     delete: bool,
 }

@@ -15,25 +15,25 @@ use crate::{
     say::usage,
 };
 
-/// Against whom.
+/// The opponent and the person's side.
 #[derive(clap::Args)]
 #[command(
     after_help = "Type a move: a letter for its column, from the left, and a digit for its row, from the bottom, as in
-chess; in qubic a second digit for its layer. Where stones fall a pile is enough: a1 to d4 on 4x4x4, a to g in
+chess; in qubic a second digit for its layer. Where stones fall, the pile is enough: a1 to d4 on 4x4x4, a to g in
 Connect Four. \"q\" ends the game. X moves first. After a game you are asked for another."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     who: PlayerSpec,
-    /// Your side [default: the one that a champion leaves you, else x]
+    /// Your side [default: the one that a champion does not play, else x]
     #[arg(long, value_enum, value_name = "SIDE")]
     side: Option<PersonSide>,
-    /// Print one JSON object a position instead of boards: {"board", "to_move", "moved", "legal", "result"}
+    /// Print one JSON object per position instead of boards: {"board", "to_move", "moved", "legal", "result"}
     #[arg(long)]
     json: bool,
 }
 
-/// X or O, however it is typed.
+/// X or O, in capitals or not.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PersonSide {
     /// Moves first
@@ -60,31 +60,31 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// What has just happened.
+/// A position and the move that led to it.
 struct Scene<'a> {
     geometry: &'a Geometry,
     board: Board,
     moved: Option<u8>,
-    /// The opponent's reason, if it was its move.
+    /// The opponent's reason, if it made the move.
     why: Option<&'a str>,
     person: Side,
 }
 
-/// Where a game is shown.
+/// The display of a game.
 trait Table {
-    /// The board, with the move that led to it, before the next move or at the end.
+    /// Shows the board, with the move that led to it, before the next move or at the end.
     fn show(&mut self, scene: &Scene<'_>) -> std::io::Result<()>;
-    /// What is wrong with what was typed.
+    /// Shows what is wrong with the input.
     fn refuse(&mut self, sentence: &str) -> std::io::Result<()>;
     /// Asks for a move.
     fn ask(&mut self, side: Side) -> std::io::Result<()>;
-    /// Asks for another game; false where one game is all.
+    /// Asks for another game; false if there is only one.
     fn ask_again(&mut self) -> std::io::Result<bool>;
-    /// Nothing more will be typed, perhaps in the middle of a question.
+    /// The input has ended, perhaps at a question.
     fn end(&mut self) -> std::io::Result<()>;
 }
 
-/// Plays until the person has had enough.
+/// Plays until the person ends it.
 fn play(
     opponent: &mut Opponent,
     person: Side,
@@ -123,7 +123,7 @@ fn game(
     }
 }
 
-/// The person's move; None when they have had enough.
+/// The person's move; `None` if they end the game.
 fn typed(
     geometry: &Geometry,
     board: Board,
@@ -160,10 +160,10 @@ fn again(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<bo
     Ok(false)
 }
 
-/// What is typed in a line, in small letters; None when the person leaves.
+/// A line of input in small letters; `None` if the person leaves.
 fn word(input: &mut impl BufRead, table: &mut impl Table) -> std::io::Result<Option<String>> {
     let mut line = Vec::new();
-    // A line that never ends is cut: nobody types so much.
+    // The length of a line is limited.
     if std::io::Read::take(&mut *input, 1024).read_until(b'\n', &mut line)? == 0 {
         table.end()?;
         return Ok(None);
@@ -220,7 +220,7 @@ impl<W: Write> Table for Boards<'_, W> {
     }
 }
 
-/// A board as lines of text: layers side by side, the lowest to the left.
+/// A board as lines of text: layers side by side, the lowest on the left.
 fn picture(geometry: &Geometry, board: Board) -> String {
     let [width, height, depth] =
         [geometry.shape().width, geometry.shape().height, geometry.shape().depth].map(usize::from);
@@ -242,7 +242,7 @@ fn picture(geometry: &Geometry, board: Board) -> String {
         let titles: Vec<String> = (0..depth).rev().map(title).collect();
         lines.push(format!("     {}", titles.concat().trim_end()));
     }
-    // Where stones fall along columns rows have no names of their own.
+    // If stones fall along columns, rows have no names.
     let flat_gravity = geometry.shape().gravity && depth == 1;
     for row in 0..height {
         let name = if flat_gravity { " ".to_owned() } else { (height - row).to_string() };
@@ -253,7 +253,7 @@ fn picture(geometry: &Geometry, board: Board) -> String {
     lines.join("\n") + "\n"
 }
 
-/// One JSON object a line.
+/// One JSON object per line.
 struct Lines<'a, W>(&'a mut W);
 
 impl<W: Write> Table for Lines<'_, W> {
@@ -301,28 +301,28 @@ mod tests {
     use super::*;
     use crate::player::{Game, testing};
 
-    /// What is seen when this is typed.
-    fn seen(mut opponent: Opponent, person: Side, typed: &[u8]) -> String {
+    /// The output for this input.
+    fn output(mut opponent: Opponent, person: Side, typed: &[u8]) -> String {
         let mut seen = Vec::new();
         play(&mut opponent, person, &mut &*typed, &mut Boards(&mut seen)).unwrap();
         String::from_utf8(seen).unwrap()
     }
 
     #[test]
-    fn a_game_as_it_is_seen() {
+    fn the_output_of_a_game() {
         let input = "B2\nb2\nd4\n\na1\nc1\nperhaps\ny\na3\nc1\nb2\n";
-        insta::assert_snapshot!(seen(testing::table(Side::O), Side::X, input.as_bytes()));
+        insta::assert_snapshot!(output(testing::table(Side::O), Side::X, input.as_bytes()));
     }
 
     #[test]
-    fn a_game_in_layers_as_it_is_seen() {
+    fn the_output_of_a_game_in_layers() {
         let input = "a1\na1\na1\na1\na1\na5\nb1\n";
-        insta::assert_snapshot!(seen(testing::named("alpha-beta", Game::ScoreFour), Side::O, input.as_bytes()));
+        insta::assert_snapshot!(output(testing::named("alpha-beta", Game::ScoreFour), Side::O, input.as_bytes()));
     }
 
     #[test]
-    fn a_game_of_connect_four_as_it_is_seen() {
-        insta::assert_snapshot!(seen(testing::named("alpha-beta", Game::ConnectFour), Side::X, b"d\nd\n9\n"));
+    fn the_output_of_a_game_of_connect_four() {
+        insta::assert_snapshot!(output(testing::named("alpha-beta", Game::ConnectFour), Side::X, b"d\nd\n9\n"));
     }
 
     #[test]
@@ -333,8 +333,8 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_and_odd_bytes_are_answered() {
-        let seen = seen(testing::table(Side::O), Side::X, &[b'\xff'; 5000]);
+    fn endless_lines_and_invalid_bytes_are_refused() {
+        let seen = output(testing::table(Side::O), Side::X, &[b'\xff'; 5000]);
         assert_eq!(seen.matches("Type a move").count(), 5);
     }
 }

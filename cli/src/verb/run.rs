@@ -20,14 +20,14 @@ use crate::{
     stop::Stop,
 };
 
-/// How to run it.
+/// The options of a run.
 #[derive(clap::Args)]
-#[command(after_help = "Ctrl-C stops cleanly; the same command goes on from there, after kill -9 too.
-The directory then holds result.json, history.csv, champions/, plots/, config.toml, and the checkpoints in store/.
+#[command(after_help = "Ctrl-C stops cleanly; the same command continues from there, also after kill -9.
+The directory then contains result.json, history.csv, champions/, plots/, config.toml, and the checkpoints in store/.
 
 Examples:
   evoxo run experiments/invincible.toml
-  evoxo run experiments/invincible.toml --replicas 40     (on the finished 20: only the new ones are computed)
+  evoxo run experiments/invincible.toml --replicas 40     (after a finished run of 20: only the new ones are computed)
   evoxo run experiments/invincible.toml --workers 0 --out out/one-thread    (the same digest)")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     memory: Option<u64>,
 }
 
-/// As the coordinator reads it, checked before one is started.
+/// Checks the value with the coordinator's parser before a coordinator is started.
 fn batch(text: &str) -> Result<String, String> {
     evoxo_coordinator::cli::batch(text).map(|_| text.to_owned())
 }
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let workers = match arguments.workers {
         Some(workers) => workers,
         None => std::thread::available_parallelism()
-            .context("cannot tell how many cores there are; give --workers")?
+            .context("cannot determine the number of cores; give --workers")?
             .get() as u32,
     };
     let computed = |start: Instant| Provenance::Computed { seconds: start.elapsed().as_secs_f64(), workers };
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         simd::set_level(arguments.simd.level());
         inline.compute(&name, &config, &stop, &mut progress)
     } else {
-        // It has the store, which the coordinator wants.
+        // The inline cluster has the store open, which the coordinator needs.
         drop(inline);
         let plan = Plan { workers, batch: arguments.batch.clone(), simd: arguments.simd, memory_bytes };
         cluster::compute(&directory, plan, &name, &config, &stop, &mut progress)
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         _ if stop.is_asked() => return interrupted(&run),
         RunState::Cancelled => bail!("the run was cancelled"),
         RunState::Blocked | RunState::Failed => bail!("{}", run.message),
-        _ => bail!("the run stopped in the middle: the same command goes on from its last checkpoint"),
+        _ => bail!("the run stopped before its end: the same command continues from its last checkpoint"),
     }
     let results = Results::new(config, &run, &replicas)?;
     finish(arguments, &directory, &results, computed(start))
@@ -125,6 +125,6 @@ fn interrupted(run: &v1::Run) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = shlex::try_join(words.iter().map(String::as_str)).context("this command cannot be written down")?;
     let (done, total) = (run.rounds_done, run.rounds_total);
-    tell(format_args!("stopped after {done} of {total} rounds; everything is saved. Go on with\n  {command}"));
+    tell(format_args!("stopped after {done} of {total} rounds; everything is saved. Continue with\n  {command}"));
     Ok(ExitCode::FAILURE)
 }

@@ -6,7 +6,7 @@ use evoxo_proto::v1::{self, RunState};
 
 use crate::remote::{Coordinator, connect, converse, refused, run_to_json, state};
 
-/// Whose runs.
+/// The coordinator and the output.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             if !run.message.is_empty() {
                 writeln!(out, "  {}", run.message)?;
             } else if run.state() == RunState::Running && run.workers == 0 {
-                writeln!(out, "  no worker computes {:?}: `evoxo workers` lists those that are there", run.kind)?;
+                writeln!(out, "  no worker computes {:?}: `evoxo workers` lists the connected workers", run.kind)?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `evoxo show FILE`: what a champion is made of, for people.
+//! `evoxo show FILE`: a champion's contents, for people.
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -6,17 +6,17 @@ use evoxo_common::experiment::Registry;
 
 use crate::{champion, say::whole};
 
-/// Which card.
+/// The card and the output.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Of an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its
-opponent's, V no stone, * anything; [ ] is where it moves. Of a table or a string: each board with its move, in
-brackets. Of a network: its layers, or its genes."
+    after_help = "For an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its
+opponent's, V no stone, * anything; [ ] is where it moves. For a table or a string: each board with its move, in
+brackets. For a network: its layers, or its genes."
 )]
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file
     file: PathBuf,
-    /// Only so many rules, boards, layers or genes
+    /// Number of rules, boards, layers or genes to show
     #[arg(
         long,
         value_name = "COUNT",

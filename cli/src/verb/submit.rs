@@ -10,7 +10,7 @@ use crate::{
     source::Experiment,
 };
 
-/// What, and where.
+/// The experiment and the coordinator.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         writeln!(out, "{name} is accepted: `evoxo watch {name} --coordinator {address}` follows it")?;
     } else {
         let (done, total) = (run.rounds_done, run.rounds_total);
-        writeln!(out, "{name} is there already, with {done} of {total} rounds done{}", standstill(&run))?;
+        writeln!(out, "{name} exists already, with {done} of {total} rounds done{}", standstill(&run))?;
     }
     Ok(ExitCode::SUCCESS)
 }

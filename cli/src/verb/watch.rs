@@ -10,7 +10,7 @@ use crate::{
     remote::{Coordinator, connect, converse, refused, run_to_json},
 };
 
-/// Which run.
+/// The run and the coordinator.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run's name
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         RunState::Failed => bail!("{} failed: {}; `evoxo resume` tries it again", last.name, last.message),
         RunState::Blocked => bail!("{} is blocked: {}", last.name, last.message),
-        _ => bail!("the coordinator ended the conversation: the run goes on without it; watch again"),
+        _ => bail!("the coordinator closed the connection: the run continues; watch it again"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::remote::{Coordinator, connect, converse, refused};
 
-/// Whose workers.
+/// The coordinator and the output.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -1,10 +1,10 @@
-//! An evolution strategy with covariance matrix adaptation, in the form that needs no eigenvectors: the matrix M that turns
-//! independent normal numbers into steps is adapted itself, not M M^T.
+//! An evolution strategy with covariance matrix adaptation, in the form that needs no eigenvectors: it adapts the
+//! matrix M that turns independent normal numbers into steps, instead of M M^T.
 //!
 //! H.-G. Beyer and B. Sendhoff, "Simplify Your Covariance Matrix Adaptation Evolution Strategy", IEEE Transactions on
 //! Evolutionary Computation 21(5), 2017 (MA-ES; figure 3 there); the constants are those of N. Hansen, "The CMA Evolution
 //! Strategy: A Tutorial", 2016, with positive weights. The paper shows that it is as good as CMA-ES. Decomposing the
-//! covariance matrix of a hundred genes would cost a thousand times what judging one of our players does.
+//! covariance matrix of a hundred genes would cost a thousand times as much as evaluating one of our players.
 
 use crate::{
     kernel,
@@ -12,12 +12,12 @@ use crate::{
     rng::{Generator, unit},
 };
 
-/// What does not change.
+/// The constants of the strategy.
 #[derive(Clone, Debug)]
 pub struct Strategy {
     genes: usize,
     offspring: usize,
-    /// Of the better half, best first; they add up to 1.
+    /// The weights of the better half, best first; they add up to 1.
     weights: Vec<f64>,
     /// The variance-effective number of parents.
     effective: f64,
@@ -29,20 +29,20 @@ pub struct Strategy {
     length: f64,
 }
 
-/// Where the search stands.
+/// The present state of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// The size of a step.
+    /// The step size.
     pub sigma: f64,
-    /// One number a gene.
+    /// One number per gene.
     pub mean: Vec<f64>,
     /// The path of the mean in normal numbers, smoothed.
     pub path: Vec<f64>,
-    /// Column by column.
+    /// The matrix, column by column.
     pub matrix: Vec<f64>,
 }
 
-/// One generation: for each individual its normal numbers and the step that the matrix makes of them.
+/// One generation: for each individual its normal numbers and the step that the matrix makes from them.
 #[derive(Clone, Debug)]
 pub struct Steps {
     normal: Vec<f64>,
@@ -50,7 +50,7 @@ pub struct Steps {
 }
 
 impl Strategy {
-    /// A strategy for so many genes with so many offspring a generation.
+    /// A strategy for this number of genes and of offspring per generation.
     ///
     /// # Panics
     /// If there are no genes, or fewer than four offspring.
@@ -80,7 +80,7 @@ impl Strategy {
         }
     }
 
-    /// A round distribution.
+    /// An isotropic distribution.
     #[must_use]
     pub fn start(&self, mean: Vec<f64>, sigma: f64) -> Distribution {
         assert_eq!(mean.len(), self.genes, "a mean has one number a gene");
@@ -102,13 +102,13 @@ impl Strategy {
         Steps { normal, step }
     }
 
-    /// The place of an individual.
+    /// The position of an individual.
     pub fn individual(&self, distribution: &Distribution, steps: &Steps, index: usize) -> impl Iterator<Item = f64> {
         let step = &steps.step[index * self.genes..][..self.genes];
         distribution.mean.iter().zip(step).map(|(mean, step)| mean + distribution.sigma * step)
     }
 
-    /// Moves on; `order` are the generation's individuals, best first.
+    /// Updates the distribution; `order` has the generation's individuals, best first.
     pub fn adapt(&self, distribution: &mut Distribution, steps: &Steps, order: &[usize]) {
         let best = |all: &[f64]| {
             let mut mean = vec![0.0; self.genes];
@@ -126,7 +126,7 @@ impl Strategy {
         let mut turned = vec![0.0; self.genes];
         multiply(&distribution.matrix, &distribution.path, &mut turned);
         let rest = 1.0 - (self.rank_one + self.rank_mu) / 2.0;
-        // The weighted outer products of steps and normal numbers, the path's first.
+        // The weighted outer products of steps and normal numbers; the path's comes first.
         let parts = std::iter::once((self.rank_one / 2.0, &turned[..], &distribution.path[..]));
         let ranked = self.weights.iter().zip(order).map(|(weight, index)| {
             let range = index * self.genes..(index + 1) * self.genes;
@@ -153,7 +153,7 @@ fn two_normal(rng: &mut Generator) -> [f64; 2] {
 }
 
 kernel! {
-    /// A square matrix, column by column, times each of some vectors, added to what is in `out`: one column after the other.
+    /// Adds to `out` the products of a square matrix, stored column by column, with several vectors.
     fn multiply(matrix: &[f64], vectors: &[f64], out: &mut [f64]) {
         let n = matrix.len().isqrt();
         for (vector, out) in vectors.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::{evolve::select, rng::Stream, simd};
 
-    /// Minimises a function and says how many generations it took to come below 1e-9.
+    /// Minimises a function; returns the number of generations until it is below 1e-9.
     fn generations(genes: usize, worth: impl Fn(&[f64]) -> f64) -> usize {
         let strategy = Strategy::new(genes, 12);
         let mut distribution = strategy.start(vec![3.0; genes], 0.5);
@@ -204,7 +204,7 @@ mod tests {
             }
             strategy.adapt(&mut distribution, &steps, &order);
         }
-        panic!("it never came below");
+        panic!("it did not reach 1e-9");
     }
 
     /// As fast as CMA-ES commonly is: ten genes of the sphere take some 2,000 evaluations, an ellipsoid of condition 1e6 some
@@ -231,7 +231,7 @@ mod tests {
         assert!(moments[2].abs() < 0.05 && (moments[3] - 3.0).abs() < 0.13, "{moments:?}");
     }
 
-    /// Matrix times vector and the sum of outer products, entry by entry, at every level of instructions.
+    /// Matrix times vector and the sum of outer products, entry by entry, at every instruction level.
     #[test]
     fn kernels_agree_with_the_definition_at_every_level() {
         let mut rng = Stream::root(3).rng();

@@ -2,7 +2,7 @@
 
 use crate::rng::{Generator, below};
 
-/// One-point crossover (Eiben and Smith 2015, section 4.2.2): a cut strictly inside, heads kept, tails exchanged.
+/// One-point crossover (Eiben and Smith 2015, section 4.2.2): a cut strictly inside; heads are kept, tails exchanged.
 ///
 /// # Panics
 /// If the parents differ in length or have fewer than two genes.
@@ -15,8 +15,8 @@ pub fn one_point<G: Copy>(rng: &mut Generator, mother: &[G], father: &[G]) -> [V
     exchange(mother, father, cut..mother.len())
 }
 
-/// Two-point crossover (Eiben and Smith 2015, section 4.2.2, n = 2): a random stretch is exchanged. The two cuts differ and
-/// lie anywhere from before the first gene to after the last, but not both at the ends.
+/// Two-point crossover (Eiben and Smith 2015, section 4.2.2, n = 2): the part between two random cuts is exchanged. The
+/// cuts differ and may be anywhere from before the first gene to after the last, but not both at the ends.
 ///
 /// # Panics
 /// If the parents differ in length or have fewer than two genes.
@@ -54,9 +54,9 @@ pub fn arithmetic(mother: &[f32], father: &[f32], share: f32) -> [Vec<f32>; 2] {
     [blend(mother, father), blend(father, mother)]
 }
 
-/// The four candidates of two parents whose genes lie from `low` to `high` (Leung, Lam, Ling and Tam 2003, equations 7 to 12;
-/// Ling and Lam 2011, equations 23 to 28): their mean; the greater gene of the two, with the share `1 - weight` of the upper
-/// end; the lesser, with that share of the lower end; and the mean with that share of the middle.
+/// The four candidates of two parents whose genes lie from `low` to `high` (Leung, Lam, Ling and Tam 2003, equations 7
+/// to 12; Ling and Lam 2011, equations 23 to 28): their mean; the greater gene of the two, with the share `1 - weight`
+/// of the upper bound; the lesser, with that share of the lower bound; and the mean with that share of the middle.
 ///
 /// # Panics
 /// If the parents differ in length.
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_children_lie_between() {
+    fn arithmetic_children_lie_between_their_parents() {
         assert_eq!(arithmetic(&[0.0, 1.0], &[1.0, 1.0], 0.25), [vec![0.75, 1.0], vec![0.25, 1.0]]);
     }
 

@@ -1,4 +1,4 @@
-//! Evolution operators that all experiments share: selection, elitism, crossover, mutation.
+//! Evolution operators for all experiments: selection, elitism, crossover, mutation.
 //!
 //! Sources: A. E. Eiben and J. E. Smith, *Introduction to Evolutionary Computing*, 2nd ed. 2015 (chapters 4 and 5);
 //! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989. Each function names its own.

@@ -1,4 +1,4 @@
-//! Small changes.
+//! Mutation operators.
 
 use crate::{
     math::{exp, ln},
@@ -6,8 +6,8 @@ use crate::{
     rng::{Generator, below, chance, unit},
 };
 
-/// Redraws `count` different genes at some of these loci: `redraw(rng, locus, old)` gives the new value. Random resetting
-/// (Eiben and Smith 2015, section 4.3.1), with the number of changed genes fixed.
+/// Redraws `count` different genes at some of these loci: `redraw(rng, locus, old)` gives the new value. Random
+/// resetting (Eiben and Smith 2015, section 4.3.1), with a fixed number of changed genes.
 ///
 /// # Panics
 /// If there are fewer than `count` loci.
@@ -29,8 +29,8 @@ pub fn redraw<G: Copy>(
     }
 }
 
-/// Redraws each gene on its own with probability `numerator` / `denominator`: random resetting (Eiben and Smith 2015,
-/// section 4.3.1). Returns how many were redrawn.
+/// Redraws each gene independently with probability `numerator` / `denominator`: random resetting (Eiben and Smith
+/// 2015, section 4.3.1). Returns how many were redrawn.
 pub fn redraw_each<G: Copy>(
     rng: &mut Generator,
     genome: &mut [G],
@@ -47,9 +47,9 @@ pub fn redraw_each<G: Copy>(
     count
 }
 
-/// Moves each gene on its own with this probability, up or down with equal chances, by (1 - r^e) of its distance from that
-/// end, where r is uniform in (0, 1] and e is (1 - `progress`)^`shape`: far at the beginning, hardly at the end. Non-uniform
-/// mutation (Michalewicz 1996, section 6.2). Returns how many moved.
+/// Moves each gene independently with this probability, up or down with equal chances, by (1 - r^e) of its distance
+/// from that bound, where r is uniform in (0, 1] and e is (1 - `progress`)^`shape`: far at the beginning, hardly at the
+/// end. Non-uniform mutation (Michalewicz 1996, section 6.2). Returns how many moved.
 ///
 /// # Panics
 /// If `progress` is not from 0 up to, but not including, 1.
@@ -75,15 +75,15 @@ pub fn non_uniform(
     count
 }
 
-/// Whether [`redraw_chain`] can reach a rate with this probability to go on: the runs must not be too short for it.
+/// Whether [`redraw_chain`] can reach this rate with this probability of continuing a run: runs must not be too short.
 #[must_use]
 pub fn is_chain(rate: Ratio, again: Ratio) -> bool {
     rate * (Ratio::ONE - again) <= Ratio::ONE - rate
 }
 
-/// Redraws genes with the same overall probability `rate`, but in runs: with probability `again` where the gene before was
-/// redrawn, and elsewhere with `rate` (1 - `again`) / (1 - `rate`), so that the share of redrawn genes is `rate` everywhere
-/// (a Markov chain of two states along the genome, begun as it goes on). With `again` = `rate` genes are independent.
+/// Redraws genes with the same overall probability `rate`, but in runs: with probability `again` after a gene that was
+/// redrawn, and elsewhere with `rate` (1 - `again`) / (1 - `rate`), so that the share of redrawn genes is `rate`
+/// everywhere (a stationary Markov chain of two states along the genome). With `again` = `rate` genes are independent.
 /// Returns how many were redrawn.
 ///
 /// # Panics
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exactly_so_many_genes_change(seed: u64, length in 1..60_usize, share in 0.0..=1.0) {
+        fn exactly_the_given_number_of_genes_change(seed: u64, length in 1..60_usize, share in 0.0..=1.0) {
             let count = (length as f64 * share) as usize;
             let mut genome = vec![0_u8; length];
             let loci: Vec<usize> = (0..length).step_by(2).collect();
@@ -150,7 +150,7 @@ mod tests {
             genome.iter().map(|gene| (gene - 0.5).abs()).sum::<f32>() / count as f32
         };
         let means = [moved(0.0), moved(0.5), moved(0.999_99)];
-        // At first a half of the distance on average: a quarter up and three quarters down, halved again.
+        // At first half of the distance on average: a quarter up and three quarters down, halved again.
         assert!((means[0] - 0.5).abs() < 0.05 && means[1] < 0.06 && means[2] < 1e-6, "{means:?}");
     }
 
@@ -160,7 +160,7 @@ mod tests {
         let (rate, again) = (Ratio::new(1, 10), Ratio::new(1, 2));
         let count = redraw_chain(&mut Stream::root(4).rng(), &mut genome, rate, again, |_, _, _| true);
         assert_eq!(genome.iter().filter(|gene| **gene).count(), count);
-        // Runs of two on average: the deviation is some 1.7 times that of independent genes, 134.
+        // Runs of two on average: the deviation is about 1.7 times that of independent genes, 134.
         assert!((count as i32 - 20_000).abs() < 1400, "{count}");
         let pairs = genome.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
         assert!((pairs / count as f64 - 0.5).abs() < 0.03, "{pairs} of {count}");

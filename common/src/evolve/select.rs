@@ -1,4 +1,4 @@
-//! Who becomes a parent, and who stays.
+//! Selection of parents and survivors.
 
 use crate::rng::{Generator, below, unit};
 
@@ -24,8 +24,8 @@ pub fn binary_tournament<F: PartialOrd>(rng: &mut Generator, fitness: &[F]) -> u
     if fitness[high] > fitness[low] { high } else { low }
 }
 
-/// An individual with probability proportional to its fitness: roulette-wheel selection (Goldberg 1989, page 11). A
-/// population without any fitness is drawn from uniformly.
+/// An individual with probability proportional to its fitness: roulette-wheel selection (Goldberg 1989, page 11). If
+/// all fitness is 0, all individuals are equally likely.
 ///
 /// # Panics
 /// If a fitness is negative or not finite.
@@ -45,7 +45,7 @@ pub fn roulette(rng: &mut Generator, fitness: &[f64]) -> usize {
             return index;
         }
     }
-    // Rounding can leave a crumb: it belongs to the last individual with any share.
+    // Rounding can leave a remainder: it belongs to the last individual with any share.
     fitness.iter().rposition(|share| *share > 0.0).unwrap_or(0)
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment file says.
+//! The configuration that an experiment file describes.
 //!
 //! ```toml
 //! experiment = "invincible"
@@ -18,21 +18,21 @@ use crate::{
     settings::{Field, Scope, Shape, Values, toml_text},
 };
 
-/// Bytes of an experiment file.
+/// The most bytes of an experiment file.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
-/// Arms of a run.
+/// The most arms of a run.
 pub const ARMS_MAX: usize = 64;
-/// Replicas of an arm.
+/// The most replicas of an arm.
 pub const REPLICAS_MAX: u32 = 10_000;
 /// The name of the only arm of a file without arms.
 pub const ONLY_ARM: &str = "main";
 
-/// What to compute: an experiment's arms, each with `replicas` seeds.
+/// What to compute: an experiment's arms, each with `replicas` replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The experiment.
     pub kind: &'static Kind,
-    /// All random numbers of the run follow from it.
+    /// All random numbers of the run are derived from it.
     pub seed: u64,
     /// Independent repetitions of every arm.
     pub replicas: u32,
@@ -50,15 +50,15 @@ pub struct Arm {
 }
 
 impl Config {
-    /// The resolved configuration: every setting of every arm spelled out. [`Config::parse`] is the inverse.
+    /// The resolved configuration with every setting of every arm. [`Config::parse`] is the inverse.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
         head + &self.arms_toml(|_| true)
     }
 
-    /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend on.
-    /// How many replicas there are is not part of it, so a finished run can be extended.
+    /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend
+    /// on. The number of replicas is not part of it, so that a finished run can be extended.
     #[must_use]
     pub fn hash(&self) -> Digest {
         let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed);
@@ -77,7 +77,7 @@ impl Config {
     }
 }
 
-/// A commented file with every setting at its default: where a new experiment begins.
+/// A commented file with every setting at its default, to start a new experiment from.
 #[must_use]
 pub fn template(kind: &Kind) -> String {
     let schema = kind.schema;
@@ -118,7 +118,7 @@ pub fn template(kind: &Kind) -> String {
             }
         };
         if field.scope == Scope::Execution {
-            text += &comment("Only says how the work is cut up: results do not depend on it.");
+            text += &comment("Only divides the work: results do not depend on it.");
         }
         text += &format!("{} = {default}\n\n", field.name);
     }

@@ -1,4 +1,4 @@
-//! A kind of experiment as a value: everything that the tool, the coordinator and the workers ask about it.
+//! A kind of experiment as a value: everything that the tool, the coordinator and the workers need to know about it.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use crate::{
 /// A column of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// As in the header of `history.csv`.
+    /// The name in the header of `history.csv`.
     pub name: &'static str,
-    /// What it is, with its unit.
+    /// Its meaning, with its unit.
     pub doc: &'static str,
 }
 
-/// What a replica is: everything its states are a function of.
+/// The identity of a replica: its states are a function of this.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
     /// The run's seed.
@@ -45,29 +45,29 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// What a replica asks of whoever runs it, at most: bounds that hold for every round. Bytes are those of encoded messages.
+/// The most that a replica needs: limits that hold for every round. Bytes are those of encoded messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Tasks of a round.
     pub tasks: u64,
-    /// Of one task, what it shares left out.
+    /// Bytes of one task without its shared bytes.
     pub task_bytes: u64,
-    /// What the tasks of a round share, all pieces together.
+    /// Shared bytes of a round's tasks, in all pieces together.
     pub shared_bytes: u64,
-    /// Of one output.
+    /// Bytes of one output.
     pub output_bytes: u64,
-    /// Of the saved state.
+    /// Bytes of the saved state.
     pub state_bytes: u64,
     /// Rows of the history.
     pub rows: u64,
 }
 
-/// An optimized kernel beside its reference implementation, for `evoxo bench`: each does some work and says how much.
+/// An optimized kernel and its reference implementation, for `evoxo bench`. Each does some work and returns the amount.
 #[derive(Clone, Copy)]
 pub struct Kernel {
-    /// As `--only` takes it.
+    /// The name for `--only`.
     pub name: &'static str,
-    /// What is counted, with "/s".
+    /// The unit of the amount, per second.
     pub unit: &'static str,
     /// The optimized one.
     pub fast: fn() -> u64,
@@ -75,45 +75,45 @@ pub struct Kernel {
     pub reference: fn() -> u64,
 }
 
-/// The replicas of an arm, by its place in the configuration.
+/// The replicas of an arm, with the arm's index in the configuration.
 pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);
 
-/// A replica as it was saved, or a sentence that says why the bytes are none.
+/// A restored replica, or a sentence that says why the bytes are not a state.
 pub type Restored = Result<Box<dyn Experiment>, String>;
 
 /// A kind of experiment.
 pub struct Kind {
-    /// As in experiment files.
+    /// The name in experiment files.
     pub name: &'static str,
     /// Its settings.
     pub schema: &'static Schema,
-    /// What each row of a history says.
+    /// The columns of each row of a history.
     pub columns: &'static [Column],
-    /// The place, in `columns`, of the primary metric: what is shown while a run is going on.
+    /// The index, in `columns`, of the primary metric, which is shown while a run is computed.
     pub primary_metric: usize,
-    /// How many rounds a replica with these settings takes.
+    /// The number of rounds of a replica with these settings.
     pub rounds: fn(&Values) -> u64,
-    /// What it asks of whoever runs it.
+    /// What a replica needs.
     pub demand: fn(&Values) -> Demand,
     /// A replica before its first round.
     pub start: fn(Identity<'_>) -> Box<dyn Experiment>,
-    /// A replica as it was saved, or a sentence if the bytes are not a state that these settings can lead to.
+    /// Restores a replica, or returns a sentence if the bytes are not a state that these settings can lead to.
     pub restore: fn(Identity<'_>, &[u8]) -> Restored,
     /// The tasks that it plans.
     pub tasks: &'static [&'static TaskKind],
     /// The cards of its champions.
     pub cards: &'static [CardKind],
-    /// What is said at the end, of replicas in order of arm, then number; unfinished ones are welcome.
+    /// The final report of replicas in order of arm, then number; some may be unfinished.
     pub report: fn(&Config, &[ArmReplicas<'_>]) -> Report,
-    /// The same again from the arms of a `result.json`, or a sentence if they do not have all that it takes.
+    /// The same report from the arms of a `result.json`, or a sentence if something is missing in them.
     pub report_of_result: fn(&Config, &[Value]) -> Result<Report, String>,
     /// Its kernels.
     pub kernels: &'static [Kernel],
 }
 
 impl Kind {
-    /// What this build computes for the kind: a hash of the outputs of a fixed workload of each of its tasks. Builds with
-    /// the same signature may work on the same run.
+    /// The behaviour signature: a hash of this build's outputs of a fixed workload of each of the kind's tasks. Builds
+    /// with the same signature may work on the same run.
     #[must_use]
     pub fn signature(&self) -> Digest {
         let tasks: Vec<(&str, Digest)> = self.tasks.iter().map(|task| (task.work, task.signature())).collect();
@@ -122,7 +122,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The task of this kind that was encoded.
+    /// Decodes a task of this kind.
     ///
     /// # Errors
     /// A [`Refusal`] if the bytes are too many, not a task, or not one of this kind.
@@ -130,7 +130,7 @@ impl Kind {
         self.task(encoded.message().map_err(Refusal)?)
     }
 
-    /// The task that a message says.
+    /// The task that a message describes.
     pub(super) fn task(&self, message: v1::Task) -> Result<Task, Refusal> {
         let work = self.tasks.iter().copied().find(|kind| kind.work == message.work);
         match work.filter(|_| message.kind == self.name) {
@@ -140,7 +140,7 @@ impl Kind {
     }
 }
 
-/// No kind here has such tasks.
+/// The refusal of a task that no kind here has.
 pub(super) fn unknown_task(task: &v1::Task) -> Refusal {
     let (kind, work) = (quoted(&task.kind), quoted(&task.work));
     Refusal(format!("this build knows no task {work} of kind {kind}: use a worker of the coordinator's version"))

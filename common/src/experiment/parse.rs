@@ -1,4 +1,4 @@
-//! Experiment files: TOML, typed, every mistake reported at once with its place and the nearest right name.
+//! Experiment files: TOML with types. All mistakes are reported at once, with their places and the nearest valid names.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::{
     text::{hint, quoted},
 };
 
-/// Problems that are looked for: a file with more is not read any further.
+/// The most problems that are looked for: after these the rest of the file is not read.
 const FOUND_MAX: usize = 1000;
-/// Keys of a file, those of its tables included. No experiment has as many settings for as many arms.
+/// The most keys of a file, including those of its tables: more than any experiment needs.
 const KEYS_MAX: usize = 10_000;
-/// Characters of a wrong value that are shown.
+/// The most characters of a wrong value in a message.
 const SHOWN_MAX: usize = 60;
 
-/// Where a value was written.
+/// Where a value is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Line(usize),
     Override(String),
 }
 
-/// A value as it was written: its text, or what it is instead of a value.
+/// A value as it is written: its text, or the type that it has instead.
 #[derive(Clone, Debug)]
 struct Raw {
     text: Result<String, &'static str>,
@@ -34,10 +34,10 @@ struct Raw {
 /// Settings by name.
 type Table = BTreeMap<String, Raw>;
 
-/// What does not fit together in an arm.
+/// A conflict between settings of an arm.
 struct Mistake {
     place: Place,
-    /// Whether the setting to change is not the arm's own.
+    /// Whether the setting to change is shared by several arms.
     shared: bool,
     arm: String,
     sentence: String,
@@ -48,16 +48,16 @@ struct File<'a> {
     lines: Lines,
     top: Table,
     settings: Table,
-    /// In the order of the file, each with the line it begins at.
+    /// In the order of the file, each with its first line.
     arms: Vec<(String, usize, Table)>,
-    /// Those that are not wanted.
+    /// Arms that are not selected.
     left_out: Vec<(String, usize, Table)>,
     problems: Vec<Problem>,
 }
 
 const TOP: [&str; 5] = ["experiment", "seed", "replicas", "settings", "arms"];
 
-/// Where lines begin.
+/// The offsets at which lines begin.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -65,21 +65,21 @@ impl Lines {
         Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(offset, _)| offset + 1).collect())
     }
 
-    /// The line of a place, from 1.
+    /// The line of an offset, from 1.
     fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset) + 1
     }
 }
 
-/// Whether the text has more keys than a file may have, counted before it is parsed: what a parser does with many keys, or
-/// with many mistakes, may take long. A key has an equals sign behind it, or brackets around it.
+/// Whether the text has more keys than a file may have. This is counted before parsing, because a parser may take long
+/// with many keys or many mistakes. A key has an equals sign after it, or brackets around it.
 fn is_crowded(text: &str) -> bool {
     text.bytes().filter(|byte| matches!(byte, b'=' | b'[')).count() > KEYS_MAX
 }
 
 impl Config {
-    /// Reads an experiment file. `overrides` are pairs of key and value that go before the file's: `seed`, `replicas`, the
-    /// name of a setting (for all arms), or `arms.NAME.SETTING`.
+    /// Reads an experiment file. `overrides` are pairs of key and value that replace the file's: `seed`, `replicas`,
+    /// the name of a setting (for all arms), or `arms.NAME.SETTING`.
     ///
     /// # Errors
     /// All problems at once.
@@ -92,10 +92,10 @@ impl Config {
         parse(registry, file, text, overrides, &[])
     }
 
-    /// The same of some arms only, each by its name; what is wrong in the others does not matter.
+    /// The same for some arms only, each by its name; mistakes in the others do not matter.
     ///
     /// # Errors
-    /// All problems at once, an arm that is not there among them.
+    /// All problems at once, including an arm that does not exist.
     pub fn parse_arms(
         registry: &Registry,
         file: &str,
@@ -106,8 +106,8 @@ impl Config {
         parse(registry, file, text, overrides, arms)
     }
 
-    /// Of the same text and overrides: which overrides for all arms change what these arms (all, if none is named) say
-    /// themselves, a sentence for each.
+    /// For the same text and overrides: which overrides for all arms change these arms' own settings (of all arms if
+    /// none is named), one sentence for each.
     #[must_use]
     pub fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
         overruled(registry, text, overrides, arms)
@@ -135,7 +135,7 @@ fn parse(
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     if is_crowded(text) {
-        let sentence = format!("the file has more than {KEYS_MAX} keys: no experiment has so many settings");
+        let sentence = format!("the file has more than {KEYS_MAX} keys: no experiment has that many settings");
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     let mut found = File::new(registry, text);
@@ -150,7 +150,7 @@ fn parse(
     }
     found.read(table.get_ref());
     found.select(only);
-    // What is said of one arm overrides what is said of all, in whatever order they were given.
+    // An override of one arm replaces one of all arms, in whatever order they were given.
     let (special, general): (Vec<_>, Vec<_>) = overrides.iter().partition(|(key, _)| key.starts_with("arms."));
     general.into_iter().chain(special).for_each(|(key, value)| found.override_with(key, value));
     let config = found.resolve();
@@ -166,7 +166,7 @@ fn of_arm(key: &str) -> Option<(&str, &str)> {
     Some((arm.trim_matches('"'), setting))
 }
 
-/// What overrides for all arms put in the place of one of these arms' own setting of another value, as sentences.
+/// A sentence for each override for all arms that changes one of these arms' own settings.
 fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], arms: &[String]) -> Vec<String> {
     let mut found = File::new(registry, text);
     if let Ok(table) = DeTable::parse(text) {
@@ -184,7 +184,7 @@ fn overruled(registry: &Registry, text: &str, overrides: &[(String, String)], ar
             [arm] => format!("arm {arm} says"),
             _ => format!("arms {} say", arms.join(", ")),
         };
-        Some(format!("--set {key} overrides what {what}: they may no longer be what their names say"))
+        Some(format!("--set {key} overrides what {what}: their names may no longer fit"))
     };
     overrides.iter().filter_map(of).collect()
 }
@@ -239,7 +239,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Leaves out all arms but these; no names leave all.
+    /// Removes all arms but these; without names it removes none.
     fn select(&mut self, only: &[String]) {
         if only.is_empty() {
             return;
@@ -250,7 +250,7 @@ impl<'a> File<'a> {
         }
         for name in only.iter().filter(|name| !names.contains(&name.as_str())) {
             let there: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-            let sentence = format!("no arm is called {}: there are {}", quoted(name), there.join(", "));
+            let sentence = format!("no arm is called {}: the arms are {}", quoted(name), there.join(", "));
             self.problems.push(Problem { line: None, sentence, typed: true });
         }
         let chosen = |(name, ..): &(String, usize, Table)| only.contains(name);
@@ -316,7 +316,7 @@ impl<'a> File<'a> {
             Some(Arm { name, settings })
         });
         let arms: Vec<Arm> = arms.collect();
-        self.tell_once(count, mistakes);
+        self.report_once(count, mistakes);
         Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms })
     }
 
@@ -334,7 +334,7 @@ impl<'a> File<'a> {
         if kind.is_none() {
             let (all, name): (Vec<&str>, _) = (names().collect(), &name);
             let (quoted, hint) = (quoted(name), hint(name, names()));
-            let sentence = format!("unknown experiment {quoted}{hint}; there are {}", all.join(", "));
+            let sentence = format!("unknown experiment {quoted}{hint}; known are {}", all.join(", "));
             self.problem_at(&raw.place, &sentence);
         }
         kind
@@ -366,7 +366,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// A value for every field: the arm's own, else the common one, else the default.
+    /// A value for every field: the arm's own, otherwise the common one, otherwise the default.
     fn resolve_arm(
         &mut self,
         schema: &'static Schema,
@@ -407,8 +407,8 @@ impl<'a> File<'a> {
         Some(values)
     }
 
-    /// One problem for equal mistakes of several of so many arms, at the first one's place.
-    fn tell_once(&mut self, count: usize, mistakes: Vec<Mistake>) {
+    /// Reports equal mistakes of several of `count` arms as one problem, at the place of the first.
+    fn report_once(&mut self, count: usize, mistakes: Vec<Mistake>) {
         let same = |one: &Mistake, other: &Mistake| {
             one.sentence == other.sentence && (one.place == other.place || one.shared && other.shared)
         };
@@ -441,7 +441,7 @@ fn raw(value: &DeValue<'_>, line: usize) -> Raw {
     Raw { text, place: Place::Line(line) }
 }
 
-/// A number of a list, as it was written.
+/// A number of a list, as it is written.
 fn number<'a>(value: &'a DeValue<'_>) -> Result<&'a str, &'static str> {
     match value {
         DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str()),
@@ -450,7 +450,7 @@ fn number<'a>(value: &'a DeValue<'_>) -> Result<&'a str, &'static str> {
     }
 }
 
-/// What was written, for a sentence of one line.
+/// What is written, for a message of one line.
 fn shown(text: &str) -> String {
     let all = text.escape_debug();
     match all.clone().nth(SHOWN_MAX) {

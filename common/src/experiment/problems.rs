@@ -1,20 +1,20 @@
-//! What is wrong with an experiment file.
+//! The problems of an experiment file.
 
-/// Problems that are told; the first ones are often the cause of the others.
+/// The most problems that are reported; the first ones are often the cause of the others.
 const TOLD_MAX: usize = 10;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The line, from 1; `None` for an override or the whole file.
     pub line: Option<usize>,
-    /// What and what to do, with the place if it is not a line.
+    /// The problem and what to do, with the place if it is not a line.
     pub sentence: String,
-    /// Whether it is an override's.
+    /// Whether it is in an override.
     pub typed: bool,
 }
 
-/// Everything that is wrong with a file, in the order of its lines.
+/// All problems of a file, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
     /// The file's name as it was given.

@@ -12,9 +12,9 @@ use crate::{
     task::{Encoded, Refusal, Task},
 };
 
-/// The kinds of experiments that a program knows: handed to everything that must tell them apart. Cheap to clone.
+/// The kinds of experiments that a program knows, passed to all code that distinguishes them. Cheap to clone.
 ///
-/// A program of one's own has those that come with evoxo and more: `registry().with(&[mine::KIND])`.
+/// A program can add its own kinds to those of evoxo: `registry().with(&[mine::KIND])`.
 #[derive(Clone, Debug)]
 pub struct Registry {
     kinds: Vec<&'static Kind>,
@@ -37,7 +37,7 @@ impl Registry {
         registry
     }
 
-    /// The same and these.
+    /// This registry with further kinds.
     ///
     /// # Panics
     /// If two kinds have the same name.
@@ -58,7 +58,7 @@ impl Registry {
         self.kinds.iter().copied().find(|kind| kind.name == name)
     }
 
-    /// The kinds of cards that champions of all kinds have; one of each name.
+    /// The kinds of cards of all champions, one of each name.
     pub fn cards(&self) -> impl Iterator<Item = &'static CardKind> {
         let mut seen: Vec<&str> = Vec::new();
         let all = self.kinds.iter().flat_map(|kind| kind.cards);
@@ -78,7 +78,7 @@ impl Registry {
         Card::read(&self.cards().collect::<Vec<_>>(), text, load)
     }
 
-    /// The task that was encoded.
+    /// Decodes a task.
     ///
     /// # Errors
     /// A [`Refusal`] if the bytes are too many, not a task, or a task of a kind that is not known here.
@@ -90,15 +90,15 @@ impl Registry {
         }
     }
 
-    /// Computes an encoded task: its encoded output.
+    /// Computes an encoded task; returns its encoded output.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are not a task or the task makes no sense.
+    /// A [`Refusal`] if the bytes are not a task or the task is invalid.
     pub fn run(&self, encoded: &Encoded) -> Result<Bytes, Refusal> {
         self.decode(encoded)?.run()
     }
 
-    /// What this build computes: the signature of each kind.
+    /// The signature of each kind.
     #[must_use]
     pub fn signatures(&self) -> Vec<KindSignature> {
         let hashes = self.hashes().iter().map(|hash| Bytes::copy_from_slice(&hash.0));

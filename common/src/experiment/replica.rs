@@ -1,4 +1,4 @@
-//! One replica between two rounds: an experiment's state machine with its name and its history.
+//! One replica between two rounds: an experiment's state machine with its identity and its history.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Before the first round.
+    /// The replica before its first round.
     #[must_use]
     pub fn start(config: &Config, arm: &Arm, index: u32) -> Self {
         let experiment = (config.kind.start)(Identity::new(config, arm, index));
@@ -29,7 +29,7 @@ impl Replica {
         Self { kind: config.kind, arm, index, rounds: 0, history: Vec::new(), failure: String::new(), experiment }
     }
 
-    /// As [`Replica::save`] left it.
+    /// Restores what [`Replica::save`] returned.
     ///
     /// # Errors
     /// A sentence if the state is not one that a replica of this configuration can have.
@@ -54,7 +54,7 @@ impl Replica {
         })
     }
 
-    /// Everything a checkpoint keeps of it.
+    /// Everything that a checkpoint needs.
     #[must_use]
     pub fn save(&self) -> ReplicaState {
         ReplicaState {
@@ -67,7 +67,7 @@ impl Replica {
         }
     }
 
-    /// How many tasks the coming round has; 0 when it is finished.
+    /// The number of tasks in the next round; 0 when it is finished.
     #[must_use]
     pub fn tasks(&self) -> usize {
         if self.failure.is_empty() { self.experiment.tasks() } else { 0 }
@@ -79,14 +79,14 @@ impl Replica {
         self.tasks() == 0
     }
 
-    /// These tasks of the coming round.
+    /// These tasks of the next round.
     #[must_use]
     pub fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
         self.experiment.plan(tasks)
     }
 
-    /// Moves on by one round. A sentence from the experiment, or a number in its report that is not finite, ends the
-    /// replica here; what it reported before that is kept.
+    /// Advances by one round. A sentence from the experiment, or a number in its rows that is not finite, ends the
+    /// replica; rows before that are kept.
     pub fn absorb(&mut self, outputs: &[Bytes]) {
         let outcome = self.experiment.absorb(outputs).map_err(|why| format!("ended: {why}"));
         let mut rows = self.experiment.rows();
@@ -133,19 +133,19 @@ impl Replica {
         (!self.failure.is_empty()).then_some(self.failure.as_str())
     }
 
-    /// The hash of its state and of how it ended; its history is a function of the same computation and is not hashed.
+    /// The hash of its state and of how it ended. The history is not hashed: it is a function of the same computation.
     #[must_use]
     pub fn digest(&self) -> Digest {
         replica_digest(&self.arm, self.index, &self.experiment.save(), &self.failure)
     }
 
-    /// The champion's card: what the experiment says of it, with where it came from.
+    /// The champion's card: what the experiment knows of it, and where it comes from.
     #[must_use]
     pub fn champion(&self) -> Option<Card> {
         Some(self.signed(self.experiment.champion()?, &self.digest().to_string()))
     }
 
-    /// The cards of all players that there are now; empty where there is no more than one.
+    /// The cards of all present players; empty if there is at most one.
     #[must_use]
     pub fn population(&self) -> Vec<Card> {
         let digest = self.digest().to_string();
@@ -170,7 +170,7 @@ pub fn replica_digest(arm: &str, index: u32, state: &[u8], failure: &str) -> Dig
     Digest::of_pieces([arm.as_bytes(), &index.to_le_bytes(), state, failure.as_bytes()])
 }
 
-/// The digest of a run: over all replicas' digests, in order of arm, then number.
+/// The digest of a run, from all replicas' digests in order of arm, then number.
 #[must_use]
 pub fn run_digest(replicas: impl IntoIterator<Item = Digest>) -> Digest {
     let digests: Vec<Digest> = replicas.into_iter().collect();
@@ -178,7 +178,7 @@ pub fn run_digest(replicas: impl IntoIterator<Item = Digest>) -> Digest {
 }
 
 impl Config {
-    /// Makes everything of the run's replicas, which come in order of arm, then number; unfinished ones are welcome.
+    /// The report of the run's replicas, in order of arm, then number; some may be unfinished.
     #[must_use]
     pub fn report(&self, replicas: &[Replica]) -> Report {
         let of_arm = |arm: usize| {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    /// An experiment that never ends and reports this number.
+    /// An experiment that never ends and whose row has this number.
     struct Reporter(f64);
 
     impl Experiment for Reporter {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_finite_ends_the_replica_before_it_is_kept() {
+    fn a_number_that_is_not_finite_ends_the_replica_and_is_not_kept() {
         let config = testing::config("");
         for (number, ends) in [(1.5, false), (f64::NAN, true), (f64::INFINITY, true), (f64::NEG_INFINITY, true)] {
             let mut replica = Replica::start(&config, &config.arms[0], 0);

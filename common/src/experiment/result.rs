@@ -1,4 +1,4 @@
-//! What all kinds say alike in a result: names of files, what `result.json` has of a replica, curves.
+//! Parts of a result that are the same for all kinds: names of files, a replica's entry in `result.json`, curves.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::{
 };
 
 impl Config {
-    /// The configuration whose `result.json` this is.
+    /// The configuration of a `result.json`.
     ///
     /// # Errors
-    /// A sentence if it is none.
+    /// A sentence if it is not a result.
     pub fn of_result(registry: &Registry, result: &Value) -> Result<Self, String> {
         let no_result =
             || "it is not the result of a run: it has no experiment, seed, replicas and arms with settings".to_owned();
@@ -31,10 +31,10 @@ impl Config {
 }
 
 impl Registry {
-    /// Makes everything again from the content of a `result.json`, if it has all that it takes.
+    /// Makes the report again from the content of a `result.json`, if nothing is missing in it.
     ///
     /// # Errors
-    /// If it has not, or is no result, as a sentence.
+    /// A sentence if something is missing, or it is not a result.
     pub fn report_of_result(&self, result: &Value) -> Result<Report, String> {
         let config = Config::of_result(self, result)?;
         let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
@@ -44,15 +44,15 @@ impl Registry {
     }
 }
 
-/// The name of a replica's champion's card in a run's directory `champions`, without its ending. Arms whose names differ
-/// only in what no file name should hold still get different files.
+/// The name, without extension, of a replica's champion's card in a run's directory `champions`. Arms whose names
+/// differ only in characters that file names should not have still get different files.
 #[must_use]
 pub fn champion_stem(config: &Config, arm: usize, replica: u32) -> String {
     format!("{}-{replica}", file_name(config, arm))
 }
 
-/// An arm's name as part of a file's: letters, digits, points and dashes. If an earlier arm has that already, or nothing is
-/// left, the arm's index follows an underscore, which no other name has.
+/// An arm's name as part of a file's: letters, digits, points and dashes. If an earlier arm has the same, or nothing is
+/// left, an underscore and the arm's index follow; no other name has an underscore.
 #[must_use]
 pub fn file_name(config: &Config, arm: usize) -> String {
     let plain = |name: &str| {
@@ -65,7 +65,7 @@ pub fn file_name(config: &Config, arm: usize) -> String {
     if taken || name.is_empty() { format!("{name}_{arm}") } else { name }
 }
 
-/// What every replica says of itself in `result.json`.
+/// The keys of `result.json` that replicas of all kinds have.
 #[must_use]
 pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
     let mut json = json!({
@@ -90,7 +90,7 @@ pub fn settings_json(config: &Config, arm: usize) -> Value {
     settings.map(|(field, value)| (field.name.to_owned(), Value::from(value.to_string().trim_matches('"')))).collect()
 }
 
-/// A column of the history as a curve over rounds: the mean over the replicas that got so far, and their band.
+/// A column of the history as a curve over rounds: mean and band over the replicas that have reached each round.
 #[must_use]
 pub fn curve(name: &str, replicas: &[&Replica], column: usize) -> Series {
     let rounds = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
@@ -110,7 +110,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_arm_has_files_of_its_own() {
+    fn every_arm_has_its_own_files() {
         let names = ["O, 1", "O 1", "o/1", "O-1_1", "O-1-1", "..", "*", "../../x"];
         let arms: String = names.iter().map(|name| format!("[arms.\"{name}\"]\n")).collect();
         let config = testing::config(&arms);

@@ -1,8 +1,8 @@
-//! Settings as data: one table for each kind of experiment drives parsing, checking, the commented file of `evoxo new` and
-//! the configuration's hash; one struct made from it is what the experiment's code reads.
+//! Settings as data. For each kind of experiment there is one table, which parsing, checking, the commented file of
+//! `evoxo new` and the configuration's hash use, and one struct made from it, which the experiment's code uses.
 //!
-//! [`settings!`](crate::settings!) declares both at once, and [`choice!`](crate::choice!) a setting that is one of some
-//! words.
+//! [`settings!`](crate::settings!) declares both at once, and [`choice!`](crate::choice!) declares a setting that is
+//! one of several words.
 
 mod schema;
 mod typed;

@@ -2,33 +2,33 @@
 
 use crate::{ratio::Ratio, text::quoted};
 
-/// What an experiment can be told.
+/// The settings of a kind of experiment.
 #[derive(Debug)]
 pub struct Schema {
-    /// What the experiment is, in a sentence or two.
+    /// A description of the experiment in a sentence or two.
     pub summary: &'static str,
     /// Its settings, in the order in which they are shown.
     pub fields: &'static [Field],
-    /// What single fields cannot say: the name of the field to change and a sentence, for each problem.
+    /// Checks that involve several fields: for each problem the name of the field to change and a sentence.
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
 }
 
 /// One setting.
 #[derive(Debug)]
 pub struct Field {
-    /// As in the file.
+    /// The name in experiment files.
     pub name: &'static str,
     /// What it does, with its unit and where its default comes from.
     pub doc: &'static str,
-    /// What it may be.
+    /// The values that it may have.
     pub shape: Shape,
-    /// As it would be written in a file, without quotes or brackets.
+    /// The default as in a file, without quotes or brackets.
     pub default: &'static str,
     /// Whether results depend on it.
     pub scope: Scope,
 }
 
-/// What a setting may be.
+/// The values that a setting may have.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// A whole number from `min` to `max`.
@@ -38,21 +38,21 @@ pub enum Shape {
         /// The greatest.
         max: u64,
     },
-    /// A whole number from `min` to `max`, of which either may be negative; a [`Value::Decimal`].
+    /// An integer from `min` to `max`, either of which may be negative; a [`Value::Decimal`].
     Signed {
         /// The least.
         min: i64,
         /// The greatest.
         max: i64,
     },
-    /// An exact decimal from `min` to `max` with at most six digits behind the point.
+    /// An exact decimal from `min` to `max` with at most six digits after the point.
     Decimal {
         /// The least.
         min: i64,
         /// The greatest.
         max: i64,
     },
-    /// One of some words, each with what it means.
+    /// One of several words, each with its meaning.
     Choice(&'static [(&'static str, &'static str)]),
     /// Printable ASCII.
     Text {
@@ -61,7 +61,7 @@ pub enum Shape {
     },
     /// A list of exact decimals, each from `min` to `max`.
     Numbers {
-        /// The longest.
+        /// The most numbers.
         count_max: usize,
         /// The least.
         min: i64,
@@ -75,27 +75,27 @@ pub enum Shape {
 pub enum Scope {
     /// They do: it is part of the configuration's hash.
     Semantic,
-    /// They do not: it only says how the work is cut up.
+    /// They do not: it only says how the work is divided.
     Execution,
 }
 
 /// A setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of [`Shape::Integer`].
+    /// For [`Shape::Integer`].
     Integer(u64),
-    /// Of [`Shape::Decimal`] and [`Shape::Signed`], exactly.
+    /// For [`Shape::Decimal`] and [`Shape::Signed`], exactly.
     Decimal(Ratio),
-    /// Of [`Shape::Choice`].
+    /// For [`Shape::Choice`].
     Choice(&'static str),
-    /// Of [`Shape::Text`].
+    /// For [`Shape::Text`].
     Text(String),
-    /// Of [`Shape::Numbers`].
+    /// For [`Shape::Numbers`].
     Numbers(Vec<Ratio>),
 }
 
 impl std::fmt::Display for Value {
-    /// As in a file.
+    /// As in an experiment file.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Integer(value) => write!(f, "{value}"),
@@ -110,7 +110,7 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 pub(crate) fn toml_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -144,15 +144,15 @@ impl Schema {
 }
 
 impl Schema {
-    /// The values of a text with one `name = value` a line, as [`Values::to_text`] writes them; what is left out has its
-    /// default.
+    /// Reads a text with one `name = value` per line, as [`Values::to_text`] writes it. Settings that are missing have
+    /// their defaults.
     ///
     /// # Errors
     /// A sentence that says what is wrong with it.
     pub fn read(&'static self, written: &str) -> Result<Values, String> {
         let mut values = self.defaults();
         for line in written.lines() {
-            let (name, value) = line.split_once(" = ").ok_or_else(|| format!("{} is no setting", quoted(line)))?;
+            let (name, value) = line.split_once(" = ").ok_or_else(|| format!("{} is not a setting", quoted(line)))?;
             let place = self.fields.iter().position(|field| field.name == name);
             let place = place.ok_or_else(|| format!("there is no setting {}", quoted(name)))?;
             let read = self.fields[place].shape.read(value.trim_matches('"'));
@@ -177,14 +177,14 @@ impl Values {
         self.schema.fields.iter().zip(&self.values)
     }
 
-    /// The settings that results depend on, one a line: what a task carries. [`Schema::read`] is the inverse.
+    /// The settings that results depend on, one per line, for tasks. [`Schema::read`] is the inverse.
     #[must_use]
     pub fn to_text(&self) -> String {
         let semantic = self.iter().filter(|(field, _)| field.scope == Scope::Semantic);
         semantic.map(|(field, value)| format!("{} = {value}\n", field.name)).collect()
     }
 
-    /// The values, if they are of this schema: what [`settings!`](crate::settings!) makes a struct of.
+    /// The values, if they are of this schema: the input of the struct that [`settings!`](crate::settings!) declares.
     ///
     /// # Panics
     /// If they are of another schema.
@@ -204,7 +204,7 @@ impl Shape {
     /// Reads a value from its text.
     ///
     /// # Errors
-    /// What is allowed, as the end of a sentence "... must be".
+    /// The allowed values, as the end of a sentence "... must be".
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self {
             Self::Integer { min, max } => {
@@ -235,13 +235,13 @@ impl Shape {
         value.ok_or_else(|| self.allowed())
     }
 
-    /// What is allowed, as the end of a sentence "... must be".
+    /// The allowed values, as the end of a sentence "... must be".
     pub(crate) fn allowed(&self) -> String {
         match self {
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Signed { min, max } => format!("a whole number from {min} to {max}"),
             Self::Decimal { min, max } => {
-                format!("a decimal from {min} to {max} with at most {DECIMALS_MAX} digits behind the point")
+                format!("a decimal from {min} to {max} with at most {DECIMALS_MAX} digits after the point")
             }
             Self::Choice(choices) => {
                 let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
@@ -249,7 +249,7 @@ impl Shape {
             }
             Self::Text { bytes_max } => format!("a text of at most {bytes_max} printable ASCII characters"),
             Self::Numbers { count_max, min, max } => format!(
-                "a list of at most {count_max} decimals from {min} to {max} with at most {DECIMALS_MAX} digits behind the \
+                "a list of at most {count_max} decimals from {min} to {max} with at most {DECIMALS_MAX} digits after the \
                  point"
             ),
         }
@@ -258,7 +258,7 @@ impl Shape {
 
 const DECIMALS_MAX: usize = 6;
 
-/// "-6.5" exactly; no exponents.
+/// Reads "-6.5" exactly; no exponents.
 fn read_decimal(text: &str) -> Option<Ratio> {
     if let Some(positive) = text.strip_prefix('-') {
         return read_decimal(positive).filter(|_| !positive.starts_with('-')).map(|value| Ratio::ZERO - value);
@@ -277,7 +277,7 @@ fn in_range(value: Ratio, min: i64, max: i64) -> bool {
     i128::from(min) * denominator <= numerator && numerator <= i128::from(max) * denominator
 }
 
-/// A decimal as it would be written in a file.
+/// A decimal as in a file.
 pub(crate) fn write_decimal(value: Ratio) -> String {
     let denominator = i128::from(value.denominator());
     let numerator = i128::from(value.numerator());

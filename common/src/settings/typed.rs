@@ -1,32 +1,32 @@
-//! The typed form of settings: a struct whose fields are the schema's, and the macros that declare both.
+//! The typed form of settings: a struct with the schema's fields, and the macros that declare both.
 
 use super::Value;
 use crate::ratio::Ratio;
 
-/// A setting that is one of some words; made by [`choice!`](crate::choice!).
+/// A setting that is one of several words; made by [`choice!`](crate::choice!).
 pub trait Choice: Sized {
-    /// The words, each with what it means.
+    /// The words, each with its meaning.
     const CHOICES: &'static [(&'static str, &'static str)];
 
-    /// The one of this word.
+    /// The choice of this word.
     ///
     /// # Panics
-    /// If there is no such word: values of a schema are checked when they are read.
+    /// If there is no such word. Values of a schema are checked when they are read.
     #[must_use]
     fn of(word: &str) -> Self;
 
-    /// As in a file.
+    /// The word in experiment files.
     #[must_use]
     fn word(&self) -> &'static str;
 }
 
-/// What a field of a settings struct can be.
+/// A type that a field of a settings struct can have.
 pub trait FromValue {
-    /// The value in its own type.
+    /// The value in this type.
     ///
     /// # Panics
-    /// If the value is of another shape than the field was declared with, or out of its type's range: the declaration is
-    /// wrong then.
+    /// If the value is of another shape than the declared one, or out of the type's range: then the declaration is
+    /// wrong.
     fn from_value(value: &Value) -> Self;
 }
 
@@ -83,7 +83,7 @@ macro_rules! whole {
 whole!(u64, u32, usize, i64, i32);
 
 /// Declares the settings of a kind of experiment: a struct, an enum of its fields' names for [`Schema::check`], and the
-/// schema behind both. A field's documentation is what people read in `evoxo new`.
+/// schema of both. A field's documentation is shown to people by `evoxo new`.
 ///
 /// ```
 /// use evoxo_common::{choice, ratio::Ratio, settings};
@@ -171,7 +171,7 @@ macro_rules! settings {
         }
 
         impl $name {
-            /// As in a file.
+            /// The name in experiment files.
             #[must_use]
             $vis const fn text(self) -> &'static str {
                 match self { $( Self::$field => stringify!($field), )+ }
@@ -217,7 +217,7 @@ macro_rules! settings {
     (@default $shape:ident($min:expr, $max:expr, $default:expr)) => { $default };
 }
 
-/// Declares a setting that is one of some words: an enum whose variants' documentation says what each word means.
+/// Declares a setting that is one of several words: an enum whose variants' documentation gives each word's meaning.
 #[macro_export]
 macro_rules! choice {
     (
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn both_forms_are_equal() {
         let values = SCHEMA.defaults();
         let settings = Settings::of(&values);
         assert_eq!((settings.whole, settings.signed, settings.decimal), (3, -2, Ratio::new(1, 4)));

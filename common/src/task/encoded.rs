@@ -1,9 +1,10 @@
-//! Tasks as they are kept and as they travel. Bytes that many tasks share (the weights from which all workers of a round
-//! begin) are apart from each task's own: they are hashed once a round, kept once and sent once a session.
+//! Encoded tasks, in memory and in messages. Bytes that many tasks share (the weights from which all workers of a round
+//! begin) are separate from each task's own bytes: they are hashed once per round, stored once and sent once per
+//! session.
 //!
-//! Both sides of a session count what the worker keeps with the same type, [`SharedCache`], fed in the same order, so that
-//! they cannot go out of step. If a message is lost all the same, what a task needs is missing: the session ends, and the
-//! next one begins with nothing.
+//! The coordinator tracks what the worker has cached with the type that the worker uses for its cache, [`SharedCache`],
+//! fed in the same order, so that both agree. If a message is lost nevertheless, shared bytes of a task are missing:
+//! the session ends, and the next one begins with empty caches.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -32,7 +33,7 @@ pub struct Shared {
 /// A task, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The task's name: the hash of `own`, or of `own` and the hash of what is shared, if something is.
+    /// The task's hash: of `own`, or of `own` and the hash of the shared bytes, if there are any.
     pub hash: Digest,
     /// The encoded task without its field `shared`.
     pub own: Bytes,
@@ -40,14 +41,14 @@ pub struct Encoded {
     pub shared: Option<Arc<Shared>>,
 }
 
-/// Encodes tasks. What neighbours share is hashed, and kept in memory, once.
+/// Encodes tasks. Shared bytes of consecutive tasks are hashed and stored once.
 #[derive(Debug, Default)]
 pub struct Encoder {
     last: Option<Arc<Shared>>,
 }
 
 impl Encoder {
-    /// The task as it is kept and travels.
+    /// Encodes a task.
     pub fn encode(&mut self, task: Task) -> Encoded {
         let Task { kind, body, shared } = task;
         let (kind, work) = (kind.experiment.into(), kind.work.into());
@@ -64,13 +65,13 @@ impl Encoder {
     }
 }
 
-/// Whether these are the same bytes; quick if they are the same in memory too.
+/// Whether these are the same bytes; fast if they are the same memory too.
 fn same(one: &Bytes, two: &Bytes) -> bool {
     (one.as_ptr(), one.len()) == (two.as_ptr(), two.len()) || one == two
 }
 
 impl Encoded {
-    /// The bytes of the task and of what it shares.
+    /// The size of the task with its shared bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.own.len() + self.shared.as_ref().map_or(0, |shared| shared.bytes.len())
@@ -92,7 +93,7 @@ impl Encoded {
         })
     }
 
-    /// The whole task in one piece, a [`v1::Task`]; [`Encoded::of_whole`] is the inverse.
+    /// The whole task as one [`v1::Task`]; [`Encoded::of_whole`] is the inverse.
     #[must_use]
     pub fn whole(&self) -> Bytes {
         let Some(shared) = &self.shared else { return self.own.clone() };
@@ -101,7 +102,7 @@ impl Encoded {
         [self.own.as_ref(), &rest.encode_to_vec()].concat().into()
     }
 
-    /// The task that was written in one piece.
+    /// Reads a task written by [`Encoded::whole`].
     ///
     /// # Errors
     /// A sentence if the bytes are too many or not a task.
@@ -117,8 +118,8 @@ impl Encoded {
     }
 }
 
-/// The shared pieces that a worker keeps in a session, oldest first: `T` is `()` for the coordinator, which only counts,
-/// and the piece itself for the worker.
+/// The shared bytes that a worker has cached in a session, oldest first. `T` is `()` for the coordinator, which only
+/// tracks them, and the bytes for the worker.
 #[derive(Debug)]
 pub struct SharedCache<T> {
     order: VecDeque<(Digest, usize)>,
@@ -127,16 +128,16 @@ pub struct SharedCache<T> {
 }
 
 impl<T> Default for SharedCache<T> {
-    /// Nothing: how a session begins.
+    /// An empty cache, with which a session begins.
     fn default() -> Self {
         Self { order: VecDeque::new(), pieces: BTreeMap::new(), bytes: 0 }
     }
 }
 
 impl<T> SharedCache<T> {
-    /// Whether the worker has this piece.
+    /// Whether the worker has these bytes.
     #[must_use]
-    pub fn holds(&self, hash: Digest) -> bool {
+    pub fn contains(&self, hash: Digest) -> bool {
         self.pieces.contains_key(&hash)
     }
 
@@ -147,7 +148,7 @@ impl<T> SharedCache<T> {
         }
     }
 
-    /// Forgets the oldest pieces that are too many or too large.
+    /// Removes the oldest entries beyond the limits of number and size.
     fn trim(&mut self) {
         while self.order.len() > 1 && (self.order.len() > SHARED_PIECES_MAX || self.bytes > SHARED_BYTES_MAX) {
             if let Some((hash, bytes)) = self.order.pop_front() {
@@ -159,12 +160,12 @@ impl<T> SharedCache<T> {
 }
 
 impl SharedCache<()> {
-    /// The coordinator's side: an assignment with this number of these tasks, and with what the worker lacks for them.
+    /// The coordinator's side: an assignment of these tasks, with the shared bytes that the worker lacks.
     pub fn pack<'a>(&mut self, id: u64, tasks: impl IntoIterator<Item = &'a Encoded>) -> Assignment {
         let mut pieces = Vec::new();
         let mut pack = |task: &Encoded| {
             if let Some(shared) = &task.shared
-                && !self.holds(shared.hash)
+                && !self.contains(shared.hash)
             {
                 self.add(shared.hash, shared.bytes.len(), ());
                 pieces.push(shared.bytes.clone());
@@ -182,7 +183,7 @@ impl SharedCache<Arc<Shared>> {
     /// The worker's side: the tasks of an assignment.
     ///
     /// # Errors
-    /// What of it makes no sense, as in "it sent ...".
+    /// What is invalid in it, as in "it sent ...".
     pub fn unpack(&mut self, assignment: Assignment) -> Result<Vec<Encoded>, String> {
         let id = assignment.id;
         for bytes in assignment.shared {
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_shares_nothing_is_named_by_its_bytes() {
+    fn a_task_without_shared_bytes_is_named_by_its_own() {
         let task = task(5, b"");
         let encoded = encode([task.clone()]).remove(0);
         assert_eq!(encoded.hash, Digest::of(&message(&task).encode_to_vec()));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_apart_what_differs_in_either_part() {
+    fn hashes_differ_if_either_part_differs() {
         let tasks = [task(1, b""), task(1, b"a"), task(1, b"b"), task(2, b"a")];
         let names: std::collections::BTreeSet<Digest> = encode(tasks).iter().map(|task| task.hash).collect();
         assert_eq!(names.len(), 4);
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_keep_what_they_share_once() {
+    fn shared_bytes_of_consecutive_tasks_are_stored_once() {
         let tasks = encode([task(1, b"same"), task(2, b"same"), task(3, b"other")]);
         let shared = |index: usize| tasks[index].shared.as_ref().unwrap();
         assert!(Arc::ptr_eq(shared(0), shared(1)) && !Arc::ptr_eq(shared(1), shared(2)));
@@ -278,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_pieces_are_kept_within_both_bounds() {
+    fn the_newest_entries_are_kept_within_both_limits() {
         let mut kept = SharedCache::<()>::default();
         for number in 0..=SHARED_PIECES_MAX as u64 {
             let tasks = encode([task(1, &number.to_le_bytes())]);
             assert_eq!(kept.pack(1, &tasks).shared.len(), 1);
         }
-        let holds = |kept: &SharedCache<()>, bytes: &[u8]| kept.holds(Digest::of(bytes));
-        assert!(!holds(&kept, &0_u64.to_le_bytes()) && holds(&kept, &1_u64.to_le_bytes()));
+        let contains = |kept: &SharedCache<()>, bytes: &[u8]| kept.contains(Digest::of(bytes));
+        assert!(!contains(&kept, &0_u64.to_le_bytes()) && contains(&kept, &1_u64.to_le_bytes()));
         let large: Vec<Encoded> = (0..9).flat_map(|number| encode([task(1, &vec![number; 8 << 20])])).collect();
         assert_eq!(kept.pack(1, &large).shared.len(), 9, "what one assignment needs is kept while it is packed");
         assert!(kept.order.len() == 8 && kept.bytes == SHARED_BYTES_MAX);
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_in_a_sentence() {
+    fn invalid_assignments_are_refused_with_a_sentence() {
         let tasks = encode([task(1, b"abc")]);
         let good = SharedCache::<()>::default().pack(3, &tasks);
         let with = |change: &dyn Fn(&mut Assignment)| {
@@ -322,10 +323,10 @@ mod tests {
     }
 
     proptest! {
-        /// However tasks are cut into assignments, the worker has the tasks of the coordinator, and a piece that it keeps
-        /// does not travel again.
+        /// However tasks are divided into assignments, the worker gets the coordinator's tasks, and cached bytes are
+        /// not sent again.
         #[test]
-        fn both_sides_keep_alike(assignments in prop::collection::vec(prop::collection::vec((0..4_u32, 0..90_u8), 1..5), 1..60)) {
+        fn both_sides_cache_the_same(assignments in prop::collection::vec(prop::collection::vec((0..4_u32, 0..90_u8), 1..5), 1..60)) {
             let (mut sent, mut received) = (SharedCache::<()>::default(), SharedCache::default());
             for (id, numbers) in assignments.into_iter().enumerate() {
                 let piece = |number: u8| vec![number; usize::from(number > 0) * (1 << (number % 22))];

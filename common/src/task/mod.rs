@@ -1,9 +1,9 @@
-//! Tasks: what workers compute. A task is a pure function of its bytes.
+//! Tasks: the work of workers. A task is a pure function of its bytes.
 //!
-//! A kind of task is a value, [`TaskKind`], which an experiment makes of its own messages with [`Compute`]; which kinds
-//! there are only a [`Registry`](crate::experiment::Registry) knows. A task's name is a hash of its encoded bytes, so
-//! results can be accepted from anyone who computed those bytes; how tasks are encoded and named, and how they travel, is in
-//! `encoded`.
+//! A kind of task is a value, [`TaskKind`], which an experiment makes from its own messages with [`Compute`]; only a
+//! [`Registry`](crate::experiment::Registry) knows all kinds. A task is identified by a hash of its encoded bytes, so
+//! results can be accepted from any worker that computed those bytes. `encoded` has the encoding, the hash and the form
+//! in messages.
 
 mod encoded;
 
@@ -15,7 +15,7 @@ pub use encoded::{Encoded, Encoder, Shared, SharedCache};
 
 use crate::digest::Digest;
 
-/// Why a task cannot be computed, or an output is not the answer to its task: one sentence.
+/// Why a task cannot be computed, or an output does not fit its task: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
@@ -27,33 +27,33 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A kind of task in terms of its experiment's own messages.
+/// A kind of task, with its experiment's own messages.
 pub trait Compute {
     /// The kind of experiment.
     const EXPERIMENT: &'static str;
-    /// Which of its tasks, as in the field `work` of a task.
+    /// The kind of its tasks: the field `work` of a task.
     const WORK: &'static str;
     /// The body of a task.
     type Task: Message + Default;
     /// Its output.
     type Output: Message + Default;
 
-    /// Computes a task with the bytes that it shares with others: a pure function, the same bytes in and out on every
-    /// machine.
+    /// Computes a task, given the bytes that it shares with others. It must be a pure function with the same output
+    /// bytes on every machine.
     ///
     /// # Errors
-    /// A [`Refusal`] if the task makes no sense; it is as deterministic as an output.
+    /// A [`Refusal`] if the task is invalid; it is as deterministic as an output.
     fn run(task: &Self::Task, shared: &Bytes) -> Result<Self::Output, Refusal>;
 
-    /// Checks that an output has the shape of an answer to the task, so that nothing behind this line needs to distrust it.
-    /// (Whether it is the right answer only a second computation can tell.)
+    /// Checks that an output fits its task, so that code that uses it later can rely on it. (Only a second computation
+    /// can tell whether it is correct.)
     ///
     /// # Errors
     /// A [`Refusal`] that says what is wrong with it.
     fn check(task: &Self::Task, shared: &Bytes, output: &Self::Output) -> Result<(), Refusal>;
 
-    /// A few tasks with their shared bytes that touch every branch of the computation: the hash of their outputs is part of
-    /// the kind's behaviour signature.
+    /// A few tasks with their shared bytes that reach every branch of the computation: the hash of their outputs is
+    /// part of the kind's behaviour signature.
     fn workload() -> Vec<(Self::Task, Bytes)>;
 }
 
@@ -61,7 +61,7 @@ pub trait Compute {
 pub struct TaskKind {
     /// The kind of experiment.
     pub experiment: &'static str,
-    /// Which of its tasks.
+    /// The kind of its tasks.
     pub work: &'static str,
     run: fn(&Bytes, &Bytes) -> Result<Bytes, Refusal>,
     check: fn(&Bytes, &Bytes, &Bytes) -> Result<Bytes, Refusal>,
@@ -69,7 +69,7 @@ pub struct TaskKind {
 }
 
 impl TaskKind {
-    /// The kind that computes like this.
+    /// The kind of task that `C` defines.
     #[must_use]
     pub const fn of<C: Compute>() -> Self {
         Self {
@@ -87,17 +87,17 @@ impl TaskKind {
         }
     }
 
-    /// A task of this kind that shares nothing.
+    /// A task of this kind without shared bytes.
     ///
     /// # Panics
-    /// If the body is not of this kind: see [`Task::sharing`] for how it is used.
+    /// If the body is of another kind of task.
     #[must_use]
     pub fn task<C: Compute>(&'static self, body: &C::Task) -> Task {
         assert_eq!((self.experiment, self.work), (C::EXPERIMENT, C::WORK), "a body of another kind of task");
         Task { kind: self, body: body.encode_to_vec().into(), shared: Bytes::new() }
     }
 
-    /// The fixed workload, computed: its tasks, each with its output, or the sentence of its refusal.
+    /// The fixed workload with its outputs, or with the sentence of a refusal.
     #[must_use]
     pub fn workload(&'static self) -> Vec<(Task, Bytes)> {
         let compute = |(body, shared)| {
@@ -137,12 +137,12 @@ fn decode<T: Message + Default>(what: &str, bytes: &Bytes) -> Result<T, Refusal>
 /// One unit of work.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// What to do.
+    /// The kind of task.
     pub kind: &'static TaskKind,
-    /// A message of the kind's, encoded.
+    /// The encoded body.
     pub body: Bytes,
     /// Bytes that other tasks have too, such as the weights from which all workers of a round begin; may be empty. They
-    /// travel once a session.
+    /// are sent once per session.
     pub shared: Bytes,
 }
 
@@ -162,15 +162,15 @@ impl Task {
         Self { shared, ..self }
     }
 
-    /// Computes it: its encoded output.
+    /// Computes it; returns its encoded output.
     ///
     /// # Errors
-    /// The [`Refusal`] of a task that makes no sense.
+    /// The [`Refusal`] of an invalid task.
     pub fn run(&self) -> Result<Bytes, Refusal> {
         (self.kind.run)(&self.body, &self.shared)
     }
 
-    /// Checks an output and gives it in its canonical form: two outputs that say the same are the same bytes.
+    /// Checks an output and returns it in its canonical form: equal outputs have equal bytes.
     ///
     /// # Errors
     /// A [`Refusal`] that says what is wrong with it.
@@ -179,10 +179,10 @@ impl Task {
     }
 }
 
-/// An output that was checked, in the messages of its experiment.
+/// Decodes an output that was checked.
 ///
 /// # Panics
-/// If it was not.
+/// If it was not checked.
 #[must_use]
 pub fn checked<C: Compute>(output: &Bytes) -> C::Output {
     C::Output::decode(output.clone()).expect("outputs are checked before they are absorbed")

@@ -1,11 +1,11 @@
-//! Who gets what. None of it shows in a result.
+//! Assignment of tasks to workers. Results do not depend on it.
 //!
 //! Idle workers come first, then those with one assignment queued behind the running one. A worker gets a batch of open
-//! tasks of a kind that it computes, lowest first, of the run that has the least expected work with workers. When nothing is
-//! open, tasks that have been out for long get another copy.
+//! tasks of a kind that it computes, lowest first, of the run with the least expected work assigned. When nothing is
+//! open, tasks that were assigned long ago get another copy.
 //!
-//! A suspect goes alone to a worker that has nothing else: to one that has proved itself, for which it waits; where none of
-//! those to whom it may go has computed anything, after a while to any of them.
+//! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself; if
+//! none of the workers that may get it has computed anything, any of them gets it after a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,15 @@ use super::{
     tasks::OpenTask,
 };
 
-/// Tasks of one assignment.
+/// The most tasks of one assignment.
 const BATCH_TASKS_MAX: usize = 1024;
-/// Bytes of one assignment's tasks and of what it brings of the bytes they share, unless its only task is larger. Larger
-/// messages take longer on their way than they save: with 1 KB a task, 256 at once are handed out twice as fast as 4,096.
+/// The most bytes of one assignment: its tasks and the shared bytes sent with them. A single task may be larger. Larger
+/// messages cost more time to send than they save: with tasks of 1 KB, 256 at once are handed out twice as fast as
+/// 4,096.
 const BATCH_BYTES_MAX: usize = 256 << 10;
-/// Where none of them has computed anything, a suspect goes to any worker after this many milliseconds.
+/// If no worker has computed anything, any worker gets a suspect after this many milliseconds.
 const SUSPECT_PATIENCE_MS: u64 = 1000;
-/// Suspects that find no worker before the others are left for later: there may be thousands.
+/// The most suspects to try for which there is no worker; the others wait, because there may be thousands.
 const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
@@ -41,7 +42,7 @@ impl Coordinator {
                 while self.takes_more(*id, idle_only) && self.assign_batch(*id, idle_only) {}
             }
         }
-        // All idle workers have been asked.
+        // If one idle worker found nothing to copy, no other will.
         self.second_copies_due = false;
     }
 
@@ -55,7 +56,8 @@ impl Coordinator {
         })
     }
 
-    /// Sends suspects to workers that have nothing else, or reserves workers for them: no more than there are suspects.
+    /// Sends suspects to workers that have nothing else, or reserves workers for them, at most as many as there are
+    /// suspects.
     fn place_suspects(&mut self) {
         self.sessions.release_reserved();
         let free = |(id, session): (SessionId, &Session)| {
@@ -83,15 +85,15 @@ impl Coordinator {
         }
     }
 
-    /// Which of these workers is to compute a suspect next: of those that have proved themselves one that is idle, or the one
-    /// that has been connected for longest; if there are none, after a while any.
+    /// The worker for a suspect: of those that have proved themselves an idle one, or the one connected for longest; if
+    /// there are none, after a while any.
     fn worker_for_suspect(&self, task: TaskId, free: &[SessionId]) -> Option<SessionId> {
         let open = self.tasks.get(task)?;
         let run = self.runs.get(open.run).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref()?;
         let (kind, each_us) = (run.prepared.config.kind.name, run.expected_us(open.replica.arm, open.work));
         let could = |session: &Session| session.computes(kind) && !session.draining;
-        // Where it was lost or failed it goes only if there is nobody else.
+        // A worker that lost it or on which it failed gets it only if there is no other.
         let others = self.sessions.iter().any(|(_, session)| could(session) && !evidence.names(&session.identity));
         let may = |session: &Session| could(session) && (!others || !evidence.names(&session.identity));
         let fits = |id: &SessionId| {
@@ -113,7 +115,7 @@ impl Coordinator {
         fitting.iter().min().filter(|_| patient).map(|(_, _, id)| *id)
     }
 
-    /// Sends a worker one assignment; false if there is none for it.
+    /// Sends one assignment to a worker; false if there is none for it.
     fn assign_batch(&mut self, id: SessionId, idle: bool) -> bool {
         let mut tasks = self.open_batch(id);
         if tasks.is_empty() && idle && self.second_copies_due {
@@ -126,7 +128,7 @@ impl Coordinator {
         true
     }
 
-    /// Open tasks of the run that is served next, for this worker.
+    /// Open tasks for this worker, of the run that is served next.
     fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let served = self.tasks.ready().keys().filter_map(|run_id| {
@@ -135,12 +137,12 @@ impl Coordinator {
         });
         let Some((_, run)) = served.min() else { return Vec::new() };
         let ready = &self.tasks.ready()[&run];
-        // Leave something for the others: half of an even share, so that all end together.
+        // At most half of an even share, so that all workers end at about the same time.
         let share = (ready.len() / (2 * self.sessions.slots_total().max(1) as usize)).max(1);
         self.cut_batch(run, ready.iter().copied(), share, session)
     }
 
-    /// As many of these tasks as make an assignment for this worker.
+    /// The first of these tasks, as many as fit in an assignment for this worker.
     fn cut_batch(
         &self,
         run: RunId,
@@ -155,7 +157,7 @@ impl Coordinator {
         for id in tasks {
             let Some(task) = self.tasks.get(id) else { continue };
             let of = (task.replica.arm, task.work);
-            // An assignment's tasks take about as long as each other.
+            // The tasks of an assignment have the same expected duration.
             if *first.get_or_insert(of) != of {
                 break;
             }
@@ -167,11 +169,11 @@ impl Coordinator {
             };
             bytes += task.encoded.own.len();
             if let Some(shared) = &task.encoded.shared
-                && !session.cache.holds(shared.hash)
+                && !session.cache.contains(shared.hash)
                 && brought.insert(shared.hash)
                 && !batch.is_empty()
             {
-                // What the first task needs travels however few tasks go with it.
+                // The shared bytes of the first task are sent whatever the number of tasks.
                 bytes += shared.bytes.len();
             }
             expected_us += each_us.unwrap_or(0);
@@ -185,8 +187,8 @@ impl Coordinator {
         batch
     }
 
-    /// Tasks that other workers have had for long: from the end of what one of them has, where they are last. Who waits for
-    /// a third copy has more patience than who waits for a second one, and so on.
+    /// Tasks that other workers have had for long, taken from the end of an assignment, where they would be computed
+    /// last. A third copy needs a longer wait than a second one, and so on.
     fn further_copies(&self, id: SessionId) -> Vec<TaskId> {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let slow = self.sessions.iter().filter(|(other, _)| *other != id).find_map(|(_, other)| {
@@ -201,7 +203,7 @@ impl Coordinator {
         self.cut_batch(run, tasks.split_off(half).into_iter(), usize::MAX, session)
     }
 
-    /// Those of an assignment's tasks that this worker may compute too, if the assignment has taken long enough.
+    /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
         let fits = self
             .runs
@@ -232,7 +234,7 @@ impl Coordinator {
         let mut encoded = Vec::with_capacity(tasks.len());
         for task in tasks {
             if let Some(open) = self.tasks.get(*task) {
-                // Two open tasks with the same bytes are computed once.
+                // Open tasks with the same bytes are computed once.
                 if remaining.insert(open.encoded.hash, *task).is_none() {
                     encoded.push(&open.encoded);
                 }

@@ -1,4 +1,4 @@
-//! Memory that runs may take, and what they have been given.
+//! The memory budget of runs.
 
 /// Bytes for all runs together.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ impl Budget {
         Self { total, given: 0 }
     }
 
-    /// Gives so many bytes, if there are.
+    /// Reserves this many bytes, if they are free.
     pub(super) fn take(&mut self, bytes: u64) -> bool {
         let fits = bytes <= self.total - self.given;
         if fits {
@@ -25,14 +25,14 @@ impl Budget {
         self.given -= bytes;
     }
 
-    /// Bytes that are given.
+    /// Bytes reserved.
     #[cfg(test)]
     pub(super) fn given(&self) -> u64 {
         self.given
     }
 }
 
-/// What a person is told of a run that does not fit.
+/// The message for a run that does not fit.
 pub(super) fn too_large(needed: u64, most: u64) -> String {
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     format!(

@@ -1,4 +1,4 @@
-//! What goes into the core and what comes out.
+//! The core's input and output.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     write::{StoreFault, Write},
 };
 
-/// What happens to a coordinator.
+/// An event for the coordinator.
 #[derive(Debug)]
 pub enum Event {
     /// A worker introduces itself on a new stream.
@@ -22,14 +22,14 @@ pub enum Event {
         session: SessionId,
         /// Where it connects from, without the port.
         address: String,
-        /// As received; nothing in it is trusted.
+        /// As received; not checked.
         hello: v1::Hello,
     },
     /// A worker's later message.
     Message {
         /// Its stream.
         session: SessionId,
-        /// As received; nothing in it is trusted.
+        /// As received; not checked.
         message: v1::FromWorker,
     },
     /// A worker's stream ended.
@@ -37,25 +37,25 @@ pub enum Event {
         /// The stream.
         session: SessionId,
     },
-    /// A person asks.
+    /// A person's request.
     Request {
-        /// Comes back in [`Effect::Respond`].
+        /// Returned in [`Effect::Respond`].
         id: RequestId,
-        /// What.
+        /// The request.
         request: Request,
     },
-    /// What came of [`Effect::Job`].
+    /// Results of [`Effect::Job`].
     Done {
-        /// Whose.
+        /// The run's thread.
         thread: ThreadId,
         /// In order.
         reports: Vec<Report>,
     },
-    /// What became of [`Effect::Store`].
+    /// The result of [`Effect::Store`].
     Stored {
         /// Which.
         write: WriteId,
-        /// How it went.
+        /// The outcome.
         outcome: Result<Stored, StoreFault>,
     },
     /// Save everything, then [`Effect::Stopped`].
@@ -64,16 +64,17 @@ pub enum Event {
     Wake,
 }
 
-/// What a write gives back.
+/// The result of a write.
 #[derive(Debug)]
 pub enum Stored {
     /// Nothing.
     Written,
-    /// Of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if there is none any more.
+    /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if it does not exist
+    /// any more.
     Loaded(Option<Box<SavedRun>>),
 }
 
-/// What a person wants; see `run.proto`. What only reads is answered from what the core publishes.
+/// A person's request; see `run.proto`. Requests that only read are answered from what the core publishes.
 #[derive(Debug)]
 #[allow(missing_docs)] // The fields are those of the requests in run.proto.
 pub enum Request {
@@ -93,11 +94,11 @@ pub enum Request {
         name: String,
         delete: bool,
     },
-    /// Which replicas have begun.
+    /// List the replicas that have begun.
     Replicas {
         name: String,
     },
-    /// One replica as it is now.
+    /// One replica in its present state.
     Replica {
         name: String,
         replica: ReplicaKey,
@@ -105,7 +106,7 @@ pub enum Request {
     Workers,
 }
 
-/// What a person gets; see `run.proto`.
+/// A response for a person; see `run.proto`.
 #[derive(Debug)]
 #[allow(missing_docs)] // The fields are those of the responses in run.proto.
 pub enum Response {
@@ -120,39 +121,39 @@ pub enum Response {
     Workers(Vec<v1::Worker>),
 }
 
-/// Where a replica is to be had.
+/// Where a replica can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplicaAt {
-    /// Here, sealed as in its own object.
+    /// These bytes, sealed as in its own object.
     Bytes(Bytes),
-    /// In this object of the store, below `runs/RUN/`: its own.
+    /// In this object of the store, below `runs/RUN/`, which has only this replica.
     Object(String),
     /// In this object of the store, below `runs/RUN/`: a checkpoint.
     Checkpoint(String),
 }
 
-/// Why a person does not get it: one sentence, and a class that maps to a gRPC code.
+/// Why a request is rejected: a message, and a class that maps to a gRPC code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// INVALID_ARGUMENT.
     Invalid(String),
     /// NOT_FOUND.
     NotFound(String),
-    /// FAILED_PRECONDITION: asking again is of no use before a person has put something right, the store included.
+    /// FAILED_PRECONDITION: the same request fails until a person changes something, which may be the store.
     Conflict(String),
     /// RESOURCE_EXHAUSTED.
     Exhausted(String),
-    /// UNAVAILABLE: the coordinator is stopping, or busy with the same request: ask again.
+    /// UNAVAILABLE: the coordinator is stopping, or busy with the same request: try again.
     Unavailable(String),
 }
 
 impl Rejection {
-    /// There is none of this name.
+    /// There is no run of this name.
     pub(super) fn no_run(name: &str) -> Self {
         Self::NotFound(format!("there is no run {name:?} here: `evoxo runs` lists them"))
     }
 
-    /// It has not begun.
+    /// The replica has not begun.
     pub(super) fn no_replica() -> Self {
         Self::NotFound("this replica has not begun, or nothing of it is in the store yet".into())
     }
@@ -167,16 +168,16 @@ pub struct View {
     pub prepared: Option<Arc<Prepared>>,
 }
 
-/// What a line of the log is about.
+/// The subject of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
-    /// What goes as it should.
+    /// Normal operation.
     Progress,
-    /// Something worth a person's attention that is none of the others.
+    /// A problem that is none of the others.
     Trouble,
     /// A worker was lost with its tasks.
     WorkerLost,
-    /// A worker was not let in.
+    /// A worker was refused.
     WorkerRefused,
     /// Two outputs of one task differ.
     Doubt,
@@ -185,81 +186,81 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Whether it is worth a person's attention.
+    /// Whether a person should look at it.
     #[must_use]
     pub fn is_warning(self) -> bool {
         self != Self::Progress
     }
 }
 
-/// What to do.
+/// An action for the shell.
 #[derive(Debug)]
 pub enum Effect {
     /// Send a worker a message.
     Send {
-        /// To whom.
+        /// The worker's session.
         session: SessionId,
-        /// What.
+        /// The message.
         message: v1::ToWorker,
     },
-    /// End a worker's stream after what was sent.
+    /// End a worker's stream after the messages sent before.
     End {
-        /// Whose.
+        /// The session.
         session: SessionId,
     },
-    /// Answer a person.
+    /// Respond to a person.
     Respond {
         /// From [`Event::Request`].
         id: RequestId,
-        /// What.
+        /// The response.
         response: Result<Response, Rejection>,
     },
-    /// Start a thread for a run's replicas. States that were saved come with it, in order.
+    /// Start a thread for a run's replicas.
     Start {
-        /// Its name from now on.
+        /// Its id.
         thread: ThreadId,
         /// The run.
         prepared: Arc<Prepared>,
-        /// Of replicas that have begun.
+        /// The saved states of replicas that have begun, in order.
         states: Vec<v1::ReplicaState>,
     },
-    /// Do this on the run's thread, after what it was told before; report with [`Event::Done`].
+    /// Do this job on the run's thread, after its earlier jobs; report with [`Event::Done`].
     Job {
-        /// Whose.
+        /// The thread.
         thread: ThreadId,
-        /// What.
+        /// The job.
         job: Job,
     },
-    /// The thread and what it holds are not needed any more.
+    /// End the thread and free its replicas.
     Drop {
-        /// Whose.
+        /// The thread.
         thread: ThreadId,
     },
-    /// Write to the store, the writes of one run in order; report with [`Event::Stored`].
+    /// Write to the store, keeping the order of a run's writes; report with [`Event::Stored`].
     Store {
-        /// Comes back in the report.
+        /// Returned in the report.
         write: WriteId,
         /// The run's name.
         run: String,
-        /// What.
+        /// The write.
         what: Write,
     },
-    /// People see the run like this from now on.
+    /// Show this view of a run from now on.
     Publish(Arc<View>),
-    /// There is no such run any more.
+    /// Stop showing a run.
     Unpublish {
         /// Its name.
         run: String,
     },
-    /// Whether this coordinator may advance all runs that it means to.
+    /// Whether this coordinator owns all runs that it should advance.
     Healthy(bool),
     /// A line for the log.
     Log {
-        /// What it is about.
+        /// Its subject.
         topic: Topic,
         /// What happened.
         sentence: String,
     },
-    /// All that must be saved is saved: exit.
+    /// Everything is saved: exit.
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Workers come and go: from Hello to the one path of a lost worker.
+//! Workers join and leave: from Hello to the single function for lost workers.
 
 use evoxo_proto::v1::{self, CloseKind, from_worker, to_worker};
 
@@ -9,23 +9,23 @@ use super::{
     standing::End,
 };
 
-/// How long a session that was set aside is asked to stay away, in milliseconds.
+/// How long a worker that was set aside must wait before it joins again, in milliseconds.
 const SET_ASIDE_MS: u32 = 60_000;
-/// A worker that cannot be taken now should come back after so long, in milliseconds.
+/// How long a worker that cannot be admitted now must wait, in milliseconds.
 const BUSY_MS: u32 = 1000;
 
 /// Why a worker is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     ConnectionEnded,
-    /// Its process has another connection.
+    /// Its process has opened another connection.
     Replaced,
-    /// Not heard for this many milliseconds.
+    /// No message for this many milliseconds.
     Silent(u64),
-    /// A heartbeat proves life, not progress.
+    /// Its tasks made no progress; heartbeats alone do not prove any.
     Overdue,
-    /// It said something that makes no sense: what.
-    Nonsense(String),
+    /// It sent an invalid message, described by this text.
+    InvalidMessage(String),
     /// Too many different tasks failed on it.
     FailsTasks,
 }
@@ -35,24 +35,24 @@ impl Cause {
         match self {
             Self::ConnectionEnded => "its connection ended".into(),
             Self::Replaced => "it has come back on another connection".into(),
-            Self::Silent(limit_ms) => format!("not heard for {limit_ms} ms"),
+            Self::Silent(limit_ms) => format!("no message for {limit_ms} ms"),
             Self::Overdue => "its tasks are overdue".into(),
-            Self::Nonsense(why) => why.clone(),
+            Self::InvalidMessage(why) => why.clone(),
             Self::FailsTasks => "three different tasks failed on it".into(),
         }
     }
 
-    /// How the worker is told to go, if its connection is still there.
+    /// How its stream is closed, if its connection still exists.
     fn close(&self) -> Option<(CloseKind, u32)> {
         match self {
             Self::ConnectionEnded => None,
             Self::Replaced | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
-            Self::Nonsense(_) => Some((CloseKind::Refused, 0)),
+            Self::InvalidMessage(_) => Some((CloseKind::Refused, 0)),
             Self::FailsTasks => Some((CloseKind::Retry, SET_ASIDE_MS)),
         }
     }
 
-    /// Whether the tasks that it was computing may be to blame.
+    /// Whether its running tasks may be the cause.
     fn accuses(&self) -> bool {
         matches!(self, Self::ConnectionEnded | Self::Silent(_) | Self::Overdue)
     }
@@ -73,7 +73,7 @@ impl Coordinator {
         let pause_ms = pause_ms.into_iter().max().unwrap_or(0);
         if pause_ms > 0 {
             let why = format!(
-                "worker {} was lost again and again soon after it had joined: it is asked to stay away for {} s",
+                "worker {} was lost repeatedly soon after joining: it must wait {} s before it joins again",
                 session.name,
                 pause_ms.div_ceil(1000)
             );
@@ -82,7 +82,8 @@ impl Coordinator {
         }
         let full = self.sessions.len() >= self.settings.sessions_max;
         if self.stopping || full || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
-            let why = if full { "the coordinator has as many workers as it takes" } else { "the coordinator is busy" };
+            let why =
+                if full { "the coordinator has its maximum number of workers" } else { "the coordinator is busy" };
             return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
         }
         let process = session.process;
@@ -115,11 +116,11 @@ impl Coordinator {
         self.runs.change_all();
     }
 
-    /// A worker said something.
+    /// A message from a worker.
     pub(super) fn on_message(&mut self, id: SessionId, message: v1::FromWorker) {
         let now = self.now;
         if self.sessions.change(id, |session| session.heard = now).is_none() {
-            // A late word of a session that was lost a moment ago: it may come back.
+            // A late message of a session that was lost a moment ago: the worker may come back.
             let why = "the session is over: connect again".to_owned();
             return self.effects.close(id, CloseKind::Retry, why, BUSY_MS);
         }
@@ -131,7 +132,7 @@ impl Coordinator {
                 self.runs.change_all();
             }
             Some(from_worker::Message::Hello(_)) | None => {
-                self.lose(id, Cause::Nonsense("it said something that makes no sense".into()));
+                self.lose(id, Cause::InvalidMessage("it sent an invalid message".into()));
             }
         }
     }
@@ -141,7 +142,7 @@ impl Coordinator {
         self.lose(id, Cause::ConnectionEnded);
     }
 
-    /// The one path of a lost worker, whatever the cause: its tasks have no copy here any more.
+    /// The single function for lost workers, whatever the cause: its copies of tasks are dropped.
     pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
         let Some(session) = self.sessions.remove(id) else { return };
         let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
@@ -176,14 +177,14 @@ impl Coordinator {
         self.runs.change_all();
     }
 
-    /// Takes its tasks from a worker that is lost, and notes what that says of them.
+    /// Takes the tasks from a lost worker, and records the loss as evidence against them.
     fn take_tasks_from(&mut self, id: SessionId, mut session: Session, cause: &Cause) {
         let assignments = std::mem::take(&mut session.assignments);
         for (place, (number, assignment)) in assignments.into_iter().enumerate() {
             if let Some(run) = self.runs.adjust(assignment.run) {
                 run.assigned_us -= assignment.expected_us();
             }
-            // What waits for a slot cannot be to blame.
+            // Queued tasks had not begun, so they cannot be the cause.
             let accused = cause.accuses() && !session.draining && !self.stopping && place < session.slots as usize;
             for (hash, task) in assignment.remaining {
                 self.tasks.forget_copy(hash);
@@ -195,7 +196,7 @@ impl Coordinator {
                     worker: session.identity.clone(),
                     process: session.process,
                     alone: assignment.alone && *cause != Cause::Overdue,
-                    // One that falls silent speaks of its host.
+                    // A worker that is silent may have lost its host or network.
                     proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us, self.now),
                 };
                 let overdue = u32::from(assignment.alone && *cause == Cause::Overdue);
@@ -208,14 +209,14 @@ impl Coordinator {
         }
     }
 
-    /// Ends a task's run if enough speaks against the task.
+    /// Fails a task's run if the evidence convicts the task.
     pub(super) fn judge(&mut self, task: super::TaskId, last: &str) {
         let Some(open) = self.tasks.get(task) else { return };
         let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict()) else { return };
         self.fail_for_task(task, &format!("{verdict}{last}"));
     }
 
-    /// A session on which too many different tasks failed gets no more of them.
+    /// Ends a session on which too many different tasks failed.
     pub(super) fn set_aside_if_failing(&mut self, id: SessionId) {
         const FAILED_TASKS_MAX: usize = 3;
         if self.sessions.get(id).is_some_and(|session| session.failed.len() >= FAILED_TASKS_MAX) {

@@ -1,14 +1,14 @@
 //! The coordinator's core: a pure state machine. Time and events go in, effects come out.
 //!
-//! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long: states are planned, checked and absorbed
-//! by each run's thread (`crate::replicas`). What a worker or a person says is checked here and never panics; a lost worker
-//! has one path (`losses`), whatever the cause; there is no queue of leases: a task without a copy is open, and that is all
-//! there is to retrying.
+//! Invariants: no clock, no I/O, no await, no randomness, and nothing that takes long: each run's thread
+//! (`crate::replicas`) plans, checks and absorbs. Messages of workers and people are checked here and never panic. A
+//! lost worker has one path (`losses`), whatever the cause. There is no queue of leases: a task without a copy is open
+//! and will be assigned again.
 //!
-//! Its state is in small objects, each of which knows nothing of the others: `runs`, `tasks`, `sessions`, `standing`
-//! (who can be relied on), `evidence` (against a task), `writes` (to the store), `budget` (of memory). What happens between
-//! them is told in: `rounds` (replicas move on), `assign` (who gets what), `results`, `losses`, `storage`,
-//! `requests` (people), `ticks` (time).
+//! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
+//! workers), `evidence` (against tasks), `writes` (to the store), `budget` (of memory). What happens between them is
+//! in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `losses`, `storage`, `requests` (people),
+//! `ticks` (time).
 
 mod assign;
 mod budget;
@@ -51,7 +51,7 @@ use standing::Standings;
 use tasks::Tasks;
 use writes::Writes;
 
-/// Everything the coordinator knows.
+/// The state of the coordinator.
 pub struct Coordinator {
     settings: Settings,
     registry: Registry,
@@ -63,20 +63,20 @@ pub struct Coordinator {
     standings: Standings,
     writes: Writes,
     budget: Budget,
-    /// When deadlines are looked at next.
+    /// When deadlines are checked next.
     tick: Millis,
-    /// Slow tasks have not been looked at since the last tick.
+    /// Slow tasks have not been checked since the last tick.
     second_copies_due: bool,
-    /// As last told.
+    /// The health that was last published.
     healthy: bool,
     stopping: bool,
 }
 
 impl Coordinator {
-    /// The only constructor: a first start is a recovery from nothing. The runs come without their states.
+    /// The only constructor: a first start is a recovery without runs. The runs come without their states.
     #[must_use]
     pub fn recover(settings: Settings, registry: Registry, saved: Vec<SavedRun>) -> Self {
-        // Worked out now, and not while somebody waits.
+        // Computed at the start, so that no request waits for it.
         drop(registry.signatures());
         let mut coordinator = Self {
             budget: Budget::new(settings.memory_bytes_max),
@@ -98,7 +98,7 @@ impl Coordinator {
         coordinator
     }
 
-    /// Takes one event at a time not before the last, and says what to do about it.
+    /// Handles one event, which is not earlier than the one before, and returns what to do.
     pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         self.now = self.now.max(now);
         match event {
@@ -119,7 +119,7 @@ impl Coordinator {
         self.effects.take()
     }
 
-    /// When [`Event::Wake`] is due, if nothing else happens before.
+    /// When [`Event::Wake`] is due, if there is no other event before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
         let quiet = self.sessions.is_empty() && self.writes.is_empty() && self.runs.changed().is_empty();
@@ -127,11 +127,11 @@ impl Coordinator {
     }
 }
 
-/// What is to be done about an event.
+/// The actions that an event leads to.
 #[derive(Default)]
 struct Effects {
     effects: Vec<Effect>,
-    /// Last of all: who is answered must find what was published.
+    /// These come last, so that a person who gets a response finds the view that was published.
     responses: Vec<Effect>,
 }
 
@@ -150,7 +150,7 @@ impl Effects {
         self.push(Effect::Send { session, message: v1::ToWorker { message: Some(message) } });
     }
 
-    /// Ends a session; `retry_after_ms` is for those that should come back.
+    /// Ends a session. The worker may come back after `retry_after_ms`, if `kind` allows it.
     fn close(&mut self, session: SessionId, kind: CloseKind, reason: String, retry_after_ms: u32) {
         self.send(session, to_worker::Message::Close(v1::Close { kind: kind.into(), reason, retry_after_ms }));
         self.push(Effect::End { session });

@@ -1,4 +1,4 @@
-//! What people want, and what they get.
+//! Requests of people.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     replicas::{Job, ReplicaKey},
 };
 
-/// `None`: the answer comes when something is written or read.
+/// `None`: the response follows when something is written or read.
 type Reply = Result<Option<Response>, Rejection>;
 
 /// A run that is being stored cannot be changed yet.
@@ -91,7 +91,7 @@ impl Coordinator {
         Ok(None)
     }
 
-    /// The same once more is nothing new; more replicas extend the run; a cancelled run goes on.
+    /// A repeated submission changes nothing; more replicas extend the run; a cancelled run continues.
     fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>) -> Reply {
         let Some(run) = self.runs.get(id) else { return Ok(None) };
         let name = &run.name;
@@ -188,7 +188,7 @@ impl Coordinator {
         }
     }
 
-    /// Answers with the run as it is now. Of one that had failed before, it says why.
+    /// Responds with the run as it is now. If it had failed before, the message says why.
     pub(super) fn respond_run(&mut self, id: RunId, request: RequestId, submitted: bool, failed: Option<String>) {
         let Some(mut run) = self.view(id).map(Box::new) else { return };
         if let Some(why) = failed {
@@ -223,7 +223,7 @@ impl Coordinator {
         self.sessions.iter().map(worker).collect()
     }
 
-    /// Shows people what has changed: at once if a run does something else now, else at most every fifth of a second.
+    /// Publishes changed runs: at once if the state has changed, otherwise at most every 200 ms.
     pub(super) fn publish(&mut self) {
         const INTERVAL_MS: u64 = 200;
         let due =
@@ -234,7 +234,7 @@ impl Coordinator {
             self.runs.shown(id);
             let (now, view) = (self.now, self.view(id));
             let (Some(run), Some(view)) = (self.runs.adjust(id), view) else { continue };
-            // What is not in the store yet was promised to nobody.
+            // A run that is not in the store yet has not been confirmed to anyone.
             if run.creating {
                 continue;
             }

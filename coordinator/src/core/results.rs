@@ -1,5 +1,5 @@
-//! Results: each counts once, for the assignment that asked for it; outputs are welcome from anybody, also late and in another
-//! session. They are checked by the run's thread, which keeps what is good.
+//! Results of tasks. Each counts once, for the assignment that asked for it. Outputs are accepted from every worker,
+//! also late and from another session. The run's thread checks them and keeps the valid ones.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ use super::{
     Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write, losses::Cause, run::DOUBTS_MAX, sessions::Credit,
 };
 use crate::{
-    replicas::{Answer, Job, Sender},
+    replicas::{Job, ReceivedOutput, Sender},
     saved::seal_doubt,
 };
 
-/// Answers for the threads of their runs.
-type Answers = BTreeMap<ThreadId, Vec<Answer>>;
+/// Outputs for the threads of their runs.
+type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
 
 impl Coordinator {
     pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
         let mut accepted = Vec::with_capacity(results.len());
-        let mut answers = Answers::new();
-        let mut nonsense = None;
+        let mut outputs = Outputs::new();
+        let mut invalid = None;
         for result in results {
             let hash = Digest::from_slice(&result.hash);
             let (Some(hash), Some(outcome)) = (hash, result.outcome) else {
-                nonsense = Some("it sent a result without a task or an outcome".to_owned());
+                invalid = Some("it sent a result without a task or an outcome".to_owned());
                 break;
             };
             accepted.push(result.hash);
@@ -40,27 +40,27 @@ impl Coordinator {
             }
             match outcome {
                 Outcome::Output(bytes) => {
-                    if let Err(why) = self.take_output(id, hash, &bytes, asked, &mut answers) {
-                        nonsense = Some(why);
+                    if let Err(why) = self.take_output(id, hash, &bytes, asked, &mut outputs) {
+                        invalid = Some(why);
                         break;
                     }
                 }
                 Outcome::Failure(why) if asked => self.take_failure(id, hash, &why),
-                // Nobody asked: it says nothing.
+                // A failure that no assignment asked for is ignored.
                 Outcome::Failure(_) => {}
             }
         }
-        for (thread, answers) in answers {
-            self.effects.push(Effect::Job { thread, job: Job::Take(answers) });
+        for (thread, outputs) in outputs {
+            self.effects.push(Effect::Job { thread, job: Job::Take(outputs) });
         }
-        if let Some(why) = nonsense {
-            return self.lose(id, Cause::Nonsense(why));
+        if let Some(why) = invalid {
+            return self.lose(id, Cause::InvalidMessage(why));
         }
         self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
         self.set_aside_if_failing(id);
     }
 
-    /// Counts a result that was asked for. A worker's clock is believed only as far as ours agrees.
+    /// Counts a result that was asked for. The worker's clock is trusted only up to the time that passed here.
     fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, elapsed_us: u64) {
         if let Some(run) = self.runs.adjust(credit.run) {
             run.assigned_us -= credit.counted_us;
@@ -70,26 +70,26 @@ impl Coordinator {
         self.tasks.drop_copy(credit.task, (id, assignment));
     }
 
-    /// Passes an output on to be checked; or says why it cannot be one.
+    /// Passes an output on to be checked; an error if it cannot be valid.
     fn take_output(
         &mut self,
         id: SessionId,
         hash: Digest,
         bytes: &Bytes,
         asked: bool,
-        answers: &mut Answers,
+        outputs: &mut Outputs,
     ) -> Result<(), String> {
         let Some(session) = self.sessions.get(id) else { return Ok(()) };
         let from = Sender { session: id, worker: session.name.clone(), asked };
         let open = self.tasks.with_hash(hash);
         if open.is_empty() {
-            // Another copy of a task that is closed: it tells whether the first one was true.
+            // Another copy of a closed task: it shows whether the first output was correct.
             let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked) else { return Ok(()) };
             match self.runs.get(awaiting.task.run).and_then(|run| run.thread()) {
                 Some(thread) => {
-                    // No task has this number any more.
-                    let answer = awaiting.task.answer(TaskId::NONE, from, bytes.clone());
-                    answers.entry(thread).or_default().push(answer);
+                    // No open task has this id.
+                    let received = awaiting.task.received(TaskId::NONE, from, bytes.clone());
+                    outputs.entry(thread).or_default().push(received);
                 }
                 None => self.tasks.forget_copy(hash),
             }
@@ -101,20 +101,20 @@ impl Coordinator {
             let most = run.prepared.output_bytes_max(found.replica.arm);
             if bytes.len() as u64 > most {
                 let (hash, length) = (hash.short(), bytes.len());
-                return Err(format!("it answered task {hash} with {length} bytes, where {most} are the most"));
+                return Err(format!("its output of task {hash} has {length} bytes, more than {most}"));
             }
             // What nobody asked for must not pile up before the run's thread.
             if !asked && found.is_being_checked() {
                 continue;
             }
             let Some(thread) = run.thread() else { continue };
-            answers.entry(thread).or_default().push(found.answer(task, from.clone(), bytes.clone()));
+            outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone()));
             self.tasks.begin_check(task, asked);
         }
         Ok(())
     }
 
-    /// The run's thread has checked an answer.
+    /// The run's thread has checked an output.
     pub(super) fn on_checked(&mut self, task: TaskId, hash: Digest, from: &Sender, found: Result<Digest, Refusal>) {
         let asked = from.asked;
         let open = self.tasks.get(task).map(|task| task.run);
@@ -136,13 +136,13 @@ impl Coordinator {
                     None if asked => self.tasks.forget_copy(hash),
                     None => {}
                 }
-                let why = format!("it answered task {} with nonsense: {}", hash.short(), why.0);
-                self.lose(from.session, Cause::Nonsense(why));
+                let why = format!("its output of task {} is invalid: {}", hash.short(), why.0);
+                self.lose(from.session, Cause::InvalidMessage(why));
             }
         }
     }
 
-    /// Two workers were asked for the same task: their outputs must be the same.
+    /// Two workers had the same task: their outputs must be the same.
     fn compare(&mut self, hash: Digest, other_worker: &str, output: Digest) {
         let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
         let (replica, id) = (first.task.replica, first.task.run);

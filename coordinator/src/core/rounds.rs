@@ -1,4 +1,4 @@
-//! Replicas move on: taken up from the store, opened as memory allows, round after round, and put to rest.
+//! Replicas advance: they are loaded from the store, opened as memory allows, computed round after round, and unloaded.
 
 use evoxo_common::digest::Digest;
 use evoxo_proto::v1::RunState;
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
 
-/// Tasks that wait for workers before a further piece of a round is planned: as many as one assignment has, at most.
+/// The ready tasks below which a further piece of a round is planned: the most tasks of one assignment.
 const READY_TASKS_MIN: usize = 1024;
 
 impl Coordinator {
-    /// Goes on with all runs that have moved.
+    /// Advances all runs that have changed.
     pub(super) fn advance_runs(&mut self) {
         if self.stopping {
             return;
@@ -28,7 +28,7 @@ impl Coordinator {
         }
     }
 
-    /// Has a run's states read from the store, if it should run and there is memory for it.
+    /// Asks the store for a run's states, if it should run and there is memory for it.
     fn take_up(&mut self, id: RunId) {
         let Some(run) = self.runs.adjust(id).filter(|run| run.presence == Presence::Resting && run.wants_memory())
         else {
@@ -55,8 +55,8 @@ impl Coordinator {
         self.write(id, Write::Load, Pending::Load(None));
     }
 
-    /// Opens replicas, those that have begun first, then the lowest, while there are too few tasks to keep the workers busy
-    /// and there is memory.
+    /// Opens replicas while there are too few tasks for the workers and there is memory: those that have begun first,
+    /// then the lowest.
     fn open_replicas(&mut self, id: RunId) {
         let wanted = (4 * self.sessions.slots_total() as usize).clamp(8, 1024);
         loop {
@@ -76,7 +76,7 @@ impl Coordinator {
         }
     }
 
-    /// Finds memory for one replica more, if there is.
+    /// Reserves memory for one more replica, if there is enough.
     fn reserve_for(&mut self, id: RunId, key: ReplicaKey) -> bool {
         let most = self.settings.run_memory_bytes_max();
         let Some(run) = self.runs.adjust(id) else { return false };
@@ -89,7 +89,7 @@ impl Coordinator {
         true
     }
 
-    /// Gives memory back that a run does not need any more.
+    /// Gives back memory that a run does not need any more.
     fn release(&mut self, id: RunId) {
         let ahead_bytes = self.settings.plan_ahead_bytes();
         let Some(run) = self.runs.adjust(id) else { return };
@@ -103,7 +103,7 @@ impl Coordinator {
         }
     }
 
-    /// Has a further piece of a round planned, if few tasks are left and they take little memory.
+    /// Plans a further piece of a round, if few tasks are ready and they take little memory.
     fn plan_more(&mut self, id: RunId) {
         let ready = self.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
         let many = READY_TASKS_MIN.max(8 * self.sessions.slots_total() as usize);
@@ -120,7 +120,7 @@ impl Coordinator {
         self.effects.push(Effect::Job { thread, job: Job::Plan { replica, from } });
     }
 
-    /// What came of a run's jobs.
+    /// The results of a run's jobs.
     pub(super) fn on_reports(&mut self, thread: ThreadId, reports: Vec<Report>) {
         let Some(id) = self.runs.of_thread(thread) else { return };
         for report in reports {
@@ -151,7 +151,7 @@ impl Coordinator {
                 }
                 Report::Checkpoint { number, sealed } => self.write_checkpoint(id, number, sealed),
                 Report::Copy { request, replica, sealed } => {
-                    // One that is finished meanwhile is somewhere else.
+                    // A replica that has finished meanwhile is written elsewhere.
                     let at = sealed.map(ReplicaAt::Bytes).or_else(|| self.runs.get(id)?.replica_at(replica));
                     let response = at.map(Response::Replica).ok_or_else(Rejection::no_replica);
                     self.effects.respond(request, response);
@@ -167,7 +167,7 @@ impl Coordinator {
 
     fn on_planned(&mut self, id: RunId, replica: ReplicaKey, round: u64, total: usize, tasks: Vec<PlannedTask>) {
         let Some(run) = self.runs.change(id) else { return };
-        // The first piece of a round comes unasked.
+        // The first piece of a round is planned without a request.
         run.planning &= tasks.first().is_none_or(|task| task.index == 0);
         let open = matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
         let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
@@ -213,7 +213,7 @@ impl Coordinator {
         self.retire();
     }
 
-    /// Ends a run because of a task.
+    /// Fails a run because of a task.
     pub(super) fn fail_for_task(&mut self, task: TaskId, verdict: &str) {
         let Some(open) = self.tasks.get(task) else { return };
         let (id, hash, bytes) = (open.run, open.encoded.hash, open.encoded.whole());
@@ -229,7 +229,7 @@ impl Coordinator {
         self.fail_run(id, sentence);
     }
 
-    /// A run cannot go on, until a person says so.
+    /// A run has failed and stops until a person resumes it.
     pub(super) fn fail_run(&mut self, id: RunId, why: String) {
         let Some(run) = self.runs.change(id) else { return };
         let line = format!("run {} failed: {why}", run.name);
@@ -247,11 +247,11 @@ impl Coordinator {
         run.notice(blocked.why().to_owned());
         run.blocked = Some(blocked);
         self.effects.log(Topic::Trouble, line);
-        // What cannot be written need not be sealed.
+        // States that cannot be written need not be sealed.
         self.drop_thread(id);
     }
 
-    /// Closes a run's tasks; when its last checkpoint is stored its replicas are in the store alone.
+    /// Closes a run's tasks; when its last checkpoint is stored, its thread is ended.
     pub(super) fn put_to_rest(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.change(id) else { return };
@@ -262,7 +262,7 @@ impl Coordinator {
         self.leave_if_saved(id);
     }
 
-    /// Lets the thread of a run that is put to rest go, when nothing of it is unsaved.
+    /// Ends the thread of a run that is being unloaded, when everything of it is saved.
     pub(super) fn leave_if_saved(&mut self, id: RunId) {
         let Some(run) = self.runs.get(id) else { return };
         let unsaved = run.checkpoints.dirty || run.checkpoints.writing || run.finished > run.stored;
@@ -271,7 +271,7 @@ impl Coordinator {
         }
     }
 
-    /// Lets go of a run's replicas.
+    /// Ends a run's thread and frees its replicas.
     pub(super) fn drop_thread(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.change(id) else { return };

@@ -1,4 +1,4 @@
-//! A run: what was ordered, and where each replica stands.
+//! A run: what was ordered, and the phase of each replica.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,20 +18,20 @@ use crate::{
     write::Write,
 };
 
-/// What the run should be doing.
+/// The state in which a run should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Running,
     Paused,
     Cancelled,
-    /// It cannot go on; why.
+    /// It cannot continue, for this reason.
     Failed(String),
 }
 
 /// Why this coordinator may not advance a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
-    /// Another coordinator has it: it can be taken back.
+    /// Another coordinator owns it; it can be taken back.
     Fenced(String),
     /// Another build wrote it, or it is too large for this coordinator.
     Unfit(String),
@@ -47,36 +47,36 @@ impl Blocked {
 /// Whether the states of a run's replicas are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// They are in the store alone.
+    /// They are in the store only.
     Resting,
     /// The store is reading them.
     Loading,
     /// A thread has them.
     Loaded(ThreadId),
-    /// It has, until the last checkpoint is stored.
+    /// A thread has them until the last checkpoint is stored.
     Leaving(ThreadId),
 }
 
-/// Where one replica stands.
+/// The phase of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReplicaPhase {
     Unbegun,
-    /// Begun; its turn has not come.
+    /// Begun, but not open.
     Waiting,
-    /// Its thread was asked to go on with it.
+    /// Its thread was asked to open it.
     Opening,
-    /// In a round of so many tasks, of which some are planned.
+    /// In a round of `total` tasks, of which `planned` are planned.
     Open {
         total: usize,
         planned: usize,
     },
-    /// All rounds absorbed; its sealed bytes wait to be stored, or are being stored.
+    /// All rounds are absorbed; its sealed bytes are to be stored, or are being stored.
     Finished {
         digest: Digest,
         sealed: Bytes,
         writing: bool,
     },
-    /// In this object of the store.
+    /// Stored in this object.
     Stored {
         digest: Digest,
         object: String,
@@ -115,7 +115,7 @@ pub(super) struct Checkpoints {
     pub(super) number: u64,
     /// The newest one in the store.
     pub(super) object: Option<String>,
-    /// Something was absorbed since the last one was sealed.
+    /// A round was absorbed since the last checkpoint was sealed.
     pub(super) dirty: bool,
     /// One is being sealed or stored.
     pub(super) writing: bool,
@@ -124,11 +124,11 @@ pub(super) struct Checkpoints {
     pub(super) begun: Millis,
 }
 
-/// Notices kept for each run.
+/// The most notices of a run.
 const NOTICES_MAX: usize = 32;
-/// Doubts kept for each run.
+/// The most doubts of a run.
 pub(super) const DOUBTS_MAX: usize = 64;
-/// The longest time that a task is thought to take, in microseconds: a day.
+/// The longest expected duration of a task, in microseconds: a day.
 const DURATION_US_MAX: u64 = 24 * 3600 * 1_000_000;
 
 /// One run.
@@ -137,31 +137,31 @@ pub(super) struct Run {
     pub(super) prepared: Arc<Prepared>,
     pub(super) wanted: Wanted,
     pub(super) order_number: u64,
-    /// Where it was submitted from.
+    /// The address that submitted it.
     pub(super) submitter: String,
     /// The order that creates the run is not in the store yet.
     pub(super) creating: bool,
     /// A failure that is not in the store yet.
     pub(super) failure_unsaved: bool,
-    /// What the store did not take: it is written again.
+    /// Writes that failed and must be repeated.
     pub(super) to_write_again: Vec<Write>,
     /// It is being deleted.
     pub(super) deleting: bool,
     pub(super) blocked: Option<Blocked>,
-    /// The store cannot be written at the moment: why.
+    /// Why the store cannot be written at the moment.
     pub(super) store_trouble: Option<String>,
     pub(super) store_failures: u32,
     pub(super) presence: Presence,
-    /// Bytes of memory that it has been given, and those that its replicas take that have begun and are not stored.
+    /// Bytes of memory reserved for it, and bytes of its replicas that have begun and are not stored.
     pub(super) reserved_bytes: u64,
     begun_bytes: u64,
     /// It waits for memory.
     pub(super) waits_for_memory: bool,
     pub(super) replicas: BTreeMap<ReplicaKey, ReplicaRecord>,
-    /// Those that wait, and those that have not begun.
+    /// Replicas that have begun and are not open, and replicas that have not begun.
     pub(super) waiting: BTreeSet<ReplicaKey>,
     pub(super) unbegun: BTreeSet<ReplicaKey>,
-    /// Those that are open or being opened.
+    /// Replicas that are open or being opened.
     pub(super) open: BTreeSet<ReplicaKey>,
     pub(super) finished: usize,
     pub(super) stored: usize,
@@ -172,13 +172,13 @@ pub(super) struct Run {
     pub(super) notices: Vec<String>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
-    /// Expected work now with workers, in microseconds: the run with the least is served first.
+    /// Expected work that is assigned now, in microseconds: the run with the least is served first.
     pub(super) assigned_us: u64,
-    /// By arm and kind of task: mean duration so far, in microseconds, newer ones weighing more.
+    /// The mean duration so far by arm and kind of task, in microseconds; newer ones count more.
     durations_us: BTreeMap<(u32, &'static str), u64>,
-    /// Of all replicas, once they are finished and stored.
+    /// The digest of all replicas, once they are finished and stored.
     pub(super) digest: Option<Digest>,
-    /// How people see it, and since when.
+    /// The state that was last published, and when.
     pub(super) published: Option<(RunState, Millis)>,
 }
 
@@ -222,7 +222,7 @@ impl Run {
         run
     }
 
-    /// Makes a place for every replica of the configuration that has none.
+    /// Adds a record for every replica of the configuration that has none.
     pub(super) fn add_replicas(&mut self) {
         for arm in 0..self.prepared.config.arms.len() as u32 {
             for index in 0..self.prepared.config.replicas {
@@ -236,7 +236,7 @@ impl Run {
         self.update_digest();
     }
 
-    /// Puts everything as the store has it.
+    /// Sets all records as the store has them.
     pub(super) fn adopt(&mut self, saved: &SavedRun) {
         self.replicas.clear();
         (self.waiting, self.unbegun, self.open) = Default::default();
@@ -272,7 +272,7 @@ impl Run {
         self.update_digest();
     }
 
-    /// Moves a replica to another phase, and counts.
+    /// Moves a replica to another phase, and updates the counts.
     pub(super) fn set_phase(&mut self, key: ReplicaKey, phase: ReplicaPhase) {
         let Some(record) = self.replicas.get_mut(&key) else { return };
         let bytes = self.prepared.replica_bytes(key.arm);
@@ -299,7 +299,7 @@ impl Run {
         record.phase = phase;
     }
 
-    /// Its replicas wait where they stand: what was open is so no more.
+    /// Open replicas become waiting ones.
     pub(super) fn rest_replicas(&mut self) {
         for key in std::mem::take(&mut self.open) {
             self.set_phase(key, ReplicaPhase::Waiting);
@@ -307,7 +307,7 @@ impl Run {
         self.planning = false;
     }
 
-    /// Works out the digest, if all replicas are finished and stored.
+    /// Computes the digest, if all replicas are finished and stored.
     pub(super) fn update_digest(&mut self) {
         let all = self.stored == self.replicas.len();
         self.digest = all.then(|| run_digest(self.replicas.values().filter_map(ReplicaRecord::digest)));
@@ -326,17 +326,17 @@ impl Run {
         }
     }
 
-    /// Whether nothing more will come of it by itself.
+    /// Whether it has ended, so that only a request can change it.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state(), RunState::Finished | RunState::InDoubt | RunState::Cancelled)
     }
 
-    /// It should have its replicas in memory.
+    /// Whether its replicas should be in memory.
     pub(super) fn wants_memory(&self) -> bool {
         self.state() == RunState::Running && !self.creating && !self.deleting
     }
 
-    /// Its tasks may be handed out.
+    /// Whether its tasks may be assigned.
     pub(super) fn hands_out(&self) -> bool {
         self.wants_memory() && matches!(self.presence, Presence::Loaded(_)) && self.store_trouble.is_none()
     }
@@ -348,14 +348,14 @@ impl Run {
         }
     }
 
-    /// Nothing will happen to it by itself as time passes.
+    /// Whether time alone changes nothing of it.
     pub(super) fn is_quiet(&self) -> bool {
         let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
         let unwritten = self.failure_unsaved || !self.to_write_again.is_empty();
         !(unsaved || unwritten || self.waits_for_memory || matches!(self.presence, Presence::Leaving(_)))
     }
 
-    /// Bytes that it needs where it stands, with one more replica if one is named; enough for one if none has begun.
+    /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.
     pub(super) fn needed_bytes(&self, ahead_bytes: u64, more: Option<ReplicaKey>) -> u64 {
         let more = more.map_or(0, |key| self.prepared.replica_bytes(key.arm));
         let begun = self.begun_bytes.saturating_add(more);
@@ -371,12 +371,12 @@ impl Run {
         }
     }
 
-    /// How long a task of this arm and kind takes, in microseconds, if any was computed.
+    /// The expected duration of a task of this arm and kind, in microseconds, if any was computed.
     pub(super) fn expected_us(&self, arm: u32, work: &'static str) -> Option<u64> {
         self.durations_us.get(&(arm, work)).copied()
     }
 
-    /// Learns from a task that took so long: an exponential mean, one eighth the newest.
+    /// Updates the expected duration: an exponential mean in which the newest counts one eighth.
     pub(super) fn learn_duration(&mut self, arm: u32, work: &'static str, elapsed_us: u64) {
         let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
         let mean = self.durations_us.entry((arm, work)).or_insert(elapsed_us);
@@ -387,7 +387,7 @@ impl Run {
         self.replicas.values().map(|record| record.rounds).sum()
     }
 
-    /// Where a replica is to be had without asking the run's thread.
+    /// Where a replica can be read without the run's thread.
     pub(super) fn replica_at(&self, key: ReplicaKey) -> Option<ReplicaAt> {
         match &self.replicas.get(&key)?.phase {
             ReplicaPhase::Unbegun => None,

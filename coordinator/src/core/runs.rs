@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::run::Run;
 use crate::id::ThreadId;
 
-/// Numbers runs in the order in which this process met them.
+/// Numbers runs in the order in which this process got them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunId(pub(super) u64);
 
@@ -17,11 +17,11 @@ pub(super) struct Runs {
     by_name: BTreeMap<String, RunId>,
     by_thread: BTreeMap<ThreadId, RunId>,
     thread_last: u64,
-    /// Names of runs that this build cannot read, each with a sentence.
+    /// Names of runs that this build cannot read, each with the reason.
     pub(super) unreadable: BTreeMap<String, String>,
-    /// Those whose replicas or tasks have moved since they were looked at.
+    /// Runs whose replicas or tasks have changed since they were last advanced.
     moved: BTreeSet<RunId>,
-    /// Those that people see otherwise than they are.
+    /// Runs whose published view is out of date.
     changed: BTreeSet<RunId>,
 }
 
@@ -30,7 +30,7 @@ impl Runs {
         self.by_id.get(&id)
     }
 
-    /// A run that is about to be changed: what people see of it is renewed, and what can be done about it is.
+    /// A run that is about to be changed; it will be advanced and published.
     pub(super) fn change(&mut self, id: RunId) -> Option<&mut Run> {
         let run = self.by_id.get_mut(&id)?;
         self.moved.insert(id);
@@ -38,7 +38,7 @@ impl Runs {
         Some(run)
     }
 
-    /// The same where nothing that people see changes.
+    /// The same for changes that are not visible to people.
     pub(super) fn adjust(&mut self, id: RunId) -> Option<&mut Run> {
         self.by_id.get_mut(&id)
     }
@@ -78,7 +78,7 @@ impl Runs {
         Some(run)
     }
 
-    /// A name for a thread that is about to have a run's replicas.
+    /// The id of a new thread for a run's replicas.
     pub(super) fn begin_thread(&mut self, id: RunId) -> ThreadId {
         self.thread_last += 1;
         let thread = ThreadId(self.thread_last);
@@ -94,27 +94,27 @@ impl Runs {
         self.by_thread.get(&thread).copied()
     }
 
-    /// All runs are looked at again: there are more workers, or there is more memory.
+    /// All runs are advanced again, because there are more workers or more memory.
     pub(super) fn move_all(&mut self) {
         self.moved.extend(self.by_id.iter().filter(|(_, run)| run.wants_memory()).map(|(id, _)| *id));
     }
 
-    /// People see other figures of all runs: workers have come or gone.
+    /// All runs are published again, because workers have joined or left.
     pub(super) fn change_all(&mut self) {
         self.changed.extend(self.by_id.iter().filter(|(_, run)| !run.is_over()).map(|(id, _)| *id));
     }
 
-    /// Those that have moved; they count as looked at.
+    /// The runs to advance; they are then no longer marked.
     pub(super) fn take_moved(&mut self) -> BTreeSet<RunId> {
         std::mem::take(&mut self.moved)
     }
 
-    /// Those that people see otherwise than they are.
+    /// The runs to publish.
     pub(super) fn changed(&self) -> &BTreeSet<RunId> {
         &self.changed
     }
 
-    /// People see this one as it is.
+    /// This run has been published.
     pub(super) fn shown(&mut self, id: RunId) {
         self.changed.remove(&id);
     }

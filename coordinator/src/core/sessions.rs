@@ -1,4 +1,4 @@
-//! Connected workers: who they are, what they have, and who can take more.
+//! Connected workers: their identity, assignments and capacity.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,13 +11,13 @@ use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROTOCOL, SLOTS_MAX, v1};
 use super::{runs::RunId, standing::Identity};
 use crate::id::{SessionId, TaskId};
 
-/// How long a session must have lasted to count as reliable where nobody knows how long a task takes, in milliseconds.
+/// How long a session must have lasted to be proven if the duration of a task is unknown, in milliseconds.
 const PROVEN_MS_UNKNOWN: u64 = 10_000;
-/// And at least this long.
+/// The least time for a proven session.
 const PROVEN_MS_MIN: u64 = 1000;
-/// And this many times as long as the task should take.
+/// The time for a proven session as a multiple of the task's expected duration.
 const PROVEN_FACTOR: u64 = 10;
-/// Tasks that one worker may have: when it is lost, something is done about each.
+/// The most tasks of one worker: when it is lost, each of them must be handled.
 const TASKS_MAX: usize = 8192;
 
 /// One connected worker.
@@ -30,15 +30,15 @@ pub(super) struct Session {
     pub(super) build: String,
     pub(super) process: u64,
     pub(super) slots: u32,
-    /// Kinds that it computes as this coordinator does, sorted.
+    /// Kinds that it computes with the coordinator's signature, sorted.
     pub(super) kinds: Vec<&'static str>,
-    /// Kinds that both know and of which it computes other results, sorted.
+    /// Kinds for which its signature differs from the coordinator's, sorted.
     pub(super) kinds_refused: Vec<&'static str>,
     pub(super) assignments: BTreeMap<u64, Assignment>,
     assignment_last: u64,
-    /// Tasks of all of them that remain.
+    /// The number of tasks that remain in all of them.
     pub(super) tasks_assigned: usize,
-    /// What the worker has of the bytes that tasks share.
+    /// The shared bytes that the worker has.
     pub(super) cache: SharedCache<()>,
     pub(super) heard: Millis,
     pub(super) connected: Millis,
@@ -52,20 +52,20 @@ pub(super) struct Session {
 pub(super) struct Assignment {
     pub(super) remaining: BTreeMap<Digest, TaskId>,
     pub(super) sent: Millis,
-    /// When it was sent, or the last of its results came.
+    /// When it was sent, or its last result came.
     pub(super) progress: Millis,
-    /// The run and arm of all its tasks, and which of the kind's tasks they are.
+    /// The run, arm and kind of all its tasks.
     pub(super) run: RunId,
     pub(super) arm: u32,
     pub(super) work: &'static str,
-    /// How long each task should take; `None` if nothing like it was ever computed.
+    /// The expected duration of each task; `None` if it is unknown.
     pub(super) each_us: Option<u64>,
-    /// It is a suspect's.
+    /// Its only task is a suspect.
     pub(super) alone: bool,
 }
 
 impl Assignment {
-    /// How long what remains of it should take, in microseconds; 1 for each task of which nothing is known.
+    /// The expected duration of the rest, in microseconds; 1 for each task if unknown.
     pub(super) fn expected_us(&self) -> u64 {
         self.each_us.unwrap_or(1) * self.remaining.len() as u64
     }
@@ -77,14 +77,14 @@ pub(super) struct Credit {
     pub(super) run: RunId,
     pub(super) arm: u32,
     pub(super) work: &'static str,
-    /// What was expected of it, in microseconds, as it was counted when it was sent.
+    /// The expected duration, in microseconds, as it was counted when the task was sent.
     pub(super) counted_us: u64,
-    /// How long the coordinator has been waiting for it, in milliseconds.
+    /// How long the coordinator has waited for it, in milliseconds.
     pub(super) waited_ms: u64,
 }
 
 impl Session {
-    /// As whom its standing is kept.
+    /// The identities under which its standing is recorded.
     pub(super) fn identities(&self) -> [&Identity; 2] {
         [&self.identity, &self.neighbours]
     }
@@ -108,7 +108,8 @@ impl Session {
         self.assignments.values().any(|assignment| assignment.alone)
     }
 
-    /// Whether it has proved itself for a task that should take so long: if it is lost with that, the task may be the cause.
+    /// Whether it has proved itself for a task of this expected duration: if it is lost with the task, the task may be
+    /// the cause.
     pub(super) fn is_proven(&self, each_us: Option<u64>, now: Millis) -> bool {
         let least_ms =
             each_us.map_or(PROVEN_MS_UNKNOWN, |us| PROVEN_MS_MIN.max(us.saturating_mul(PROVEN_FACTOR) / 1000));
@@ -129,7 +130,7 @@ impl Session {
         self.assignment_last
     }
 
-    /// Takes a result off the assignment that asked for it, if one did.
+    /// Removes a task from the assignment whose result it is, if there is one.
     fn credit(&mut self, assignment: u64, hash: Digest, now: Millis) -> Option<Credit> {
         let held = self.assignments.get_mut(&assignment)?;
         let task = held.remaining.remove(&hash)?;
@@ -155,9 +156,9 @@ impl Session {
 #[derive(Default)]
 pub(super) struct Sessions {
     by_id: BTreeMap<SessionId, Session>,
-    /// Those that can take another assignment.
+    /// Workers that can take another assignment.
     with_capacity: BTreeSet<SessionId>,
-    /// They get nothing until they have nothing, and then a suspect.
+    /// Workers that get nothing until they are idle, and then a suspect.
     reserved: BTreeSet<SessionId>,
     slots_total: u32,
     /// Workers admitted since `admission_start`.
@@ -186,7 +187,7 @@ impl Sessions {
         self.by_id.is_empty()
     }
 
-    /// Of all workers together.
+    /// The slots of all workers together.
     pub(super) fn slots_total(&self) -> u32 {
         self.slots_total
     }
@@ -197,12 +198,12 @@ impl Sessions {
         sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
     }
 
-    /// Those that can take another assignment, in the order in which they joined.
+    /// Workers that can take another assignment, in the order in which they joined.
     pub(super) fn with_capacity(&self) -> Vec<SessionId> {
         self.with_capacity.iter().copied().collect()
     }
 
-    /// Changes a session; how many assignments it can take is looked at again.
+    /// Changes a session, and updates whether it can take another assignment.
     pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let session = self.by_id.get_mut(&id)?;
         let result = change(session);
@@ -241,7 +242,7 @@ impl Sessions {
         self.reserved.contains(&id)
     }
 
-    /// No worker is kept free any more.
+    /// Ends all reservations.
     pub(super) fn release_reserved(&mut self) {
         self.reserved.clear();
     }
@@ -256,7 +257,7 @@ impl Sessions {
     }
 }
 
-/// A worker that introduces itself, as a session that begins now; or why it is refused for good.
+/// The session of a worker that introduces itself; or why it is refused for good.
 pub(super) fn session_of(
     hello: &v1::Hello,
     address: String,
@@ -280,7 +281,7 @@ pub(super) fn session_of(
     }
     let (mut kinds, mut kinds_refused) = (Vec::new(), Vec::new());
     for theirs in &hello.kinds {
-        // A kind that is not known here is left aside.
+        // A kind that is not known here is ignored.
         let Some(kind) = registry.kind(&theirs.kind) else { continue };
         let same = theirs.sha256 == registry.signature(kind).0[..];
         let list = if same { &mut kinds } else { &mut kinds_refused };
@@ -323,7 +324,7 @@ pub(super) fn session_of(
     })
 }
 
-/// A stranger's words as they may be shown: no control characters.
+/// Text from another process without control characters, for display.
 pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(NAME_BYTES_MAX).collect()
 }

@@ -1,76 +1,76 @@
-//! Times, sizes and limits.
+//! Times, sizes and limits of the core.
 
-/// A run's tasks that are planned and not computed take at most this many bytes, however much memory there is.
+/// The most bytes of a run's tasks that are planned and not computed, however much memory there is.
 const PLAN_AHEAD_BYTES: u64 = 64 << 20;
 
-/// What is remembered of each replica of each run takes about this many bytes.
+/// The memory for the record of one replica, about, in bytes.
 const RECORD_BYTES: u64 = 256;
 
-/// How many tasks go into one assignment.
+/// The number of tasks in one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Batch {
-    /// As many as last for [`Settings::batch_target_us`], by what tasks of that arm have taken so far.
+    /// As many as last for [`Settings::batch_target_us`], judging by earlier tasks of that arm.
     #[default]
     Auto,
     /// This number, or all that are open if there are fewer. Results do not depend on it; tests force it.
     Tasks(u32),
 }
 
-/// Times, sizes and limits. None of them shows in a result.
+/// Times, sizes and limits. Results do not depend on them.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The least time between two checkpoints of a run, in milliseconds; more if they take long.
+    /// The shortest time between two checkpoints of a run, in milliseconds; longer if checkpoints take long.
     pub checkpoint_interval_ms: u64,
     /// See [`Batch`].
     pub batch: Batch,
     /// How long an assignment should last, in microseconds.
     pub batch_target_us: u64,
-    /// Workers are told to send a heartbeat this often, in milliseconds.
+    /// The interval of workers' heartbeats, in milliseconds.
     pub heartbeat_interval_ms: u32,
-    /// A worker that is not heard for this long is lost, in milliseconds.
+    /// A worker without a message for this long is lost, in milliseconds.
     pub silence_ms_max: u64,
     /// An assignment without progress is overdue after this many times its expected duration, but never before
-    /// `deadline_ms_min`, and after `deadline_ms_unknown` if nothing like it was ever computed.
+    /// `deadline_ms_min`; if the duration is unknown, after `deadline_ms_unknown`.
     pub deadline_factor: u64,
     /// In milliseconds.
     pub deadline_ms_min: u64,
     /// In milliseconds.
     pub deadline_ms_unknown: u64,
-    /// A task gets a second copy not before this many milliseconds, nor before twice its expected time.
+    /// A task gets a second copy after this many milliseconds or twice its expected time, whichever is later.
     pub second_copy_ms_min: u64,
-    /// A task of which nothing is known gets a second copy after this many milliseconds, if somebody is idle.
+    /// A task of unknown duration gets a second copy after this many milliseconds, if a worker is idle.
     pub second_copy_ms_unknown: u64,
-    /// Connected workers.
+    /// The most connected workers.
     pub sessions_max: usize,
-    /// Workers admitted a second; the others are asked to come back, so that a storm cannot starve results.
+    /// The most workers admitted per second. The others must retry, so that many at once cannot delay results.
     pub admissions_per_second: u32,
-    /// Runs, finished ones included.
+    /// The most runs, finished ones included.
     pub runs_max: usize,
-    /// Runs that were submitted from one address, finished ones included.
+    /// The most runs submitted from one address, finished ones included.
     pub runs_per_address_max: usize,
-    /// Replicas of one run, over all arms: with a hundred thousand some events take 40 ms.
+    /// The most replicas of one run, over all arms. With 100,000 some events would take 40 ms.
     pub replicas_max: u64,
-    /// Finished and cancelled runs that are kept; older ones are deleted. `None` keeps all.
+    /// The number of finished and cancelled runs to keep; older ones are deleted. `None` keeps all.
     pub finished_runs_kept: Option<u32>,
-    /// Bytes that all runs together may take in memory; [`crate::prepared::Prepared`] says how they are counted.
+    /// Memory for all runs together, in bytes; [`crate::prepared::Prepared`] says how it is counted.
     pub memory_bytes_max: u64,
 }
 
 impl Settings {
-    /// Bytes that one run may take: the half of all, so that no run keeps all others from beginning.
+    /// Memory for one run, in bytes: half of all, so that no run prevents all others from starting.
     #[must_use]
     pub fn run_memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max / 2
     }
 
-    /// Replicas of all runs together, finished ones included, at most: what the coordinator remembers of each is not in the
-    /// runs' memory, and must be small beside it.
+    /// The most replicas of all runs together, finished ones included. Their records are not counted in the runs' memory, and
+    /// must be small compared to it.
     #[must_use]
     pub fn records_max(&self) -> u64 {
         self.memory_bytes_max / 16 / RECORD_BYTES
     }
 
-    /// Bytes of a run's tasks that are planned before anybody computes them, at most.
+    /// The most bytes of a run's tasks that are planned and not computed.
     #[must_use]
     pub fn plan_ahead_bytes(&self) -> u64 {
         PLAN_AHEAD_BYTES.min(self.run_memory_bytes_max() / 2)

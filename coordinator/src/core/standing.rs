@@ -1,8 +1,8 @@
-//! Who can be relied on: what is remembered of workers beyond their sessions.
+//! The reliability of workers, remembered beyond their sessions.
 //!
-//! A worker that is lost again and again before it has proved itself flaps: it loses what it is given. It is asked to stay
-//! away, longer each time, so that others do its work. One session that lasts, or that proves itself for the tasks that it
-//! has, makes good for all before: what it computed in that time is much more than what is lost with it.
+//! A worker that is repeatedly lost before it has proved itself must wait before it joins again, longer each time, so that
+//! others do its work. A session that lasts, or that proves itself for the tasks that it has, resets this: what it computed in
+//! that time is much more than what is lost with it.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,19 +11,19 @@ use std::{
 
 use evoxo_common::time::Millis;
 
-/// No session that lasted for this long, in milliseconds, ended early.
+/// A session that lasted this long, in milliseconds, did not end early.
 const EARLY_MS: u64 = 30_000;
-/// Early ends in a row that are forgiven.
+/// Early ends in a row without a pause.
 const FORGIVEN: u32 = 3;
-/// How long the first pause is, in milliseconds; each further one is twice as long.
+/// The first pause, in milliseconds; each further one is twice as long.
 const PAUSE_MS: u64 = 1000;
 /// The longest pause, in milliseconds.
 const PAUSE_MS_MAX: u64 = 300_000;
-/// Workers that are remembered.
+/// The most workers that are remembered.
 const REMEMBERED_MAX: usize = 16_384;
 
-/// Who a worker is: its name and the address it connects from. Not a session, and not a process: a worker that is killed and
-/// started again is the same.
+/// The identity of a worker: its name and the address it connects from. A worker that is killed and started again keeps
+/// its identity, although session and process are new.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity(Arc<str>);
 
@@ -32,7 +32,7 @@ impl Identity {
         Self(format!("{name} at {address}").into())
     }
 
-    /// All workers at an address, whatever they are called.
+    /// All workers at an address, whatever their names.
     pub(super) fn of_all(address: &str) -> Self {
         Self(format!("at {address}").into())
     }
@@ -52,13 +52,13 @@ pub(super) enum End {
 /// What is remembered of a worker.
 #[derive(Debug, Default)]
 struct Standing {
-    /// Sessions of it that are open, by when they began.
+    /// The start times of its open sessions.
     open: Vec<Millis>,
     /// Sessions in a row that ended early.
     early_ends: u32,
-    /// It is asked to stay away until then.
+    /// It may not join before this time.
     away_until: Millis,
-    /// When something was last heard of it.
+    /// When something last happened to it.
     last: Millis,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Standings {
 }
 
 impl Standings {
-    /// How long, in milliseconds, a worker that wants to join must stay away; 0 if it may join.
+    /// How long, in milliseconds, a worker must wait before it joins; 0 if it may join.
     pub(super) fn pause_ms(&self, worker: &Identity, now: Millis) -> u64 {
         self.workers.get(worker).map_or(0, |standing| standing.away_until - now)
     }
@@ -86,14 +86,14 @@ impl Standings {
         standing.last = now;
     }
 
-    /// A worker's session that began then has ended.
+    /// A worker's session that began at `began` has ended.
     pub(super) fn left(&mut self, worker: &Identity, began: Millis, now: Millis, end: End) {
         let Some(standing) = self.workers.get_mut(worker) else { return };
         if let Some(place) = standing.open.iter().position(|open| *open == began) {
             standing.open.swap_remove(place);
         }
         standing.last = now;
-        // Another worker of the same name and address that goes on vouches for it.
+        // Another lasting worker of the same name and address shows that the identity is reliable.
         let vouched = standing.open.iter().any(|open| now - *open >= EARLY_MS);
         if now - began >= EARLY_MS || vouched || end == End::Proven {
             standing.early_ends = 0;
@@ -106,7 +106,7 @@ impl Standings {
         }
     }
 
-    /// A worker that was taken for lost has come back: only its connection had ended.
+    /// A worker that counted as lost has come back: only its connection had ended.
     pub(super) fn came_back(&mut self, worker: &Identity) {
         if let Some(standing) = self.workers.get_mut(worker) {
             standing.early_ends = standing.early_ends.saturating_sub(1);
@@ -121,7 +121,7 @@ impl Standings {
         }
     }
 
-    /// Whether this process was lost, as far as is remembered; now it is not.
+    /// Whether this process was lost, as far as is remembered; it is then forgotten.
     pub(super) fn take_lost(&mut self, process: u64) -> bool {
         let before = self.lost.len();
         self.lost.retain(|lost| *lost != process);
@@ -141,7 +141,7 @@ impl Standings {
 mod tests {
     use super::*;
 
-    /// Joins and leaves after so long, as soon as it may; returns when it left.
+    /// Joins as soon as it may and leaves after `lasts_ms`; returns when it left.
     fn session(standings: &mut Standings, worker: &Identity, now: Millis, lasts_ms: u64) -> Millis {
         let began = now + standings.pause_ms(worker, now);
         standings.joined(worker, began);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_flaps_is_set_aside_for_longer_and_longer() {
+    fn a_worker_that_flaps_must_wait_longer_and_longer() {
         let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
         let mut now = Millis(0);
         let mut pauses = Vec::new();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_of_the_same_name_vouches() {
+    fn a_lasting_worker_of_the_same_identity_prevents_a_pause() {
         let (mut standings, worker) = (Standings::default(), Identity::of("w", "10.0.0.1"));
         standings.joined(&worker, Millis(0));
         let mut now = Millis(30_000);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_an_end() {
+    fn the_oldest_are_forgotten() {
         let mut standings = Standings::default();
         for number in 0..REMEMBERED_MAX as u64 + 100 {
             session(&mut standings, &Identity::of(&number.to_string(), "10.0.0.1"), Millis(number), 1);

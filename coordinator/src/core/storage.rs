@@ -1,4 +1,4 @@
-//! What is kept: orders, checkpoints, finished replicas; and what a recovery makes of them.
+//! Storage: orders, checkpoints and finished replicas are written, and runs are recovered from them.
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
@@ -16,12 +16,12 @@ use crate::{
     saved::{Origin, SavedRun, object_name, origin_of, seal_order},
 };
 
-/// Faults in a row after which a run waits for the store.
+/// Failed writes in a row after which a run waits for the store.
 const STORE_FAILURES_MAX: u32 = 3;
-/// After a checkpoint the next one waits for this many times as long as that one took, so that large states, or a slow store,
-/// cost no more than a twentieth of the time.
+/// The next checkpoint waits for this many times as long as the last one took, so that large states or a slow store
+/// cost at most a twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
-/// How long to wait before the store is tried again, in milliseconds.
+/// The wait before the store is tried again, in milliseconds.
 const STORE_RETRY_MS: u64 = 1000;
 
 /// The number that names a finished replica's object.
@@ -36,19 +36,19 @@ impl Coordinator {
         self.effects.push(Effect::Store { write, run: run.name.clone(), what });
     }
 
-    /// Hands a write to the store that is made again if it fails.
+    /// Gives the store a write that is repeated if it fails.
     pub(super) fn store(&mut self, id: RunId, what: Write) {
-        self.write(id, what.clone(), Pending::Kept(what));
+        self.write(id, what.clone(), Pending::Repeated(what));
     }
 
-    /// Writes an order; it takes effect, and the person is answered, when it is in the store.
+    /// Writes an order. When it is in the store it takes effect, and the person gets the response.
     pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
         let Some(run) = self.runs.adjust(id) else { return };
         let write = next_order(run, &order.prepared.toml, &order.wanted);
         self.write(id, write, Pending::Order(order));
     }
 
-    /// Puts it on record that a run has failed.
+    /// Records that a run has failed.
     pub(super) fn write_failure(&mut self, id: RunId) {
         let Some(run) = self.runs.adjust(id).filter(|run| run.failure_unsaved && !run.creating) else { return };
         let (toml, wanted) = (run.prepared.toml.clone(), run.wanted.clone());
@@ -71,14 +71,14 @@ impl Coordinator {
     /// A checkpoint was sealed.
     pub(super) fn write_checkpoint(&mut self, id: RunId, number: u64, bytes: Bytes) {
         let Some(run) = self.runs.adjust(id) else { return };
-        // All that was absorbed before is in it.
+        // It contains all rounds absorbed before.
         run.checkpoints.dirty = false;
         let write = Write::Checkpoint { number, bytes };
         let object = object_name(&write).unwrap_or_default();
         self.write(id, write, Pending::Checkpoint { object });
     }
 
-    /// Saves whatever of a run is not saved yet.
+    /// Saves everything of a run that is not saved yet.
     pub(super) fn save(&mut self, id: RunId) {
         let interval_ms = self.settings.checkpoint_interval_ms;
         let Some(run) = self.runs.adjust(id).filter(|run| run.blocked.is_none() && !run.creating) else { return };
@@ -109,7 +109,7 @@ impl Coordinator {
         self.write_failure(id);
     }
 
-    /// The store reports.
+    /// The store reports a write.
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
         let now = self.now;
@@ -160,7 +160,7 @@ impl Coordinator {
                     self.effects.respond(request, Ok(super::Response::Run(Box::new(view))));
                 }
             }
-            (Pending::Failure | Pending::Kept(_) | Pending::Load(_), _) => {}
+            (Pending::Failure | Pending::Repeated(_) | Pending::Load(_), _) => {}
         }
     }
 
@@ -178,7 +178,7 @@ impl Coordinator {
             run.checkpoints.due = self.now + STORE_RETRY_MS;
             run.checkpoints.dirty |= matches!(what, Pending::Checkpoint { .. });
             if run.store_failures >= STORE_FAILURES_MAX {
-                run.store_trouble = Some(format!("{why}; work goes on when the store can be written again"));
+                run.store_trouble = Some(format!("{why}; work continues when the store can be written again"));
             }
         }
         let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
@@ -188,9 +188,9 @@ impl Coordinator {
             _ => None,
         };
         match what {
-            Pending::Kept(write) => run.to_write_again.push(write),
+            Pending::Repeated(write) => run.to_write_again.push(write),
             Pending::Failure => run.failure_unsaved = true,
-            // Read again when it is tried again.
+            // It is loaded again when the run is advanced.
             Pending::Load(_) => run.presence = Presence::Resting,
             _ => {}
         }
@@ -209,7 +209,7 @@ impl Coordinator {
         }
     }
 
-    /// Deletes the oldest ended runs, if only so many are to be kept.
+    /// Deletes the oldest ended runs, if only a limited number is kept.
     pub(super) fn retire(&mut self) {
         let Some(kept) = self.settings.finished_runs_kept else { return };
         let ended: Vec<RunId> =
@@ -222,7 +222,7 @@ impl Coordinator {
         }
     }
 
-    /// Forgets a run that is not in the store any more.
+    /// Removes a run that is not in the store any more.
     pub(super) fn remove_run(&mut self, id: RunId) {
         self.drop_thread(id);
         if let Some(run) = self.runs.remove(id) {
@@ -235,7 +235,7 @@ impl Coordinator {
         let PendingOrder { request, prepared, wanted, submitted, delete } = order;
         let Some(run) = self.runs.change(id) else { return };
         run.creating = false;
-        // Whoever ordered it sees at once what has become of it.
+        // The person who ordered it sees the result at once.
         run.published = None;
         let failed = match std::mem::replace(&mut run.wanted, wanted.clone()) {
             Wanted::Failed(why) => Some(why),
@@ -244,7 +244,7 @@ impl Coordinator {
         run.prepared = prepared;
         run.add_replicas();
         if wanted == Wanted::Cancelled {
-            // A run that another build wrote may be cancelled, and then deleted.
+            // A run that another build wrote may be cancelled and then deleted.
             run.blocked = None;
             self.put_to_rest(id);
         }
@@ -272,14 +272,14 @@ impl Coordinator {
         let Some(run) = self.runs.change(id) else { return };
         run.presence = Presence::Resting;
         if let Ok(prepared) = &saved.prepared {
-            // Whoever had it meanwhile may have extended it.
+            // The coordinator that owned it meanwhile may have extended it.
             run.prepared = prepared.clone();
         }
         run.order_number = run.order_number.max(saved.order_number);
         run.blocked = unfit.map(Blocked::Unfit);
         run.adopt(&saved);
         if request.is_some() && run.blocked.is_none() {
-            // A person wants it to go on, whatever it was told before.
+            // A person wants it to continue, whatever the stored order is.
             run.wanted = Wanted::Running;
         }
         self.release_resting(id);
@@ -290,7 +290,7 @@ impl Coordinator {
         }
     }
 
-    /// Starts a thread with the states of a run, if it is still to run and there is memory.
+    /// Starts a thread with the states of a run, if it should still run and there is memory.
     fn start_thread(&mut self, id: RunId, states: Vec<v1::ReplicaState>) {
         let Some(run) = self.runs.adjust(id).filter(|run| run.wants_memory()) else { return };
         let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), None);
@@ -299,7 +299,7 @@ impl Coordinator {
             return self.block(id, Blocked::Unfit(why));
         }
         if !self.budget.take(needed) {
-            // It is read again when there is.
+            // They are read again when there is memory.
             return;
         }
         run.reserved_bytes = needed;
@@ -311,7 +311,7 @@ impl Coordinator {
         self.effects.push(Effect::Start { thread, prepared, states });
     }
 
-    /// Gives back the memory of a run that has nothing in it.
+    /// Gives back the memory of a run that is not loaded.
     fn release_resting(&mut self, id: RunId) {
         if let Some(run) = self.runs.adjust(id) {
             self.budget.give_back(std::mem::take(&mut run.reserved_bytes));
@@ -319,12 +319,12 @@ impl Coordinator {
         }
     }
 
-    /// Takes a run up where the store left it, without its states.
+    /// Recovers a run from the store, without its states.
     pub(super) fn recover_run(&mut self, saved: SavedRun) {
         let prepared = match &saved.prepared {
             Ok(prepared) => prepared.clone(),
             Err(problems) => {
-                let why = format!("run {} cannot be read by this build and is left alone: {problems}", saved.name);
+                let why = format!("run {} cannot be read by this build and is not used: {problems}", saved.name);
                 self.effects.log(Topic::Trouble, why.clone());
                 let (name, state) = (saved.name.clone(), RunState::Blocked.into());
                 let run = v1::Run { name: name.clone(), state, message: why.clone(), ..v1::Run::default() };
@@ -346,13 +346,13 @@ impl Coordinator {
             self.effects.log(Topic::Trouble, format!("run {} is blocked: {}", run.name, blocked.why()));
         }
         if let Wanted::Failed(why) = &run.wanted {
-            let line = format!("run {} has failed and is left so: {why}; `evoxo resume {0}` tries again", run.name);
+            let line = format!("run {} has failed: {why}; `evoxo resume {0}` tries again", run.name);
             self.effects.log(Topic::Trouble, line);
         }
         self.runs.add(run);
     }
 
-    /// Why the states of a run are not for this build, if they are not.
+    /// Why this build cannot use the states of a run, if it cannot.
     fn unfit_because(&self, saved: &SavedRun) -> Option<String> {
         let prepared = saved.prepared.as_ref().ok()?;
         let ours = origin_of(&self.registry, prepared);
@@ -368,7 +368,7 @@ impl Coordinator {
         }
         let short = |signature: &Bytes| Digest::from_slice(signature).map_or_else(|| "unknown".into(), |it| it.short());
         Some(format!(
-            "the run was computed by a build that computes other results (behaviour {}, this build {}): go on with that \
+            "the run was computed by a build that computes other results (behaviour {}, this build {}): continue with that \
              build, or start it anew under another name or in another directory",
             short(&theirs.signature),
             short(&ours.signature)

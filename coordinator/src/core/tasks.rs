@@ -1,4 +1,4 @@
-//! Tasks that are open: planned, and without an accepted output.
+//! Open tasks: planned, and without an accepted output.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,13 +15,13 @@ use super::{
 use crate::{
     id::{SessionId, TaskId},
     prepared::Prepared,
-    replicas::{Answer, PlannedTask, ReplicaKey, Sender},
+    replicas::{PlannedTask, ReceivedOutput, ReplicaKey, Sender},
 };
 
 /// One open task.
 pub(super) struct OpenTask {
     pub(super) run: RunId,
-    /// Whose round it belongs to, the round, and the task's place in it.
+    /// The replica, the round, and the task's index in it.
     pub(super) replica: ReplicaKey,
     pub(super) round: u64,
     pub(super) index: usize,
@@ -29,18 +29,18 @@ pub(super) struct OpenTask {
     pub(super) encoded: Encoded,
     /// The assignments that carry it now.
     pub(super) copies: Vec<(SessionId, u64)>,
-    /// Answers that the run's thread is checking, and those among them of workers that were asked.
+    /// Outputs that the run's thread is checking, and how many of them come from workers that were assigned the task.
     checking: u32,
     checking_asked: usize,
-    /// What speaks against it; a task with any is a suspect and is sent alone.
+    /// The evidence against it; a task with any is a suspect and is sent alone.
     pub(super) evidence: Option<Box<Evidence>>,
 }
 
 impl OpenTask {
-    /// An answer to it, for the run's thread.
-    pub(super) fn answer(&self, task: TaskId, from: Sender, output: Bytes) -> Answer {
+    /// A received output of it, for the run's thread.
+    pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes) -> ReceivedOutput {
         let Self { replica, round, index, .. } = *self;
-        Answer { task, from, replica, round, index, encoded: self.encoded.clone(), output }
+        ReceivedOutput { task, from, replica, round, index, encoded: self.encoded.clone(), output }
     }
 
     /// Whether an output for it is with the run's thread.
@@ -53,15 +53,16 @@ impl OpenTask {
     }
 }
 
-/// A task that was closed by an accepted output while other workers had it too: they will tell whether it is true.
+/// A task that was closed by an accepted output while other workers had it too: their outputs will confirm or
+/// contradict it.
 pub(super) struct AwaitingCopies {
     /// As it was when it was closed.
     pub(super) task: OpenTask,
     /// Hash of the canonical output.
     pub(super) output: Digest,
-    /// Whose it was.
+    /// The worker that sent it.
     pub(super) worker: Arc<str>,
-    /// Workers that have not answered yet.
+    /// Workers that have not sent theirs.
     copies: usize,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Tasks {
     last: u64,
     open: BTreeMap<TaskId, OpenTask>,
     by_hash: BTreeMap<Digest, Vec<TaskId>>,
-    /// Without a copy, by run; suspects apart.
+    /// Tasks without a copy, by run, except suspects.
     ready: BTreeMap<RunId, BTreeSet<TaskId>>,
     suspects: BTreeSet<TaskId>,
     awaiting: BTreeMap<Digest, AwaitingCopies>,
@@ -106,13 +107,13 @@ impl Tasks {
         self.open.get(&id)
     }
 
-    /// All open tasks with these bytes: they are computed once.
+    /// All open tasks with these bytes; they are computed once.
     pub(super) fn with_hash(&self, hash: Digest) -> Vec<TaskId> {
         self.by_hash.get(&hash).cloned().unwrap_or_default()
     }
 
-    /// Closes a task, for good, with an output of which this is the hash, by a worker that was asked or was not. If other
-    /// workers have it too, their answers are awaited.
+    /// Closes a task with an output of this hash, by a worker that was assigned the task or not. If other workers have
+    /// it too, their outputs are awaited.
     pub(super) fn close(&mut self, id: TaskId, output: Digest, worker: Arc<str>, asked: bool) {
         let Some(task) = self.remove(id) else { return };
         let copies = task.copies.len() + task.checking_asked - usize::from(asked);
@@ -138,7 +139,7 @@ impl Tasks {
         Some(task)
     }
 
-    /// Closes all tasks of a run: nobody wants their outputs any more.
+    /// Closes all tasks of a run, whose outputs are no longer needed.
     pub(super) fn close_run(&mut self, run: RunId) {
         let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| task.run == run).map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| drop(self.remove(id)));
@@ -155,7 +156,7 @@ impl Tasks {
         }
     }
 
-    /// Takes a copy away; a task that nobody has is ready again.
+    /// Removes a copy of a task; without any copy the task is ready again.
     pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
         if let Some(task) = self.open.get_mut(&id) {
             task.copies.retain(|other| *other != copy);
@@ -163,7 +164,7 @@ impl Tasks {
         }
     }
 
-    /// An answer is being checked: until then the task is not ready.
+    /// An output is being checked: until then the task is not ready.
     pub(super) fn begin_check(&mut self, id: TaskId, asked: bool) {
         if let Some(task) = self.open.get_mut(&id) {
             task.checking += 1;
@@ -173,7 +174,7 @@ impl Tasks {
         }
     }
 
-    /// The answer was none.
+    /// The output was invalid.
     pub(super) fn end_check(&mut self, id: TaskId, asked: bool) {
         if let Some(task) = self.open.get_mut(&id) {
             task.checking -= 1;
@@ -182,7 +183,7 @@ impl Tasks {
         }
     }
 
-    /// Adds to what speaks against a task.
+    /// Adds evidence against a task.
     pub(super) fn accuse(&mut self, id: TaskId, now: Millis, add: impl FnOnce(&mut Evidence)) {
         if let Some(task) = self.open.get_mut(&id) {
             add(task.evidence.get_or_insert_with(|| Box::new(Evidence::since(now))));
@@ -192,7 +193,7 @@ impl Tasks {
         }
     }
 
-    /// A process that was taken for dead lives: what was concluded from its losses is not so.
+    /// A process that counted as lost is alive: its losses are no evidence.
     pub(super) fn withdraw(&mut self, process: u64) {
         let accused = |task: &OpenTask| {
             let losses = task.evidence.iter().flat_map(|evidence| &evidence.losses);
@@ -226,7 +227,7 @@ impl Tasks {
         };
     }
 
-    /// Without a copy, by run; suspects apart.
+    /// Tasks without a copy, by run, except suspects.
     pub(super) fn ready(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
         &self.ready
     }
@@ -241,17 +242,17 @@ impl Tasks {
         self.bytes.get(&run).copied().unwrap_or(0)
     }
 
-    /// How many tasks of a run are with workers.
+    /// The number of a run's tasks that workers have.
     pub(super) fn assigned(&self, run: RunId) -> usize {
         self.open.values().filter(|task| task.run == run && !task.copies.is_empty()).count()
     }
 
-    /// The task of this name whose other copies are awaited.
+    /// The closed task with this hash whose other copies are awaited.
     pub(super) fn awaiting(&self, hash: Digest) -> Option<&AwaitingCopies> {
         self.awaiting.get(&hash)
     }
 
-    /// One copy fewer will come of a task whose copies are awaited.
+    /// One awaited copy of a task will not come.
     pub(super) fn forget_copy(&mut self, hash: Digest) {
         if let Some(awaiting) = self.awaiting.get_mut(&hash) {
             awaiting.copies -= 1;

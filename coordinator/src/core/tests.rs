@@ -1,4 +1,4 @@
-//! Rules of the core that need a story of their own; what always holds is in the whole-cluster simulation.
+//! Tests of single rules of the core; what must always hold is tested in the simulation of whole clusters.
 
 mod evidence;
 mod losses;
@@ -37,7 +37,7 @@ fn expected_digest(config: &str) -> String {
     run_digest(replicas.iter().map(Replica::digest)).to_string()
 }
 
-/// One task at a time.
+/// Assignments of one task.
 fn singly() -> Settings {
     Settings { batch: Batch::Tasks(1), ..Settings::default() }
 }

@@ -1,16 +1,16 @@
-//! What happens because time passes: silence, deadlines, checkpoints, stopping.
+//! Events caused by time: silence, deadlines, checkpoints, stopping.
 
 use evoxo_proto::v1::CloseKind;
 
 use super::{Coordinator, Effect, SessionId, losses::Cause, run::Presence, runs::RunId, sessions::Session};
 
-/// Deadlines are looked at this often, in milliseconds.
+/// The interval at which deadlines are checked, in milliseconds.
 const TICK_MS: u64 = 100;
-/// A worker whose coordinator stops should come back after so long, in milliseconds.
+/// How long a worker must wait whose coordinator stops, in milliseconds.
 const RESTART_MS: u32 = 500;
 
 impl Coordinator {
-    /// Looks at all deadlines, at most every tenth of a second.
+    /// Checks all deadlines, at most every 100 ms.
     pub(super) fn tick(&mut self) {
         if self.now < self.tick {
             return;
@@ -38,17 +38,17 @@ impl Coordinator {
         self.sessions.iter().filter(|(_, session)| holds(session)).map(|(id, _)| id).collect()
     }
 
-    /// Whether none of its tasks has moved for too long. A heartbeat proves life, not progress. A task that was overdue alone
-    /// has four times as long when it is next alone: it may have been the host that was slow, and only one that never ends is
+    /// Whether its tasks have made no progress for too long; heartbeats do not count. A task that was overdue alone
+    /// gets four times as long when it is next alone, in case its host was slow. So only a task that never ends is
     /// overdue three times.
     fn is_overdue(&self, session: &Session) -> bool {
         let settings = self.settings;
-        // Assignments wait for each other: only one of them has to move.
+        // Its assignments wait for each other, so progress of one is enough.
         let Some(progress) = session.assignments.values().map(|assignment| assignment.progress).max() else {
             return false;
         };
         let known = session.assignments.values().map(|assignment| assignment.each_us);
-        // One of which nothing is known may take as long as any.
+        // A task of unknown duration may take as long as any.
         let each_us = if known.clone().any(|each_us| each_us.is_none()) { None } else { known.flatten().max() };
         let limit_ms = each_us.map_or(settings.deadline_ms_unknown, |each_us| {
             settings.deadline_ms_min.max(each_us.saturating_mul(settings.deadline_factor) / 1000)
@@ -60,7 +60,7 @@ impl Coordinator {
         self.now - progress > limit_ms.saturating_mul(4_u64.saturating_pow(overdue))
     }
 
-    /// Sends the workers away and saves what is not saved.
+    /// Closes all sessions and saves what is not saved.
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         for id in self.sessions.ids() {
@@ -73,7 +73,7 @@ impl Coordinator {
         if !self.stopping || !self.writes.is_empty() {
             return;
         }
-        // What was absorbed after the last checkpoint was sealed goes into another one.
+        // Rounds absorbed after the last checkpoint was sealed need another one.
         self.runs.ids().into_iter().for_each(|id| self.save(id));
         let sealing = |(_, run): (RunId, &super::run::Run)| {
             run.checkpoints.writing && matches!(run.presence, Presence::Loaded(_) | Presence::Leaving(_))

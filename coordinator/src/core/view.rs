@@ -6,7 +6,7 @@ use super::run::{Run, Wanted};
 use crate::replicas::ReplicaKey;
 
 impl Run {
-    /// What a person sees, without the figures of workers.
+    /// A run as people see it, without figures of workers.
     pub(super) fn view(&self) -> v1::Run {
         let rounds = |arm: usize| self.prepared.rounds(arm as u32).saturating_mul(self.prepared.config.replicas.into());
         let arms: Vec<v1::ArmProgress> =
@@ -40,11 +40,11 @@ impl Run {
                     count => format!("{count} tasks that were computed twice had two outputs"),
                 };
                 format!(
-                    "{tasks}: of two workers that differ one computes wrongly, and what it computed alone is not known; see \
+                    "{tasks}, so one of the workers computes wrongly, and its other outputs may be wrong too; see \
                      the doubts"
                 )
             }
-            _ if self.waits_for_memory => "it waits for memory: other runs have what there is".into(),
+            _ if self.waits_for_memory => "it waits for memory that other runs use".into(),
             _ => self.store_trouble.clone().unwrap_or_default(),
         }
     }

@@ -16,11 +16,11 @@ pub(super) struct PendingWrite {
     pub(super) what: Pending,
 }
 
-/// What is to be done when it is reported.
+/// What to do when the write is reported.
 pub(super) enum Pending {
-    /// The run obeys, and the person is answered.
+    /// The order takes effect, and the person gets the response.
     Order(PendingOrder),
-    /// A failure is on record.
+    /// A failure is recorded.
     Failure,
     Checkpoint {
         object: String,
@@ -29,14 +29,14 @@ pub(super) enum Pending {
         replica: ReplicaKey,
         object: String,
     },
-    /// The run's states come, for a person who asked for it or because it is its turn.
+    /// The run's states come, for a person's request or because the run is to be advanced.
     Load(Option<RequestId>),
     Delete(Option<RequestId>),
-    /// If it fails, it is written again.
-    Kept(Write),
+    /// If it fails, it is repeated.
+    Repeated(Write),
 }
 
-/// What a person wants of a run.
+/// A person's order for a run.
 pub(super) struct PendingOrder {
     pub(super) request: RequestId,
     pub(super) prepared: Arc<Prepared>,

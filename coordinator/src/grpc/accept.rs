@@ -1,5 +1,5 @@
-//! Who may connect: a number at once, of all and of each address, and only those who speak HTTP/2. Anything else that reaches the
-//! port is dropped with its connection and touches nothing else. A connection on which nothing is asked for a while ends.
+//! Admission of connections: a limited number at once, in total and per address, and only those that speak HTTP/2. Any
+//! other connection is dropped before it reaches the services. A connection without calls for a while is closed.
 
 use std::{
     io,
@@ -24,22 +24,23 @@ use tonic::transport::server::Connected;
 
 use super::peers::{Counted, Peers};
 
-/// Connections at once: as many workers as the core takes, and some room for people.
+/// Connections at once: the core's maximum of workers, and some for people.
 const CONNECTIONS_MAX: usize = 4096 + 256;
-/// Open files beside connections, at most: the store's, the runtimes', standard streams.
+/// The most open files besides connections: the store's, the runtimes', standard streams.
 const FILES: usize = 64;
-/// Who connects and says nothing is shown out after so long.
+/// A connection that sends nothing is closed after this time.
 const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection without a call ends after so long...
+/// A connection without calls is closed after this time...
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// ... and after so long if its address has many.
+/// ... or after this time, if its address has many connections.
 const IDLE_TIMEOUT_CROWDED: Duration = Duration::from_secs(5);
-/// How long to wait when the system has no file descriptor for another connection.
+/// How long to wait if the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
-/// What HTTP/2 begins with (RFC 9113, section 3.4).
+/// The beginning of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How many connections the system has files for: as many as are allowed at once, if this process may ask for that.
+/// How many connections the system's limit on open files allows: all that are allowed at once, if this process can
+/// raise the limit.
 pub(crate) fn connections_max() -> usize {
     let wanted = CONNECTIONS_MAX + FILES;
     let allowed = rlimit::increase_nofile_limit(wanted as u64).map_or(wanted, |files| files as usize);
@@ -53,7 +54,7 @@ pub(crate) fn connections_max() -> usize {
     most
 }
 
-/// Accepts connections for as long as somebody takes them.
+/// Accepts connections until their receiver is dropped.
 pub(crate) fn accept(
     listener: TcpListener,
     connections_max: usize,
@@ -62,13 +63,13 @@ pub(crate) fn accept(
     let (sender, receiver) = mpsc::channel(64);
     let room = Arc::new(Semaphore::new(connections_max));
     tokio::spawn(async move {
-        // The semaphore is never closed. While there is no room, new connections wait in the system's queue.
+        // The semaphore is never closed. When it is exhausted, new connections wait in the system's queue.
         while let Ok(counted) = Arc::clone(&room).acquire_owned().await {
             tokio::select! {
                 () = sender.closed() => return,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
-                        // One too many of an address is dropped here.
+                        // A connection over its address's limit is dropped here.
                         let Some(of_peer) = peers.connect(from.ip()) else { continue };
                         let counted = (counted, of_peer);
                         drop(tokio::spawn(admit(stream, from, counted, peers.clone(), sender.clone())));
@@ -99,7 +100,7 @@ async fn admit(
     }
 }
 
-/// Whether the whole preface comes.
+/// Reads the preface; false if something else comes or the time is over.
 async fn speaks(stream: &TcpStream) -> bool {
     let mut first = [0; PREFACE.len()];
     while let Ok(length @ 1..) = stream.peek(&mut first).await {
@@ -109,7 +110,7 @@ async fn speaks(stream: &TcpStream) -> bool {
         if length == first.len() {
             return true;
         }
-        // What is there already is there at once again.
+        // Bytes that have been seen are ready at once, so reading again would not wait.
         tokio::time::sleep(RETRY).await;
     }
     false
@@ -118,22 +119,22 @@ async fn speaks(stream: &TcpStream) -> bool {
 /// What calls know of their connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionInfo {
-    /// Where it comes from.
+    /// The address of the peer.
     pub(crate) address: IpAddr,
-    /// Calls that are going on.
+    /// Calls in progress.
     calls: Arc<AtomicUsize>,
     pub(crate) peers: Peers,
 }
 
 impl ConnectionInfo {
-    /// A call begins on this connection; it ends when the guard is dropped.
+    /// Begins a call on this connection; it ends when the guard is dropped.
     pub(crate) fn begin_call(&self) -> CallOnConnection {
         self.calls.fetch_add(1, Ordering::Relaxed);
         CallOnConnection(Arc::clone(&self.calls))
     }
 }
 
-/// A call that is going on.
+/// A call in progress.
 pub(crate) struct CallOnConnection(Arc<AtomicUsize>);
 
 impl Drop for CallOnConnection {
@@ -142,19 +143,19 @@ impl Drop for CallOnConnection {
     }
 }
 
-/// A connection that counts until it is closed.
+/// A connection that is counted until it is closed.
 pub(crate) struct Connection {
     stream: TcpStream,
     info: ConnectionInfo,
-    /// When it is looked at next whether anything is asked.
+    /// When to check next for calls.
     idle: Pin<Box<Sleep>>,
-    /// When something was asked last, as far as that was looked at.
+    /// When a call was last seen in progress.
     asked: Instant,
     _counted: (OwnedSemaphorePermit, Counted),
 }
 
 impl Connection {
-    /// Whether nothing was asked for too long.
+    /// Whether it has had no call for too long.
     fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
         while self.idle.as_mut().poll(cx).is_ready() {
             if self.info.calls.load(Ordering::Relaxed) > 0 {

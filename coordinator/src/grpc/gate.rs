@@ -1,9 +1,9 @@
-//! What strangers may send, before anything is made of it: how many calls at once, how large messages may be together, and how
-//! long they may take to come.
+//! Limits on incoming calls, applied before the services: calls at once, the total size of large messages, and the time
+//! to receive them.
 //!
-//! A gRPC message says its length in its first five bytes. For a large one there must be room first, of the address's share and of
-//! all, until it has been handled; meanwhile HTTP/2 holds the sender back. Small ones are bounded by what HTTP/2 lets anybody send
-//! unread.
+//! The first five bytes of a gRPC message give its length. A large message first reserves room, from its address's
+//! share and from the total, until it has been handled; meanwhile HTTP/2 flow control stops the sender. Small messages
+//! are bounded by the bytes that HTTP/2 lets a peer send unread.
 
 use std::{
     collections::VecDeque,
@@ -26,23 +26,24 @@ use super::{
     peers::Counted,
 };
 
-/// Messages up to this many bytes need no room of their own.
+/// Messages up to this many bytes need no reservation.
 const SMALL_BYTES: u32 = 64 << 10;
-/// A message, and the request of a call that has but one, must have come within this time...
+/// A message, and the request of a call with just one message, must be received within this time...
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// ... and the time that its bytes take at this rate, in bytes a second.
+/// ... plus the time that its bytes take at this rate, in bytes per second.
 const RATE_MIN: u32 = 64 << 10;
 /// The call whose stream of messages has no end: a worker's session.
 const SESSION: &str = "/evoxo.v1.WorkerService/Work";
 
 type Permits = [OwnedSemaphorePermit; 2];
 
-/// Room that the messages of a call take, in their order: whoever handles one gives its room back by [`Rooms::take`].
+/// The reserved room of a call's messages, in order. The code that handles a message frees its room with
+/// [`Rooms::take`].
 #[derive(Clone, Default)]
 pub(crate) struct Rooms(Arc<Mutex<VecDeque<(u64, Permits)>>>);
 
 impl Rooms {
-    /// The room of the messages up to the one with this number, counted from 1.
+    /// The room of the messages up to this number, counted from 1.
     pub(crate) fn take(&self, number: u64) -> Vec<Permits> {
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = rooms.iter().take_while(|(of, _)| *of <= number).count();
@@ -87,7 +88,7 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        // The clone is not ready: the one that is ready goes with the call.
+        // The clone may not be ready, so this call uses the ready one.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let Some(info) = request.extensions().get::<ConnectionInfo>().cloned() else {
@@ -101,23 +102,23 @@ where
             let refused = Status::resource_exhausted(sentence).into_http();
             return Box::pin(async { Ok(refused) });
         };
-        let going_on = GoingOn { _call: info.begin_call(), _counted: counted };
+        let in_progress = InProgress { _call: info.begin_call(), _counted: counted };
         let rooms = Rooms::default();
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(rooms.clone());
         let timer = (!session).then(|| Box::pin(tokio::time::sleep(MESSAGE_TIMEOUT)));
         let body =
-            Incoming { body, info, rooms, messages: Messages::default(), held: None, waiting: None, timer, session };
+            Incoming { body, info, rooms, messages: Messages::default(), blocked: None, waiting: None, timer, session };
         let request = http::Request::from_parts(parts, Body::new(body));
         Box::pin(async move {
             let response = inner.call(request).await?;
-            Ok(response.map(|body| Body::new(Outgoing { body, _going_on: going_on })))
+            Ok(response.map(|body| Body::new(Outgoing { body, _in_progress: in_progress })))
         })
     }
 }
 
-/// A call is going on until its response has been sent, or nobody wants it any more.
-struct GoingOn {
+/// A call is in progress until its response has been sent or dropped.
+struct InProgress {
     _call: CallOnConnection,
     _counted: Option<Counted>,
 }
@@ -125,7 +126,7 @@ struct GoingOn {
 /// A response.
 struct Outgoing {
     body: Body,
-    _going_on: GoingOn,
+    _in_progress: InProgress,
 }
 
 impl http_body::Body for Outgoing {
@@ -145,19 +146,19 @@ impl http_body::Body for Outgoing {
     }
 }
 
-/// Where one is in a stream of messages, each with its length before it.
+/// A position in a stream of messages, each after its length.
 #[derive(Default)]
 struct Messages {
-    /// What has come of the five bytes before a message.
+    /// The received part of the five bytes before a message.
     prefix: Vec<u8>,
-    /// Bytes of the present message that have not come.
+    /// Bytes of the current message still to be received.
     remaining: u32,
     /// Messages that have begun.
     begun: u64,
 }
 
 impl Messages {
-    /// Reads on; says how long each message is that begins here.
+    /// Reads data; returns the number and length of each message that begins in it.
     fn read(&mut self, mut data: &[u8]) -> Vec<(u64, u32)> {
         let mut begun = Vec::new();
         while !data.is_empty() {
@@ -191,7 +192,7 @@ impl Messages {
 type Waiting = Pin<Box<dyn Future<Output = Option<Permits>> + Send>>;
 
 /// A frame, and the numbers and lengths of the messages that begin in it.
-type Held = (Frame<Bytes>, VecDeque<(u64, u32)>);
+type BlockedFrame = (Frame<Bytes>, VecDeque<(u64, u32)>);
 
 /// A request.
 struct Incoming {
@@ -199,18 +200,18 @@ struct Incoming {
     info: ConnectionInfo,
     rooms: Rooms,
     messages: Messages,
-    /// What waits until there is room, and for the room of which messages.
-    held: Option<Held>,
+    /// The frame that waits for room for its messages.
+    blocked: Option<BlockedFrame>,
     waiting: Option<Waiting>,
-    /// What must have come by then; none between the messages of a session.
+    /// The time by which the current message must be received; none between the messages of a session.
     timer: Option<Pin<Box<Sleep>>>,
     session: bool,
 }
 
 impl Incoming {
-    /// Waits for room for the messages that begin in what is held, and gives it out.
-    fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
-        while let Some((_, begun)) = &mut self.held {
+    /// Waits for room for the messages that begin in the blocked frame, and then returns the frame.
+    fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        while let Some((_, begun)) = &mut self.blocked {
             let Some((number, length)) = begun.front().copied() else { break };
             if length > SMALL_BYTES {
                 let (peers, address) = (self.info.peers.clone(), self.info.address);
@@ -223,10 +224,10 @@ impl Incoming {
             }
             begun.pop_front();
         }
-        Poll::Ready(self.held.take().map(|(frame, _)| frame))
+        Poll::Ready(self.blocked.take().map(|(frame, _)| frame))
     }
 
-    /// Sets the time by which the message must have come.
+    /// Sets the time by which the message must be received.
     fn set_timer(&mut self, length: u32) {
         let within = MESSAGE_TIMEOUT + Duration::from_secs(u64::from(length / RATE_MIN));
         self.timer = Some(Box::pin(tokio::time::sleep(within)));
@@ -244,7 +245,7 @@ impl Incoming {
             _ if self.session && self.messages.is_between() => self.timer = None,
             _ => {}
         }
-        self.held = Some((frame, begun.into()));
+        self.blocked = Some((frame, begun.into()));
         Ok(())
     }
 }
@@ -258,9 +259,9 @@ impl http_body::Body for Incoming {
         if let Some(timer) = &mut this.timer
             && timer.as_mut().poll(cx).is_ready()
         {
-            return Poll::Ready(Some(Err(Status::deadline_exceeded("the request takes too long to come"))));
+            return Poll::Ready(Some(Err(Status::deadline_exceeded("the request was not received in time"))));
         }
-        if this.held.is_none() {
+        if this.blocked.is_none() {
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Ok(frame)) => {
                     if let Err(status) = this.take_frame(frame) {
@@ -274,12 +275,12 @@ impl http_body::Body for Incoming {
                 }
             }
         }
-        // Waiting for room is not the sender's fault, but it has to end too.
-        this.poll_held(cx).map(|frame| frame.map(Ok))
+        // The sender cannot help waiting for room, but the wait must end too.
+        this.poll_blocked(cx).map(|frame| frame.map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.held.is_none() && self.body.is_end_stream()
+        self.blocked.is_none() && self.body.is_end_stream()
     }
 }
 
@@ -288,14 +289,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Messages of these lengths, as they travel.
+    /// Messages of these lengths, as they are sent.
     fn stream(lengths: &[u32]) -> Vec<u8> {
         let message = |length: &u32| [&[0], &length.to_be_bytes()[..], &vec![7; *length as usize]].concat();
         lengths.iter().flat_map(message).collect()
     }
 
     proptest! {
-        /// However the bytes are cut up, every message is seen when it begins, once.
+        /// However the bytes are divided, every message is counted once, when it begins.
         #[test]
         fn messages_are_counted_however_they_are_cut(
             lengths in prop::collection::vec(0..300_u32, 0..20),

@@ -1,4 +1,4 @@
-//! The gRPC services: thin. They decode, ask the core, encode; what a stranger sends yields a `Status`.
+//! The gRPC services. They only decode, ask the core, and encode; invalid requests get a `Status`.
 
 pub(crate) mod accept;
 pub(crate) mod gate;
@@ -12,7 +12,7 @@ use tonic::Status;
 
 use crate::core::Rejection;
 
-/// The longest sentence that travels as a status: it goes into a header of HTTP/2.
+/// The longest message of a status, in bytes: it is sent in an HTTP/2 header.
 const SENTENCE_BYTES_MAX: usize = 2048;
 
 impl From<Rejection> for Status {
@@ -27,7 +27,7 @@ impl From<Rejection> for Status {
     }
 }
 
-/// The beginning of a sentence that is too long: whole lines if there are several.
+/// The beginning of a message that is too long: whole lines if it has several.
 fn cut(mut sentence: String) -> String {
     if sentence.len() > SENTENCE_BYTES_MAX {
         let end = (0..SENTENCE_BYTES_MAX).rev().find(|end| sentence.is_char_boundary(*end)).unwrap_or(0);

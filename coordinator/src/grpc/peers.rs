@@ -1,5 +1,5 @@
-//! What each address has of the coordinator: connections, calls, and bytes of large messages. Nobody gets more than three
-//! quarters of anything, so that one peer, however greedy, cannot lock out all others.
+//! Each address's use of the coordinator: connections, calls, and bytes of large messages. No address gets more than
+//! three quarters of any of them, so that one peer cannot lock out all others.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Calls at once, of all peers together, sessions of workers apart.
+/// Calls at once, of all peers together, without the sessions of workers.
 const CALLS_MAX: usize = 2048;
 /// Bytes of large messages that are being received or handled.
 const BYTES_MAX: usize = 128 << 20;
@@ -19,7 +19,7 @@ fn share(of: usize) -> usize {
     (of - of / 4).max(1)
 }
 
-/// Of one address.
+/// The use of one address.
 #[derive(Debug)]
 struct Peer {
     connections: usize,
@@ -53,7 +53,7 @@ impl Peers {
         self.0.by_address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a connection, unless the address has its share of them.
+    /// Counts a connection, unless the address has used up its share.
     pub(crate) fn connect(&self, address: IpAddr) -> Option<Counted> {
         let mut peers = self.lock();
         let peer = peers.entry(address).or_default();
@@ -64,12 +64,12 @@ impl Peers {
         Some(Counted { peers: self.clone(), address, what: What::Connection })
     }
 
-    /// Whether an address has half of the connections that it may have.
+    /// Whether an address has more than half of the connections that it may have.
     pub(crate) fn has_many_connections(&self, address: IpAddr) -> bool {
         self.lock().get(&address).is_some_and(|peer| 2 * peer.connections >= share(self.0.connections_max))
     }
 
-    /// Counts a call, unless there are too many, of all or of the address.
+    /// Counts a call, unless there are too many in total or from the address.
     pub(crate) fn call(&self, address: IpAddr) -> Option<Counted> {
         let mut peers = self.lock();
         let all: usize = peers.values().map(|peer| peer.calls).sum();
@@ -96,7 +96,7 @@ enum What {
     Call,
 }
 
-/// Something that counts until it is dropped.
+/// A use that counts until it is dropped.
 pub(crate) struct Counted {
     peers: Peers,
     address: IpAddr,
@@ -123,18 +123,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_gets_more_than_three_quarters_and_what_is_dropped_is_given_back() {
+    fn an_address_gets_at_most_three_quarters_and_gives_them_back() {
         let peers = Peers::new(100);
         let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
-        let held: Vec<Option<Counted>> = (0..80).map(|_| peers.connect(one)).collect();
-        assert_eq!(held.iter().flatten().count(), 75);
+        let counted: Vec<Option<Counted>> = (0..80).map(|_| peers.connect(one)).collect();
+        assert_eq!(counted.iter().flatten().count(), 75);
         assert!(
             peers.connect(other).is_some() && peers.has_many_connections(one) && !peers.has_many_connections(other)
         );
         let calls: Vec<Option<Counted>> = (0..CALLS_MAX).map(|_| peers.call(one)).collect();
         assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 3 / 4);
         assert!(peers.call(other).is_some());
-        drop((held, calls));
+        drop((counted, calls));
         assert!(peers.lock().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! For people: the verbs of `run.proto`.
+//! The service for people: the calls of `run.proto`.
 
 use std::{
     pin::Pin,
@@ -20,32 +20,32 @@ use tracing::info;
 
 use super::{accept::ConnectionInfo, cut, gate::Rooms};
 use crate::{
-    core::{Rejection, ReplicaAt, Request as Ask, Response as Answer, View},
+    core::{Rejection, ReplicaAt, Request as CoreRequest, Response as CoreResponse, View},
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::replica_of_checkpoint,
     shell::Handle,
 };
 
-/// A list of workers may be so old.
+/// The greatest age of a cached list of workers.
 const WORKERS_AGE_MAX: Duration = Duration::from_millis(500);
-/// Files that are parsed at once: each on a thread of its own.
+/// Files that are parsed at once, each on its own thread.
 const PARSED_MAX: usize = 2;
-/// Replicas that are read for somebody at once.
+/// Replicas that are read at once for `fetch`.
 const FETCHED_MAX: usize = 4;
 
 /// See `run.proto`.
 pub(crate) struct Runs {
     core: Handle,
-    /// The workers as they were a moment ago.
+    /// The workers, cached for a moment.
     workers: Mutex<Option<(Instant, v1::ListWorkersResponse)>>,
     parsing: Semaphore,
     fetching: Arc<Semaphore>,
 }
 
-/// An answer of another kind than the request would be a bug of the core.
+/// A response of another kind than the request is a bug of the core.
 fn mismatch() -> Status {
-    Status::internal("the coordinator gave an answer of the wrong kind: please report this")
+    Status::internal("the coordinator gave a response of the wrong kind: please report this")
 }
 
 fn unknown(name: &str) -> Status {
@@ -59,7 +59,7 @@ fn whole(view: &View) -> v1::Run {
     v1::Run { config, ..view.run.clone() }
 }
 
-/// Whom a request comes from.
+/// The address that a request comes from.
 fn address<T>(request: &Request<T>) -> String {
     request.extensions().get::<ConnectionInfo>().map(|info| info.address.to_string()).unwrap_or_default()
 }
@@ -70,10 +70,10 @@ impl Runs {
         Self { core, workers: Mutex::default(), parsing, fetching }
     }
 
-    /// Has something done about a run, and notes in the log who wanted it.
-    async fn act(&self, verb: &str, from: &str, name: &str, ask: Ask) -> Result<Response<v1::Run>, Status> {
+    /// Passes an order for a run to the core, and logs which address it came from.
+    async fn act(&self, verb: &str, from: &str, name: &str, ask: CoreRequest) -> Result<Response<v1::Run>, Status> {
         match self.core.ask(ask).await? {
-            Answer::Run(run) => {
+            CoreResponse::Run(run) => {
                 info!("run {name}: {verb}, asked from {from}");
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
                 Ok(Response::new(v1::Run { config, ..*run }))
@@ -82,13 +82,14 @@ impl Runs {
         }
     }
 
-    /// Parses a file: not on the core's thread, nor on the one that serves all connections.
+    /// Parses a file, neither on the core's thread nor on the thread that serves connections.
     async fn prepare(&self, config: String) -> Result<Arc<Prepared>, Status> {
         let _turn = self.parsing.acquire().await;
         let registry = self.core.registry.clone();
         let parse = move || Prepared::read(&registry, "the submitted file", &config);
-        let parsed =
-            tokio::task::spawn_blocking(parse).await.map_err(|_| Status::internal("the file broke the parser"))?;
+        let parsed = tokio::task::spawn_blocking(parse)
+            .await
+            .map_err(|_| Status::internal("the parser panicked on this file: please report this"))?;
         parsed.map_err(|problems| Rejection::Invalid(problems).into())
     }
 
@@ -104,15 +105,15 @@ impl RunService for Runs {
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitResponse>, Status> {
         let address = address(&request);
-        // The file takes its room until it is parsed.
+        // The room of the file's message is kept until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
         let v1::SubmitRequest { name, config } = request.into_inner();
         crate::names::check_run_name(&name).map_err(Rejection::Invalid)?;
         let prepared = self.prepare(config).await?;
         let toml = prepared.toml.clone();
-        let ask = Ask::Submit { name: name.clone(), prepared, address: address.clone() };
+        let ask = CoreRequest::Submit { name: name.clone(), prepared, address: address.clone() };
         match self.core.ask(ask).await? {
-            Answer::Submitted { run, created } => {
+            CoreResponse::Submitted { run, created } => {
                 if created {
                     info!("run {name}: submitted from {address}");
                 }
@@ -161,24 +162,26 @@ impl RunService for Runs {
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::Run>, Status> {
         let (from, name) = (address(&request), request.into_inner().name);
-        self.act("paused", &from, &name, Ask::Pause { name: name.clone() }).await
+        self.act("paused", &from, &name, CoreRequest::Pause { name: name.clone() }).await
     }
 
     async fn resume(&self, request: Request<v1::ResumeRequest>) -> Result<Response<v1::Run>, Status> {
         let (from, name) = (address(&request), request.into_inner().name);
-        self.act("resumed", &from, &name, Ask::Resume { name: name.clone() }).await
+        self.act("resumed", &from, &name, CoreRequest::Resume { name: name.clone() }).await
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::Run>, Status> {
         let from = address(&request);
         let v1::CancelRequest { name, delete } = request.into_inner();
         let verb = if delete { "cancelled and deleted" } else { "cancelled" };
-        self.act(verb, &from, &name, Ask::Cancel { name: name.clone(), delete }).await
+        self.act(verb, &from, &name, CoreRequest::Cancel { name: name.clone(), delete }).await
     }
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
         let name = request.into_inner().name;
-        let Answer::Replicas(prepared, replicas) = self.core.ask(Ask::Replicas { name: name.clone() }).await? else {
+        let CoreResponse::Replicas(prepared, replicas) =
+            self.core.ask(CoreRequest::Replicas { name: name.clone() }).await?
+        else {
             return Err(mismatch());
         };
         let mut fetcher = self.fetcher(name);
@@ -202,7 +205,8 @@ impl RunService for Runs {
         request: Request<v1::FetchChampionRequest>,
     ) -> Result<Response<v1::Champion>, Status> {
         let v1::FetchChampionRequest { name, arm, replica } = request.into_inner();
-        let Answer::Replicas(prepared, _) = self.core.ask(Ask::Replicas { name: name.clone() }).await? else {
+        let CoreResponse::Replicas(prepared, _) = self.core.ask(CoreRequest::Replicas { name: name.clone() }).await?
+        else {
             return Err(mismatch());
         };
         let missing = || {
@@ -227,8 +231,8 @@ impl RunService for Runs {
         if let Some(workers) = known() {
             return Ok(Response::new(workers));
         }
-        match self.core.ask(Ask::Workers).await? {
-            Answer::Workers(workers) => {
+        match self.core.ask(CoreRequest::Workers).await? {
+            CoreResponse::Workers(workers) => {
                 let workers = v1::ListWorkersResponse { workers };
                 let now = (Instant::now(), workers.clone());
                 *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
@@ -248,13 +252,13 @@ fn champion(prepared: &Prepared, arm: usize, replica: u32, sealed: &Bytes) -> Op
     Some(v1::Champion { card, file: file.map(|(_, bytes)| bytes.into()).unwrap_or_default() })
 }
 
-/// Fetches replicas of a run one by one, wherever they are.
+/// Fetches replicas of a run one by one, from memory or from the store.
 struct Fetcher {
     core: Handle,
-    /// Few are in memory at once, however many people ask.
+    /// Limits the replicas in memory at once, however many people fetch.
     turns: Arc<Semaphore>,
     name: String,
-    /// The checkpoint read last: it has many replicas.
+    /// The last checkpoint read, which has many replicas.
     checkpoint: Option<(String, Bytes)>,
 }
 
@@ -263,7 +267,9 @@ impl Fetcher {
     async fn fetch(&mut self, arm: &str, replica: ReplicaKey) -> Result<Bytes, Status> {
         let turns = Arc::clone(&self.turns);
         let _turn = turns.acquire().await;
-        let Answer::Replica(at) = self.core.ask(Ask::Replica { name: self.name.clone(), replica }).await? else {
+        let CoreResponse::Replica(at) =
+            self.core.ask(CoreRequest::Replica { name: self.name.clone(), replica }).await?
+        else {
             return Err(mismatch());
         };
         let unreadable = |why: String| Status::failed_precondition(cut(why));

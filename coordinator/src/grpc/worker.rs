@@ -1,4 +1,4 @@
-//! For workers: a stream is a session.
+//! The service for workers: a stream is a session.
 
 use std::{
     pin::Pin,
@@ -17,7 +17,7 @@ use crate::{
     shell::{Handle, Outbox, Room, outbox},
 };
 
-/// A stranger who connects and says nothing is shown out after so long.
+/// A stream without Hello is closed after this time.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// See `worker.proto`.
@@ -25,7 +25,8 @@ pub(crate) struct Workers {
     pub(crate) core: Handle,
 }
 
-/// What a worker hears. When it is dropped, because the session has ended or the worker has gone, its listener knows.
+/// The messages for a worker. When it is dropped, because the session has ended or the worker is gone, the task that
+/// reads the worker's messages is notified.
 pub(crate) struct SessionStream {
     receiver: mpsc::Receiver<Result<ToWorker, Status>>,
     _gone: oneshot::Sender<()>,
@@ -64,7 +65,7 @@ impl WorkerService for Workers {
 struct Incoming {
     messages: Streaming<FromWorker>,
     rooms: Rooms,
-    /// Of the last message.
+    /// The number of the last message.
     number: u64,
 }
 
@@ -80,14 +81,15 @@ impl Incoming {
 /// A session, from Hello to its end.
 async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, address: String) {
     let hello = tokio::time::timeout(HELLO_TIMEOUT, incoming.next()).await;
-    let hello = hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello: none came")));
+    let hello =
+        hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello, but none was received")));
     let hello = match hello {
         Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, _))) => hello,
         Ok(Some(_)) => return refuse(&outbox, Status::invalid_argument("a session begins with Hello")),
         Ok(None) => return,
         Err(status) => return refuse(&outbox, status),
     };
-    // The core alone keeps the way to the worker open: when it lets go, the stream ends.
+    // Only the core holds the outbox from here on: when the core drops it, the stream ends.
     let weak = outbox.downgrade();
     let session = core.open(outbox).await;
     let _left = Left { core: core.clone(), session };
@@ -106,12 +108,12 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, address: St
     }
 }
 
-/// Tells a stranger why the session ends, if it listens at all.
+/// Tells a worker why its session ends, if it still reads.
 fn refuse(outbox: &Outbox, why: Status) {
     drop(outbox.try_send(Err(why)));
 }
 
-/// However a session ends, the core hears of it.
+/// Tells the core that a session has ended, whatever the reason.
 struct Left {
     core: Handle,
     session: SessionId,

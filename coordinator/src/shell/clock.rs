@@ -1,16 +1,17 @@
-//! The coordinator's clock. Its own pauses are not the workers': if the core was kept from looking at the time (the machine was
-//! overloaded or asleep, the process was stopped), the clock stood still meanwhile, so that nobody looks silent who was not.
+//! The coordinator's clock. It does not count the coordinator's own pauses: while the core could not look at the time
+//! (the machine was overloaded or asleep, the process was stopped), the clock stood still, so that no worker seems
+//! silent because of that.
 
 use std::time::{Duration, Instant};
 
 use evoxo_common::time::Millis;
 
-/// Between two looks at the clock it goes on by no more than this, beyond what the core meant to wait.
+/// The most that the clock advances between two looks, beyond the time that the core meant to wait.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 pub(super) struct Clock {
     looked: Instant,
-    /// Microseconds since it began to go.
+    /// Microseconds since its start.
     now_us: u64,
 }
 
@@ -19,7 +20,7 @@ impl Clock {
         Self { looked: Instant::now(), now_us: 0 }
     }
 
-    /// The time, when the core has waited for at most so long; `None`: for as long as nothing happened.
+    /// The time, after the core has waited for at most `meant_to_wait`; `None` if it waited without limit.
     pub(super) fn look(&mut self, meant_to_wait: Option<Duration>) -> Millis {
         let elapsed = self.looked.elapsed();
         self.looked = Instant::now();
@@ -32,7 +33,7 @@ impl Clock {
         self.now()
     }
 
-    /// The time as last looked at.
+    /// The time at the last look.
     pub(super) fn now(&self) -> Millis {
         Millis(self.now_us / 1000)
     }
@@ -51,6 +52,6 @@ mod tests {
         assert_eq!(clock.advance(ms(3), Some(ms(0))), Millis(453));
         assert_eq!(clock.advance(Duration::from_micros(500), Some(ms(0))), Millis(453));
         assert_eq!(clock.advance(Duration::from_micros(500), Some(ms(0))), Millis(454), "parts add up");
-        assert_eq!(clock.advance(ms(60_000), None), Millis(60_454), "nobody was there");
+        assert_eq!(clock.advance(ms(60_000), None), Millis(60_454), "a wait without limit counts in full");
     }
 }

@@ -1,4 +1,4 @@
-//! The threads beside the core's: one for the store, and one for the replicas of each run that is in memory.
+//! The threads besides the core's: one for the store, and one for the replicas of each loaded run.
 
 use std::{
     collections::BTreeMap,
@@ -17,10 +17,10 @@ use crate::{
     store::Store,
 };
 
-/// A store that cannot be written is not asked more often than this.
+/// The shortest time between two attempts to write to a store that cannot be written.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Starts a thread. One that the system refuses ends the process, as any panic on the core's thread.
+/// Starts a thread. If the system refuses, this panics, which ends the process.
 pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().name(name.into()).spawn(body);
     thread.expect("the system has a thread for the coordinator");
@@ -29,7 +29,7 @@ pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
 /// Orders for the store's thread.
 pub(super) type StoreOrders = mpsc::Sender<(WriteId, String, Write)>;
 
-/// Starts the store's thread: writes in order, each reported.
+/// Starts the store's thread, which writes in order and reports each write.
 pub(super) fn start_store(mut store: Store, inbox: Inbox) -> StoreOrders {
     let (orders, received) = mpsc::channel::<(WriteId, String, Write)>();
     spawn("store", move || {
@@ -75,12 +75,12 @@ impl RunThreads {
 
     pub(super) fn send(&self, thread: ThreadId, job: Job) {
         if let Some(jobs) = self.jobs.get(&thread) {
-            // One that has ended after a panic has said so.
+            // A thread that has ended after a panic has reported it.
             let _ = jobs.send(job);
         }
     }
 
-    /// Lets a thread end, with all that it holds.
+    /// Ends a thread and frees its replicas.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.jobs.remove(&thread);
     }

@@ -6,7 +6,7 @@ use object_store::ObjectStore;
 
 use super::StoreError;
 
-/// Opens `scheme://...`. Keys and endpoints come from the environment, as the tools of each provider have them
+/// Opens `scheme://...`. Keys and endpoints come from the environment variables of each provider's own tools
 /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME`...).
 pub(super) fn open(spec: &str, scheme: &str) -> Result<Arc<dyn ObjectStore>, StoreError> {
     let (feature, built_in) = match scheme {

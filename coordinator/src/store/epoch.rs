@@ -1,4 +1,4 @@
-//! Who leads a run: the coordinator that created its highest epoch.
+//! Ownership of a run: it belongs to the coordinator that created its highest epoch.
 
 use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open, seal};
@@ -11,15 +11,16 @@ use crate::{core::StoreFault, saved::SavedRun};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) number: u64,
-    /// The store's tag of the object: two coordinators may both have made number 1, if the run was deleted in between.
+    /// The store's tag of the object: two coordinators may both have created number 1, if the run was deleted in
+    /// between.
     tag: Option<String>,
 }
 
-/// Coordinators that take one run over at the same moment.
+/// The most coordinators that take over one run at the same moment.
 const RIVALS_MAX: usize = 64;
 
 impl Store {
-    /// Takes a run over: whoever led it before can write it no more. Returns the new epoch.
+    /// Takes over a run: its previous owner can no longer write it. Returns the new epoch.
     ///
     /// # Errors
     /// [`StoreFault::Failed`] if the epoch cannot be created.
@@ -35,7 +36,7 @@ impl Store {
             match self.put(&name, &ours) {
                 Ok(()) => {}
                 Err(object_store::Error::AlreadyExists { .. }) => continue,
-                // Unclear: look before judging.
+                // The result is unclear: check before deciding.
                 Err(error) => match self.get(&name) {
                     Ok(found) if found == ours => {}
                     Ok(_) => continue,
@@ -44,7 +45,7 @@ impl Store {
             }
             let epochs = self.epochs(run).map_err(|error| not_taken(innermost(&error)))?;
             let older = epochs.iter().filter(|epoch| epoch.number < number);
-            // The record of older epochs serves nobody, and a restart every few seconds would pile them up.
+            // Older epochs are not needed, and frequent restarts would accumulate them.
             if let Err(error) = self.remove(older.map(|epoch| epoch_name(run, epoch.number)).collect()) {
                 tracing::warn!("old epochs of run {run} cannot be removed: {}", innermost(&error));
             }
@@ -54,12 +55,13 @@ impl Store {
         Err(not_taken("other coordinators take it over at the same time: let one of them run".into()))
     }
 
-    /// Takes a run over, unless this coordinator leads it already, and reads it with the states of its unfinished replicas.
+    /// Takes over a run, unless this coordinator owns it already, and reads it with the states of its unfinished
+    /// replicas.
     pub(super) fn take_over_and_load(&mut self, run: &str) -> Result<Option<SavedRun>, StoreFault> {
         let failed = |cause: String| StoreFault::Failed(format!("run {run} cannot be read: {cause}"));
         let highest = self.highest_epoch(run).map_err(|error| failed(innermost(&error)))?;
         if highest.is_none() || self.known(run).epoch != highest {
-            // Nobody takes over what is not there.
+            // A run that does not exist is not taken over.
             let (objects, directories) =
                 self.list(&format!("runs/{run}")).map_err(|error| failed(innermost(&error)))?;
             if objects.is_empty() && directories.is_empty() {
@@ -70,16 +72,17 @@ impl Store {
         self.load_run(run).map_err(|error| failed(error.to_string()))
     }
 
-    /// Refuses to write a run that another coordinator leads. A run nobody has taken over since it was loaded (a finished
-    /// one that is extended, or a new one) is taken over now.
+    /// Refuses to write a run that another coordinator owns. A run that was not taken over since it was loaded (a
+    /// finished run that is extended, or a new one) is taken over now.
     pub(super) fn check_leadership(&mut self, run: &str) -> Result<(), StoreFault> {
-        let failed = |cause: String| StoreFault::Failed(format!("who leads run {run} cannot be found out: {cause}"));
+        let failed =
+            |cause: String| StoreFault::Failed(format!("cannot find out which coordinator owns run {run}: {cause}"));
         let highest = self.highest_epoch(run).map_err(|error| failed(innermost(&error)))?;
         let known = self.known(run);
         if known.unreadable {
             let shown = &self.shown;
             return Err(StoreFault::Fenced(format!(
-                "run {run} in the store {shown} has no good order and is left alone: \
+                "run {run} in the store {shown} has no valid order and is not used: \
                  move it away, or choose another name or directory for the new run"
             )));
         }
@@ -95,12 +98,15 @@ impl Store {
 
     fn fence_sentence(&self, run: &str, highest: Option<Epoch>) -> String {
         let Some(highest) = highest else {
-            return format!("run {run} was removed from the store {}: this coordinator writes it no more", self.shown);
+            return format!(
+                "run {run} was removed from the store {}: this coordinator does not write it any more",
+                self.shown
+            );
         };
         let body = self.get(&epoch_name(run, highest.number)).ok().and_then(|bytes| open(Kind::Epoch, &bytes).ok());
         let who = body.map_or_else(|| "unknown".into(), |body| String::from_utf8_lossy(&body).into_owned());
         format!(
-            "run {run} was taken over by another coordinator ({who}, epoch {}): this one writes it no more; \
+            "another coordinator owns run {run} now ({who}, epoch {}), so this one does not write it; \
              let only one coordinator use the store {}",
             highest.number, self.shown
         )
@@ -119,7 +125,7 @@ impl Store {
     }
 }
 
-/// The number in the name of an epoch.
+/// The number in an epoch's name.
 pub(super) fn epoch_number(name: &str) -> Option<u64> {
     let plain = name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit());
     if plain { name.parse().ok() } else { None }
@@ -129,7 +135,7 @@ fn epoch_name(run: &str, number: u64) -> String {
     format!("runs/{run}/epoch/{number:06}")
 }
 
-/// Who this is, for people; the time makes it unique.
+/// This process, for people to read; the time makes it unique.
 fn identity() -> Bytes {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let who = format!("process {} on {}, Unix time {:.9}", std::process::id(), host_name(), since.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Reading everything back: the newest good objects of every run, and a sentence for each object that is not used.
+//! Loading: the newest valid objects of every run, and a message for each object that is not used.
 
 use std::time::SystemTime;
 
@@ -10,24 +10,24 @@ use crate::{
     saved::{Objects, SavedRun, object_number},
 };
 
-/// The directories of a run. Orders come last but one: a run whose removal was cut short keeps its order, and can be
-/// removed again. The epoch comes last: until then nobody else may write.
+/// The directories of a run. They are deleted in this order. `order` comes late: a run whose deletion was interrupted
+/// keeps its order, so that it can be deleted again. `epoch` comes last: until then no other coordinator may write.
 pub(super) const DIRECTORIES: [&str; 6] = ["checkpoint", "finished", "doubt", "poison", "order", "epoch"];
 
-/// The objects of a run, and what lies among them.
+/// The objects of a run, and foreign objects among them.
 #[derive(Default)]
 pub(super) struct Found {
     /// Names below the run, in the order of [`DIRECTORIES`].
     pub(super) ours: Vec<String>,
     /// Names in the store.
     foreign: Vec<String>,
-    /// When the newest of ours was written.
+    /// When the newest of `ours` was written.
     modified: Option<SystemTime>,
 }
 
 impl Store {
-    /// Reads all runs without their states, those written last at the end, and gives a sentence for each object that belongs to none of them.
-    /// Damaged and foreign objects are named and left alone.
+    /// Reads all runs without their states, the most recently written last, and returns a message for each object that
+    /// belongs to none of them. Damaged and foreign objects are reported and left as they are.
     ///
     /// # Errors
     /// A [`StoreError`] if the store cannot be listed.
@@ -53,7 +53,7 @@ impl Store {
         Ok((runs.into_iter().map(|(_, saved)| saved).collect(), notices))
     }
 
-    /// Reads one run with the states of its unfinished replicas, if it is there and has a good order.
+    /// Reads one run with the states of its unfinished replicas, if it exists and has a valid order.
     ///
     /// # Errors
     /// A [`StoreError`] if the store cannot be listed.
@@ -73,7 +73,7 @@ impl Store {
             Some(saved) => saved.notices.extend(foreign),
             None => {
                 notices.extend(foreign);
-                notices.push(format!("run {run} has no good order and is left alone: give a new run another name"));
+                notices.push(format!("run {run} has no valid order and is not used: give a new run another name"));
             }
         }
         let known = self.known(run);
@@ -117,7 +117,7 @@ impl Store {
     }
 }
 
-/// Whether an object's name, below its run, is one that this program makes.
+/// Whether an object's name, below its run, is one that this program creates.
 pub(super) fn is_ours(name: &str, directory: &str) -> bool {
     let Some((_, file)) = name.split_once('/') else { return false };
     match directory {
@@ -130,5 +130,5 @@ pub(super) fn is_ours(name: &str, directory: &str) -> bool {
 }
 
 fn foreign_sentence(name: &str) -> String {
-    format!("{name} was not written by evoxo and is left alone")
+    format!("{name} was not written by evoxo and is not used")
 }

@@ -1,4 +1,4 @@
-//! What `--store` names: a directory, or a bucket if this build knows buckets.
+//! The value of `--store`: a directory, or a bucket if this build supports buckets.
 
 use std::{
     fs::{File, TryLockError, create_dir_all},
@@ -14,20 +14,20 @@ use evoxo_process::{host_name, innermost};
 
 use super::{StoreError, bucket};
 
-/// An opened place.
+/// An opened store.
 pub(super) struct Place {
     pub(super) objects: Arc<dyn ObjectStore>,
-    /// If it is one.
+    /// Its directory, if it is one.
     pub(super) directory: Option<PathBuf>,
-    /// Of a directory: held while the store is open.
+    /// The lock of a directory, held while the store is open.
     pub(super) lock: Option<File>,
 }
 
-/// The file in a directory that tells a second coordinator on this machine that there is one.
+/// The file in a directory that shows a second coordinator on this machine that the directory is in use.
 const LOCK: &str = "lock";
-/// How long a second coordinator waits for the first one's end.
+/// How long a second coordinator waits for the first one to end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
-/// How often it looks.
+/// The interval of its attempts.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// Opens what `spec` names.
@@ -48,8 +48,8 @@ fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
     Ok(Place { objects, directory: Some(directory.to_owned()), lock })
 }
 
-/// Locks a directory, if its file system knows locks and has room for a file; or says who has locked it. One who has it may be
-/// about to end: that is waited for.
+/// Locks a directory, if its file system supports locks and has room for a file; or says which process has locked it.
+/// That process may be about to end, so this waits a moment.
 fn lock(directory: &Path) -> Result<Option<File>, String> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(directory.join(LOCK));
     let Ok(mut file) = file else { return Ok(None) };
@@ -61,7 +61,7 @@ fn lock(directory: &Path) -> Result<Option<File>, String> {
     }
     match locked {
         Ok(()) => {
-            // Whoever comes second reads it; that it cannot be written harms nothing.
+            // A second coordinator reads this; a failure to write it is harmless.
             let who = format!("process {} on {}", std::process::id(), host_name());
             let _ = file.set_len(0).and_then(|()| file.write_all(who.as_bytes()));
             Ok(Some(file))
@@ -75,7 +75,7 @@ fn lock(directory: &Path) -> Result<Option<File>, String> {
     }
 }
 
-/// Makes a directory that outlives a loss of power: `object_store` sees to what is made below it, not to itself.
+/// Creates a directory so that it survives a power failure: `object_store` does this only for what it creates below.
 fn make_directory(directory: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     create_dir_all(directory)?;

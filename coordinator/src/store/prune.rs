@@ -1,13 +1,14 @@
-//! What goes: old checkpoints, whole runs, and what a killed process left half written. Nothing foreign is ever removed.
+//! Deletion: old checkpoints, whole runs, and files that a killed process left half written. Foreign objects are never
+//! deleted.
 
 use evoxo_process::innermost;
 
 use super::{Store, load::DIRECTORIES};
 use crate::{core::StoreFault, saved::object_number};
 
-/// The newest checkpoints that stay: if the newest is damaged, there is one before it.
+/// The number of newest checkpoints that stay: if the newest is damaged, an older one is used.
 const NEWEST_KEPT: usize = 3;
-/// Every checkpoint whose number is a multiple of this stays, to look back.
+/// Checkpoints whose number is a multiple of this stay, as a record.
 const KEPT_EVERY: u64 = 64;
 
 impl Store {
@@ -21,7 +22,7 @@ impl Store {
         if names.is_empty() {
             return;
         }
-        // The checkpoint itself is written: that an old one stays harms nothing, and it is tried again.
+        // The new checkpoint is written. That old ones stay is harmless, and their removal is tried again.
         match self.remove(names) {
             Ok(()) => self.known(run).checkpoints.retain(|number, _| !old.contains(number)),
             Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", innermost(&error)),
@@ -39,11 +40,11 @@ impl Store {
         Ok(())
     }
 
-    /// Removes all that is ours of a run.
+    /// Removes all of this program's objects of a run.
     pub(super) fn delete_run(&mut self, run: &str) -> Result<(), StoreFault> {
         self.sweep_staged(run);
         let removed = self.find_objects(run).and_then(|found| {
-            // One directory after the other: the order of DIRECTORIES matters, within each it does not.
+            // Directories are removed in the order of DIRECTORIES; within each the order does not matter.
             for directory in DIRECTORIES {
                 let below = format!("{directory}/");
                 let ours = found.ours.iter().filter(|name| name.starts_with(&below));
@@ -61,8 +62,8 @@ impl Store {
         StoreFault::Failed(format!("{what} of run {run} cannot be removed from the store {shown}: {cause}"))
     }
 
-    /// Removes what killed writers left in a directory: files called like an object with `#1` added, which the listing
-    /// does not show. Whoever wrote them is dead or does not lead any more.
+    /// Removes files that killed writers left in a directory: an object's name with `#1` appended, which the listing
+    /// does not show. Their writers are dead or do not own the run any more.
     pub(super) fn sweep_staged(&self, run: &str) {
         let Some(root) = &self.directory else { return };
         for directory in DIRECTORIES {

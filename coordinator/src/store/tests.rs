@@ -1,4 +1,4 @@
-//! The store on a real directory, and on objects that fail on purpose.
+//! The store in a real directory, and over objects that fail on purpose.
 
 mod faulty;
 
@@ -42,7 +42,7 @@ fn finished(ordinal: u64) -> Write {
     Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
 }
 
-/// A store as another host would have it: without the lock.
+/// A store as another host opens it: without the lock.
 fn open(directory: &TempDir) -> Store {
     let (mut store, trouble) = Store::open(directory.path().to_str().unwrap(), registry().clone()).unwrap();
     assert_eq!(trouble, None);
@@ -66,7 +66,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A store with one run: an order and checkpoints up to a number.
+/// A store with one run: an order and checkpoints up to this number.
 fn with_run(checkpoints: u64) -> (TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
     let mut store = open(&directory);
@@ -154,9 +154,9 @@ fn foreign_files_are_named_and_stay() {
     }
     let (runs, notices) = store.load().unwrap();
     assert_eq!(runs.len(), 1);
-    let told = [notices, runs[0].notices.clone()].concat().join("\n");
+    let messages = [notices, runs[0].notices.clone()].concat().join("\n");
     for name in ["README", "Not A Run", "src", "demo/notes.txt", "demo/checkpoint/notes", "demo/old"] {
-        assert!(told.contains(&format!("runs/{name} was not written by evoxo")), "{name} is not in {told}");
+        assert!(messages.contains(&format!("runs/{name} was not written by evoxo")), "{name} is not in {messages}");
     }
     store.write("demo", &Write::Delete).unwrap();
     for name in foreign {
@@ -167,13 +167,13 @@ fn foreign_files_are_named_and_stay() {
 }
 
 #[test]
-fn a_run_without_a_good_order_is_left_alone() {
+fn a_run_without_a_valid_order_is_not_used() {
     let (directory, _) = with_run(1);
     fs::write(object(&directory, &order(1)), b"evoxo").unwrap();
     let mut store = open(&directory);
     let (runs, notices) = store.load().unwrap();
     assert!(runs.is_empty());
-    assert!(notices.iter().any(|notice| notice.contains("run demo has no good order")), "{notices:?}");
+    assert!(notices.iter().any(|notice| notice.contains("run demo has no valid order")), "{notices:?}");
     let fault = store.write("demo", &order(1)).unwrap_err();
     assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains("choose another name")), "{fault:?}");
 }
@@ -200,7 +200,7 @@ fn a_run_that_another_coordinator_began_is_fenced() {
     two.load().unwrap();
     one.write("demo", &order(1)).unwrap();
     assert!(matches!(two.write("demo", &order(1)), Err(StoreFault::Fenced(_))));
-    // Deleted and begun anew: the epochs have the same number, and still they are not the same.
+    // Deleted and begun anew: the epochs have the same number, but different tags.
     one.write("demo", &Write::Delete).unwrap();
     let mut three = open(&directory);
     three.write("demo", &order(1)).unwrap();
@@ -228,13 +228,13 @@ fn a_finished_run_is_taken_over_when_it_is_extended() {
 }
 
 #[test]
-fn old_checkpoints_go_and_some_stay() {
+fn old_checkpoints_are_pruned_but_every_64th() {
     let (directory, mut store) = with_run(130);
     let kept: Vec<String> = [64, 128, 129, 130].map(|n| object_name(&checkpoint(n)).unwrap()).into();
     let found: Vec<String> =
         names(&directory.path().join("runs/demo/checkpoint")).iter().map(|name| format!("checkpoint/{name}")).collect();
     assert_eq!(found, kept);
-    // A new process goes on pruning what it found.
+    // A new process continues to prune checkpoints that it found.
     let mut store_two = open(&directory);
     store_two.load().unwrap();
     store_two.take_over("demo").unwrap();
@@ -248,7 +248,7 @@ fn old_checkpoints_go_and_some_stay() {
 }
 
 #[test]
-fn deleting_leaves_nothing_not_even_what_a_killed_writer_left() {
+fn deleting_also_removes_half_written_files() {
     let (directory, mut store) = with_run(3);
     store.write("demo", &finished(0)).unwrap();
     let half = format!("{}#1", object(&directory, &checkpoint(4)).display());
@@ -256,13 +256,13 @@ fn deleting_leaves_nothing_not_even_what_a_killed_writer_left() {
     assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is no object");
     store.write("demo", &Write::Delete).unwrap();
     assert_eq!(names(directory.path()), ["lock"]);
-    // The name is free again.
+    // The name can be used again.
     store.write("demo", &order(1)).unwrap();
     assert_eq!(open(&directory).load().unwrap().0.len(), 1);
 }
 
 #[test]
-fn taking_over_sweeps_what_a_killed_writer_left() {
+fn taking_over_removes_half_written_files() {
     let (directory, _) = with_run(1);
     let half = format!("{}#12", object(&directory, &checkpoint(2)).display());
     let foreign = directory.path().join("runs/demo/checkpoint/draft#1");
@@ -276,7 +276,7 @@ fn taking_over_sweeps_what_a_killed_writer_left() {
 }
 
 #[test]
-fn the_same_write_twice_is_once_and_a_damaged_object_gives_way() {
+fn repeated_writes_have_no_effect_and_a_damaged_object_is_replaced() {
     let (directory, mut store) = with_run(1);
     store.write("demo", &finished(7)).unwrap();
     store.write("demo", &finished(7)).unwrap();
@@ -288,7 +288,7 @@ fn the_same_write_twice_is_once_and_a_damaged_object_gives_way() {
 }
 
 #[test]
-fn an_unclear_answer_is_looked_into() {
+fn an_unclear_result_is_checked() {
     let faulty = Arc::new(Faulty::default());
     let mut store = Store::over(faulty.clone(), "memory", registry().clone());
     store.write("demo", &order(1)).unwrap();
@@ -301,7 +301,7 @@ fn an_unclear_answer_is_looked_into() {
     assert!(matches!(&fault, StoreFault::Failed(why) if said(why)), "{fault:?}");
     store.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut store), 2);
-    // The epoch of a run that is taken over may come with an unclear answer too.
+    // Creating the epoch may have an unclear result too.
     faulty.next_put(Fault::WrittenButDenied);
     assert_eq!(store.take_over("demo").unwrap(), 2);
     store.write("demo", &checkpoint(3)).unwrap();
@@ -332,7 +332,7 @@ fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
 #[test]
 fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
     let (directory, mut store) = with_run(1);
-    // A file where the directory of checkpoints should be: what root cannot write either.
+    // A file where the directory of checkpoints should be prevents even root from writing.
     fs::remove_dir_all(directory.path().join("runs/demo/checkpoint")).unwrap();
     fs::write(directory.path().join("runs/demo/checkpoint"), b"").unwrap();
     let fault = store.write("demo", &checkpoint(2)).unwrap_err();
@@ -342,7 +342,7 @@ fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
 }
 
 #[test]
-fn a_second_coordinator_on_this_machine_is_told_who_has_the_store() {
+fn a_second_coordinator_on_this_machine_learns_which_process_uses_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let spec = directory.path().to_str().unwrap();
     let (first, _) = Store::open(spec, registry().clone()).unwrap();
@@ -353,7 +353,7 @@ fn a_second_coordinator_on_this_machine_is_told_who_has_the_store() {
     Store::open(spec, registry().clone()).unwrap();
 }
 
-/// What a person does about a run that another coordinator has: it is taken back, and the other is fenced.
+/// How a person takes back a run that another coordinator owns: the other one is fenced.
 #[test]
 fn a_run_is_taken_back_by_reading_it() {
     let (directory, mut one) = with_run(1);
@@ -369,11 +369,11 @@ fn a_run_is_taken_back_by_reading_it() {
     assert_eq!(load(&mut one).checkpoint.unwrap().states[0].rounds, 2);
     one.write("demo", &checkpoint(3)).unwrap();
     assert!(matches!(two.write("demo", &checkpoint(3)), Err(StoreFault::Fenced(_))));
-    // Whoever has it already does not take it over again.
+    // The owner does not take it over again.
     let epochs = names(&directory.path().join("runs/demo/epoch"));
     load(&mut one);
     assert_eq!(names(&directory.path().join("runs/demo/epoch")), epochs);
     one.write("demo", &Write::Delete).unwrap();
     assert!(matches!(two.write("demo", &Write::Load), Ok(Stored::Loaded(None))));
-    assert!(!directory.path().join("runs/demo").exists(), "and nothing is made anew");
+    assert!(!directory.path().join("runs/demo").exists(), "and nothing is created");
 }

@@ -1,6 +1,7 @@
-//! Experiment `dispatch`: rounds of tasks that do nothing, to measure what a cluster costs and to test that it is one.
+//! Experiment `dispatch`: rounds of tasks that do nothing, to measure the overhead of a cluster and to test that it
+//! works.
 //!
-//! Its state is a hash chained over all outputs in task order, so a lost, repeated or swapped output cannot hide.
+//! Its state is a hash chained over all outputs in task order, so a lost, repeated or swapped output is always noticed.
 
 use std::ops::Range;
 
@@ -27,14 +28,14 @@ use messages::{EchoOutput, EchoTask, State};
 #[rustfmt::skip]
 pub mod messages;
 
-/// As in experiment files.
+/// The kind's name, as in experiment files.
 const NAME: &str = "dispatch";
 
 /// The kind.
 pub const KIND: Kind = Kind {
     name: NAME,
     schema: &SCHEMA,
-    columns: &[Column { name: "round", doc: "rounds absorbed" }],
+    columns: &[Column { name: "round", doc: "rounds completed" }],
     primary_metric: 0,
     rounds: |settings| Settings::of(settings).rounds,
     demand: |settings| Settings::of(settings).demand(),
@@ -43,22 +44,24 @@ pub const KIND: Kind = Kind {
     tasks: &[&ECHO],
     cards: &[],
     report,
-    report_of_result: |_, _| Err("a run of \"dispatch\" only measures a cluster: its result says nothing more".into()),
+    report_of_result: |_, _| {
+        Err("a run of \"dispatch\" only measures a cluster: no report can be made from its result".into())
+    },
     kernels: &[],
 };
 
 settings! {
-    /// Rounds of tasks that do nothing, to measure what a cluster costs.
+    /// Rounds of tasks that do nothing, to measure the overhead of a cluster.
     pub struct Settings, names Name, schema SCHEMA {
-        /// Rounds, each planned when the one before is absorbed.
+        /// Number of rounds. Each is planned when the previous one is complete.
         rounds: u64 = whole(1, 1_000_000, "10"),
-        /// Tasks of a round.
+        /// Tasks per round.
         tasks: u64 = whole(1, 100_000, "10000"),
-        /// Bytes that a task carries.
+        /// Payload of each task, in bytes.
         payload_bytes: u64 = whole(8, 65_536, "1024"),
-        /// Bytes that all tasks of a round share: they travel once to each worker.
+        /// Bytes that all tasks of a round share. They are sent to each worker once.
         shared_bytes: u64 = whole(0, 1_048_576, "0"),
-        /// Bytes that its output carries: the task's own, then the shared ones, then zeros.
+        /// Length of each output in bytes: the task's payload, then the shared bytes, then zeros.
         reply_bytes: u32 = whole(0, 65_536, "100"),
     }
     check(|_| Vec::new())
@@ -75,7 +78,7 @@ impl Settings {
 /// The only kind of task.
 pub static ECHO: TaskKind = TaskKind::of::<Echo>();
 
-/// Answers with the beginning of what it was sent.
+/// Returns the beginning of what it was sent.
 pub enum Echo {}
 
 /// The longest payload, shared part or reply, in bytes.
@@ -118,19 +121,19 @@ struct Dispatch {
 }
 
 impl Dispatch {
-    /// Before the first round.
+    /// The replica before its first round.
     fn start(identity: Identity<'_>) -> Self {
         let stream = Stream::root(identity.seed).text("dispatch").text(identity.arm).word(identity.replica.into());
         Self { stream, settings: Settings::of(identity.settings), state: State::default() }
     }
 
-    /// As saved, or a sentence if the bytes are not a state.
+    /// Restores a saved state, or says why the bytes are not a state.
     fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
         let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         let fresh = Self::start(identity);
         let rounds = fresh.settings.rounds;
         if state.round > rounds {
-            return Err(format!("the state is of round {}, and there are only {rounds}", state.round));
+            return Err(format!("the state is of round {}, but the run has only {rounds} rounds", state.round));
         }
         Ok(Self { state, ..fresh })
     }
@@ -177,7 +180,7 @@ impl Experiment for Dispatch {
     }
 }
 
-/// What was computed, since how long it took is not a result.
+/// The amounts of work. Times are not results, so they are not here.
 fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     let row = |(arm, replicas): &(usize, Vec<&Replica>)| {
         let settings = Settings::of(&config.arms[*arm].settings);
@@ -203,7 +206,7 @@ fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
             header: header.map(String::from).to_vec(),
             rows: arms.iter().map(row).collect(),
         }],
-        notes: vec!["How long it took is in result.json under provenance.".into()],
+        notes: vec!["Times are in result.json under provenance.".into()],
         json: json!({"arms": arms.iter().map(arm_json).collect::<Vec<_>>(), "summary": {}}),
         figures: Vec::new(),
     }
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_of_another_length_is_no_answer() {
+    fn an_echo_of_another_length_is_refused() {
         let wrong = echo(b"abc", 3).run().unwrap();
         assert!(echo(b"abc", 2).check(&wrong).unwrap_err().0.contains("3 bytes, not 2"));
         assert!(echo(b"abc", 2).check(&Bytes::new()).is_err());

@@ -1,21 +1,22 @@
-//! What is true of the game whoever plays it, for the report against the source.
+//! Facts about the game itself, independent of the players. The report compares them with the source.
 //!
-//! **315 games.** The source multiplies X's options at its own moves, 3 x 7 x 5 x 3 x 1 = 315, as an upper limit of the
-//! games that can be played. It leaves out O's replies, which multiply it, and forced moves, mirror images and early
-//! ends, which divide it. [`games`] counts what can really be played: more, because the replies outweigh the rest.
+//! **315 games.** The source multiplies the numbers of X's options at its moves, 3 x 7 x 5 x 3 x 1 = 315, as an upper
+//! limit of the number of games. It leaves out O's replies, which increase the number, and forced moves, mirror images
+//! and early ends, which decrease it. [`games`] counts the games that can really be played: more than 315, because of
+//! the replies.
 
 use evoxo_games::audit::{Odds, Subject};
 use evoxo_games::board::{Board, Side, cells, tic_tac_toe};
 use evoxo_games::table::graph::Graph;
 use std::collections::BTreeSet;
 
-/// The number of decision boards, exactly and as the source counted.
+/// The number of decision boards: exactly, and as the source counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoardCounts {
-    /// All boards on which the side can be asked: 58 for X, 43 for O.
+    /// All boards on which the side has to decide: 58 for X, 43 for O.
     pub exact: usize,
-    /// The reading that gives the source's number, which it found by sampling a million games: for X all but the empty
-    /// board (57), for O all but those with two empty cells (38). No single rule for both sides gives both numbers.
+    /// The source found its numbers by sampling a million games. They are: for X all boards but the empty one (57), for
+    /// O all but those with two empty cells (38). No single rule for both sides gives both numbers.
     pub source: usize,
 }
 
@@ -31,19 +32,19 @@ pub fn board_counts(side: Side) -> BoardCounts {
     BoardCounts { exact: boards.len(), source }
 }
 
-/// X's odds when both sides move at random, with the filter before both or without.
+/// X's odds when both sides move at random. `filtered` applies the filter to both.
 #[must_use]
 pub fn random_play(filtered: bool) -> Odds {
     let choose = Box::new(|board| tic_tac_toe().legal(board));
     let audit = Subject { side: Side::X, filtered, choose }.audit().expect("a random mover takes empty cells");
     match filtered {
         true => audit.odds,
-        false => audit.odds_unfiltered.expect("a random mover has an answer on every board"),
+        false => audit.odds_unfiltered.expect("a random mover has a move on every board"),
     }
 }
 
-/// The number of different games that can be played when both sides have the filter and else move as they like. Moves
-/// that lead to images of one board count as one.
+/// The number of different games when both sides have the filter and otherwise move freely. Moves that lead to images
+/// of one board count as one.
 #[must_use]
 pub fn games() -> u64 {
     games_from(Board::EMPTY)
@@ -68,7 +69,7 @@ mod tests {
     use evoxo_common::ratio::Ratio;
     use evoxo_games::table::optimum::{never_losing, optimum};
 
-    /// Everything this module and the optimum say, in one text.
+    /// Every figure of this module and of the optimum, as one text.
     #[test]
     fn figures_are_pinned() {
         let odds = |odds: Odds| format!("win {} draw {} loss {}", odds.win, odds.draw, odds.loss);
@@ -95,7 +96,7 @@ mod tests {
             lines.push(format!("{side:?} never loses from penalty {penalty}: {}", odds(safe)));
             let below = optimum(side, penalty - Ratio::new(1, 1000));
             assert!(penalty == Ratio::ZERO || below.odds.loss > Ratio::ZERO);
-            assert_eq!(optimum(side, penalty).odds, safe, "of equals the one that loses least is given");
+            assert_eq!(optimum(side, penalty).odds, safe, "of equally fit players the one that loses least is chosen");
         }
         insta::assert_snapshot!(lines.join("\n"));
     }

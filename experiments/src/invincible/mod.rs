@@ -1,9 +1,10 @@
 //! Experiment `invincible`: table players of 3x3 tic-tac-toe that evolve until they stop losing.
 //!
 //! A player has one gene per decision board: the cell to play there ([`evoxo_games::table`]). All play against a random
-//! mover; before either side chooses, the filter acts. The fittest few are the parents of the next generation: they stay, and
-//! the others are their children with one gene changed, or a few. Fitness is wins minus penalty times losses, kept as an
-//! exact whole number (multiplied by the penalty's denominator), so that no rounding can decide who lives.
+//! mover; before either side chooses, the filter acts. The fittest players stay and are the parents of the next
+//! generation; the others are their children, with one or a few genes changed. Fitness is wins minus penalty times
+//! losses, kept as an exact integer (multiplied by the penalty's denominator), so that rounding never decides which
+//! players survive.
 
 pub mod facts;
 #[allow(missing_docs)]
@@ -55,9 +56,9 @@ pub const KIND: Kind = Kind {
 
 /// Points are per game: 1 for a win, minus the penalty for a loss.
 const COLUMNS: &[Column] = &[
-    Column { name: "generation", doc: "generations absorbed" },
-    Column { name: "best", doc: "fitness of the best player, points a game" },
-    Column { name: "mean", doc: "mean fitness of the population, points a game" },
+    Column { name: "generation", doc: "generations completed" },
+    Column { name: "best", doc: "fitness of the best player, points per game" },
+    Column { name: "mean", doc: "mean fitness of the population, points per game" },
     Column { name: "win", doc: "the best player's exact probability to win against the filtered random mover" },
     Column { name: "draw", doc: "the best player's exact probability to draw" },
     Column { name: "loss", doc: "the best player's exact probability to lose" },
@@ -66,22 +67,22 @@ const COLUMNS: &[Column] = &[
 /// One replica.
 pub struct Invincible {
     graph: &'static Graph,
-    /// Classes with more than one legal cell: the others have no gene that could change.
+    /// Classes with more than one legal cell. The genes of the others cannot change.
     loci: Vec<usize>,
-    /// Streams of a generation are this one followed by the generation's number and a purpose.
+    /// The replica's stream. A generation's streams are named by this one, the generation's number and a purpose.
     stream: Stream,
     side: Side,
     settings: Settings,
-    /// Players a task; never shows in a result.
+    /// Players per task. Results do not depend on it.
     slice: usize,
     state: State,
     row: Vec<f64>,
 }
 
-/// Games that are worth a task of their own: some ten milliseconds of work.
+/// Games per task, about 10 ms of work.
 const TASK_GAMES: u64 = 500_000;
 
-/// Players of a task.
+/// Players per task.
 fn slice(settings: &Settings) -> usize {
     match (settings.slice, settings.fitness) {
         (0, Fitness::Sampled) => ((TASK_GAMES / u64::from(settings.games)) as usize).clamp(1, settings.population),
@@ -104,7 +105,7 @@ fn demand(settings: &Settings) -> Demand {
 }
 
 impl Invincible {
-    /// Before the first generation.
+    /// The replica before its first generation.
     fn start(identity: Identity<'_>) -> Self {
         let settings = Settings::of(identity.settings);
         let graph = Graph::of(settings.side.into());
@@ -120,7 +121,7 @@ impl Invincible {
         }
     }
 
-    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    /// Restores a saved state, or says why these settings cannot lead to it.
     fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
         let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         let fresh = Self::start(identity);
@@ -142,8 +143,8 @@ impl Invincible {
         &self.state.parents[rank * self.graph.len()..][..self.graph.len()]
     }
 
-    /// The genome of an individual of the coming generation: a random one in the first; later a parent, or the child of
-    /// parent (index - parents) modulo parents.
+    /// The genome of an individual of the next generation: in the first generation a random one; later a parent, or the
+    /// child of parent (index - parents) modulo parents.
     fn individual(&self, index: usize) -> Vec<u8> {
         let mut rng = self.stream.word(u64::from(self.state.generation)).text("births").word(index as u64).rng();
         if self.state.generation == 0 {
@@ -163,7 +164,7 @@ impl Invincible {
         genome
     }
 
-    /// Points of a whole game times this are a whole number: the scale of fitness.
+    /// The scale of fitness: points of a whole game times this are an integer.
     fn scale(&self) -> f64 {
         let games = match self.settings.fitness {
             Fitness::Sampled => self.settings.games,
@@ -258,7 +259,7 @@ impl Experiment for Invincible {
         TableGenome::new(self.side, genes).ok().map(Card::new)
     }
 
-    /// The coming generation: the parents, the best first, and their children, which have not played yet.
+    /// The next generation: the parents, best first, and their children, which have not played yet.
     fn population(&self) -> Vec<Card> {
         let player = |index: usize| TableGenome::new(self.side, self.individual(index)).ok();
         (0..self.settings.population).filter_map(player).map(Card::new).collect()

@@ -1,13 +1,14 @@
-//! Sampled games of a table player against a random mover, both with the filter, as fast as they go.
+//! Sampled games of a table player against a random mover, both with the filter, as fast as possible.
 //!
-//! A player is compiled to a table of states. A state is a place where the game can stand (see [`Target`]) and knows
-//! how many equally likely states follow and where they are listed; a decision has those of the place its gene leads
-//! to, an end of the game has only itself. So every game is the same number of steps without a branch, and several are
-//! played side by side to keep the processor busy while each waits for memory.
+//! A player is compiled to a table of states. A state is a point of the game (see [`Target`]). It has the number of
+//! equally likely next states and the place where they are listed. A decision has the next states of the point that its
+//! gene leads to; an end of the game has only itself. So every game takes the same number of steps without a branch,
+//! and several games are played side by side to hide the latency of memory.
 //!
-//! **Chance.** Game i of a player takes the i-th word of its generator. Each choice between n options multiplies the
-//! word by n: the upper half of the 128-bit product is the option, the lower half the word for the next choice. The
-//! options of a game multiply to at most 945, so each outcome's probability is within 945 / 2^64 of its exact value.
+//! **Random choices.** Game i of a player takes the i-th word of its generator. Each choice between n options
+//! multiplies the word by n: the upper half of the 128-bit product is the option, the lower half is the word for the
+//! next choice. The numbers of options in a game multiply to at most 945, so each outcome's probability is within 945 /
+//! 2^64 of its exact value.
 
 use evoxo_common::rng::Generator;
 use evoxo_games::board::{Outcome, Side};
@@ -25,26 +26,26 @@ const LANES: usize = 8;
 const STATES: usize = 256;
 const ENTRIES: usize = 1024;
 
-/// How many states follow, and where they are listed.
+/// The number of next states, and where they are listed.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     first: u16,
     count: u16,
 }
 
-/// What is the same for every player of a side. Decisions come first, in the order of classes, then the three ends of a
+/// The states that all players of a side share. Decisions come first, in the order of classes, then the three ends of a
 /// game, then the opponent's choices.
 #[derive(Debug)]
 struct States {
     states: Vec<State>,
-    /// Begins with every state itself, for ends and for decisions that lead to just one state.
+    /// It begins with every state itself, for ends and for decisions that lead to just one state.
     entries: [u16; ENTRIES],
     decisions: usize,
     start: u16,
     steps: usize,
 }
 
-/// A player made ready to play.
+/// A player compiled for playing.
 #[derive(Clone, Debug)]
 pub struct Program {
     shared: &'static States,
@@ -79,7 +80,7 @@ impl States {
     }
 }
 
-/// The number of a target's state.
+/// The index of a target's state.
 fn state(graph: &Graph, target: Target) -> usize {
     match target {
         Target::Decide(class) => class,
@@ -90,7 +91,7 @@ fn state(graph: &Graph, target: Target) -> usize {
     }
 }
 
-/// The most steps from a target to the end. A decision and the choice after it are one step.
+/// The largest number of steps from a target to the end. A decision and the choice after it are one step.
 fn steps(graph: &Graph, target: Target) -> usize {
     let longest = |choice: usize| graph.choices()[choice].targets.iter().map(|next| steps(graph, *next)).max();
     match target {
@@ -108,10 +109,10 @@ fn steps(graph: &Graph, target: Target) -> usize {
 }
 
 impl Program {
-    /// Makes a player ready.
+    /// Compiles a player.
     ///
     /// # Panics
-    /// If the genes are not those of a player of this side; [`super::table::check`] tells.
+    /// If the genes are not those of a player of this side; see [`super::table::check`].
     #[must_use]
     pub fn compile(side: Side, genes: &[u8]) -> Self {
         let graph = Graph::of(side);
@@ -138,7 +139,7 @@ impl Program {
         score
     }
 
-    /// N games side by side.
+    /// Plays N games side by side.
     #[inline(always)]
     fn games<const N: usize>(&self, rng: &mut Generator, score: &mut Score) {
         let mut words: [u64; N] = std::array::from_fn(|_| rng.next_u64());

@@ -61,7 +61,7 @@ impl From<Side> for messages::Side {
 /// Scores every player of a task, in its order.
 ///
 /// # Errors
-/// A sentence if the task makes no sense: no side, no fitness, genes that are no players, a number out of range.
+/// If the task is invalid: no side, no fitness, genes that are not players, a number out of range.
 fn score(task: &ScoreTask) -> Result<ScoreOutput, Refusal> {
     let side = match task.side() {
         messages::Side::X => Side::X,
@@ -77,7 +77,7 @@ fn score(task: &ScoreTask) -> Result<ScoreOutput, Refusal> {
         table::check(graph, genes).map_err(|sentence| Refusal(format!("player {player}: {sentence}")))?;
     }
     let scores: Vec<Score> = match &task.fitness {
-        None => return refuse("the task does not say which fitness to compute".into()),
+        None => return refuse("the task names no fitness to compute".into()),
         Some(Fitness::Exact(_)) => players.map(|genes| Scorer::of(side).score(genes)).collect(),
         Some(Fitness::Sampled(SampledGames { games, .. })) if !(1..=GAMES_MAX).contains(games) => {
             return refuse(format!("a player plays 1 to {GAMES_MAX} games, not {games}"));
@@ -97,7 +97,7 @@ fn score(task: &ScoreTask) -> Result<ScoreOutput, Refusal> {
     })
 }
 
-/// Checks that an output has the shape of an answer to a task: so many players, and no more wins and losses than games.
+/// Checks that an output fits its task: the same number of players, and no more wins and losses than games.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
@@ -155,9 +155,9 @@ mod tests {
         Fitness::Sampled(SampledGames { games, stream_high: 5, stream_low: 7, first_individual })
     }
 
-    /// A population scores the same whole and in slices, and as its reference implementations.
+    /// The score of a player does not depend on the slice, and equals that of the reference implementation.
     #[test]
-    fn slices_do_not_show() {
+    fn scores_do_not_depend_on_slices() {
         for side in Side::BOTH {
             let players = players(side, 5);
             let whole = score(&task(side, &players, sampled(100, 10))).unwrap();
@@ -167,17 +167,17 @@ mod tests {
                 let sliced = score(&task(side, one, sampled(100, 10 + index as u32))).unwrap();
                 assert_eq!((sliced.wins[0], sliced.losses[0]), (whole.wins[index], whole.losses[index]));
                 let mut rng = Stream::from_words(5, 7).word(10 + index as u64).rng();
-                let slow = reference::sampled(player, 100, &mut rng);
-                assert_eq!((slow.wins, slow.losses), (whole.wins[index], whole.losses[index]));
+                let expected = reference::sampled(player, 100, &mut rng);
+                assert_eq!((expected.wins, expected.losses), (whole.wins[index], whole.losses[index]));
                 let odds = reference::exact(player);
                 let whole = Graph::of(side).denominator();
-                let slow = Score { wins: exact.wins[index], losses: exact.losses[index] };
-                assert_eq!(slow.odds(whole), odds);
+                let expected = Score { wins: exact.wins[index], losses: exact.losses[index] };
+                assert_eq!(expected.odds(whole), odds);
             }
         }
     }
 
-    /// Whoever changes these changes what every run computes.
+    /// A change of these numbers changes what every run computes.
     #[test]
     fn scores_are_pinned() {
         for (side, pinned) in [
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_a_sentence() {
+    fn invalid_tasks_are_refused_with_a_sentence() {
         let good = task(Side::O, &players(Side::O, 2), sampled(1, u32::MAX));
         assert!(score(&good).is_ok(), "individuals are numbered beyond 32 bits");
         let with = |change: fn(&mut ScoreTask)| {
@@ -202,7 +202,7 @@ mod tests {
         };
         assert!(with(|task| task.side = 0).contains("not a side"));
         assert!(with(|task| task.side = 3).contains("3 is not a side"));
-        assert!(with(|task| task.fitness = None).contains("which fitness"));
+        assert!(with(|task| task.fitness = None).contains("no fitness"));
         assert!(with(|task| task.fitness = Some(sampled(0, 0))).contains("not 0"));
         assert!(with(|task| task.fitness = Some(sampled(GAMES_MAX + 1, 0))).contains("16777216 games"));
         assert!(with(|task| task.genomes = Vec::new().into()).contains("not 0"));
@@ -212,9 +212,9 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes for genes: scores or a sentence, and never a panic.
+        /// Any bytes for genes give scores or a sentence, and never a panic.
         #[test]
-        fn strangers_do_no_harm(side in 0..4_i32, genomes in prop::collection::vec(0..12_u8, 0..130), games in 0..9_u32) {
+        fn arbitrary_tasks_never_panic(side in 0..4_i32, genomes in prop::collection::vec(0..12_u8, 0..130), games in 0..9_u32) {
             let task = ScoreTask { side, genomes: genomes.into(), fitness: Some(sampled(games, 0)) };
             prop_assert!(score(&task).is_ok_and(|output| output.wins.len() == output.losses.len()) || score(&task).is_err());
         }

@@ -1,4 +1,4 @@
-//! What `invincible` can be told.
+//! The settings of `invincible`.
 
 use evoxo_common::{choice, ratio::Ratio, settings};
 use evoxo_games::board;
@@ -6,9 +6,9 @@ use evoxo_games::board;
 choice! {
     /// A side of the board.
     pub enum Side {
-        /// 58 boards to know, the empty one included
+        /// decides on 58 boards, the empty one included
         X = "X",
-        /// 43 boards to know
+        /// decides on 43 boards
         O = "O",
     }
 }
@@ -23,38 +23,38 @@ impl From<Side> for board::Side {
 }
 
 choice! {
-    /// How a player is judged.
+    /// How a player's fitness is computed.
     pub enum Fitness {
-        /// by games against the random mover, as in the source
+        /// from games against the random mover, as in the source
         Sampled = "sampled",
-        /// by its exact probabilities to win and to lose, without luck
+        /// from its exact probabilities to win and to lose, without luck
         Exact = "exact",
     }
 }
 
 settings! {
-    /// Table players of 3x3 tic-tac-toe that evolve until they stop losing. Both sides complete a line or block one before
-    /// they choose; what is left to a player is one move for every other board it can meet. All play against a random mover.
+    /// Table players of 3x3 tic-tac-toe that evolve until they stop losing. Both sides first complete a line, or else
+    /// block one. On every other board a player has one fixed move. All play against a random mover.
     pub struct Settings, names Name, schema SCHEMA {
         /// The side that evolves; X moves first.
         side: Side = choice("O"),
         /// Fitness is wins minus this times losses. The source tried 1, 100, and 6 or 7, which it calls best.
         penalty: Ratio = decimal(0, 1_000_000, "6.5"),
-        /// How a player is judged.
+        /// How a player's fitness is computed.
         fitness: Fitness = choice("sampled"),
-        /// Games each player plays in a generation; only for sampled fitness. The source: 1000.
+        /// Games of each player per generation; only for sampled fitness. The source: 1000.
         games: u32 = whole(1, 1_000_000, "1000"),
-        /// Players of a generation. The source: 1000.
+        /// Players per generation. The source: 1000.
         population: usize = whole(2, 65_536, "1000"),
         /// Number of fittest players that are kept and become the parents of the others. The source: 10.
         fathers: usize = whole(1, 65_536, "10"),
-        /// Generations judged; the champion is the best of the last. The source saw the peak within 6 to 10.
+        /// Number of generations; the champion is the best of the last. The source saw the peak within 6 to 10.
         generations: u32 = whole(1, 100_000, "20"),
-        /// The share of children with more than one gene changed. The source says a small number; the figure is ours.
+        /// The share of children with more than one gene changed. The source says a small number; the value is ours.
         more_mutations: Ratio = decimal(0, 1, "0.1"),
-        /// The most genes changed in one of those children; each number from 2 is equally likely. Ours.
+        /// The most genes changed in one of those children; each number from 2 up is equally likely. Our choice.
         mutations_max: u64 = whole(2, 16, "4"),
-        /// Players scored by one task; 0 makes tasks of some ten milliseconds.
+        /// Players per task; 0 chooses tasks of about 10 ms.
         slice: usize = execution whole(0, 65_536, "0"),
     }
     check(|settings| {

@@ -1,4 +1,4 @@
-//! What one core judges in a second: sampled games and exact odds of random tables. For `evoxo bench`.
+//! Throughput of one core: sampled games and exact odds of random tables. For `evoxo bench`.
 
 use std::{hint::black_box, sync::LazyLock};
 
@@ -10,7 +10,7 @@ use evoxo_games::{
 
 use super::sampled::Program;
 
-/// Games a player plays in one measurement step.
+/// Games of a player in one measurement step.
 const GAMES: u32 = 1000;
 
 /// Random tables of both sides.

@@ -1,4 +1,4 @@
-//! An arm with its champions, from a run or from its `result.json`: genes and curves are all that it takes.
+//! An arm with its champions, from a run or from its `result.json`. Genes and curves are enough to rebuild it.
 
 use evoxo_common::{
     experiment::{Config, Replica, replica_json, settings_json},
@@ -22,10 +22,10 @@ use super::{
     training_boards,
 };
 
-/// The paper's fitness after training, of its proposal and of the rival.
+/// The paper's fitness after training, of its proposal and of its rival.
 pub(super) const PAPER_FITNESS: [f64; 2] = [0.9605, 0.9456];
-/// How near to the middle between two cells an output may come before the choice is not called firm, in cell numbers. Above
-/// the spread of outputs that saturated nodes leave, which searches make use of.
+/// An output within this distance of the middle between two cells (in cell numbers) is not firm. It is greater than the
+/// spread of the outputs of saturated nodes, which searches exploit.
 pub(super) const FIRM_MARGIN: f64 = 1e-5;
 
 /// An arm with its replicas.
@@ -35,7 +35,7 @@ pub(super) struct Arm<'a> {
     /// As in `result.json`.
     settings_json: Value,
     seed: u64,
-    /// Chromosomes judged before each point of its replicas' curves.
+    /// Chromosomes evaluated before each point of the replicas' curves.
     evaluations: Vec<u64>,
     pub(super) pupils: Vec<Pupil>,
 }
@@ -43,22 +43,22 @@ pub(super) struct Arm<'a> {
 /// A replica.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pupil {
-    /// What `result.json` says of it besides what is here.
+    /// The keys of `result.json` that are not among the other fields.
     about: Map<String, Value>,
     pub(super) replica: u32,
-    /// The best fitness so far, in millionths, at each point of its curve.
+    /// The best fitness so far, in millionths, at each point of the curve.
     best: Vec<u32>,
-    /// `None` before anything was judged.
+    /// `None` before the first evaluation.
     champion: Option<NetworkPlayer>,
 }
 
-/// A champion with everything that is known of it.
+/// A champion with all its measured values.
 pub(super) struct Champion {
     pub(super) replica: u32,
     pub(super) player: NetworkPlayer,
     /// Fitness on its training boards.
     pub(super) training: f64,
-    /// What is left of it if outputs are blurred: see [`firm_fitness`] and [`FIRM_MARGIN`].
+    /// The fitness that is left when outputs are blurred: see [`firm_fitness`] and [`FIRM_MARGIN`].
     pub(super) firm: f64,
     /// Fitness on all boards.
     pub(super) all: f64,
@@ -67,7 +67,7 @@ pub(super) struct Champion {
 }
 
 impl Pupil {
-    /// As a run has it.
+    /// From a run.
     fn of(config: &Config, arm: usize, replica: &Replica) -> Self {
         let champion = replica.champion().and_then(|card| card.champion_as::<NetworkPlayer>().cloned());
         Self {
@@ -78,7 +78,7 @@ impl Pupil {
         }
     }
 
-    /// As a `result.json` has it: the inverse of [`Arm::pupil_json`].
+    /// From a `result.json`: the inverse of [`Arm::pupil_json`].
     fn read(json: &Value, settings: &Settings, points: usize) -> Result<Self, String> {
         let wrong = |what: &str| format!("a replica of the result has {what}");
         let mut about = json.as_object().ok_or_else(|| wrong("no keys"))?.clone();
@@ -98,22 +98,22 @@ impl Pupil {
                 Some(NetworkPlayer::new(network_of(settings), genes).map_err(|why| wrong(&format!("genes: {why}")))?)
             }
         };
-        for told in ["fitness", "firm_fitness", "fitness_on_all_boards", "as_x", "as_o", "genes", "best_millionths"] {
-            about.shift_remove(told);
+        for key in ["fitness", "firm_fitness", "fitness_on_all_boards", "as_x", "as_o", "genes", "best_millionths"] {
+            about.shift_remove(key);
         }
         let replica = number.ok_or_else(|| wrong("no number"))?;
         let best = best.ok_or_else(|| wrong("no \"best_millionths\" that fit the arm's \"evaluations\""))?;
         Ok(Self { about, replica, best, champion })
     }
 
-    /// Whether it went to its end.
+    /// Whether it is finished.
     pub(super) fn finished(&self) -> bool {
         self.about.get("finished") == Some(&Value::Bool(true))
     }
 }
 
 impl<'a> Arm<'a> {
-    /// The arm of this index as a run has it.
+    /// The arm of this index, from a run.
     pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica]) -> Self {
         let longest = replicas.iter().max_by_key(|replica| replica.history().len());
         let evaluations = longest.map(|replica| replica.history().iter().map(|row| row[1] as u64).collect());
@@ -121,7 +121,7 @@ impl<'a> Arm<'a> {
         Self::new(config, index, evaluations.unwrap_or_default(), pupils)
     }
 
-    /// The arm of this index as a `result.json` has it.
+    /// The arm of this index, from a `result.json`.
     ///
     /// # Errors
     /// If it is not one, as a sentence.
@@ -145,7 +145,7 @@ impl<'a> Arm<'a> {
         Self { name, settings, settings_json, seed: config.seed, evaluations, pupils }
     }
 
-    /// Judges all champions again, on all boards too, and audits them.
+    /// Evaluates all champions again, on all boards too, and audits them.
     pub(super) fn champions(&self) -> Vec<Champion> {
         let network = network_of(&self.settings);
         let (all, count) = (Judge::all(network), self.settings.boards);
@@ -170,7 +170,8 @@ impl<'a> Arm<'a> {
         openings(self.seed, replica)
     }
 
-    /// Which of the paper's two contestants it is: 0 its proposal, 1 the rival. Readings do not count.
+    /// Which of the paper's two contestants it is: 0 its proposal, 1 the rival. Different readings of the paper count
+    /// as the same.
     pub(super) fn contestant(&self) -> Option<usize> {
         let Settings { iterations, population, boards, weight, acceptance, crossover, mutation, shape, .. } =
             self.settings;
@@ -184,8 +185,8 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// The best fitness so far over the evaluations that it took, in thousands: mean and band over the replicas that have got
-    /// so far.
+    /// The best fitness so far over evaluations in thousands: mean and band over the replicas that have reached each
+    /// point.
     pub(super) fn curve(&self) -> Series {
         let point = |(index, evaluations): (usize, &u64)| {
             let values: Vec<f64> = self

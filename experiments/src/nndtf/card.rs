@@ -18,7 +18,7 @@ use super::network::{Coupling, HIDDEN, INPUTS, Kind, Network, NetworkPlayer, Num
 
 /// `{"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}`
 ///
-/// `sweeps` and `numbering` may be left out: 1, and from left to right. It plays either side.
+/// `sweeps` and `numbering` may be left out; they are then 1 and left to right. The network plays either side.
 pub(super) const CARD: CardKind =
     CardKind { name: "nndtf", keys: &KEYS, about: &["fitness", "fitness_on_all_boards"], read, file: None };
 
@@ -46,7 +46,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
     Ok(Arc::new(player.map_err(|why| format!("the card's genes: {why}"))?))
 }
 
-/// The choice that a key's word stands for.
+/// The choice that a key's text names.
 fn word<C: Choice>(entries: &Entries, key: &str) -> Result<Option<C>, String> {
     let Some(value) = entries.get(key) else { return Ok(None) };
     let names: Vec<&str> = C::CHOICES.iter().map(|(word, _)| *word).collect();
@@ -56,7 +56,7 @@ fn word<C: Choice>(entries: &Entries, key: &str) -> Result<Option<C>, String> {
     }
 }
 
-/// The player's keys.
+/// The keys of a player's card.
 fn to_map(player: &NetworkPlayer) -> Map<String, Value> {
     let network = player.network();
     let values = [
@@ -69,7 +69,7 @@ fn to_map(player: &NetworkPlayer) -> Map<String, Value> {
     KEYS.map(String::from).into_iter().zip(values).collect()
 }
 
-/// Numbers as the shortest decimals that stand for them.
+/// Numbers as their shortest decimals.
 pub(super) fn decimals(numbers: &[f32]) -> Value {
     let decimal = |number: &f32| number.to_string().parse::<f64>().expect("Rust reads its own numbers");
     numbers.iter().map(decimal).map(Value::from).collect()
@@ -93,19 +93,19 @@ impl Champion for NetworkPlayer {
             Kind::Double => "The nndtf network with double transfer functions",
             Kind::Traditional => "The nndtf network with the hyperbolic tangent",
         };
-        let play = Box::new(Pupil { player: self.clone(), description: describe(what, about) });
+        let play = Box::new(NetworkPlay { player: self.clone(), description: describe(what, about) });
         Ok(Some(Box::new(Player { name: "nndtf network".into(), geometry: tic_tac_toe(), side: None, play })))
     }
 }
 
-/// A network in play.
-struct Pupil {
+/// A network as a player.
+struct NetworkPlay {
     player: NetworkPlayer,
     /// What it is, at the beginning of a sentence.
     description: String,
 }
 
-impl Play for Pupil {
+impl Play for NetworkPlay {
     fn choose_move(&mut self, _: &'static Geometry, position: Position, _: &mut Generator) -> Move {
         let cell = self.player.choose(position.board()).expect("a game that goes on has an empty cell");
         Move::new(cell, "its output is nearest to that cell's number")
@@ -116,7 +116,7 @@ impl Play for Pupil {
     }
 }
 
-/// A network's genes by name: rows of those that belong together, each with its own name.
+/// A network's genes by name, in rows of genes that belong together; each row has a name too.
 fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f32)>)> + '_ {
     let per_node: &[&str] = match player.network().kind {
         Kind::Double => &["ms", "ss", "p(j+1,j)", "p(j-1,j)", "w"],
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_player_is_refused_with_a_sentence() {
+    fn invalid_cards_are_refused_with_a_sentence() {
         let genes = vec!["0.5"; 89].join(", ");
         let card = |rest: &str| read(&format!("{{\"kind\": \"nndtf\", {rest}}}")).map(|_| ()).unwrap_err();
         let good = format!("\"network\": \"traditional\", \"genes\": [{genes}]");
@@ -231,11 +231,11 @@ mod tests {
             let network = Network { kind, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
             let all = (0..kind.genes()).map(|gene| gene as f32 / 1000.0);
             let player = NetworkPlayer::new(network, all.collect()).unwrap();
-            let told: Vec<(String, f32)> = genes(&player).flat_map(|(_, genes)| genes).collect();
-            assert!(told.iter().map(|(_, gene)| gene).eq(player.genes()));
-            let names: std::collections::BTreeSet<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
-            assert_eq!(names.len(), told.len());
-            let of = |name: &str| told.iter().position(|(other, _)| other == name);
+            let shown: Vec<(String, f32)> = genes(&player).flat_map(|(_, genes)| genes).collect();
+            assert!(shown.iter().map(|(_, gene)| gene).eq(player.genes()));
+            let names: std::collections::BTreeSet<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names.len(), shown.len());
+            let of = |name: &str| shown.iter().position(|(other, _)| other == name);
             if kind == Kind::Double {
                 let places = ["v_11", "v_12", "v_98", "ms_1", "p(1,8)", "p(8,1)", "so"].map(of);
                 assert_eq!(places, [0, 1, 71, 72, 95, 96, 113].map(Some));

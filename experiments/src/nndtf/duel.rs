@@ -7,10 +7,11 @@ use evoxo_games::{
     player::duel::{Duel, game},
 };
 
-/// Boards from which games begin.
+/// Boards from which the games of a match begin.
 pub const OPENINGS: u64 = 25;
 
-/// A replica's openings, which all arms share: each with two random X and two random O, X to move. A board may come twice.
+/// A replica's openings, which all arms share: each has two random X and two random O, with X to move. A board may
+/// occur twice.
 #[must_use]
 pub fn openings(seed: u64, replica: u32) -> Vec<Board> {
     let opening = |index: u64| {
@@ -29,7 +30,7 @@ pub fn series(openings: &[Board], first: &NetworkPlayer, second: &NetworkPlayer)
         let answer = |player: &NetworkPlayer, position: Position| {
             player.choose(position.board()).expect("the game goes on, so a cell is empty")
         };
-        // Networks leave nothing to chance: the numbers of this generator are not asked for.
+        // Networks never move at random, so the generator is not used.
         let rng = &mut shared(0, 0).rng();
         let position = Position::of(tic_tac_toe(), *opening);
         let (mut one, mut two) = (
@@ -63,7 +64,7 @@ mod tests {
         assert_ne!(all, openings(3, 8));
     }
 
-    /// The games of a series, played by hand.
+    /// The games of a series, played one by one.
     #[test]
     fn a_series_is_its_games() {
         let player = |seed: u64| {

@@ -1,14 +1,14 @@
-//! Fitness as fast as it goes: sixteen boards side by side.
+//! Fitness as fast as possible: sixteen boards side by side.
 //!
-//! The fitness of a network is the mean, over the training boards, of the score of the cell it takes divided by the best
-//! score of the board (equation 31 of the paper). Each share is kept as a whole number of 2^-24, and no two different shares
-//! of a board are nearer than 4e-7: so sums are exact in any order, and no rounding decides between two networks.
+//! The fitness of a network is the mean, over the training boards, of the score of the cell it takes divided by the
+//! best score of the board (equation 31 of the paper). Each share is a multiple of 2^-24, and different shares of a
+//! board differ by more than 4e-7: so sums are exact in any order, and no rounding decides between two networks.
 //!
-//! The output of a network only says, in half numbers, between which two sixteenths of the line from 1 to 9 it lies: where
-//! the nearest empty cell changes is always a multiple of one half. So a board is a table of sixteen shares.
+//! The choice depends only on which of sixteen equal parts of the interval from 1 to 9 the output lies in, because the
+//! nearest empty cell can change only at multiples of one half. So a board is a table of sixteen shares.
 //!
-//! Loops over lanes call nothing that takes a closure: that would be compiled for the baseline. All nodes of a layer go in
-//! step, see [`evoxo_common::math::exp2_negatives`].
+//! Loops over lanes call nothing that takes a closure, because closures would be compiled for the baseline instruction
+//! set. All nodes of a layer are computed in step, see [`evoxo_common::math::exp2_negatives`].
 
 use evoxo_common::kernel;
 
@@ -19,10 +19,10 @@ use evoxo_games::player::teacher::{BOARDS, boards, scores};
 
 /// Boards side by side.
 const LANES: usize = 16;
-/// Half numbers from 1 to 9, where the nearest empty cell can change.
+/// Half-number intervals from 1 to 9, at whose ends the nearest empty cell can change.
 const HALVES: usize = 16;
-/// Groups whose outputs are computed one after another, before they are looked up.
-const BLOCK: usize = 8;
+/// Groups in a batch: the outputs of a batch are computed before any of them is looked up.
+const BATCH: usize = 8;
 /// A share of 1.
 pub const WHOLE: u32 = 1 << 24;
 
@@ -45,14 +45,14 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A judge with these of the [`boards`].
+    /// A judge with the [`boards`] of these indices.
     ///
     /// # Panics
     /// If there is no board of an index.
     #[must_use]
     pub fn new(network: Network, indices: &[u32]) -> Self {
         let group = |indices: &[u32]| {
-            // Lanes without a board have no shares.
+            // Lanes without a board have shares of 0.
             let mut group = Group { inputs: [[0.5; LANES]; INPUTS], shares: [[0; HALVES]; LANES] };
             for (lane, index) in indices.iter().enumerate() {
                 let input = network.input(boards()[*index as usize]);
@@ -76,7 +76,7 @@ impl Judge {
         self.network
     }
 
-    /// The sum of shares of a chromosome, in units of 1 / [`WHOLE`] of a board.
+    /// The sum of a chromosome's shares, in units of 1 / [`WHOLE`] of a board.
     ///
     /// # Panics
     /// If there are not as many genes as the network has.
@@ -88,21 +88,21 @@ impl Judge {
         }
     }
 
-    /// The fitness, 0 to 1, that a sum stands for.
+    /// The fitness, 0 to 1, of a sum.
     #[must_use]
     pub fn fitness(&self, sum: u64) -> f64 {
         fitness(sum, self.boards)
     }
 }
 
-/// The fitness, 0 to 1, that a sum over so many boards stands for.
+/// The fitness, 0 to 1, of a sum over this number of boards.
 #[must_use]
 pub fn fitness(sum: u64, boards: usize) -> f64 {
     sum as f64 / (boards as f64 * f64::from(WHOLE))
 }
 
-/// The fitness, 0 to 1, that is left if an output within `margin` (in cell numbers, at most a quarter) of the middle between
-/// two empty cells takes the worse of them: what does not hang on the last digits of an output.
+/// The fitness, 0 to 1, if every output within `margin` (in cell numbers, at most a quarter) of the middle between two
+/// empty cells takes the worse of them: the part of the fitness that does not depend on the last digits of outputs.
 ///
 /// # Panics
 /// If there is no board of an index.
@@ -119,11 +119,11 @@ pub fn firm_fitness(player: &NetworkPlayer, indices: &[u32], margin: f64) -> f64
     fitness(indices.iter().map(firm).sum(), indices.len())
 }
 
-/// The shares of a board by the place of the output.
+/// The shares of a board for each place of the output.
 fn shares(network: Network, index: u32) -> [u32; HALVES] {
     let board = boards()[index as usize];
     std::array::from_fn(|half| {
-        // The lower end of the place belongs to it, the upper does not: any place between them will do.
+        // The lower end of an interval belongs to it and the upper end does not, so any place between them will do.
         let cell = network.nearest(board, number(half as f64 + 0.25)).expect("the game goes on, so a cell is empty");
         share(index, cell)
     })
@@ -140,10 +140,10 @@ pub fn share(index: u32, cell: u8) -> u32 {
     ((u64::from(scores[usize::from(cell)]) * u64::from(WHOLE) + best / 2) / best) as u32
 }
 
-/// The shares of these groups for these places. The indices are checked, which keeps the loop from becoming gathers: those
-/// are slower.
+/// The sum of the shares of these groups at these places. The indices are checked: that keeps the compiler from using
+/// gathers, which are slower.
 #[inline(always)]
-fn worth(groups: &[Group], halves: &[[u64; LANES]; BLOCK]) -> u64 {
+fn sum_of_shares(groups: &[Group], halves: &[[u64; LANES]; BATCH]) -> u64 {
     let mut sum = 0;
     for (group, halves) in groups.iter().zip(halves) {
         for (shares, half) in group.shares.iter().zip(halves) {
@@ -153,10 +153,10 @@ fn worth(groups: &[Group], halves: &[[u64; LANES]; BLOCK]) -> u64 {
     sum
 }
 
-/// The greatest whole number that is not above a place, but 15 for 16. A conversion that saturates would not run in lanes.
+/// The greatest integer not above a place, but 15 for 16. A saturating conversion would not be vectorised.
 #[inline(always)]
 fn below(place: f64) -> u64 {
-    /// Added to a small number it leaves the nearest whole one in the low bits.
+    /// Added to a small number, it leaves the nearest integer in the low bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let shifted = place + ROUND;
     let nearest = shifted.to_bits() & 31;
@@ -166,7 +166,7 @@ fn below(place: f64) -> u64 {
 
 /// The weighted sums of the inputs on one board, all nodes in step.
 #[inline(always)]
-fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * HIDDEN]) -> [f64; HIDDEN] {
+fn hidden_sums(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * HIDDEN]) -> [f64; HIDDEN] {
     let mut sums = [0.0; HIDDEN];
     for j in 0..HIDDEN {
         sums[j] = weights[j] * inputs[0][lane];
@@ -181,7 +181,7 @@ fn weigh(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * HIDDEN]
 
 /// The weighted sums of the nodes' outputs.
 #[inline(always)]
-fn collect(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
+fn output_sum(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
     let mut sums = [0.0; LANES];
     for lane in 0..LANES {
         sums[lane] = weights[0] * z[0][lane];
@@ -194,15 +194,15 @@ fn collect(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
     sums
 }
 
-/// Puts down the outputs of all nodes on one board.
+/// Stores the outputs of all nodes for one board.
 #[inline(always)]
-fn put(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
+fn store_outputs(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
     for (row, output) in rows.iter_mut().zip(&outputs) {
         row[lane] = *output;
     }
 }
 
-/// `N` genes from this one on.
+/// `N` genes, beginning with this one.
 #[inline(always)]
 fn part<const N: usize>(genes: &[f32], from: usize) -> [f64; N] {
     std::array::from_fn(|index| f64::from(genes[from + index]))
@@ -226,16 +226,16 @@ kernel! {
         }
         let output_steep = steepness(output[1]);
         let mut sum = 0;
-        for block in groups.chunks(BLOCK) {
-            let mut nets = [[0.0; LANES]; BLOCK];
-            for (group, net) in block.iter().zip(&mut nets) {
+        for batch in groups.chunks(BATCH) {
+            let mut nets = [[0.0; LANES]; BATCH];
+            for (group, net) in batch.iter().zip(&mut nets) {
                 let mut k = [[0.0; LANES]; HIDDEN];
                 for lane in 0..LANES {
-                    let mut difference = weigh(&group.inputs, lane, &weights);
+                    let mut difference = hidden_sums(&group.inputs, lane, &weights);
                     for j in 0..HIDDEN {
                         difference[j] -= mean[j];
                     }
-                    put(&mut k, lane, transfers(difference, steep));
+                    store_outputs(&mut k, lane, transfers(difference, steep));
                 }
                 let mut z = k;
                 for _ in 0..sweeps {
@@ -247,18 +247,18 @@ kernel! {
                             difference[j] = k[j][lane] - next[j] * n[after][lane];
                             steep[j] = steepness(before[j] * n[behind][lane]);
                         }
-                        put(&mut z, lane, transfers(difference, steep));
+                        store_outputs(&mut z, lane, transfers(difference, steep));
                     }
                 }
-                *net = collect(&z, &last);
+                *net = output_sum(&z, &last);
             }
-            let mut halves = [[0; LANES]; BLOCK];
-            for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
+            let mut halves = [[0; LANES]; BATCH];
+            for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
                 for lane in 0..LANES {
                     halves[lane] = below(place(transfer(net[lane] - output[0], output_steep)));
                 }
             }
-            sum += worth(block, &halves);
+            sum += sum_of_shares(batch, &halves);
         }
         sum
     }
@@ -274,26 +274,26 @@ kernel! {
         let last: [f64; HIDDEN] = part(genes, REST + HIDDEN);
         let output = f64::from(genes[REST + 2 * HIDDEN]);
         let mut sum = 0;
-        for block in groups.chunks(BLOCK) {
-            let mut nets = [[0.0; LANES]; BLOCK];
-            for (group, net) in block.iter().zip(&mut nets) {
+        for batch in groups.chunks(BATCH) {
+            let mut nets = [[0.0; LANES]; BATCH];
+            for (group, net) in batch.iter().zip(&mut nets) {
                 let mut z = [[0.0; LANES]; HIDDEN];
                 for lane in 0..LANES {
-                    let mut sums = weigh(&group.inputs, lane, &weights);
+                    let mut sums = hidden_sums(&group.inputs, lane, &weights);
                     for j in 0..HIDDEN {
                         sums[j] += bias[j];
                     }
-                    put(&mut z, lane, tanhs(sums));
+                    store_outputs(&mut z, lane, tanhs(sums));
                 }
-                *net = collect(&z, &last);
+                *net = output_sum(&z, &last);
             }
-            let mut halves = [[0; LANES]; BLOCK];
-            for (halves, net) in halves.iter_mut().zip(&nets[..block.len()]) {
+            let mut halves = [[0; LANES]; BATCH];
+            for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
                 for lane in 0..LANES {
                     halves[lane] = below(place(tanh(net[lane] + output)));
                 }
             }
-            sum += worth(block, &halves);
+            sum += sum_of_shares(batch, &halves);
         }
         sum
     }
@@ -315,14 +315,14 @@ mod tests {
         networks
     }
 
-    /// One board after the other, by the player that plays.
-    fn slow(network: Network, indices: &[u32], genes: &[f32]) -> u64 {
+    /// One board after another, by the player itself.
+    fn reference(network: Network, indices: &[u32], genes: &[f32]) -> u64 {
         let player = NetworkPlayer::new(network, genes.to_vec()).unwrap();
         indices.iter().map(|index| u64::from(share(*index, player.choose(boards()[*index as usize]).unwrap()))).sum()
     }
 
-    /// Outputs of this network are half a cell number or more from where a choice changes, except on boards that are made
-    /// for it: those count as the worse cell, and the others as ever.
+    /// All outputs of this network are half a cell number or more from where a choice changes, except on some boards:
+    /// those count as the worse cell, and the others as usual.
     #[test]
     fn firm_is_what_a_blurred_output_leaves() {
         for network in networks() {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_and_slow_agree_at_every_level() {
+    fn sums_are_those_of_the_reference_at_every_level() {
         for network in networks() {
             for seed in 0..40 {
                 let mut rng = Stream::root(seed).rng();
@@ -353,7 +353,7 @@ mod tests {
                 }
                 let indices: Vec<u32> = (0..2423).skip(seed as usize).step_by(1 + 3 * seed as usize).collect();
                 let judge = Judge::new(network, &indices);
-                let expected = slow(network, &indices, &genes);
+                let expected = reference(network, &indices, &genes);
                 simd::at_each_level(|level| {
                     assert_eq!(judge.sum(&genes), expected, "{network:?} seed {seed} at {level:?}");
                 });

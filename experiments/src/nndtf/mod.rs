@@ -1,9 +1,10 @@
 //! Experiment `nndtf`: networks 9-8-1 that learn from a teacher which cell of 3x3 tic-tac-toe to take (S. H. Ling and H. K.
 //! Lam, "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer Functions", JILSA 3, 2011).
 //!
-//! One replica is one search for the genes of one network. An iteration judges so few chromosomes, in a few microseconds,
-//! that farming each out would cost a hundred times its work: by default a task is a segment, which moves the whole search
-//! on. Both ways come to the same state, since both go through [`search::Search`].
+//! One replica is one search for the genes of one network. An iteration evaluates few chromosomes, in a few
+//! microseconds, so sending each evaluation to a worker would cost a hundred times its work. By default a task is
+//! therefore a segment: some iterations of the whole search. Both ways of farming lead to the same state, since both
+//! use [`search::Search`].
 
 mod arm;
 mod card;
@@ -59,8 +60,8 @@ pub const KIND: Kind = Kind {
 };
 
 const COLUMNS: &[Column] = &[
-    Column { name: "iteration", doc: "iterations done (of cma-es: generations)" },
-    Column { name: "evaluations", doc: "chromosomes judged" },
+    Column { name: "iteration", doc: "iterations done (for cma-es: generations)" },
+    Column { name: "evaluations", doc: "chromosomes evaluated" },
     Column { name: "best", doc: "fitness of the fittest chromosome on the training boards, 0 to 1" },
     Column { name: "mean", doc: "mean fitness of the population on the training boards, 0 to 1" },
 ];
@@ -68,30 +69,30 @@ const COLUMNS: &[Column] = &[
 /// One replica.
 struct Nndtf {
     network: Network,
-    /// The network and the training boards, as they travel.
+    /// The network and the training boards, as tasks carry them.
     judge: messages::Judge,
-    /// The search, as it travels.
+    /// The search, as tasks carry it.
     messages: messages::Search,
     search: Search,
     /// Iterations of a task; `None` if tasks are rounds of evaluations.
     segment: Option<u64>,
-    /// What the coming round asks, if tasks are rounds of evaluations.
+    /// The chromosomes of the next round, if tasks are rounds of evaluations.
     asked: Option<Asked>,
     state: messages::State,
     rows: Vec<Vec<f64>>,
 }
 
-/// The work of a segment, in evaluations: some fifty milliseconds.
+/// Evaluations per segment, about 50 ms of work.
 const SEGMENT_EVALUATIONS: u64 = 50_000;
 
-/// The network that these settings ask for.
+/// The network of these settings.
 fn network_of(settings: &Settings) -> Network {
     let Settings { network: kind, coupling, sweeps, numbering, .. } = *settings;
     let sweeps = if kind == NetworkKind::Double && coupling == Coupled::Final { sweeps } else { 1 };
     Network { kind, coupling: Coupling { sweeps }, numbering }
 }
 
-/// The iterations of these settings' search.
+/// The number of iterations of these settings' search.
 fn iterations_of(settings: &Settings) -> u64 {
     match settings.algorithm {
         Algorithm::CmaEs => settings.evaluations / u64::from(settings.offspring),
@@ -99,7 +100,7 @@ fn iterations_of(settings: &Settings) -> u64 {
     }
 }
 
-/// The search that these settings ask for.
+/// The search of these settings.
 fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
     let population = settings.population;
     let algorithm = match settings.algorithm {
@@ -124,8 +125,8 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
     messages::Search { algorithm: Some(algorithm), iterations: iterations_of(settings), stream_high, stream_low }
 }
 
-/// The training boards of a replica, which all arms share: `count` different ones, each choice equally likely, in the order
-/// of boards.
+/// The training boards of a replica, which all arms share: `count` different ones, each set equally likely, in the
+/// order of boards.
 #[must_use]
 pub fn training_boards(seed: u64, replica: u32, count: usize) -> Vec<u32> {
     let mut rng = shared(seed, replica).text("training boards").rng();
@@ -136,18 +137,18 @@ pub fn training_boards(seed: u64, replica: u32, count: usize) -> Vec<u32> {
     all
 }
 
-/// The stream of what a replica's arms have in common.
+/// The stream that all arms of a replica share.
 fn shared(seed: u64, replica: u32) -> Stream {
     Stream::root(seed).text("nndtf").text("shared").word(u64::from(replica))
 }
 
 impl Nndtf {
-    /// Before the first iteration.
+    /// The replica before its first iteration.
     fn start(identity: Identity<'_>) -> Self {
-        Self::resume(identity, State::default()).expect("nothing is a state of every search")
+        Self::resume(identity, State::default()).expect("every search can begin with an empty state")
     }
 
-    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    /// Restores a saved state, or says why these settings cannot lead to it.
     fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
         let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         Self::resume(identity, state)
@@ -177,7 +178,7 @@ impl Nndtf {
         Ok(nndtf)
     }
 
-    /// What the coming round asks, if evaluations are farmed out.
+    /// Prepares the chromosomes of the next round, if tasks are rounds of evaluations.
     fn prepare(&mut self) {
         let asks = self.segment.is_none() && !self.search.finished(&self.state);
         self.asked = asks.then(|| self.search.ask(&self.state));
@@ -203,7 +204,7 @@ impl Nndtf {
     }
 }
 
-/// Iterations of a segment.
+/// Iterations per segment.
 fn segment_of(settings: &Settings) -> u64 {
     let an_iteration = match settings.algorithm {
         Algorithm::Improved => 7,
@@ -216,7 +217,7 @@ fn segment_of(settings: &Settings) -> u64 {
     }
 }
 
-/// How many rounds a replica with these settings takes.
+/// The number of rounds of a replica.
 fn rounds(settings: &Settings) -> u64 {
     let iterations = iterations_of(settings);
     match (settings.farming, settings.algorithm) {
@@ -238,7 +239,7 @@ fn demand(settings: &Settings) -> Demand {
     let rows = search::ROWS.min(iterations_of(settings));
     let (task_bytes, output_bytes) = match settings.farming {
         Farming::Segments => (state_bytes + judge_bytes + 128, state_bytes + 40 * rows),
-        // A round of the improved algorithm judges at most four.
+        // A round of the improved algorithm evaluates at most four.
         Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
     };
     Demand { tasks: 1, task_bytes, shared_bytes: 0, output_bytes, state_bytes, rows: rows + 1 }
@@ -293,7 +294,8 @@ impl Experiment for Nndtf {
         self.card(&Judge::all(self.network), genes, sum)
     }
 
-    /// In the order of the search. The evolution strategy keeps a distribution and the best so far, and no population.
+    /// In the order of the search. The evolution strategy has no population: it keeps a distribution and the best
+    /// chromosome so far.
     fn population(&self) -> Vec<Card> {
         if !self.state.distribution.is_empty() {
             return Vec::new();

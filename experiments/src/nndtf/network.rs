@@ -3,15 +3,15 @@
 //!
 //! The transfer function is f(x; m, s) = exp(-(x - m)^2 / 2 s^2) - 1 for x <= m, else 1 - exp(-(x - m)^2 / 2 s^2); for
 //! s = 0 it is its limit, the sign of x - m. Hidden node j has the static output k_j = f(sum_i v_ij x_i; ms_j, ss_j) and the
-//! final output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes stand in a ring; the network's output is
-//! f(sum_j w_j z_j; mo, so). What the neighbours' n are is a [`Coupling`].
+//! final output z_j = f(k_j; p(j+1, j) n(j+1), p(j-1, j) n(j-1)), where the nodes form a ring; the network's output is
+//! f(sum_j w_j z_j; mo, so). [`Coupling`] says what the neighbours' n are.
 //!
-//! Genes are single precision and everything computed from them double precision, with one `exp` of our own
-//! ([`exp2_negatives`]), so that [`super::judge`] can compute sixteen boards side by side and still agree with this file bit
-//! for bit. Single precision would not do: a search of some hundred thousand steps finds the genes that put an output
-//! within a rounding of the middle between two cells, on many boards at once, and then it is the rounding that chooses the
-//! better cell (docs/reproduction/nndtf.md has the figures). A gene's steps are a hundred million times as coarse as a
-//! rounding in double precision.
+//! Genes are single precision and everything computed from them double precision, with our own `exp`
+//! ([`exp2_negatives`]), so that [`super::judge`] can compute sixteen boards side by side and still agree with this
+//! file bit for bit. Single precision is not enough: a search of some hundred thousand steps finds genes that put the
+//! outputs of many boards at once within a rounding of the middle between two cells, and then the rounding chooses the
+//! better cell (docs/reproduction/nndtf.md has the figures). In double precision a rounding is a hundred million times
+//! smaller than the step between two values of a gene.
 
 use evoxo_common::{
     choice,
@@ -32,7 +32,7 @@ pub const HIDDEN: usize = 8;
 pub const SWEEPS_MAX: u32 = 64;
 
 choice! {
-    /// Which network.
+    /// The kind of network.
     ///
     /// The double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1, j), w (8 each), mo, so.
     /// The traditional one has 89: weights v (input by input, 8 each), biases of the hidden nodes, w (8 each), the output's
@@ -57,17 +57,17 @@ impl Kind {
 }
 
 choice! {
-    /// In which order cells are numbered 1 to 9, for the inputs and for the output: row by row from the top.
+    /// The order in which cells are numbered 1 to 9, for the inputs and for the output: row by row from the top.
     pub enum Numbering {
         /// each row from the left
         LeftToRight = "left-to-right",
-        /// each row from the right, as the paper's words have it
+        /// each row from the right, as the paper's text says
         RightToLeft = "right-to-left",
     }
 }
 
 impl Numbering {
-    /// The cell with this number less one; its own inverse.
+    /// The cell whose number is `place` + 1. The function is its own inverse.
     #[must_use]
     pub const fn cell(self, place: usize) -> usize {
         match self {
@@ -77,8 +77,8 @@ impl Numbering {
     }
 }
 
-/// What is read off the neighbours: their static outputs in the first sweep, and in each further sweep their final outputs
-/// of the one before, all nodes at once. One sweep is feed-forward.
+/// What a node reads from its neighbours: their static outputs in the first sweep, and in each further sweep their
+/// final outputs of the previous sweep, all nodes at once. With one sweep the network is feed-forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coupling {
     /// 1 to [`SWEEPS_MAX`].
@@ -88,17 +88,18 @@ pub struct Coupling {
 /// A network without its genes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Which.
+    /// The kind of network.
     pub kind: Kind,
-    /// Without meaning for the traditional network.
+    /// Not used by the traditional network.
     pub coupling: Coupling,
-    /// Of the cells.
+    /// How the cells are numbered.
     pub numbering: Numbering,
 }
 
 /// The square root of log2(e) / 2: exp(-(d / s)^2 / 2) = 2^-(d ROOT / s)^2.
 pub(super) const ROOT: f64 = 0.849_321_800_288_019_1;
-/// A spread is at least this, which stands for the limit 0: no difference of two outputs but 0 is so small that it shows.
+/// A spread is at least this, which stands for the limit 0: every difference of two outputs except 0 is large enough to
+/// saturate.
 pub(super) const SPREAD_MIN: f64 = 1e-150;
 /// 2 log2(e): tanh(x) = (1 - e) / (1 + e) with e = 2^-(x DOUBLE).
 const DOUBLE: f64 = 2.0 * std::f64::consts::LOG2_E;
@@ -151,19 +152,19 @@ pub(super) fn tanhs<const N: usize>(x: [f64; N]) -> [f64; N] {
     outputs
 }
 
-/// The place of an output y on the board: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
+/// The place on the board of an output y: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
 #[inline(always)]
 pub(super) fn place(y: f64) -> f64 {
     8.0 - 8.0 * y
 }
 
-/// The cell number, 1 to 9 and not always whole, that a place stands for: 5 + 4 y, exactly.
+/// The cell number of a place, 1 to 9 and not always an integer: 5 + 4 y, exactly.
 pub(super) fn number(place: f64) -> f64 {
     9.0 - place / 2.0
 }
 
 impl Network {
-    /// The output for this input, -1 to 1: one board at a time, as the formulas say it.
+    /// The output for this input, -1 to 1: one board at a time, following the formulas.
     ///
     /// # Panics
     /// If there are not as many genes as the network has.
@@ -200,7 +201,7 @@ impl Network {
         }
     }
 
-    /// What the network sees of a board with its own stones as X: 1, -1, and 0.5 for an empty cell, in the order of numbers.
+    /// A board as the network's input: its own stones 1, the opponent's -1, empty cells 0.5, in the order of numbers.
     #[must_use]
     pub fn input(&self, board: Board) -> [f64; INPUTS] {
         std::array::from_fn(|place| {
@@ -262,8 +263,8 @@ impl NetworkPlayer {
         &self.genes
     }
 
-    /// The cell number, 1 to 9 and not always whole, that it answers for the side to move; as O it sees the board with the
-    /// sides swapped.
+    /// The output for the side to move as a cell number, 1 to 9 and not always an integer. As O it sees the board with
+    /// the sides swapped.
     #[must_use]
     pub fn number(&self, board: Board) -> f64 {
         number(place(self.network.output(&self.genes, &self.network.input(seen_by_mover(board)))))
@@ -280,7 +281,7 @@ impl NetworkPlayer {
     pub fn audit(&self, side: Side) -> Audit {
         let choose = Box::new(|board| self.choose(board).map_or(0, |cell| 1 << cell));
         let audit = Subject { side, filtered: false, choose }.audit();
-        audit.expect("a network has an answer on every board that is not full")
+        audit.expect("a network has a move on every board that is not full")
     }
 }
 

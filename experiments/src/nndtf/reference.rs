@@ -1,5 +1,5 @@
-//! The reference implementation of the networks: the `exp` and `tanh` of `libm`, each formula as the paper prints it. For tests
-//! and benchmarks; what plays and evolves is [`super::network`].
+//! The reference implementation of the networks: `exp` and `tanh` of `libm`, each formula as the paper prints it. For
+//! tests and benchmarks only; [`super::network`] plays and evolves.
 
 use super::network::{HIDDEN, INPUTS, Kind, Network};
 use evoxo_common::math::{exp, tanh};
@@ -41,7 +41,7 @@ pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
     }
 }
 
-/// The mean of score over best score on these of the [`boards`].
+/// The mean of score over best score on the [`boards`] of these indices.
 #[must_use]
 pub fn fitness(network: Network, genes: &[f32], indices: &[u32]) -> f64 {
     let share = |index: &u32| {
@@ -63,9 +63,9 @@ mod tests {
     };
     use evoxo_common::rng::Stream;
 
-    /// The order of additions and the `exp` are others, so outputs differ by roundings; no choice does.
+    /// The order of additions and the `exp` differ, so outputs differ by roundings; no choice does.
     #[test]
-    fn the_fast_network_is_the_papers() {
+    fn outputs_are_those_of_the_reference() {
         for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 2), (Kind::Traditional, 1)] {
             let network = Network { kind, coupling: Coupling { sweeps }, numbering: Numbering::LeftToRight };
             let (mut far, mut total) = (0, 0);
@@ -75,20 +75,20 @@ mod tests {
                 for index in &indices {
                     let input = network.input(boards()[*index as usize]);
                     let difference = network.output(&genes, &input) - output(network, &genes, &input);
-                    // A spread near 0 makes a step of a rounding.
+                    // With a spread near 0 the sign of a rounding decides.
                     far += u32::from(difference.abs() > 1e-11);
                     total += 1;
                 }
                 let judge = Judge::new(network, &indices);
-                let (fast, slow) = (judge.fitness(judge.sum(&genes)), fitness(network, &genes, &indices));
-                assert!((fast - slow).abs() < 1e-6, "{network:?}, seed {seed}: {fast} and {slow}");
+                let (fast, reference) = (judge.fitness(judge.sum(&genes)), fitness(network, &genes, &indices));
+                assert!((fast - reference).abs() < 1e-6, "{network:?}, seed {seed}: {fast} and {reference}");
             }
             assert!(f64::from(far) < 1e-4 * f64::from(total), "{network:?}: {far} of {total} outputs");
         }
     }
 
     #[test]
-    fn the_limit_of_a_spread_of_0_is_the_sign() {
+    fn a_spread_of_0_gives_the_sign() {
         let values = [(1.0, 0.5), (-0.25, 0.5), (0.5, 0.5)].map(|(x, m)| transfer(x, m, 0.0));
         assert_eq!(values, [1.0, -1.0, 0.0]);
         let fast = |x: f64, m: f64| super::super::network::transfer(x - m, super::super::network::steepness(0.0));

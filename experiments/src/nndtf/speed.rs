@@ -1,4 +1,4 @@
-//! A hundred random networks with a hundred boards to judge them by, in a second of one core. For `evoxo bench`.
+//! Throughput of one core: a hundred random networks, each evaluated on a hundred boards. For `evoxo bench`.
 
 use std::{hint::black_box, sync::LazyLock};
 
@@ -15,26 +15,26 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     name: "nndtf_fitness",
     unit: "networks/s",
     fast: || {
-        let Pupils { judge, genes, .. } = &*PUPILS;
+        let Workload { judge, genes, .. } = &*WORKLOAD;
         black_box(genes.iter().fold(0, |sum, genes| sum ^ judge.sum(black_box(genes))));
         genes.len() as u64
     },
     reference: || {
-        let Pupils { judge, boards, genes } = &*PUPILS;
+        let Workload { judge, boards, genes } = &*WORKLOAD;
         genes[..5].iter().for_each(|genes| _ = black_box(reference::fitness(judge.network(), genes, boards)));
         5
     },
 }];
 
-struct Pupils {
+struct Workload {
     judge: Judge,
     boards: Vec<u32>,
     genes: Vec<Vec<f32>>,
 }
 
-static PUPILS: LazyLock<Pupils> = LazyLock::new(|| {
+static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
     let network = Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
     let boards = training_boards(1, 0, 100);
     let genes = (0..100).map(|index| network.random(&mut Stream::root(1).word(index).rng())).collect();
-    Pupils { judge: Judge::new(network, &boards), boards, genes }
+    Workload { judge: Judge::new(network, &boards), boards, genes }
 });

@@ -1,4 +1,4 @@
-//! The tasks of `nndtf`: judging chromosomes, and moving a search on.
+//! The tasks of `nndtf`: evaluating chromosomes, and advancing a search.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -17,7 +17,7 @@ use super::{
 /// The kind's name.
 pub(super) const NAME: &str = "nndtf";
 
-/// Judges chromosomes.
+/// Evaluates chromosomes.
 pub enum Fitness {}
 
 /// See [`Fitness`].
@@ -42,7 +42,7 @@ impl Compute for Fitness {
     }
 }
 
-/// Moves a search on.
+/// Advances a search.
 pub enum Segment {}
 
 /// See [`Segment`].
@@ -80,13 +80,13 @@ fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     let mut seen = [false; BOARDS];
     for index in &judge.boards {
         match seen.get_mut(*index as usize) {
-            None => return Err(Refusal(format!("there is no board {index}: they are 0 to {}", BOARDS - 1))),
-            Some(true) => return Err(Refusal(format!("board {index} is there twice"))),
+            None => return Err(Refusal(format!("there is no board {index}: give 0 to {}", BOARDS - 1))),
+            Some(true) => return Err(Refusal(format!("board {index} occurs twice"))),
             Some(seen) => *seen = true,
         }
     }
     if judge.boards.is_empty() {
-        return Err(Refusal("there is no board to judge by".into()));
+        return Err(Refusal("the judge has no boards".into()));
     }
     let numbering = if judge.right_to_left { Numbering::RightToLeft } else { Numbering::LeftToRight };
     let network = Network { kind, coupling: Coupling { sweeps: judge.sweeps }, numbering };
@@ -101,7 +101,7 @@ fn kind(judge: &messages::Judge) -> Result<Kind, Refusal> {
     }
 }
 
-/// Judges chromosomes.
+/// Evaluates chromosomes.
 ///
 /// # Errors
 /// A [`Refusal`] that says which figure is out of range.
@@ -118,7 +118,7 @@ fn fitness(task: &FitnessTask) -> Result<FitnessOutput, Refusal> {
     Ok(FitnessOutput { sums: chromosomes.map(|genes| judge.sum(genes)).collect() })
 }
 
-/// Moves a search on.
+/// Advances a search.
 ///
 /// # Errors
 /// A [`Refusal`] that says what is wrong with the task.
@@ -131,7 +131,7 @@ fn segment(task: &SegmentTask) -> Result<SegmentOutput, Refusal> {
     };
     search.check(&state).map_err(Refusal)?;
     if !(1..=SEGMENT_MAX).contains(&task.iterations) {
-        return Err(Refusal(format!("a task moves on by 1 to {SEGMENT_MAX} iterations, not {}", task.iterations)));
+        return Err(Refusal(format!("a task has 1 to {SEGMENT_MAX} iterations, not {}", task.iterations)));
     }
     let end = state.iteration + task.iterations;
     let mut rows = Vec::new();
@@ -156,18 +156,17 @@ fn check_fitness(task: &FitnessTask, output: &FitnessOutput) -> Result<(), Refus
     check_sums(judge, &output.sums)
 }
 
-/// Whether sums are of shares: more than all of them would be a lie, and might be more than can be added up.
+/// Checks that no sum is more than its boards can give. A greater one would be wrong, and adding such sums could
+/// overflow.
 fn check_sums(judge: &messages::Judge, sums: &[u64]) -> Result<(), Refusal> {
     let all = judge.boards.len() as u64 * u64::from(WHOLE);
     match sums.iter().find(|sum| **sum > all) {
         None => Ok(()),
-        Some(sum) => {
-            Err(Refusal(format!("a sum of {sum} over {} boards, which is more than {all}", judge.boards.len())))
-        }
+        Some(sum) => Err(Refusal(format!("a sum of {sum} over {} boards, more than {all}", judge.boards.len()))),
     }
 }
 
-/// Whether an output's state is one that the search can have after the task.
+/// Checks that an output's state is one that the search can have after the task.
 ///
 /// # Errors
 /// A [`Refusal`] if it is not.
@@ -222,8 +221,8 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         let kind = kind(judge).expect("it is one of the two");
         let mut rng = stream.text("genes").rng();
         let mut genes: Vec<f32> = (0..3 * kind.genes()).map(|_| network::gene(&mut rng)).collect();
-        // One more, whose outputs lie so near to 0, the middle between cells 4 and 6, that only double precision tells on
-        // which side.
+        // One more, whose outputs are so near to 0, the middle between cells 4 and 6, that only double precision tells
+        // the side.
         let mut near: Vec<f32> = (0..kind.genes()).map(|_| network::gene(&mut rng)).collect();
         let (weights, last) = near.split_at_mut(kind.genes() - if kind == Kind::Double { 2 } else { 1 });
         weights.iter_mut().rev().take(network::HIDDEN).for_each(|weight| *weight *= f32::EPSILON);

@@ -1,4 +1,5 @@
-//! The experiment as a whole: the same state however the work is cut up, and words for what is no task.
+//! The experiment as a whole: the state does not depend on how the work is divided, and invalid tasks are refused with
+//! a reason.
 
 use super::{
     messages::{FitnessTask, Judge, SegmentTask},
@@ -23,7 +24,7 @@ fn run_with(overrides: &[(&str, &str)]) -> Vec<Replica> {
 }
 
 #[test]
-fn the_digest_is_pinned_and_no_way_of_farming_shows() {
+fn the_digest_is_pinned_for_every_way_of_farming() {
     let whole = run_with(&[]);
     insta::assert_snapshot!(digest(&whole));
     for overrides in
@@ -38,9 +39,9 @@ fn the_digest_is_pinned_and_no_way_of_farming_shows() {
     simd::at_each_level(|level| assert_eq!(digest(&whole), digest(&run_with(&[])), "{level:?}"));
 }
 
-/// A replica may go on the other way after every round: a state is a state.
+/// A replica may change its way of farming after every round: both ways use the same state.
 #[test]
-fn a_state_can_be_taken_up_by_the_other_way() {
+fn a_state_can_be_continued_by_the_other_way_of_farming() {
     let config = |farming: &str| parse_with(SMALL, &[("farming", farming), ("segment", "3")]);
     let (one, two) = (config("segments"), config("evaluations"));
     let whole = run_with(&[]);
@@ -56,7 +57,8 @@ fn a_state_can_be_taken_up_by_the_other_way() {
     }
 }
 
-/// Both genetic algorithms end with a population, whose first fittest is the champion; the evolution strategy has none.
+/// Both genetic algorithms end with a population, and the first of its fittest is the champion. The evolution strategy
+/// has none.
 #[test]
 fn populations_are_whole_and_the_champion_is_among_them() {
     for replica in run_with(&[("population", "12")]) {
@@ -74,7 +76,7 @@ fn populations_are_whole_and_the_champion_is_among_them() {
 }
 
 #[test]
-fn so_many_rounds_as_said() {
+fn replicas_take_the_announced_number_of_rounds() {
     for farming in ["segments", "evaluations"] {
         let config = parse_with(SMALL, &[("farming", farming), ("segment", "9")]);
         for replica in testing::run(&config) {
@@ -152,9 +154,9 @@ fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
     insta::assert_snapshot!(sentences.join("\n"));
 }
 
-/// Answers of another shape never come further than this.
+/// Outputs of the wrong shape are refused here.
 #[test]
-fn outputs_that_do_not_answer_are_refused() {
+fn outputs_of_the_wrong_shape_are_refused() {
     fn refused<C: Compute>(changes: &[fn(&mut C::Output)]) {
         for (task, shared) in C::workload() {
             let good = C::run(&task, &shared).unwrap();

@@ -1,7 +1,7 @@
 //! An agent: a list of rules with weights, and how it chooses among them.
 //!
-//! Of the rules that match it takes those of the highest priority, of these those of the highest weight, and of these one
-//! by lot; if none matches, any empty cell.
+//! Among the rules that match it takes those of the highest priority, among these those of the highest weight, and
+//! draws one of them. If no rule matches, it draws any empty cell.
 
 use super::rule::{CELLS, Rule};
 use evoxo_games::{
@@ -9,7 +9,7 @@ use evoxo_games::{
     board::{Board, Side},
 };
 
-/// Rules of an agent, at most: bits of a mask.
+/// The most rules of an agent: each is a bit of a mask.
 pub const RULES_MAX: usize = 128;
 
 /// An agent.
@@ -19,18 +19,18 @@ pub struct Agent {
     pub weight: i32,
     /// At most [`RULES_MAX`].
     pub rules: Vec<Rule>,
-    /// Of each rule: games won in which it was used, minus games lost.
+    /// For each rule: games won in which it was used, minus games lost.
     pub weights: Vec<i32>,
 }
 
 impl Agent {
-    /// An agent of these rules that has not played yet.
+    /// A new agent with these rules that has not played yet.
     #[must_use]
     pub fn newborn(rules: Vec<Rule>) -> Self {
         Self { weight: 0, weights: vec![0; rules.len()], rules }
     }
 
-    /// The rules among which the side with these stones draws its move by lot, in the order of the list; none if no rule
+    /// The rules among which the side with these stones draws its move, in the order of the list; empty if no rule
     /// matches.
     #[must_use]
     pub fn candidates(&self, own: u32, other: u32) -> Vec<usize> {
@@ -40,7 +40,7 @@ impl Agent {
         matching.into_iter().filter(|rule| Some(rank(rule)) == highest).collect()
     }
 
-    /// How likely it takes each cell: shares that add up to 1, as whole numbers with their sum.
+    /// How likely it takes each cell: integer shares, and their sum.
     #[must_use]
     pub fn odds(&self, own: u32, other: u32) -> ([u32; CELLS], u32) {
         let mut shares = [0; CELLS];
@@ -53,7 +53,7 @@ impl Agent {
         (shares, shares.iter().sum())
     }
 
-    /// The cells that it may take on a board on which a side is to move, as a mask.
+    /// The cells that it may take when this side is to move on a board, as a mask.
     #[must_use]
     pub fn choices(&self, board: Board) -> u64 {
         let side = board.to_move();
@@ -61,15 +61,16 @@ impl Agent {
         (0..CELLS).map(|cell| u64::from(shares[cell] > 0) << cell).sum()
     }
 
-    /// All games that it can lose with a side, whatever its lots and its opponent do, or the proof that there are none. The
-    /// audit's odds take every cell that it may choose for equally likely: the true ones are [`super::strength::odds`].
+    /// All games that it can lose as one side, whatever it draws and the opponent plays, or the proof that there are
+    /// none. The audit's odds treat all cells that it may choose as equally likely; [`super::strength::odds`] gives the
+    /// true ones.
     #[must_use]
     pub fn audit(&self, side: Side) -> Audit {
         let choose = Box::new(|board| self.choices(board));
         Subject { side, filtered: false, choose }.audit().expect("an agent chooses among the empty cells of any board")
     }
 
-    /// Its rules, the heaviest first; of equals those of the higher priority, then in the order of the list.
+    /// Its rules by falling weight, then by falling priority, then in the order of the list.
     #[must_use]
     pub fn heaviest_first(&self) -> Vec<(Rule, i32)> {
         let mut rules: Vec<(Rule, i32)> = self.rules.iter().copied().zip(self.weights.iter().copied()).collect();
@@ -89,9 +90,9 @@ mod tests {
         Agent { weights, ..Agent::newborn(rules.iter().map(read).collect()) }
     }
 
-    /// The page's four steps, one after another.
+    /// The page's four steps, one by one.
     #[test]
-    fn priority_goes_before_weight_and_weight_before_the_lot() {
+    fn priority_precedes_weight_and_weight_precedes_chance() {
         let rules = [
             ("P********2", 1, 9),
             ("*********3", 2, -1),
@@ -104,14 +105,14 @@ mod tests {
         assert_eq!(agent.candidates(1, 0), [2, 4], "the highest weight of those");
         assert_eq!(agent.odds(1, 0), ([0, 1, 0, 1, 0, 0, 0, 0, 0], 2));
         assert_eq!(agent.candidates(1, 2), [4], "the other's cell is taken");
-        assert_eq!(agent.candidates(1, 2 | 8), [1], "a lighter one before none");
+        assert_eq!(agent.candidates(1, 2 | 8), [1], "a lighter rule rather than none");
         assert_eq!(agent.candidates(1, 2 | 4 | 8), Vec::<usize>::new());
         assert_eq!(agent.odds(1, 2 | 4 | 8), ([0, 0, 0, 0, 1, 1, 1, 1, 1], 5), "no rule: any empty cell");
     }
 
-    /// An agent without rules may play any game; one that begins in the centre leaves less than a ninth of them.
+    /// An agent without rules may play any game; one that begins in the centre has less than a ninth of them.
     #[test]
-    fn the_proof_counts_what_lots_may_do() {
+    fn the_proof_counts_all_random_choices() {
         let random = Agent::default().audit(Side::X);
         assert_eq!(random.losing_lines, 77_904, "games that O wins, of all 255,168");
         let centre = agent(&[("VVVVVVVVV5", 3, 0)]);
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_come_first() {
+    fn rules_are_sorted_by_weight() {
         let agent = agent(&[("V********1", 0, -2), ("V********1", 1, 3), ("*V*******2", 2, 3), ("**V******3", 2, 3)]);
         let texts: Vec<String> =
             agent.heaviest_first().iter().map(|(rule, weight)| format!("{rule} {weight}")).collect();

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     agent::{Agent, RULES_MAX},
-    index::Ready,
+    index::IndexedAgent,
     rule::{self, PRIORITY_MAX, Rule},
     settings::WEIGHT_MAX,
     strength,
@@ -24,7 +24,7 @@ use super::{
 
 /// `{"kind": "rules", "weight": 3, "rules": ["PPV******3 priority 2 weight 5", ...]}`
 ///
-/// `weight`, and the priority and the weight of a rule, may be left out: 0.
+/// `weight`, and the priority and weight of a rule, may be left out; they are then 0.
 pub(super) const CARD: CardKind = CardKind { name: "rules", keys: &KEYS, about: &["cycles"], read, file: None };
 
 const KEYS: [&str; 3] = ["kind", "weight", "rules"];
@@ -37,7 +37,9 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
 fn read_agent(entries: &Entries) -> Result<Agent, String> {
     let weight = match entries.get("weight") {
         None => 0,
-        Some(weight) => whole(weight).ok_or_else(|| format!("the card's weight is {}, not a weight", brief(weight)))?,
+        Some(weight) => {
+            whole(weight).ok_or_else(|| format!("the card's weight is {}, not an integer weight", brief(weight)))?
+        }
     };
     let Some(Value::Array(rules)) = entries.get("rules") else {
         return Err("the card has no list \"rules\", as in [\"PPV******3 priority 2 weight 5\"]".into());
@@ -58,7 +60,7 @@ fn whole(value: &Value) -> Option<i32> {
     (weight.unsigned_abs() <= WEIGHT_MAX as u32).then_some(weight)
 }
 
-/// "PPV******3 priority 2 weight 5"; either part may be left out, which means 0.
+/// "PPV******3 priority 2 weight 5"; either part may be left out and is then 0.
 fn read_rule(value: &Value) -> Result<(Rule, i32), String> {
     let text = value.as_str().ok_or_else(|| format!("{} is not a text", brief(value)))?;
     let mut words = text.split_whitespace();
@@ -135,7 +137,7 @@ impl Champion for Agent {
 }
 
 impl Play for Agent {
-    /// A lot decides between rules that rank equally, and where none matches.
+    /// It chooses at random between rules that rank equally, and if none matches.
     fn choose_move(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let (board, side) = (position.board(), position.to_move());
         let candidates = self.candidates(board.stones(side) as u32, board.stones(side.other()) as u32);
@@ -145,7 +147,7 @@ impl Play for Agent {
         }
         let place = candidates[below(rng, candidates.len() as u64) as usize];
         let (rule, weight) = (self.rules[place], self.weights[place]);
-        let why = format!("its rule {rule} says so (priority {}, weight {weight})", rule.priority());
+        let why = format!("its rule {rule} decides (priority {}, weight {weight})", rule.priority());
         Move::new(rule.to(), why)
     }
 
@@ -153,13 +155,13 @@ impl Play for Agent {
         true
     }
 
-    /// It plays both sides, without the filter, and leaves something to chance: its odds are exact to rounding, and the proof
-    /// asks what its lots may do at worst.
+    /// It plays both sides without the filter, and partly at random: its odds are exact to rounding, and the proof
+    /// considers every random choice.
     fn audit(&self) -> Result<Showing, String> {
-        let ready = Ready::new(self);
+        let ready = IndexedAgent::new(self);
         let (rules, share) = (self.rules.len(), 100.0 * strength::strength(&ready));
         let mut text = format!(
-            "An agent of {rules} rules; of rules that rank equally, and where none matches, a lot decides.\n\
+            "An agent of {rules} rules; it chooses at random between rules that rank equally, and if none matches.\n\
              Against a random mover it scores {share:.3} % on average, a draw being half a win.\n"
         );
         let mut json = Map::new();
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn each_mistake_is_reported() {
         let cases = [
             (r#"{"kind": "rules"}"#, "the card has no list \"rules\""),
             (r#"{"kind": "rules", "rules": {}}"#, "the card has no list \"rules\""),
@@ -277,17 +279,17 @@ mod tests {
             agent.choose_move(tic_tac_toe(), position, rng)
         };
         let (wins, begins) = (chosen("XX./OO./..."), chosen("OO./XX./X.."));
-        assert_eq!((wins.cell, wins.why.as_str()), (2, "its rule PPV******3 says so (priority 1, weight 4)"));
-        assert_eq!(begins.cell, 2, "O sees the board with its own eyes");
+        assert_eq!((wins.cell, wins.why.as_str()), (2, "its rule PPV******3 decides (priority 1, weight 4)"));
+        assert_eq!(begins.cell, 2, "O sees the board with the sides swapped");
         assert_eq!(chosen(".../.X./...").cell, 0);
         let lots: Vec<Move> = (0..30).map(|_| chosen("X../.../...")).collect();
         assert!(lots.iter().all(|lot| lot.cell > 0 && lot.why.starts_with("by chance")), "{lots:?}");
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
     }
 
-    /// Of an agent the odds are those of its lots, against a mover with the filter too.
+    /// The odds of an agent are those of its random choices, also against a mover with the filter.
     #[test]
-    fn an_agent_as_it_is_audited() {
+    fn agents_are_audited() {
         let audit = Play::audit(&Agent::default()).unwrap();
         insta::assert_snapshot!(audit.text);
         assert_eq!(audit.json["X"]["unbeatable"], false);

@@ -1,18 +1,19 @@
-//! A couple's games: two agents play some games in a row, and the rules that were used change after each.
+//! A couple's games: two agents play some games one after another, and the weights of the rules that they used change
+//! after each.
 //!
-//! **Chance.** A couple draws from a stream of its own: who begins its first game (the beginners alternate from there),
-//! then each lot as it comes: among equally ranked rules, in the order of the list; among empty cells, in their order. A
-//! choice of one draws nothing.
+//! **Random choices.** A couple draws from its own stream: first which agent begins its first game (from then on they
+//! alternate), then each choice when it is made: among equally ranked rules in the order of the list, among empty cells
+//! in their order. A choice with one option draws nothing.
 
-use super::{agent::RULES_MAX, index::Ready, rule::CELLS};
+use super::{agent::RULES_MAX, index::IndexedAgent, rule::CELLS};
 use evoxo_common::rng::{Generator, below};
 
-/// What came of a couple's games, besides the changes of weights.
+/// The results of a couple's games, without the changes of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Games that the first won, minus games that the second won.
     pub points: i32,
-    /// Games that nobody won.
+    /// Games drawn.
     pub draws: u32,
     /// Moves made.
     pub moves: u32,
@@ -20,8 +21,8 @@ pub struct Tally {
     pub rule_moves: u32,
 }
 
-/// Plays a couple's games. The weights of both agents' rules change on the way.
-pub fn play(agents: &mut [Ready; 2], games: u32, rng: &mut Generator) -> Tally {
+/// Plays a couple's games, and changes the weights of both agents' rules.
+pub fn play(agents: &mut [IndexedAgent; 2], games: u32, rng: &mut Generator) -> Tally {
     let first = below(rng, 2) as usize;
     let mut tally = Tally::default();
     for game in 0..games as usize {
@@ -38,10 +39,10 @@ pub fn play(agents: &mut [Ready; 2], games: u32, rng: &mut Generator) -> Tally {
     tally
 }
 
-/// One game; notes the rules that each agent used. Returns who won.
+/// Plays one game and records the rules that each agent used. Returns the winner.
 #[inline(always)]
 fn game(
-    agents: &[Ready; 2],
+    agents: &[IndexedAgent; 2],
     mut mover: usize,
     rng: &mut Generator,
     tally: &mut Tally,
@@ -78,7 +79,7 @@ fn game(
 /// The bits of all cells.
 const BOARD: u32 = 0x1ff;
 
-/// For each mask of cells whether it holds a line.
+/// For each mask of cells, whether it holds a line.
 #[inline(always)]
 pub(super) fn wins(stones: u32) -> bool {
     const WINS: [u64; 8] = {
@@ -98,7 +99,7 @@ pub(super) fn wins(stones: u32) -> bool {
     WINS[(stones & BOARD) as usize >> 6] >> (stones & 63) & 1 == 1
 }
 
-/// The cell of a mask that has so many before it.
+/// The cell of a mask that has `nth` cells of the mask before it.
 #[inline(always)]
 fn nth_cell(mask: u32, nth: usize) -> u8 {
     const CELL: [[u8; 16]; 512] = {
@@ -119,7 +120,7 @@ fn nth_cell(mask: u32, nth: usize) -> u8 {
     CELL[mask as usize % 512][nth % 16]
 }
 
-/// The bit of a mask that has so many below it.
+/// The bit of a mask that has `nth` bits of the mask below it.
 fn nth_bit(mut mask: u128, nth: u64) -> u32 {
     for _ in 0..nth {
         mask &= mask - 1;
@@ -146,8 +147,8 @@ mod tests {
         Agent::newborn((0..count).map(|_| Rule::born(rng, rigged)).collect())
     }
 
-    /// The weights of an agent's rules after games.
-    fn weights(agent: &Agent, ready: &Ready) -> Vec<i32> {
+    /// The weights of an agent's rules after its games.
+    fn weights(agent: &Agent, ready: &IndexedAgent) -> Vec<i32> {
         (0..agent.rules.len()).map(|place| ready.weight(place, agent.rules[place])).collect()
     }
 
@@ -155,11 +156,11 @@ mod tests {
         #[test]
         fn games_are_those_of_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32) {
             let mut agents = [0, 1].map(|one| random(seed ^ one, count, Ratio::new(rigged, 10)));
-            let mut ready = [0, 1].map(|one| Ready::new(&agents[one]));
+            let mut ready = [0, 1].map(|one| IndexedAgent::new(&agents[one]));
             let stream = Stream::root(seed).text("games");
             let fast = play(&mut ready, games, &mut stream.rng());
-            let slow = reference::play(&mut agents, games, &mut stream.rng());
-            prop_assert_eq!(fast, slow);
+            let expected = reference::play(&mut agents, games, &mut stream.rng());
+            prop_assert_eq!(fast, expected);
             for (agent, ready) in agents.iter().zip(&ready) {
                 prop_assert_eq!(&weights(agent, ready), &agent.weights);
             }
@@ -171,10 +172,11 @@ mod tests {
         assert!((0..512).all(|stones| wins(stones) == tic_tac_toe().has_line(stones.into())));
     }
 
-    /// Random against random on 3x3 is known: 58.49 % for the beginner, 28.81 %, 12.70 % drawn. Both begin equally often.
+    /// Random against random on 3x3 is known: the beginner wins 58.49 %, the other 28.81 %, and 12.70 % are drawn. Both
+    /// begin equally often.
     #[test]
     fn agents_without_rules_play_at_random() {
-        let mut agents = [0, 1].map(|seed| Ready::new(&random(seed, 0, Ratio::ZERO)));
+        let mut agents = [0, 1].map(|seed| IndexedAgent::new(&random(seed, 0, Ratio::ZERO)));
         let games = 40_000;
         let tally = play(&mut agents, games, &mut Stream::root(1).rng());
         assert!((f64::from(tally.draws) / f64::from(games) - 0.1270).abs() < 0.01, "{tally:?}");
@@ -182,14 +184,14 @@ mod tests {
         assert!((f64::from(tally.moves) / f64::from(games) - 7.6).abs() < 0.1, "{tally:?}");
     }
 
-    /// One that completes the top row whenever it can, against one that does nothing on purpose.
+    /// An agent that completes the top row whenever it can, against one whose only rule does nothing useful.
     #[test]
-    fn rules_that_win_gain_and_rules_that_lose_lose() {
+    fn rules_gain_by_wins_and_lose_by_losses() {
         let rules = [("V********1", 3), ("PV*******2", 3), ("PPV******3", 3)]
             .map(|(text, priority)| read(text, priority).unwrap());
         let idle = read("*******V*8", 0).unwrap();
         let agents = [Agent::newborn(rules.to_vec()), Agent::newborn(vec![idle])];
-        let mut ready = [0, 1].map(|one| Ready::new(&agents[one]));
+        let mut ready = [0, 1].map(|one| IndexedAgent::new(&agents[one]));
         let tally = play(&mut ready, 1000, &mut Stream::root(2).rng());
         let [winner, loser] = [0, 1].map(|one| weights(&agents[one], &ready[one]));
         assert!(tally.points > 400, "{tally:?}");

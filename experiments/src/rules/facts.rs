@@ -1,12 +1,12 @@
-//! What is told of a replica and of an arm at the end: made of histories and champions, kept in `result.json`, and read from
-//! there again.
+//! The figures of a replica and of an arm for the report: computed from histories and champions, stored in
+//! `result.json`, and read back from there.
 
 use serde_json::{Map, Value, json};
 
 use super::{
     agent::Agent,
     column::{ALIVE, DRAWS, FOUND, GOOD, RULE_SHARE, STRENGTH},
-    index::Ready,
+    index::IndexedAgent,
     strength::{Odds, odds},
 };
 use evoxo_common::{
@@ -15,10 +15,10 @@ use evoxo_common::{
     stats::quantile,
 };
 
-/// Columns of which the first and the last tenth of the cycles are told, by name.
+/// Columns whose means over the first and over the last tenth of the cycles are reported, by name.
 const LEARNING: [(&str, usize); 4] =
     [("rule_share", RULE_SHARE), ("strength", STRENGTH), ("draws", DRAWS), ("good", GOOD)];
-/// Columns of which there are curves.
+/// Columns with curves.
 pub(super) const CURVES: [(&str, usize); 6] = [
     ("strength", STRENGTH),
     ("rule_share", RULE_SHARE),
@@ -27,7 +27,7 @@ pub(super) const CURVES: [(&str, usize); 6] = [
     ("alive", ALIVE),
     ("good", GOOD),
 ];
-/// Points of a curve, at most: each is a mean over as many cycles as that takes.
+/// The most points of a curve. Each point is the mean of as many cycles as this requires.
 const POINTS: usize = 100;
 
 /// The mean over the first tenth of the cycles, and over the last.
@@ -37,27 +37,27 @@ pub(super) struct Ends {
     pub(super) last: f64,
 }
 
-/// What a replica's history says.
+/// The figures of a replica's history.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts {
     pub(super) rule_share: Ends,
     pub(super) strength: Ends,
     pub(super) draws: Ends,
     pub(super) good: Ends,
-    /// Sought rules alive at the end.
+    /// Sought rules present at the end.
     pub(super) alive: f64,
-    /// The most that were alive after any cycle.
+    /// The most sought rules present after any cycle.
     pub(super) alive_most: f64,
-    /// Sought rules that an agent has ever had.
+    /// Sought rules that an agent had at any time.
     pub(super) found: f64,
-    /// Of the cycles from the first after which a sought rule was alive, the share, in percent, after which one was; `None`
-    /// if there was no such cycle.
+    /// Of the cycles from the first after which a sought rule was present, the share, in percent, after which one was
+    /// present; `None` if there was no such cycle.
     pub(super) kept: Option<f64>,
-    /// How often the best agent of the last cycle wins against a random mover and loses to it, as X and as O, in percent.
+    /// How often the best agent of the last cycle wins and loses against a random mover, as X and as O, in percent.
     pub(super) odds: [[f64; 2]; 2],
 }
 
-/// Six decimals: they are read from a text as they were written.
+/// Rounds to six decimals, so that a value is read back as it was written.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -66,7 +66,7 @@ fn mean(rows: &[Vec<f64>], column: usize) -> f64 {
     rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64
 }
 
-/// What `result.json` says of a replica.
+/// A replica in `result.json`.
 pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> Value {
     let mut json = replica_json(config, arm, replica);
     let history = replica.history();
@@ -91,7 +91,7 @@ pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> V
         "first_alive_after": first_alive.map(|first| history[first][0]),
         "cycles_alive_since_percent": kept,
     });
-    let odds = odds(&Ready::new(agent)).map(|Odds { win, draw, loss }| {
+    let odds = odds(&IndexedAgent::new(agent)).map(|Odds { win, draw, loss }| {
         let [win, draw, loss] = [win, draw, loss].map(|share| rounded(100.0 * share));
         json!({"win": win, "draw": draw, "loss": loss})
     });
@@ -101,7 +101,7 @@ pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> V
 }
 
 impl Facts {
-    /// Of a replica in `result.json`; `None` if it had no cycle yet.
+    /// Reads a replica of `result.json`; `None` before its first cycle.
     ///
     /// # Errors
     /// If a number is missing, as a sentence.
@@ -135,7 +135,7 @@ impl Facts {
     }
 }
 
-/// The curves of an arm's replicas, as `result.json` has them: of each column over cycles the mean over replicas and their
+/// The curves of an arm's replicas in `result.json`: for each column, over cycles, the mean over replicas and their
 /// 10th and 90th percentiles.
 pub(super) fn curves_json(replicas: &[&Replica]) -> Value {
     let cycles = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);

@@ -1,25 +1,25 @@
 //! All rules of an agent matched against a board at once.
 //!
-//! For each row of the board and each of its 27 states there is a mask of the rules that accept it; the rules that match
-//! a board are the AND of three masks. A mask of a row is itself the AND of those of its three cells, so this is the
-//! bit-sliced index with nine ANDs, six of which are made once, when the agent is made ready.
+//! For each row of the board and each of its 27 states there is a mask of the rules that accept it; the rules that
+//! match a board are the AND of three masks. A row's mask is itself the AND of the masks of its three cells, so this is
+//! the bit-sliced index with nine ANDs, six of which are done once, when the index is built.
 
 use super::{
     agent::{Agent, RULES_MAX},
     rule::{CELLS, Needs, Rule},
 };
 
-/// A row's state: own stones in three bits, the other's in the next three.
+/// A row's state: own stones in the low three bits, the opponent's in the next three.
 const STATES: usize = 64;
 
-/// The index of an agent's rules. A rule is a bit: its place in the list.
+/// The index of an agent's rules. A rule's bit is its place in the list.
 #[derive(Clone, Debug)]
 pub struct Index {
     rows: [[u128; STATES]; 3],
 }
 
 impl Index {
-    /// Of an agent's rules.
+    /// Builds the index of an agent's rules.
     ///
     /// # Panics
     /// If there are more than [`RULES_MAX`].
@@ -44,7 +44,7 @@ impl Index {
         Self { rows }
     }
 
-    /// The rules that match the board of the side with these stones: a bit each.
+    /// The rules that match the board for the side with these stones, a bit each.
     #[must_use]
     #[inline(always)]
     pub fn matching(&self, own: u32, other: u32) -> u128 {
@@ -56,7 +56,7 @@ impl Index {
 /// A cell's states empty, own and other, as bits of its row's.
 const STATE: [usize; 3] = [0, 1, 8];
 
-/// For each state (empty, own, other) and each cell the rules that refuse it.
+/// For each state (empty, own, other) and each cell, the rules that do not accept it.
 fn planes(rules: &[Rule]) -> [u128; 3 * CELLS] {
     let mut words = [0_u32; RULES_MAX];
     for (word, rule) in words.iter_mut().zip(rules) {
@@ -90,20 +90,20 @@ fn transpose(words: &mut [u32; 32]) {
     }
 }
 
-/// An agent made ready to play: its index, and of each rule the rank (priority, then weight, in one number) and the cell it
-/// moves to.
+/// An agent prepared for playing: its index, and for each rule its rank (priority, then weight, in one number) and the
+/// cell it moves to.
 #[derive(Clone, Debug)]
-pub struct Ready {
+pub struct IndexedAgent {
     index: Index,
     ranks: [i64; RULES_MAX],
     cells: [u8; RULES_MAX],
 }
 
-/// A priority is worth more than any weight.
+/// The rank of a priority level, greater than any weight.
 const PRIORITY: i64 = 1 << 40;
 
-impl Ready {
-    /// Makes an agent ready.
+impl IndexedAgent {
+    /// Prepares an agent.
     #[must_use]
     pub fn new(agent: &Agent) -> Self {
         let (mut ranks, mut cells) = ([0; RULES_MAX], [0; RULES_MAX]);
@@ -114,7 +114,7 @@ impl Ready {
         Self { index: Index::new(&agent.rules), ranks, cells }
     }
 
-    /// Adds to the weights of the rules of a mask.
+    /// Adds to the weights of the rules in a mask.
     #[inline(always)]
     pub fn add(&mut self, mut rules: u128, change: i64) {
         while rules != 0 {
@@ -123,7 +123,7 @@ impl Ready {
         }
     }
 
-    /// The rules among which the side with these stones draws by lot: as [`Agent::candidates`], a bit each.
+    /// The rules among which the side with these stones draws: [`Agent::candidates`] with a bit each.
     #[must_use]
     #[inline(always)]
     pub fn candidates(&self, own: u32, other: u32) -> u128 {
@@ -151,7 +151,7 @@ impl Ready {
         self.cells[rule as usize % RULES_MAX]
     }
 
-    /// The weight of a rule, given its priority.
+    /// The weight of the rule at this place.
     #[must_use]
     pub fn weight(&self, place: usize, rule: Rule) -> i32 {
         (self.ranks[place] - i64::from(rule.priority()) * PRIORITY) as i32
@@ -187,7 +187,7 @@ mod tests {
             let rules: Vec<Rule> = (0..count).map(|_| Rule::born(rng, Ratio::new(rigged, 10))).collect();
             let weights = rules.iter().map(|_| below(rng, 5) as i32 - 2).collect();
             let agent = Agent { weights, ..Agent::newborn(rules) };
-            let mut ready = Ready::new(&agent);
+            let mut ready = IndexedAgent::new(&agent);
             for code in 0..3_u32.pow(9) {
                 let state = |wanted| (0..9).map(|cell| u32::from(code / 3_u32.pow(cell) % 3 == wanted) << cell).sum::<u32>();
                 let (own, other) = (state(1), state(2));

@@ -1,11 +1,11 @@
 //! Experiment `rules`: agents made of rules that learn tic-tac-toe from games among themselves.
 //!
-//! A rule says "if I see this, I move there", and has a priority and a weight ([`rule`], [`agent`]). In a cycle agents meet
-//! in couples ([`couple`]); rules that were used in games won gain weight, those of games lost lose it; the better agents
-//! become parents ([`population`]). Every option of the source is a setting.
+//! A rule says "if I see this, I move there", and has a priority and a weight ([`rule`], [`agent`]). In a cycle agents
+//! meet in couples ([`couple`]); rules used in games won gain weight, those used in games lost lose it; the better
+//! agents become parents ([`population`]). Every option of the source is a setting.
 //!
-//! Work is farmed out as whole cycles, one replica's after another, or as the couples of a cycle: which of them shows in no
-//! result, since both name their random numbers by cycle, couple and child.
+//! Work is farmed out as whole cycles of a replica, or as the couples of a cycle. Results do not depend on which, since
+//! random numbers are named by cycle, couple and child in both.
 
 pub mod agent;
 mod card;
@@ -64,15 +64,15 @@ pub const KIND: Kind = Kind {
 
 /// A row is a cycle.
 const COLUMNS: &[Column] = &[
-    Column { name: "cycle", doc: "cycles absorbed" },
+    Column { name: "cycle", doc: "cycles completed" },
     Column { name: "rule_share", doc: "moves made by a rule, in percent of all moves of the cycle's games" },
-    Column { name: "draws", doc: "games that nobody won, in percent" },
+    Column { name: "draws", doc: "games drawn, in percent" },
     Column {
         name: "strength",
-        doc: "points of the best agent against a random mover, in percent: exact, a draw half, both sides",
+        doc: "points of the best agent against a random mover, in percent: exact, draws counting half, mean of both sides",
     },
-    Column { name: "found", doc: "sought rules, of 48, that an agent had at the beginning or after a cycle so far" },
-    Column { name: "alive", doc: "sought rules that an agent has after the cycle" },
+    Column { name: "found", doc: "sought rules, of 48, that any agent has had at the beginning or after a cycle" },
+    Column { name: "alive", doc: "sought rules that any agent has after the cycle" },
     Column { name: "good", doc: "rules of all agents after the cycle that complete or block, but are not sought" },
     Column { name: "best", doc: "the weight of the best agent" },
 ];
@@ -87,7 +87,7 @@ pub(crate) mod column {
     pub(crate) const GOOD: usize = 6;
 }
 
-/// How many rounds a replica takes.
+/// The number of rounds of a replica.
 fn rounds(settings: &Settings) -> u64 {
     match settings.farming {
         Farming::Cycles => settings.cycles.div_ceil(settings.cycles_per_task).into(),
@@ -117,16 +117,16 @@ struct Rules {
     settings: Settings,
     /// The settings as tasks carry them.
     settings_text: String,
-    /// Streams of a cycle are this one followed by its number and a purpose; see [`population`].
+    /// The replica's stream. A cycle's streams are named by this one, its number and a purpose; see [`population`].
     stream: Stream,
     cycle: u32,
     population: Population,
-    /// Of the round just absorbed.
+    /// The rows of the last round.
     rows: Vec<Vec<f64>>,
 }
 
 impl Rules {
-    /// Before the first cycle.
+    /// The replica before its first cycle.
     fn start(identity: Identity<'_>) -> Self {
         let settings = Settings::of(identity.settings);
         let stream = Stream::root(identity.seed).text("rules").text(identity.arm).word(u64::from(identity.replica));
@@ -140,7 +140,7 @@ impl Rules {
         }
     }
 
-    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    /// Restores a saved state, or says why these settings cannot lead to it.
     fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
         let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         let fresh = Self::start(identity);
@@ -155,7 +155,7 @@ impl Rules {
         Ok(Self { cycle: state.cycle, population: Population { agents, found: state.found }, ..fresh })
     }
 
-    /// The stream, population and couples of the coming cycle.
+    /// The stream, population and couples of the next cycle.
     fn meeting(&self) -> (Stream, Population, Vec<[usize; 2]>) {
         let (stream, mut population) = (self.stream.word(self.cycle.into()), self.population.clone());
         population.renew(&self.settings, stream, self.cycle);
@@ -169,7 +169,7 @@ impl Rules {
         card
     }
 
-    /// Notes a cycle.
+    /// Adds a row for a cycle.
     fn report(&mut self, report: &Report) {
         self.cycle += 1;
         self.population.found |= report.alive;
@@ -255,7 +255,7 @@ impl Experiment for Rules {
         self.rows.clone()
     }
 
-    /// The agent that came first in the last cycle.
+    /// The first agent of the last cycle.
     fn champion(&self) -> Option<Card> {
         if self.cycle == 0 {
             return None;
@@ -263,7 +263,7 @@ impl Experiment for Rules {
         Some(self.card(&self.population.agents[0]))
     }
 
-    /// Those that live on, the best first, then the newborn, which have not played yet.
+    /// The survivors, best first, then the new agents, which have not played yet.
     fn population(&self) -> Vec<Card> {
         self.population.agents.iter().map(|agent| self.card(agent)).collect()
     }

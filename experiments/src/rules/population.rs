@@ -1,15 +1,15 @@
-//! A population and its cycle: the games, the order of agents, who lives on, and what is born.
+//! A population and its cycle: the games, the order of agents, survival and births.
 //!
-//! Within a cycle of number c, streams are those of the replica followed by c and a purpose: `players` (who meets whom),
-//! `couple`, k (the games of couple k), `parents` (who mates), `births`, k (child k), `repeated`, k and `weak`, k (what takes
-//! the place of rules of agent k). The first agents are of `agents`, k.
+//! The streams of cycle c are named by the replica's stream, c and a purpose: `players` (which agents meet), `couple`,
+//! k (the games of couple k), `parents` (which agents mate), `births`, k (child k), `repeated`, k and `weak`, k (new
+//! rules of agent k). The first agents have `agents`, k.
 
 use std::ops::Range;
 
 use super::{
     agent::Agent,
     couple::{self, Tally},
-    index::Ready,
+    index::IndexedAgent,
     rule::{Rule, Source},
     settings::{
         AgentWeights, Fate, IdenticalParents, Inherit, InheritedWeights, Knowledge, Mutations, Newborn, Pairing,
@@ -23,45 +23,45 @@ use evoxo_common::{
     rng::{Generator, Stream, shuffle},
 };
 
-/// All agents, and what has been seen among them.
+/// All agents, and the sought rules that they have had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Population {
-    /// After a cycle: those that live on, the best first, then the newborn.
+    /// After a cycle: the survivors, best first, then the new agents.
     pub agents: Vec<Agent>,
-    /// The sought rules that an agent had at the beginning or after a cycle, a bit each.
+    /// The sought rules that any agent had at the beginning or after a cycle, a bit each.
     pub found: u64,
 }
 
-/// What came of a couple's games.
+/// The results of a couple's games.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// In numbers.
+    /// Counts.
     pub tally: Tally,
-    /// How the weights of the rules of both have changed.
+    /// The changes of the weights of both agents' rules.
     pub changes: [Vec<i32>; 2],
 }
 
-/// What is reported of a cycle.
+/// The figures of a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// Moves made.
     pub moves: u32,
     /// Moves made by a rule.
     pub rule_moves: u32,
-    /// Games that nobody won.
+    /// Games drawn.
     pub draws: u32,
-    /// The best agent's share of points against a random mover, as [`strength`] has it.
+    /// The best agent's share of points against a random mover: see [`strength`].
     pub strength: f64,
     /// The best agent's weight.
     pub best: i32,
-    /// The sought rules that an agent has after the cycle, a bit each.
+    /// The sought rules that any agent has after the cycle, a bit each.
     pub alive: u64,
     /// The number of rules of all agents after the cycle that complete or block but are not sought.
     pub good: u32,
 }
 
 impl Population {
-    /// Before the first cycle.
+    /// The population before the first cycle.
     #[must_use]
     pub fn start(settings: &Settings, replica: Stream) -> Self {
         let born = |agent: u64| {
@@ -83,7 +83,7 @@ impl Population {
         self.end_of_cycle(settings, stream, &couples, &played)
     }
 
-    /// What follows a cycle's games: knowledge, the order of agents, parents and children.
+    /// The end of a cycle after its games: learning, the order of agents, parents and children.
     pub fn end_of_cycle(
         &mut self,
         settings: &Settings,
@@ -93,7 +93,7 @@ impl Population {
     ) -> Report {
         self.learn(settings, couples, played);
         self.order(settings);
-        let (best, strength) = (self.agents[0].weight, strength(&Ready::new(&self.agents[0])));
+        let (best, strength) = (self.agents[0].weight, strength(&IndexedAgent::new(&self.agents[0])));
         self.breed(settings, stream);
         let alive = self.sought();
         self.found |= alive;
@@ -109,7 +109,7 @@ impl Population {
         }
     }
 
-    /// Before a cycle's games: new rules in the place of repeated ones, and, where there have been games, of weak ones.
+    /// Before a cycle's games: replaces repeated rules and, after the first cycle, weak ones.
     pub fn renew(&mut self, settings: &Settings, stream: Stream, cycle: u32) {
         let weak = settings.weak_weight_before(cycle);
         for (number, agent) in (0..).zip(&mut self.agents) {
@@ -122,7 +122,7 @@ impl Population {
         }
     }
 
-    /// Who meets whom.
+    /// The couples that play, by index.
     #[must_use]
     pub fn couples(&self, settings: &Settings, stream: Stream) -> Vec<[usize; 2]> {
         let mut order: Vec<usize> = match settings.players {
@@ -145,7 +145,7 @@ impl Population {
         play(agents, settings.games, stream, number)
     }
 
-    /// Adds what came of the games to the weights, of agents and of rules.
+    /// Adds the results of the games to the weights of agents and of rules.
     pub fn learn(&mut self, settings: &Settings, couples: &[[usize; 2]], played: &[Played]) {
         if settings.agent_weights == AgentWeights::Cycle {
             self.agents.iter_mut().for_each(|agent| agent.weight = 0);
@@ -165,7 +165,7 @@ impl Population {
         }
     }
 
-    /// Every rule learns what any rule equal to it has learnt in this cycle, itself included: once, after all games.
+    /// Every rule learns what all rules equal to it, itself included, have learnt in this cycle: once, after all games.
     fn share(&mut self, couples: &[[usize; 2]], played: &[Played]) {
         let mut learnt: Vec<(Rule, i32)> = Vec::new();
         for (couple, played) in couples.iter().zip(played) {
@@ -180,15 +180,15 @@ impl Population {
             kept.1 += if same { next.1 } else { 0 };
             same
         });
-        // Most rules are not among them: a sieve on the lower bits of their codes saves the search.
-        let place = |rule: Rule| ((rule.code() >> 6) as usize % SIEVE, rule.code() & 63);
-        let mut sieve = [0_u64; SIEVE];
+        // Most rules are not among them: a filter on the lower bits of their codes avoids most searches.
+        let place = |rule: Rule| ((rule.code() >> 6) as usize % FILTER, rule.code() & 63);
+        let mut filter = [0_u64; FILTER];
         for (rule, _) in &learnt {
-            sieve[place(*rule).0] |= 1 << place(*rule).1;
+            filter[place(*rule).0] |= 1 << place(*rule).1;
         }
         for agent in &mut self.agents {
             for (rule, weight) in agent.rules.iter().zip(&mut agent.weights) {
-                if sieve[place(*rule).0] >> place(*rule).1 & 1 == 1
+                if filter[place(*rule).0] >> place(*rule).1 & 1 == 1
                     && let Ok(found) = learnt.binary_search_by_key(rule, |(rule, _)| *rule)
                 {
                     *weight += learnt[found].1;
@@ -197,7 +197,7 @@ impl Population {
         }
     }
 
-    /// Puts agents in order, the best first; equals stay as they stood.
+    /// Sorts agents, best first; the order of equal agents stays.
     pub fn order(&mut self, settings: &Settings) {
         self.agents.sort_by_key(|agent| std::cmp::Reverse(agent.weight));
         if settings.similar == Similar::Ignore {
@@ -215,8 +215,8 @@ impl Population {
         self.agents = order.into_iter().map(|number| std::mem::take(&mut self.agents[number])).collect();
     }
 
-    /// The parents live on, in their order; the others give way to their children. Each couple of parents has two children
-    /// in its turn, until all places are taken.
+    /// The parents survive, in their order; children replace all other agents. Each pair of parents has two children in
+    /// turn, until all places are taken.
     pub fn breed(&mut self, settings: &Settings, stream: Stream) {
         let (best, worst) = settings.parents_count();
         let total = self.agents.len();
@@ -241,20 +241,20 @@ impl Population {
         self.agents.iter().flat_map(|agent| agent.rules.iter().copied())
     }
 
-    /// The sought rules that an agent has, a bit each.
+    /// The sought rules that any agent has, a bit each.
     #[must_use]
     pub fn sought(&self) -> u64 {
         self.rules().filter_map(Rule::sought).fold(0, |found, number| found | 1 << number)
     }
 }
 
-/// Words of a sieve of 64 bits each.
-const SIEVE: usize = 64;
+/// Words of the filter, 64 bits each.
+const FILTER: usize = 64;
 
 /// The games of couple `number` of the cycle whose stream this is.
 #[must_use]
 pub fn play(agents: [&Agent; 2], games: u32, stream: Stream, number: u64) -> Played {
-    let mut ready = agents.map(Ready::new);
+    let mut ready = agents.map(IndexedAgent::new);
     let tally = couple::play(&mut ready, games, &mut stream.text("couple").word(number).rng());
     let changes = [0, 1].map(|one| {
         let places = agents[one].rules.iter().zip(&agents[one].weights).enumerate();
@@ -263,7 +263,7 @@ pub fn play(agents: [&Agent; 2], games: u32, stream: Stream, number: u64) -> Pla
     Played { tally, changes }
 }
 
-/// Whether so many of their rules are equal, place by place.
+/// Whether at least this share of their rules are equal, place by place.
 fn are_similar(one: &Agent, other: &Agent, share: Ratio) -> bool {
     let equal = one.rules.iter().zip(&other.rules).filter(|(one, other)| one == other).count();
     equal as i64 * share.denominator() >= one.rules.len() as i64 * share.numerator()
@@ -295,7 +295,7 @@ fn born(settings: &Settings, [first, second]: [&Agent; 2], rng: &mut Generator) 
     Agent { weight, rules, weights }
 }
 
-/// New rules in the place of those that stand earlier in the list too.
+/// Replaces rules that also occur earlier in the list.
 fn replace_repeated(agent: &mut Agent, source: Source, rng: &mut Generator) {
     let mut sorted: Vec<(Rule, usize)> = agent.rules.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
@@ -307,7 +307,7 @@ fn replace_repeated(agent: &mut Agent, source: Source, rng: &mut Generator) {
     }
 }
 
-/// New rules in the place of those whose weight is at most this.
+/// Replaces rules whose weight is at most this.
 fn replace_weak(agent: &mut Agent, weak: i32, source: Source, rng: &mut Generator) {
     for (rule, weight) in agent.rules.iter_mut().zip(&mut agent.weights) {
         if *weight <= weak {
@@ -316,7 +316,7 @@ fn replace_weak(agent: &mut Agent, weak: i32, source: Source, rng: &mut Generato
     }
 }
 
-/// Plays these cycles of a replica and reports each.
+/// Computes these cycles of a replica and reports each.
 pub fn cycles(population: &mut Population, settings: &Settings, replica: Stream, cycles: Range<u32>) -> Vec<Report> {
     cycles.map(|cycle| population.cycle(settings, replica, cycle)).collect()
 }

@@ -1,4 +1,4 @@
-//! reference implementations: the page's text, step by step, on lists. Tests hold the fast paths to them.
+//! The reference implementations: the page's text, step by step, on lists. Tests compare the fast code with them.
 
 use super::{
     agent::Agent,
@@ -9,7 +9,7 @@ use super::{
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, Side, cells, tic_tac_toe};
 
-/// As [`super::couple::play`].
+/// The same as [`super::couple::play`].
 pub fn play(agents: &mut [Agent; 2], games: u32, rng: &mut Generator) -> Tally {
     let first = below(rng, 2) as usize;
     let mut tally = Tally::default();
@@ -32,7 +32,7 @@ pub fn play(agents: &mut [Agent; 2], games: u32, rng: &mut Generator) -> Tally {
     tally
 }
 
-/// One game: how it ended, and which agents used which rules.
+/// Plays one game: returns the outcome and the rules that each agent used.
 fn game(
     agents: &[Agent; 2],
     beginner: usize,
@@ -64,7 +64,8 @@ fn game(
     }
 }
 
-/// The page's four steps: the rules that match, of these those of the highest priority, of these those of the highest weight.
+/// The page's four steps: the matching rules, among them those of the highest priority, among these those of the
+/// highest weight.
 fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
     let matching: Vec<usize> = (0..agent.rules.len()).filter(|rule| matches(agent.rules[*rule], board)).collect();
     let highest = matching.iter().map(|rule| agent.rules[*rule].priority()).max();
@@ -74,7 +75,7 @@ fn candidates(agent: &Agent, board: Board) -> Vec<usize> {
     first.into_iter().filter(|rule| Some(agent.weights[*rule]) == heaviest).collect()
 }
 
-/// Letter by letter; the cell to move to must be empty whatever its letter.
+/// Letter by letter. The cell to move to must be empty whatever its letter.
 fn matches(rule: Rule, board: Board) -> bool {
     let (own, other) = (board.stones(board.to_move()), board.stones(board.to_move().other()));
     (0..CELLS as u8).all(|cell| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
@@ -84,7 +85,7 @@ fn matches(rule: Rule, board: Board) -> bool {
     })
 }
 
-/// As [`super::strength::odds`]: every game walked, nothing remembered.
+/// The same as [`super::strength::odds`]: walks every game and stores nothing.
 #[must_use]
 pub fn odds(agent: &Agent, side: Side, board: Board) -> Odds {
     match tic_tac_toe().outcome(board) {

@@ -1,7 +1,7 @@
-//! A rule: what it must see on each of the nine cells, where it then moves, and its priority.
+//! A rule: a condition for each of the nine cells, the cell it then moves to, and its priority.
 //!
-//! **Legal** is a rule that can never move to a taken cell: the cell it moves to is V (empty) or `*` (anything), and then
-//! the rule matches only where that cell is empty. How random rules are drawn is said at [`Source`].
+//! A rule is **legal** if it can never move to a taken cell: the cell it moves to must be V (empty) or `*` (anything),
+//! and the rule matches only boards on which that cell is empty. [`Source`] says how random rules are drawn.
 
 use evoxo_common::{
     ratio::Ratio,
@@ -11,12 +11,12 @@ use evoxo_common::{
 use evoxo_games::board::cells;
 use rand_core::Rng as _;
 
-/// What a rule wants of a cell.
+/// A rule's condition for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// `*`: nothing.
+    /// `*`: anything.
     Any,
-    /// `P`: a stone of one's own.
+    /// `P`: an own stone.
     Own,
     /// `C`: a stone of the opponent ("contrario").
     Other,
@@ -25,7 +25,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// As on the page.
+    /// The letter on the page.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -48,17 +48,17 @@ impl Need {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule(u32);
 
-/// Where new rules come from.
+/// How new rules are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The probability of a rule that the page presumes useful.
     pub rigged: Ratio,
-    /// Whether of the others all legal rules are equally likely; else the letters are drawn first, then a legal move.
+    /// Whether all legal rules are equally likely among the others. If not, letters are drawn first, then a legal move.
     pub alike: bool,
 }
 
 impl From<Ratio> for Source {
-    /// So many rigged rules, and letters first.
+    /// This share of rigged rules; the others are drawn letters first.
     fn from(rigged: Ratio) -> Self {
         Self { rigged, alike: false }
     }
@@ -66,23 +66,24 @@ impl From<Ratio> for Source {
 
 /// The cells of a board.
 pub const CELLS: usize = 9;
-/// Priorities are 0 to this.
+/// The highest priority.
 pub const PRIORITY_MAX: u32 = 3;
 /// The bits of all cells.
 const BOARD: u32 = 0x1ff;
 const MOVE_SHIFT: u32 = 18;
 const PRIORITY_SHIFT: u32 = 22;
-/// "Two own and an empty in line: complete" and "two of theirs: block", for each line and each of its cells.
+/// The number of sought rules: "two own stones and an empty cell in line: complete" and "two of the opponent's: block",
+/// for each line and each of its cells.
 pub const SOUGHT: usize = 48;
 
-/// What a rule must see, as masks of cells.
+/// A rule's conditions, as masks of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Own stones.
     pub own: u32,
     /// The opponent's.
     pub other: u32,
-    /// No stones; the cell to move to is among them, also where the rule says `*`.
+    /// Empty cells; the cell to move to is among them, also if the rule has `*` there.
     pub empty: u32,
 }
 
@@ -140,13 +141,13 @@ impl Rule {
         (self.0 >> MOVE_SHIFT & 15) as u8
     }
 
-    /// 0 to 3; the higher goes first.
+    /// 0 to 3; rules of a higher priority are preferred.
     #[must_use]
     pub const fn priority(self) -> u32 {
         self.0 >> PRIORITY_SHIFT
     }
 
-    /// What it wants of a cell.
+    /// The condition for a cell.
     #[must_use]
     pub const fn need(self, cell: u8) -> Need {
         match (self.0 >> cell & 1, self.0 >> (cell as usize + CELLS) & 1) {
@@ -157,7 +158,7 @@ impl Rule {
         }
     }
 
-    /// Everything it wants, the empty cell to move to included.
+    /// All conditions, including the empty cell to move to.
     #[must_use]
     #[inline(always)]
     pub const fn needs(self) -> Needs {
@@ -165,25 +166,26 @@ impl Rule {
         Needs { own: first & !second, other: second & !first, empty: first & second | 1 << self.to() }
     }
 
-    /// Whether it may be used by the side with these stones.
+    /// Whether the side with these stones may use it.
     #[must_use]
     pub const fn matches(self, own: u32, other: u32) -> bool {
         let needs = self.needs();
         needs.own & !own == 0 && needs.other & !other == 0 && needs.empty & (own | other) == 0
     }
 
-    /// Any legal rule, each equally likely.
+    /// Any legal rule, all equally likely.
     #[must_use]
     pub fn random(rng: &mut Generator) -> Self {
         let (bits, to) = (rng.next_u64() as u32, below(rng, CELLS as u64) as u32);
         let priority = bits >> 30;
-        // Legal are those with neither or both bits of the cell to move to.
+        // A rule is legal if the cell to move to has neither or both bits.
         let (first, second) = (bits & BOARD, bits >> CELLS & BOARD);
         let second = second & !(1 << to) | first & 1 << to;
         Self(first | second << CELLS | to << MOVE_SHIFT | priority << PRIORITY_SHIFT)
     }
 
-    /// Nine letters, each equally likely, and a move to any of the cells that are V or `*`; if there is none, other letters.
+    /// Nine letters, each equally likely, and a move to any of the cells that are V or `*`; if there is none, the
+    /// letters are drawn again.
     fn letters_first(rng: &mut Generator) -> Self {
         loop {
             let bits = rng.next_u64() as u32;
@@ -197,8 +199,8 @@ impl Rule {
         }
     }
 
-    /// A rule that the page presumes useful: two P or two C, and a V to move to, on three cells that need not be in line,
-    /// and nothing else; each such rule is equally likely.
+    /// A rule that the page presumes useful: two P or two C, and a V to move to, on three cells that need not be in
+    /// line, with `*` elsewhere. All such rules are equally likely.
     fn presumed_useful(rng: &mut Generator) -> Self {
         let to = below(rng, 9) as u32;
         let pairs = cells(u64::from(BOARD & !(1 << to)));
@@ -222,8 +224,8 @@ impl Rule {
         }
     }
 
-    /// Which of the sought rules it is, 0 to 47, whatever its priority: completes (even) or blocks (odd) one of the 24
-    /// pairs of a line and a cell of it, says V there and `*` everywhere off the line.
+    /// The number of the sought rule that it is, 0 to 47, ignoring priority. It completes (even) or blocks (odd) one of
+    /// the 24 pairs of a line and a cell of it, has V on that cell and `*` everywhere off the line.
     #[must_use]
     pub fn sought(self) -> Option<u8> {
         let Needs { own, other, empty } = self.needs();
@@ -245,14 +247,14 @@ impl Rule {
 /// The lines of the 3x3 board, as [`evoxo_games::board::Geometry::lines`] has them.
 pub(super) const LINES: [u32; 8] = [0o7, 0o70, 0o111, 0o124, 0o222, 0o421, 0o444, 0o700];
 
-/// A line that a cell can complete: its other two cells, and the number of the pair of line and cell.
+/// A line through a cell: its other two cells, and the number of the pair of line and cell.
 #[derive(Clone, Copy)]
 struct Goal {
     rest: u32,
     number: usize,
 }
 
-/// For each cell its lines; where it has fewer than four, the rest of a line is more than any rule can want.
+/// For each cell its lines. A cell with fewer than four has dummies that no rule can match.
 const GOALS: [[Goal; 4]; CELLS] = goals();
 
 const fn goals() -> [[Goal; 4]; CELLS] {
@@ -274,14 +276,14 @@ const fn goals() -> [[Goal; 4]; CELLS] {
 }
 
 impl std::fmt::Display for Rule {
-    /// As on the page: nine letters and the number of the cell to move to, 1 to 9, as in "C********1".
+    /// Nine letters and the number of the cell to move to, 1 to 9, as on the page: "C********1".
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let letters: String = (0..CELLS as u8).map(|cell| self.need(cell).letter()).collect();
         write!(f, "{letters}{}", self.to() + 1)
     }
 }
 
-/// The rule of a text as [`Rule`] is shown, with this priority.
+/// Reads a rule as [`Rule`] is displayed, with this priority.
 ///
 /// # Errors
 /// A sentence if it is not one, or not legal.
@@ -302,8 +304,8 @@ mod tests {
     use evoxo_games::board::tic_tac_toe;
     use proptest::prelude::*;
 
-    /// Straight from the definition.
-    fn matches_plainly(rule: Rule, own: u32, other: u32) -> bool {
+    /// Follows the definition.
+    fn matches_by_definition(rule: Rule, own: u32, other: u32) -> bool {
         let fits = |cell: u8| match (own >> cell & 1, other >> cell & 1, rule.need(cell)) {
             (0, 0, Need::Empty) => true,
             (0, 0, Need::Any) => true,
@@ -328,15 +330,15 @@ mod tests {
         fn it_matches_as_its_letters_say(seed: u64, own in 0..512_u32, other in 0..512_u32) {
             let rule = Rule::random(&mut Stream::root(seed).rng());
             let other = other & !own;
-            prop_assert_eq!(rule.matches(own, other), matches_plainly(rule, own, other));
+            prop_assert_eq!(rule.matches(own, other), matches_by_definition(rule, own, other));
             // Few random boards match: take one that does, with the rest filled at will.
             let Needs { own: p, other: c, empty } = rule.needs();
             let (own, other) = (own & !c & !empty | p, other & !own & !p & !empty | c);
-            prop_assert!(rule.matches(own, other) && matches_plainly(rule, own, other));
+            prop_assert!(rule.matches(own, other) && matches_by_definition(rule, own, other));
         }
 
         #[test]
-        fn strangers_codes_are_rules_or_sentences(code: u32) {
+        fn any_code_is_a_rule_or_refused(code: u32) {
             if let Ok(rule) = Rule::of_code(code) {
                 prop_assert!(rule.to() < 9 && rule.priority() <= 3 && rule.needs().empty >> rule.to() & 1 == 1);
             }
@@ -410,8 +412,9 @@ mod tests {
         assert!(moves.iter().all(|count| (count - 4000).abs() < 360), "{moves:?}");
     }
 
-    /// Rules that match the empty board tell the two sources apart: one in 2^9 - 1 if letters come first, since of 2^9 equally
-    /// likely patterns of taken and open cells one has only open ones, and one has none and is drawn again; else one in 2^8.
+    /// Rules that match the empty board distinguish the two sources. If letters come first, they are one in 2^9 - 1:
+    /// 2^9 patterns of taken and open cells are equally likely, one has only open cells, and one has none and is drawn
+    /// again. Otherwise they are one in 2^8.
     #[test]
     fn letters_first_or_all_alike() {
         let mut rng = Stream::root(3).rng();

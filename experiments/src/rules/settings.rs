@@ -1,32 +1,33 @@
-//! What `rules` can be told. The page describes its options in words; where it gives no figure, the default is ours.
+//! The settings of `rules`. The page describes its options in words; where it gives no figure, the default is ours.
 
 use evoxo_common::{choice, evolve::mutate::is_chain, ratio::Ratio, settings};
 
 use super::{agent::RULES_MAX, rule::Source};
 
-/// Agents of a population, at most.
+/// The most agents of a population.
 pub const AGENTS_MAX: u64 = 1000;
-/// Games of a couple in a cycle, at most.
+/// The most games of a couple in a cycle.
 pub const GAMES_MAX: u64 = 1000;
-/// Cycles, at most.
+/// The most cycles.
 pub const CYCLES_MAX: u64 = 1_000_000;
-/// Cycles of a task, at most.
+/// The most cycles of a task.
 pub const CYCLES_PER_TASK_MAX: u64 = 10_000;
-/// The most a weight can be away from 0: all games of a run together.
+/// The greatest absolute weight: more than all games of a run together.
 pub const WEIGHT_MAX: i32 = (1 << 30) - 1;
 
 choice! {
-    /// How mutations are spread over a child's rules.
+    /// How mutations are distributed over a child's rules.
     pub enum Mutations {
-        /// each rule on its own
+        /// each rule independently
         Independent = "independent",
-        /// more likely beside another one, as often overall: a Markov chain along the list
+        /// in runs: a mutation makes the next rule's more likely, but the share stays the same (a Markov chain along
+        /// the list)
         Clustered = "clustered",
     }
 }
 
 choice! {
-    /// Who live on and become parents, best first; the rest of the population gives way to their children.
+    /// Which agents survive and become parents, best first. Their children replace all others.
     pub enum Selection {
         /// the best 50 %; their children are the other 50 %
         Half = "half",
@@ -40,9 +41,9 @@ choice! {
 }
 
 choice! {
-    /// How agents are taken two by two.
+    /// How agents are paired.
     pub enum Pairing {
-        /// by lot
+        /// at random
         Random = "random",
         /// the heaviest with the next, and so on
         ByWeight = "by-weight",
@@ -54,15 +55,15 @@ choice! {
     pub enum Inherit {
         /// mother's, father's, mother's, ...; the second child has the others
         Alternately = "alternately",
-        /// at each place the heavier of the parents' rules; of equals alternately
+        /// at each place the heavier of the parents' rules; equal ones alternately
         Heavier = "heavier",
     }
 }
 
 choice! {
-    /// What becomes of the children of two parents with the same rules.
+    /// What happens to the children of two parents with the same rules.
     pub enum IdenticalParents {
-        /// they are parents like others
+        /// nothing special
         AsOthers = "as-others",
         /// all rules of their children are new
         Mutate = "mutate",
@@ -74,27 +75,27 @@ choice! {
     pub enum Similar {
         /// nothing
         Ignore = "ignore",
-        /// its weight counts for less when agents are ordered
+        /// its weight is reduced when agents are sorted
         Penalise = "penalise",
     }
 }
 
 choice! {
-    /// Who learns from a game.
+    /// Which rules learn from a game.
     pub enum Knowledge {
-        /// an agent's rules learn from its own games
+        /// the rules of the agents that played it
         Own = "own",
-        /// what a rule has learnt in a cycle goes to every equal rule of the population at its end
+        /// at the end of a cycle, all equal rules of the population learn what each of them learnt
         Shared = "shared",
     }
 }
 
 choice! {
-    /// Where new rules come from.
+    /// How new rules are drawn.
     pub enum NewRules {
         /// any legal rule, drawn as random_rules says
         Random = "random",
-        /// some are two P or two C, and a V to move to, anywhere, with * elsewhere
+        /// some rules have two P or two C, and a V to move to, anywhere, with * elsewhere
         Rigged = "rigged",
     }
 }
@@ -110,27 +111,27 @@ choice! {
 }
 
 choice! {
-    /// What becomes of some rules.
+    /// What happens to such rules.
     pub enum Fate {
         /// they stay
         Keep = "keep",
-        /// new rules take their place
+        /// new rules replace them
         Replace = "replace",
     }
 }
 
 choice! {
-    /// What an agent's weight is.
+    /// An agent's weight.
     pub enum AgentWeights {
-        /// points of all cycles an agent has lived
+        /// the points of all cycles since its birth
         Accumulate = "accumulate",
-        /// points of the last cycle alone
+        /// the points of the last cycle
         Cycle = "cycle",
     }
 }
 
 choice! {
-    /// The weight that an agent is born with.
+    /// The weight of a new agent.
     pub enum Newborn {
         /// 0
         Zero = "zero",
@@ -150,81 +151,81 @@ choice! {
 }
 
 choice! {
-    /// What a task is.
+    /// What one task computes.
     pub enum Farming {
-        /// a task computes whole cycles
+        /// whole cycles
         Cycles = "cycles",
-        /// a task plays couples of one cycle; the coordinator does the rest
+        /// couples of one cycle; the coordinator does the rest
         Couples = "couples",
     }
 }
 
 settings! {
-    /// Agents made of rules ("if I see this board, I move there") that learn 3x3 tic-tac-toe from games among themselves:
-    /// rules that won gain weight, the better agents have children with the rules of both parents.
+    /// Agents made of rules ("if I see this board, I move there") that learn 3x3 tic-tac-toe from games among
+    /// themselves. Rules that won gain weight, and the better agents have children with rules of both parents.
     pub struct Settings, names Name, schema SCHEMA {
         /// Agents; an even number. The page: 40.
         agents: usize = whole(4, AGENTS_MAX, "40"),
-        /// Rules of an agent. The page: 100.
+        /// Rules per agent. The page: 100.
         rules: usize = whole(1, RULES_MAX as u64, "100"),
-        /// Games that a couple plays in a cycle. The page: 5.
+        /// Games of a couple per cycle. The page: 5.
         games: u32 = whole(1, GAMES_MAX, "5"),
-        /// Cycles of games and births. The page: 500, more than a day.
+        /// Number of cycles, each of games and births. The page: 500, which took more than a day.
         cycles: u32 = whole(1, CYCLES_MAX, "500"),
-        /// The probability that a child has a new rule instead of an inherited one. The figure is ours.
+        /// The probability that a child has a new rule instead of an inherited one. Our choice.
         mutation: Ratio = decimal(0, 1, "0.01"),
-        /// How mutations are spread over a child's rules.
+        /// How mutations are distributed over a child's rules.
         mutations: Mutations = choice("independent"),
-        /// The probability that a clustered mutation follows a mutation. Ours.
+        /// The probability that the rule after a mutation is mutated too, if clustered. Our choice.
         cluster: Ratio = decimal(0, 1, "0.5"),
-        /// Who live on and become parents (an even number of agents: rounded down, at least two).
+        /// Which agents survive and become parents (an even number of agents: rounded down, at least two).
         selection: Selection = choice("half"),
-        /// How parents are coupled.
+        /// How parents are paired.
         parents: Pairing = choice("random"),
-        /// How players are coupled.
+        /// How players are paired.
         players: Pairing = choice("random"),
         /// Which rules a child inherits.
         inherit: Inherit = choice("alternately"),
-        /// What becomes of the children of two parents with the same rules.
+        /// What happens to the children of two parents with the same rules.
         identical_parents: IdenticalParents = choice("as-others"),
         /// What happens to an agent if a very similar one ranks higher.
         similar: Similar = choice("ignore"),
-        /// Agents are very similar if they have the same rules at this share of places or more. Ours.
+        /// Agents are very similar if they have the same rules at this share of places or more. Our choice.
         similar_share: Ratio = decimal(0, 1, "0.9"),
-        /// By how much its weight counts for less. Ours.
+        /// By how much the weight is reduced. Our choice.
         similar_penalty: i32 = whole(0, 1_000_000, "5"),
-        /// Who learns from a game.
+        /// Which rules learn from a game.
         knowledge: Knowledge = choice("own"),
-        /// Where new rules come from.
+        /// How new rules are drawn.
         generator: NewRules = choice("random"),
-        /// The share of such rules, if rigged. Ours.
+        /// The share of such rules, if rigged. Our choice.
         rigged_share: Ratio = decimal(0, 1, "0.5"),
         /// How random rules are drawn. A reading: the page says only that they are always legal.
         random_rules: RandomRules = choice("letters-first"),
-        /// What becomes of rules that an agent has twice, before a cycle's games. Random rules are hardly ever the same: it
-        /// matters only with generator = "rigged".
+        /// What happens to rules that an agent has twice, before a cycle's games. Random rules are hardly ever the
+        /// same, so this matters only with generator = "rigged".
         repeated: Fate = choice("keep"),
-        /// What becomes of rules with little weight, before every cycle but the first.
+        /// What happens to rules of low weight, before every cycle but the first.
         weak: Fate = choice("keep"),
-        /// Such rules have this weight or less. Ours.
+        /// Rules of low weight have this weight or less. Our choice.
         weak_weight: i32 = signed(-1_000_000, 1_000_000, "0"),
-        /// The same before every so many cycles.
+        /// What happens to rules of low weight once every weak_cycles cycles.
         weak_at_times: Fate = choice("keep"),
-        /// The number of cycles. Ours.
+        /// The number of cycles between such replacements. Our choice.
         weak_cycles: u32 = whole(1, CYCLES_MAX, "10"),
-        /// Such rules have this weight or less. Ours.
+        /// The weight at or below which they are replaced then. Our choice.
         weak_at_times_weight: i32 = signed(-1_000_000, 1_000_000, "0"),
-        /// What an agent's weight is. A reading: the page does not say.
+        /// An agent's weight. A reading: the page does not say.
         agent_weights: AgentWeights = choice("accumulate"),
-        /// The weight that an agent is born with. A reading: the page does not say.
+        /// The weight of a new agent. A reading: the page does not say.
         newborn: Newborn = choice("zero"),
         /// The weight of an inherited rule. A reading: the page does not say.
         inherited_weights: InheritedWeights = choice("keep"),
-        /// What a task is.
+        /// What one task computes.
         farming: Farming = execution choice("cycles"),
-        /// Cycles of a task, if farmed by cycles.
+        /// Cycles per task, if farming is by cycles.
         cycles_per_task: u32 = execution whole(1, CYCLES_PER_TASK_MAX, "100"),
-        /// Couples of a task, if farmed by couples.
+        /// Couples per task, if farming is by couples.
         couples_per_task: usize = execution whole(1, AGENTS_MAX / 2, "10"),
     }
     check(check)
@@ -242,22 +243,21 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
             .push((Name::cycles, format!("{games} games are more than {WEIGHT_MAX}: lower cycles, games or agents")));
     }
     if settings.mutations == Mutations::Clustered && !is_chain(rate, again) {
-        let sentence =
-            format!("with a cluster of {} a mutation of {} cannot be reached", again.to_f64(), rate.to_f64());
+        let sentence = format!("with cluster {} a mutation of {} cannot be reached", again.to_f64(), rate.to_f64());
         problems.push((Name::cluster, sentence));
     }
     problems
 }
 
 impl Settings {
-    /// Where new rules come from.
+    /// How new rules are drawn.
     #[must_use]
     pub fn source(&self) -> Source {
         let rigged = if self.generator == NewRules::Rigged { self.rigged_share } else { Ratio::ZERO };
         Source { rigged, alike: self.random_rules == RandomRules::Alike }
     }
 
-    /// The weight at or below which rules are replaced before this cycle, counted from 0, if any are.
+    /// The weight at or below which rules are replaced before this cycle (counted from 0), if any are.
     #[must_use]
     pub fn weak_weight_before(&self, cycle: u32) -> Option<i32> {
         let always = (self.weak == Fate::Replace).then_some(self.weak_weight);
@@ -265,7 +265,7 @@ impl Settings {
         always.max(its_turn.then_some(self.weak_at_times_weight)).filter(|_| cycle > 0)
     }
 
-    /// How many of the best and how many of the worst become parents: together an even number, at least two.
+    /// How many of the best and how many of the worst agents become parents: together an even number, at least two.
     #[must_use]
     pub fn parents_count(&self) -> (usize, usize) {
         let even = |tenths: usize| (self.agents * tenths / 10 / 2 * 2).max(2);

@@ -1,4 +1,4 @@
-//! What one core plays in a second: games of two agents of 100 rules, and whole cycles of the page's example, by the index and
+//! Throughput of one core: games of two agents with 100 rules, and whole cycles of the page's example, by the index and
 //! by the reference implementation. For `evoxo bench`.
 
 use std::{hint::black_box, sync::LazyLock};
@@ -11,7 +11,7 @@ use evoxo_common::{
 use super::{
     agent::Agent,
     couple,
-    index::Ready,
+    index::IndexedAgent,
     population::{Played, Population},
     reference,
     settings::{SCHEMA, Settings},
@@ -33,7 +33,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     },
 ];
 
-/// Plays games or cycles; says how many.
+/// Plays games or cycles; returns their number.
 fn counted(count: u32, play: impl FnOnce(u32) -> i32) -> u64 {
     black_box(play(black_box(count)));
     count.into()
@@ -54,9 +54,9 @@ static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(|| {
     [population.agents[0].clone(), population.agents[1].clone()]
 });
 
-/// Makes both ready and lets them play so many games; returns the difference of games won.
+/// Prepares both and plays games; returns the difference of games won.
 fn fast_games(agents: &[Agent; 2], games: u32, rng: &mut Generator) -> i32 {
-    couple::play(&mut agents.each_ref().map(Ready::new), games, rng).points
+    couple::play(&mut agents.each_ref().map(IndexedAgent::new), games, rng).points
 }
 
 /// The same by the reference implementation.
@@ -64,7 +64,7 @@ fn reference_games(agents: &[Agent; 2], games: u32, rng: &mut Generator) -> i32 
     reference::play(&mut agents.clone(), games, rng).points
 }
 
-/// Computes so many cycles of the page's example from its beginning; returns the best agent's weight.
+/// Computes cycles of the page's example from its beginning; returns the best agent's weight.
 fn fast_cycles(cycles: u32) -> i32 {
     let (settings, mut population) = example();
     let stream = Stream::root(1).text("bench");

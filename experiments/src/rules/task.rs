@@ -1,4 +1,4 @@
-//! The tasks of `rules`: whole cycles, or couples of one cycle; and how agents and settings travel.
+//! The tasks of `rules`: whole cycles, or couples of one cycle; and how messages carry agents and settings.
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -86,7 +86,7 @@ fn check_sizes(rules: usize, games: u32) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Agents as they travel; [`read_agents`] is the inverse.
+/// Agents as a message; [`read_agents`] is the inverse.
 pub fn write_agents<'a>(agents: impl Iterator<Item = &'a Agent> + Clone) -> Agents {
     let rules: Vec<u8> =
         agents.clone().flat_map(|agent| &agent.rules).flat_map(|rule| rule.code().to_le_bytes()).collect();
@@ -97,10 +97,10 @@ pub fn write_agents<'a>(agents: impl Iterator<Item = &'a Agent> + Clone) -> Agen
     }
 }
 
-/// Reads agents that came from elsewhere: so many, with so many rules each.
+/// Reads this number of agents with this number of rules each from a message, and checks them.
 ///
 /// # Errors
-/// A sentence if they are others or no agents.
+/// A sentence if the agents do not fit or are invalid.
 pub fn read_agents(written: Option<&Agents>, count: usize, rules: usize) -> Result<Vec<Agent>, Refusal> {
     let Some(written) = written else { return refuse("the agents are missing") };
     let mut weights = written.rule_weights.iter().chain(&written.agent_weights);
@@ -109,7 +109,7 @@ pub fn read_agents(written: Option<&Agents>, count: usize, rules: usize) -> Resu
         return refuse(format!("not {count} agents of {rules} rules each"));
     }
     if let Some(weight) = weights.find(|weight| weight.unsigned_abs() > WEIGHT_MAX as u32) {
-        return refuse(format!("a weight of {weight}, which no games can lead to"));
+        return refuse(format!("a weight of {weight}, which is out of range"));
     }
     let codes = written.rules.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
     let all: Vec<Rule> = codes.map(Rule::of_code).collect::<Result<_, String>>().map_err(Refusal)?;
@@ -125,7 +125,7 @@ pub fn read_agents(written: Option<&Agents>, count: usize, rules: usize) -> Resu
 /// Computes a task of whole cycles.
 ///
 /// # Errors
-/// A sentence if the task makes no sense.
+/// A sentence if the task is invalid.
 fn run_cycles(task: &CyclesTask) -> Result<CyclesOutput, Refusal> {
     let settings = read_settings(task)?;
     let games = settings.agents as u64 / 2 * u64::from(settings.games) * u64::from(task.cycles);
@@ -146,7 +146,7 @@ fn run_cycles(task: &CyclesTask) -> Result<CyclesOutput, Refusal> {
     })
 }
 
-/// Checks that an output has the shape of an answer to a task.
+/// Checks that an output fits its task.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
@@ -167,7 +167,7 @@ fn check_cycles(task: &CyclesTask, output: &CyclesOutput) -> Result<(), Refusal>
             && cycle.good <= agents * rules
     };
     if let Some(cycle) = output.cycles.iter().position(|cycle| !sensible(cycle)) {
-        return refuse(format!("the report of cycle {} makes no sense", u64::from(task.first_cycle) + cycle as u64));
+        return refuse(format!("the report of cycle {} is impossible", u64::from(task.first_cycle) + cycle as u64));
     }
     Ok(())
 }
@@ -189,7 +189,7 @@ impl From<&messages::Cycle> for Report {
 /// Plays the couples of a task.
 ///
 /// # Errors
-/// A sentence if the task makes no sense.
+/// A sentence if the task is invalid.
 fn run_couples(task: &CouplesTask) -> Result<CouplesOutput, Refusal> {
     check_sizes(task.rules as usize, task.games)?;
     let count = task.players.as_ref().map_or(0, |players| players.agent_weights.len());
@@ -203,7 +203,7 @@ fn run_couples(task: &CouplesTask) -> Result<CouplesOutput, Refusal> {
     Ok(CouplesOutput { couples: couples.collect() })
 }
 
-/// Checks that an output has the shape of an answer to a task.
+/// Checks that an output fits its task.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
@@ -222,7 +222,7 @@ fn check_couples(task: &CouplesTask, output: &CouplesOutput) -> Result<(), Refus
             && couple.moves <= task.games * CELLS as u32
     };
     match output.couples.iter().position(|couple| !sensible(couple)) {
-        Some(couple) => refuse(format!("what came of couple {couple} makes no sense")),
+        Some(couple) => refuse(format!("the result of couple {couple} is impossible")),
         None => Ok(()),
     }
 }
@@ -242,9 +242,9 @@ impl From<&messages::Couple> for Played {
     }
 }
 
-/// Few agents, so that cycles are quick.
+/// Few agents, so that cycles are fast.
 const SMALL: &str = "agents = 8\nrules = 40\ngames = 3\nmutation = 0.1\n";
-/// Every option.
+/// Every option with a value that is not its default.
 const EVERY: &str = "mutations = \"clustered\"\ncluster = 0.5\nselection = \"ends\"\nparents = \"by-weight\"\n\
     players = \"by-weight\"\ninherit = \"heavier\"\nidentical_parents = \"mutate\"\nsimilar = \"penalise\"\n\
     similar_share = 0.3\nsimilar_penalty = 2\nknowledge = \"shared\"\ngenerator = \"rigged\"\nrigged_share = 0.7\n\
@@ -252,7 +252,7 @@ const EVERY: &str = "mutations = \"clustered\"\ncluster = 0.5\nselection = \"end
     weak_at_times = \"replace\"\nweak_cycles = 2\nweak_at_times_weight = 0\nagent_weights = \"cycle\"\n\
     newborn = \"parents\"\ninherited_weights = \"zero\"\n";
 
-/// Cycles without any option and with every one.
+/// Cycles with default options and with every option changed.
 fn cycles_workload() -> Vec<CyclesTask> {
     let stream = Stream::root(0).text("signature");
     let task = |text: String| {

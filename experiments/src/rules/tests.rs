@@ -1,4 +1,4 @@
-//! Every option does what its setting says, and work may be cut up in any way.
+//! Every option does what its setting says, and work may be divided in any way.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn stream() -> Stream {
     Stream::root(1).text("test")
 }
 
-/// Agents whose weights fall from the first to the last; rule r of agent a is the only one of its code.
+/// Agents whose weights fall from the first to the last; every rule has a code of its own.
 fn ranked(count: usize, rules: usize) -> Population {
     let rng = &mut stream().text("ranked").rng();
     let mut seen = BTreeSet::new();
@@ -47,7 +47,7 @@ fn ranked(count: usize, rules: usize) -> Population {
     Population { agents: (0..count).map(agent).collect(), found: 0 }
 }
 
-/// The numbers of the agents of `before` from whom an agent has rules, in the order of its list.
+/// For each rule of an agent, the number of the agent of `before` that had it.
 fn ancestors(before: &Population, agent: &Agent) -> Vec<Option<usize>> {
     let owner = |(place, rule): (usize, &Rule)| before.agents.iter().position(|other| other.rules[place] == *rule);
     agent.rules.iter().enumerate().map(owner).collect()
@@ -60,7 +60,7 @@ fn bred(settings: &str, before: &Population) -> Population {
     after
 }
 
-/// Who lived on, by their numbers before, and who the parents of each child are.
+/// The survivors, by their numbers before, and the parents of each child.
 fn family(settings: &str, before: &Population) -> (Vec<usize>, Vec<Vec<usize>>) {
     let after = bred(&format!("mutation = 0\n{settings}"), before);
     let place = |agent: &Agent| before.agents.iter().position(|other| other == agent);
@@ -75,7 +75,7 @@ fn family(settings: &str, before: &Population) -> (Vec<usize>, Vec<Vec<usize>>) 
 }
 
 #[test]
-fn there_are_so_many_agents_rules_and_games() {
+fn numbers_of_agents_rules_and_games_are_settings() {
     for (agents, rules, games) in [(40, 100, 5), (4, 1, 1), (6, 128, 9)] {
         let settings = self::settings(&format!("agents = {agents}\nrules = {rules}\ngames = {games}"));
         let mut population = Population::start(&settings, stream());
@@ -122,14 +122,14 @@ fn clustered_mutations_come_in_runs() {
 }
 
 #[test]
-fn selection_says_who_lives_on() {
+fn selection_says_who_survives() {
     let before = ranked(40, 100);
     let lives = |selection: &str| family(&format!("selection = \"{selection}\""), &before).0;
     assert_eq!(lives("half"), (0..20).collect::<Vec<_>>());
     assert_eq!(lives("tenth"), (0..4).collect::<Vec<_>>());
     assert_eq!(lives("fifth"), (0..8).collect::<Vec<_>>());
     assert_eq!(lives("ends"), (0..16).chain(36..40).collect::<Vec<_>>());
-    // As near as whole couples allow.
+    // As near as an even number of agents allows.
     let few = ranked(6, 100);
     for (selection, parents) in
         [("half", vec![0, 1]), ("tenth", vec![0, 1]), ("fifth", vec![0, 1]), ("ends", vec![0, 5])]
@@ -155,7 +155,7 @@ fn every_couple_of_parents_has_two_children_in_turn() {
 }
 
 #[test]
-fn players_meet_by_lot_or_by_weight() {
+fn players_are_paired_at_random_or_by_weight() {
     let mut before = ranked(40, 10);
     before.agents.swap(3, 30);
     let couples = |settings: &str| before.couples(&self::settings(settings), stream());
@@ -202,7 +202,7 @@ fn equal_parents_may_have_wholly_new_children() {
 }
 
 #[test]
-fn a_double_of_a_better_agent_counts_for_less() {
+fn an_agent_similar_to_a_better_one_is_penalised() {
     let mut before = ranked(6, 10);
     before.agents[2].rules = before.agents[0].rules.clone();
     before.agents[2].rules[9] = before.agents[1].rules[9];
@@ -215,14 +215,15 @@ fn a_double_of_a_better_agent_counts_for_less() {
     assert_eq!(
         order("similar = \"penalise\"\nsimilar_penalty = 2"),
         [0, 1, 3, 2, 4, 5],
-        "of equals the one that stood before"
+        "equal agents keep their order"
     );
     assert_eq!(order("similar = \"penalise\""), [0, 1, 3, 4, 5, 2]);
     assert_eq!(order("similar = \"penalise\"\nsimilar_share = 1"), [0, 1, 2, 3, 4, 5], "nine of ten are not all");
     assert_eq!(order("similar = \"penalise\"\nsimilar_share = 0.91"), [0, 1, 2, 3, 4, 5]);
 }
 
-/// Two couples of four agents; the first agent used its first rule and won twice, the third used its second and lost once.
+/// The results of two couples of four agents: the first agent used its first rule and won twice, the third used its
+/// second and lost once.
 fn learnt(settings: &str, before: &Population) -> Population {
     let played = |points: i32, first: [i32; 2], second: [i32; 2]| Played {
         tally: Tally { points, ..Tally::default() },
@@ -255,7 +256,7 @@ fn knowledge_is_ones_own_or_shared() {
 }
 
 #[test]
-fn agents_weigh_what_they_won_in_all_cycles_or_in_the_last() {
+fn agents_weights_are_points_of_all_cycles_or_of_the_last() {
     let before = ranked(4, 2);
     let weights =
         |settings: &str| learnt(settings, &before).agents.iter().map(|agent| agent.weight).collect::<Vec<_>>();
@@ -264,7 +265,7 @@ fn agents_weigh_what_they_won_in_all_cycles_or_in_the_last() {
 }
 
 #[test]
-fn the_newborn_weigh_nothing_or_as_their_parents() {
+fn new_agents_weigh_nothing_or_as_their_parents() {
     let before = ranked(40, 10);
     let weights = |settings: &str| {
         let after = bred(&format!("parents = \"by-weight\"\n{settings}"), &before);
@@ -331,7 +332,7 @@ fn repeated_rules_may_be_replaced() {
     assert_eq!(renewed("", 3), agent);
     for cycle in [0, 3] {
         let after = renewed("repeated = \"replace\"", cycle);
-        assert_eq!((after.weight, &after.weights), (5, &vec![1, 2, 0, 4, 0, 0]), "the first of equals stays");
+        assert_eq!((after.weight, &after.weights), (5, &vec![1, 2, 0, 4, 0, 0]), "the first of equal rules stays");
         let kept: Vec<bool> = after.rules.iter().zip(&agent.rules).map(|(after, before)| after == before).collect();
         assert_eq!(kept, [true, true, false, true, false, false]);
     }
@@ -378,10 +379,9 @@ fn run(settings: &str) -> Vec<Replica> {
 
 const SMALL: &str = "agents = 12\nrules = 30\ncycles = 25\ngames = 4\ngenerator = \"rigged\"\nmutation = 0.1";
 
-/// No setting is read and then forgotten: each changes the digest where the others stand as said. Those that only say how do
-/// not.
+/// Every setting is used: each changes the digest, given the other settings here, unless it only says how to compute.
 #[test]
-fn every_setting_shows_in_the_digest_unless_it_only_says_how() {
+fn every_setting_changes_the_digest_unless_it_only_says_how_to_compute() {
     let cases = [
         ("agents", "", "14"),
         ("rules", "", "31"),
@@ -426,16 +426,16 @@ fn every_setting_shows_in_the_digest_unless_it_only_says_how() {
     }
 }
 
-/// Settings with others in the place of those of the same names.
+/// Settings, some of them replaced by others of the same names.
 fn merged(settings: &str, others: &str) -> String {
     let name = |line: &str| line.split(" =").next().map(str::to_owned);
     let kept = settings.lines().filter(|line| others.lines().all(|other| name(other) != name(line)));
     kept.chain(others.lines()).collect::<Vec<&str>>().join("\n")
 }
 
-/// All options at once, whole and in all sorts of slices: the same states, the same histories.
+/// With all options at once: the same states and histories, whole and in slices of all sizes.
 #[test]
-fn how_work_is_cut_up_does_not_show() {
+fn results_do_not_depend_on_how_work_is_divided() {
     let every = format!(
         "{SMALL}\nmutations = \"clustered\"\nselection = \"ends\"\nparents = \"by-weight\"\nidentical_parents = \"mutate\"\n\
          similar = \"penalise\"\nknowledge = \"shared\"\nrepeated = \"replace\"\nweak_at_times = \"replace\"\nweak_cycles = 4\n\
@@ -454,9 +454,9 @@ fn how_work_is_cut_up_does_not_show() {
     }
 }
 
-/// A replica that is saved and restored after every round goes on as if nothing had happened.
+/// A replica that is saved and restored after every round continues as if nothing had happened.
 #[test]
-fn a_restored_replica_goes_on() {
+fn a_restored_replica_continues() {
     for how in ["cycles_per_task = 3", "farming = \"couples\""] {
         let config = config(&format!("{SMALL}\n{how}"));
         let mut replica = local::start(&config).next().unwrap();
@@ -482,7 +482,7 @@ fn states_that_do_not_fit_are_refused() {
     assert!(Replica::restore(&config, &good).is_err_and(|why| why.contains("cannot be read")));
 }
 
-/// Whoever changes these changes what every run computes.
+/// A change of these numbers changes what every run computes.
 #[test]
 fn results_are_pinned() {
     let replicas = run("cycles = 100");
@@ -490,9 +490,9 @@ fn results_are_pinned() {
     insta::assert_snapshot!(format!("{}\n{}", rows.join("\n"), digest(&replicas)));
 }
 
-/// What another implementation found with the page's settings: rules make about an eighth of the moves at first.
+/// Another implementation found with the page's settings that at first rules make about an eighth of the moves.
 #[test]
-fn the_beginning_is_as_others_found_it() {
+fn the_first_cycles_agree_with_another_implementation() {
     let replicas = run("cycles = 20");
     let mean = |column: usize| replicas[0].history().iter().map(|row| row[column]).sum::<f64>() / 20.0;
     let (share, strength) = (mean(super::column::RULE_SHARE), mean(super::column::STRENGTH));

@@ -1,11 +1,11 @@
-//! An arm as its trials tell it, from a run or from its `result.json`.
+//! An arm with its trials, from a run or from its `result.json`.
 
 use serde_json::{Value, json};
 
 use super::{
     facts::{self, Measure, Regime},
     joint::Joint,
-    settings::{Game, Schedule, Settings, Shared, Whom},
+    settings::{Game, Schedule, Settings, Shared, TrainingOpponent},
     trial::{Test, Trial},
 };
 use evoxo_common::{
@@ -21,9 +21,9 @@ pub(super) struct Arm<'a> {
     pub(super) name: &'a str,
     /// As in `result.json`.
     pub(super) settings: Value,
-    /// Which row of which of the paper's tables it repeats, if it does.
+    /// The row of the paper's tables that it repeats, if any.
     pub(super) paper: Option<(&'static facts::Network, Regime)>,
-    /// How it reads the paper where that leaves a choice.
+    /// Its reading of what the paper leaves open.
     pub(super) reading: &'a str,
     /// Connections between its units.
     pub(super) connections: usize,
@@ -62,7 +62,7 @@ impl<'a> Arm<'a> {
         Sample::of(&self.values(measure))
     }
 
-    /// "51.0 ± 6.0 (46.7 to 55.3)": mean, standard deviation, interval of the mean.
+    /// "51.0 ± 6.0 (46.7 to 55.3)": mean, standard deviation, confidence interval of the mean.
     pub(super) fn text(&self, measure: Measure) -> String {
         let values = self.values(measure);
         let Some((sample, mean)) = Sample::of(&values).zip(estimate(&values)) else { return "-".into() };
@@ -85,7 +85,7 @@ impl<'a> Arm<'a> {
         self.trials.iter().filter_map(|trial| trial.tests.last()).map(|test| test.games).max().unwrap_or(0)
     }
 
-    /// The percentage over thousands of training games: mean and band over the trials that have got so far.
+    /// The percentage over thousands of training games: mean and band over the trials that have reached each point.
     pub(super) fn curve(&self, name: &str) -> Series {
         let longest = self.trials.iter().max_by_key(|trial| trial.tests.len()).map_or(&[][..], |trial| &trial.tests);
         let point = |(index, test): (usize, &Test)| {
@@ -118,7 +118,7 @@ fn in_paper(settings: &Settings) -> Option<(&'static facts::Network, Regime)> {
         && Joint::of(settings).is_none()
         && (settings.alpha, settings.epsilon, settings.gamma) == (Ratio::new(5, 1000), Ratio::new(1, 10), Ratio::ONE)
         && settings.reading_followed() != "own";
-    let regime = if settings.opponent == Whom::Itself { Regime::SelfPlay } else { Regime::Benchmark };
+    let regime = if settings.opponent == TrainingOpponent::Itself { Regime::SelfPlay } else { Regime::Benchmark };
     let network = facts::network(settings.network.word()).filter(|_| same);
     network.map(|network| (network, regime))
 }

@@ -1,4 +1,4 @@
-//! What the paper claims of differences between networks, put to the test on our trials.
+//! The paper's claims about differences between networks, tested on our trials.
 
 use serde_json::{Value, json};
 
@@ -12,23 +12,23 @@ use evoxo_common::{
     text::probability,
 };
 
-/// A claim beside what our trials say of it.
+/// A claim and the corresponding result of our trials.
 pub(super) struct Comparison {
     claim: Claim,
-    /// By the t-test: ours, and of the paper's figures.
+    /// By the t-test: of our trials, and of the paper's figures.
     ours: Difference,
     paper: Difference,
     ranks: RankTest,
-    /// The U of samples of which neither is above the other: half the pairs.
+    /// The expected U if neither sample tends to be greater: half the pairs.
     even: f64,
-    /// Both probabilities after Holm's correction for all comparisons made: the t-test's and the rank test's.
+    /// Both probabilities after Holm's correction for all comparisons: the t-test's and the rank test's.
     corrected: [f64; 2],
 }
 
-/// Probabilities up to this count as seen.
+/// Probabilities up to this are significant.
 const LEVEL: f64 = 0.05;
 
-/// All claims for which there are two trials or more on either side, among arms of this reading.
+/// All claims with at least two trials on either side, among arms of this reading.
 pub(super) fn comparisons(arms: &[Arm<'_>], reading: &str) -> Vec<Comparison> {
     let values = |name: &str, regime: Regime, measure: Measure| {
         let ours = |arm: &&Arm<'_>| {
@@ -59,7 +59,7 @@ pub(super) fn comparisons(arms: &[Arm<'_>], reading: &str) -> Vec<Comparison> {
 }
 
 impl Comparison {
-    /// Whether our trials bear the claim out.
+    /// Whether our trials confirm the claim.
     fn verdict(&self) -> &'static str {
         let [by_t, by_ranks] = self.corrected.map(|p| p <= LEVEL);
         let reversed = if by_t { self.ours.mean < 0.0 } else { self.ranks.u < self.even };

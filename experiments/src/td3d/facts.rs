@@ -9,7 +9,7 @@ const TRIALS: usize = 10;
 /// Training games of a trial.
 pub const GAMES: u64 = 1_000_000;
 
-/// Whom a network learns against.
+/// The opponent that a network learns against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Regime {
     /// Itself.
@@ -23,7 +23,7 @@ impl Regime {
     pub const BOTH: [Self; 2] = [Self::SelfPlay, Self::Benchmark];
 }
 
-/// What is measured of a trial, in percent of games won against the benchmark player, draws half.
+/// The measure of a trial, in percent of games won against the benchmark player, draws counting half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The best of its tests.
@@ -94,24 +94,24 @@ pub fn network(name: &str) -> Option<&'static Network> {
     NETWORKS.iter().find(|network| network.name == name)
 }
 
-/// A difference between two networks that the paper claims, or denies.
+/// A difference between two networks that the paper claims or denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Where.
+    /// In which regime.
     pub regime: Regime,
     /// The better network, as in [`Network::name`].
     pub better: &'static str,
     /// The other.
     pub worse: &'static str,
-    /// Of what.
+    /// In which measure.
     pub measure: Measure,
     /// Whether the paper says that there is a difference; otherwise that there is none.
     pub differs: bool,
 }
 
-/// What the paper says of differences between two networks, in its order (sections V.B, V.C and VI). Where it does not say
-/// whether it means the peak or the end, both are here; where it says that one is the poorest of all, the next poorest stands
-/// for all.
+/// The paper's statements about differences between two networks, in its order (sections V.B, V.C and VI). Where it
+/// does not say whether it means the peak or the end, both are here. Where it says that one is the poorest of all, it
+/// is compared with the next poorest.
 pub const CLAIMS: [Claim; 26] = {
     use Measure::{End, Peak};
     use Regime::{Benchmark, SelfPlay};
@@ -153,8 +153,8 @@ mod tests {
     use super::*;
     use evoxo_common::stats::t_test;
 
-    /// The paper's own figures bear out what it says of them, at the levels it prints: they are transcribed well. But for one
-    /// claim: that the small structured network ends above the deep one may be chance.
+    /// The paper's own figures support its claims at the levels it prints, so they are transcribed correctly. There is
+    /// one exception: that the small structured network ends above the deep one may be chance.
     #[test]
     fn the_claims_follow_from_the_tables() {
         let test = |claim: Claim| {

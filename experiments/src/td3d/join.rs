@@ -1,40 +1,40 @@
-//! One learner, many workers: what became of the same weights in several places, and how it is joined.
+//! One learner with several workers: the changes that each worker made to the same weights, and how they are joined.
 //!
-//! An update carries the new values of the weights that changed, not differences: so the only one of its kind gives
-//! exactly the weights that it was made of, and one learner by himself is the serial learner, bit for bit.
+//! An update has the new values of the weights that changed, not differences. So a single update gives exactly the
+//! weights that it was made from, and one learner alone is the serial learner, bit for bit.
 
 use super::{messages, wire::write_weights};
 
-/// Which workers a weight's mean is taken over.
+/// The workers over which the mean of a weight is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// All of them: who did not change it counts with its old value.
+    /// All workers: those that did not change it count with its old value.
     All,
     /// Those that changed it.
     Touched,
 }
 
-/// How the mean of all workers' weights moves the learner: gradient descent with Nesterov's momentum, the distance to the
-/// mean taken for a gradient (Douillard and others, "DiLoCo", 2023, which has a rate of 0.7 and a momentum of 0.9).
+/// How the mean of all workers' weights moves the learner: gradient descent with Nesterov's momentum, with the distance
+/// to the mean as the gradient (Douillard and others, "DiLoCo", 2023, with a rate of 0.7 and a momentum of 0.9).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outer {
     /// See [`Over`].
     pub over: Over,
-    /// The share of the way that is gone, above 0; 1 without momentum goes to the mean.
+    /// The learning rate, above 0; 1 without momentum goes to the mean.
     pub rate: f64,
-    /// What is left of the velocity from round to round, 0 to below 1.
+    /// The factor of the velocity in each round, 0 to below 1.
     pub momentum: f64,
 }
 
 impl Outer {
-    /// Whether it just takes the mean.
+    /// Whether the result is just the mean.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.rate == 1.0 && self.momentum == 0.0
     }
 }
 
-/// What became of `old`: the weights whose bits changed.
+/// The update from `old` to `new`: the weights whose bits changed.
 #[must_use]
 pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
     assert_eq!(old.len(), new.len(), "an update is between weights of one network");
@@ -54,10 +54,10 @@ pub fn difference(old: &[f32], new: &[f32]) -> messages::WeightUpdate {
     messages::WeightUpdate { gaps, values: write_weights(&values) }
 }
 
-/// Whether an update is one of so many weights.
+/// Checks an update of this number of weights.
 ///
 /// # Errors
-/// A sentence if it is not.
+/// A sentence if it is invalid.
 pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), String> {
     let bytes = update.values.len();
     if update.gaps.is_empty() && bytes == 4 * weights {
@@ -74,8 +74,8 @@ pub fn check(update: &messages::WeightUpdate, weights: usize) -> Result<(), Stri
     Ok(())
 }
 
-/// The weights after a round: `velocity` has one number for each, or none if there is no momentum. The updates are taken in
-/// order, which is that of the tasks, and must have been [checked](check).
+/// The weights after a round. `velocity` has one number for each weight, or none without momentum. The updates are
+/// taken in the order of the tasks, and must have been [checked](check).
 pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::WeightUpdate], outer: Outer) {
     let mut sums = vec![0.0_f64; weights.len()];
     let mut touched = vec![0_u32; weights.len()];
@@ -93,7 +93,7 @@ pub fn join(weights: &mut [f32], velocity: &mut [f32], updates: &[messages::Weig
         };
         let mean = if touched[index] == 0 { old } else { sum / f64::from(count) };
         if outer.is_plain() {
-            // The same in numbers, without what rounding would do to it.
+            // Equal to the formula below, but without its rounding errors.
             *weight = mean as f32;
             continue;
         }
@@ -127,7 +127,7 @@ fn for_each_change(update: &messages::WeightUpdate, old: &[f32], mut take: impl 
     }
 }
 
-/// Weights as they travel, one after another; bytes that are left over are none.
+/// Reads weights as messages carry them; incomplete ones at the end are ignored.
 pub fn from_bytes(bytes: &[u8]) -> impl Iterator<Item = f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|bytes| f32::from_le_bytes(*bytes))
@@ -141,8 +141,8 @@ mod tests {
 
     const PLAIN: Outer = Outer { over: Over::Touched, rate: 1.0, momentum: 0.0 };
 
-    /// The same, weight by weight and as the formulas are printed.
-    fn joined_slowly(old: &[f32], velocity: &[f32], news: &[Vec<f32>], outer: Outer) -> (Vec<f32>, Vec<f32>) {
+    /// The same, weight by weight as the formulas are printed.
+    fn joined_by_definition(old: &[f32], velocity: &[f32], news: &[Vec<f32>], outer: Outer) -> (Vec<f32>, Vec<f32>) {
         let mut result = (old.to_vec(), velocity.to_vec());
         for index in 0..old.len() {
             let all = news.iter().map(|new| new[index]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn momentum_goes_on_where_nobody_pushes() {
+    fn momentum_continues_without_updates() {
         let outer = Outer { rate: 0.5, momentum: 0.5, ..PLAIN };
         let (weights, velocity) = joined(&[1.0], &[0.0], &[vec![3.0]], outer);
         assert_eq!((weights[0], velocity[0]), (2.5, -2.0), "half of 2 and of half of 2");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn most_weights_travel_whole() {
+    fn updates_of_most_weights_have_no_gaps() {
         let old = [0.0; 9];
         let change = |count: usize| (0..9).map(|index| if index < count { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
         let update = difference(&old, &change(4));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_a_sentence() {
+    fn invalid_updates_are_refused_with_a_sentence() {
         let update =
             |gaps: &[u32], bytes: usize| messages::WeightUpdate { gaps: gaps.to_vec(), values: vec![0; bytes].into() };
         for good in [update(&[], 0), update(&[], 12), update(&[2], 4), update(&[0, 0, 0], 12)] {
@@ -238,22 +238,22 @@ mod tests {
             let over = if all { Over::All } else { Over::Touched };
             let velocity = if fading { velocity } else { Vec::new() };
             let outer = Outer { over, rate, momentum: if fading { momentum } else { 0.0 } };
-            let (fast, slow) = (joined(&old, &velocity, &news, outer), joined_slowly(&old, &velocity, &news, outer));
-            for (fast, slow) in fast.0.iter().chain(&fast.1).zip(slow.0.iter().chain(&slow.1)) {
-                // The sums have another order: the last bits of a double may differ, which a float seldom shows.
-                prop_assert!((fast - slow).abs() <= slow.abs() * 1e-6 + 1e-12, "{fast} {slow}");
+            let (fast, expected) = (joined(&old, &velocity, &news, outer), joined_by_definition(&old, &velocity, &news, outer));
+            for (fast, expected) in fast.0.iter().chain(&fast.1).zip(expected.0.iter().chain(&expected.1)) {
+                // The order of additions differs, so the last bits of a double may differ; a float seldom shows that.
+                prop_assert!((fast - expected).abs() <= expected.abs() * 1e-6 + 1e-12, "{fast} {expected}");
             }
         }
 
         #[test]
-        fn one_learner_alone_is_what_he_has_become(old in weights(), new in weights(), all: bool) {
+        fn one_learner_alone_gives_its_own_weights(old in weights(), new in weights(), all: bool) {
             let over = if all { Over::All } else { Over::Touched };
             let (joined, _) = joined(&old, &[], std::slice::from_ref(&new), Outer { over, ..PLAIN });
             prop_assert!(joined.iter().zip(&new).all(|(one, other)| one.to_bits() == other.to_bits()));
         }
 
         #[test]
-        fn strangers_do_no_harm(gaps in prop::collection::vec(0..9_u32, 0..9), bytes in 0..60_usize) {
+        fn arbitrary_updates_never_panic(gaps in prop::collection::vec(0..9_u32, 0..9), bytes in 0..60_usize) {
             let update = messages::WeightUpdate { gaps, values: vec![7; bytes].into() };
             if check(&update, 8).is_ok() {
                 join(&mut [0.0; 8], &mut [], &[update], PLAIN);

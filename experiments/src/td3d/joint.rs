@@ -1,10 +1,10 @@
-//! One learner, many workers: in each round all begin from the same weights, each plays and learns a few games by itself,
-//! and what became of the weights is joined in the order of the tasks.
+//! One learner with several workers: in each round all begin from the same weights, each plays some games and learns
+//! from them, and the changed weights are joined in the order of the tasks.
 //!
-//! Games are numbered over the whole trial, and a game draws from its own stream: which worker plays it, and when, does not
-//! show. How many play at once, and for how long before they are joined, does: both are settings. Tests fall after exact
-//! numbers of games, in rounds of their own, and are the serial learner's; one worker whose weights are taken as they are
-//! *is* the serial learner, bit for bit.
+//! Games are numbered over the whole trial, and each game draws from its own stream, so results do not depend on which
+//! worker plays a game, or when. They do depend on how many workers learn at once and for how many games before they
+//! are joined: both are settings. Tests come after exact numbers of games, in rounds of their own, and are the serial
+//! learner's. One worker whose weights are taken unchanged *is* the serial learner, bit for bit.
 
 use std::ops::Range;
 
@@ -20,17 +20,17 @@ use super::{
     wire::{Trial, write_weights},
 };
 
-/// Games of one part of a test, at least: to set up a network must not be most of the work.
+/// The least games of one part of a test, so that building the network is not most of the work.
 const TEST_PART_GAMES_MIN: u32 = 20;
 
-/// How many workers one learner has, and how they are joined.
+/// The number of workers of one learner, and how they are joined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joint {
     /// Workers in a round, at least 1.
     pub learners: u64,
-    /// Games of each in a round, at least 1.
+    /// Games of each worker in a round, at least 1.
     pub episodes: u64,
-    /// What is made of their weights.
+    /// How their weights are joined.
     pub outer: Outer,
     /// Games between two tests.
     pub test_every: u64,
@@ -39,7 +39,7 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// As the settings have it; `None` for the serial learner, which is what one worker alone comes to.
+    /// From settings; `None` for the serial learner, which is the same as one worker alone.
     #[must_use]
     pub fn of(settings: &Settings) -> Option<Self> {
         let outer = Outer {
@@ -52,20 +52,20 @@ impl Joint {
         (!serial).then_some(Self { learners, episodes, outer, test_every, test_games })
     }
 
-    /// How many rounds a trial of so many games takes.
+    /// The number of rounds of a trial with this number of games.
     #[must_use]
     pub fn rounds(&self, games: u64) -> u64 {
         let tests = games / self.test_every;
         tests * (self.test_every.div_ceil(self.learners * self.episodes) + 1)
     }
 
-    /// The most tasks that a round has.
+    /// The greatest number of tasks in a round.
     #[must_use]
     pub fn tasks_max(&self) -> u64 {
         self.learners.max(self.test_games.div_ceil(self.test_part()).into())
     }
 
-    /// How many tasks the round has that goes on from this state, of a trial of so many games: none after the last.
+    /// The number of tasks of the round that begins from this state; 0 after the last game.
     #[must_use]
     pub fn tasks(&self, games: u64, state: &State) -> usize {
         if self.test_is_due(state) {
@@ -74,7 +74,8 @@ impl Joint {
         (self.round_end(games, state.games) - state.games).div_ceil(self.episodes) as usize
     }
 
-    /// Some tasks of that round, with these weights and averages: parts of the test that is due, or each worker's games.
+    /// Some tasks of that round, with these weights and averages: parts of the test that is due, or each worker's
+    /// games.
     #[must_use]
     pub fn plan(&self, trial: &Trial, state: &State, weights: Bytes, average: Bytes, tasks: Range<usize>) -> Vec<Task> {
         let (played, test) = (state.games, self.test_is_due(state));
@@ -106,16 +107,17 @@ impl Joint {
         state.games / self.test_every > state.tests.len() as u64
     }
 
-    /// The games played after the round that begins after so many: tests and the trial's end cut it short.
+    /// The number of games played after the round that begins after `played` games. Tests and the end of the trial cut
+    /// a round short.
     fn round_end(&self, games: u64, played: u64) -> u64 {
         let next_test = (played / self.test_every + 1) * self.test_every;
         games.min(next_test).min(played + self.learners * self.episodes)
     }
 
-    /// Moves on by the round that was planned with these weights and averages, and had these outputs.
+    /// Advances by the round that was planned with these weights and averages and had these outputs.
     ///
     /// # Errors
-    /// A sentence if a weight is no longer finite. No weights are left then.
+    /// A sentence if a weight is no longer finite. The state then has no weights.
     pub fn absorb(
         &self,
         trial: &Trial,

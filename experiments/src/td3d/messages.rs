@@ -11,15 +11,15 @@ pub struct BoardShape {
     /// Layers, 1 to 9.
     #[prost(uint32, tag = "3")]
     pub depth: u32,
-    /// How many in a row win, 2 or more.
+    /// The length of a line that wins, 2 or more.
     #[prost(uint32, tag = "4")]
     pub k: u32,
-    /// Whether a stone falls to the lowest free cell: along the layers, on a flat board along the rows.
+    /// Whether a stone falls to the lowest free cell: along the layers, or on a flat board along the rows.
     #[prost(bool, tag = "5")]
     pub gravity: bool,
 }
-/// A network that values boards. Its weights travel as one vector, f32 little endian, tensor after tensor in the order
-/// first.weight, first.bias, second.weight, second.bias, output.weight, output.bias (of those that there are); each
+/// A network that values boards. Messages carry its weights as one vector, f32 little endian, tensor after tensor in the
+/// order first.weight, first.bias, second.weight, second.bias, output.weight, output.bias (those that exist); each
 /// tensor's shape is \[inputs, units\], the last index fastest. At most 1,000,000 weights.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Network {
@@ -32,7 +32,7 @@ pub struct Network {
     /// Whether units have biases.
     #[prost(bool, tag = "6")]
     pub biases: bool,
-    /// Of all units but the inputs.
+    /// The activation of all units but the inputs.
     #[prost(enumeration = "Activation", tag = "7")]
     pub activation: i32,
     /// Whether weights are shared over the symmetries of the board.
@@ -47,19 +47,20 @@ pub mod network {
     /// The first hidden layer.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum First {
-        /// So many units, 1 to 1,024, each joined to all cells.
+        /// Number of units, 1 to 1,024, each connected to all cells.
         #[prost(uint32, tag = "2")]
         DenseUnits(u32),
-        /// So many units, 1 to 16, for each line of the board, joined to its cells.
+        /// Number of units for each line of the board, 1 to 16, connected to its cells.
         #[prost(uint32, tag = "3")]
         LineDetectors(u32),
-        /// A table for each line, indexed by the states of its cells: 3 (empty, own, other's) or 4 (empty and playable now).
+        /// A table for each line, indexed by the states of its cells. Number of states: 3 (empty, own, opponent's) or 4
+        /// (also: empty and playable now).
         #[prost(uint32, tag = "4")]
         TupleStates(u32),
     }
 }
-/// How a network learns from games: Algorithm 1 of van de Steeg, Drugan and Wiering (2015) in one of its readings, as
-/// evoxo-common's net::learn documents them.
+/// How a network learns from games: Algorithm 1 of van de Steeg, Drugan and Wiering (2015) in one of its readings,
+/// documented in evoxo's module net::learn.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct Learning {
     #[prost(enumeration = "Opponent", tag = "1")]
@@ -81,13 +82,14 @@ pub struct Learning {
     /// Against the benchmark player the learner moves first in every game, not only in those with an even number.
     #[prost(bool, tag = "7")]
     pub learner_first: bool,
-    /// The slope of the output unit's activation is a factor of the error.
+    /// The derivative of the output unit's activation is a factor of the error.
     #[prost(bool, tag = "8")]
     pub output_derivative: bool,
-    /// An afterstate also learns from the next move of its side if that explored.
+    /// An afterstate also learns from the next move of its side if that move explored.
     #[prost(bool, tag = "9")]
     pub learns_explorations: bool,
-    /// The side that ends a game learns the value of the final afterstate, and that the reward; else the reward directly.
+    /// How the side learns that makes the last move. If true, its previous afterstate learns the value of the final one,
+    /// and the final one learns the reward; otherwise the previous one learns the reward.
     #[prost(bool, tag = "10")]
     pub bootstrapped_end: bool,
     /// The other side's last afterstate learns its reward.
@@ -107,24 +109,25 @@ pub struct Trial {
     pub network: ::core::option::Option<Network>,
     #[prost(message, optional, tag = "2")]
     pub learning: ::core::option::Option<Learning>,
-    /// The trial's stream of random numbers; game g draws from "game", g below it, and game i of the test after n games
-    /// from "test", n, i.
+    /// The trial's stream of random numbers. Game g draws from the stream "game", g; game i of the test after n games
+    /// draws from "test", n, i.
     #[prost(fixed64, tag = "3")]
     pub stream_high: u64,
     /// The lower half of the stream's name.
     #[prost(fixed64, tag = "4")]
     pub stream_low: u64,
 }
-/// Plays and learns `games` games of a trial from these weights on, and after each game whose number in the whole trial
-/// is a multiple of `test_every` plays `test_games` games against the benchmark player, without learning.
+/// Plays `games` games of a trial, beginning with these weights, and learns from them. After each game whose number in
+/// the whole trial is a multiple of `test_every` it plays `test_games` games against the benchmark player without
+/// learning.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LearnTask {
     #[prost(message, optional, tag = "1")]
     pub trial: ::core::option::Option<Trial>,
-    /// The weights before the first of these games, as Network says; all finite.
+    /// The weights before the first of these games, in the form that Network describes; all finite.
     #[prost(bytes = "bytes", tag = "2")]
     pub weights: ::prost::bytes::Bytes,
-    /// The averaged weights before it, as many; empty if Learning.averaging_games is 0.
+    /// The averaged weights before it, as many as weights; empty if Learning.averaging_games is 0.
     #[prost(bytes = "bytes", tag = "3")]
     pub average: ::prost::bytes::Bytes,
     /// Games of the trial played before.
@@ -151,12 +154,12 @@ pub struct LearnOutput {
     /// One for each test, in their order.
     #[prost(message, repeated, tag = "3")]
     pub tests: ::prost::alloc::vec::Vec<Tally>,
-    /// The number of games, in the whole trial, after which a weight (or an averaged one) was no longer finite for the first
-    /// time; nothing after that was played or tested. 0 if all is well.
+    /// The number of games, in the whole trial, after which a weight (or an averaged one) first was not finite; later
+    /// games were not played. 0 if all weights are finite.
     #[prost(uint64, tag = "4")]
     pub diverged_after: u64,
 }
-/// Results of a network's games against the benchmark player; it lost the others.
+/// Results of a network's games against the benchmark player; it lost the other games.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Tally {
     #[prost(uint32, tag = "1")]
@@ -164,8 +167,8 @@ pub struct Tally {
     #[prost(uint32, tag = "2")]
     pub draws: u32,
 }
-/// A part of a round of one learner with many workers. All parts begin from the same weights: they are Task.shared, as
-/// Network says, all finite. Averaged weights play no part in it.
+/// A part of a round of one learner with several workers. All parts begin from the same weights, which are Task.shared,
+/// in the form that Network describes, all finite. Averaged weights are not used.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct PartTask {
     #[prost(message, optional, tag = "1")]
@@ -188,7 +191,7 @@ pub mod part_task {
 /// Games of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LearnGames {
-    /// Games of the trial before the first of these, whoever plays them.
+    /// Games of the trial before the first of these, played by any worker.
     #[prost(uint64, tag = "1")]
     pub first_game: u64,
     /// 1 to 1,000,000.
@@ -208,7 +211,7 @@ pub struct TestGames {
     #[prost(uint32, tag = "3")]
     pub games: u32,
 }
-/// See PartTask: the one that the task asks for.
+/// The part that the task asks for.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PartOutput {
     #[prost(oneof = "part_output::Part", tags = "1, 2")]
@@ -224,38 +227,38 @@ pub mod part_output {
         Tally(super::Tally),
     }
 }
-/// What became of the weights of a network.
+/// The change of the weights of a network.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WeightUpdate {
-    /// For each weight that changed, in order: how many that did not come before it, after the last that did. Empty if all
-    /// weights travel.
+    /// For each weight that changed, in order: the number of unchanged weights between the previous changed one and it.
+    /// Empty if `values` has all weights.
     #[prost(uint32, repeated, tag = "1")]
     pub gaps: ::prost::alloc::vec::Vec<u32>,
-    /// The new values, f32 little endian: of the weights that changed, or, if more than half did, of all.
+    /// The new values, f32 little endian: of the weights that changed, or of all weights if more than half changed.
     #[prost(bytes = "bytes", tag = "2")]
     pub values: ::prost::bytes::Bytes,
 }
-/// Experiment `td3d`: a trial between two segments.
+/// The state of a trial between two segments.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct State {
     /// Games of the trial played.
     #[prost(uint64, tag = "1")]
     pub games: u64,
-    /// The weights, as Network in task.proto says. Empty before the first game, and if the trial has ended because they were
-    /// no longer finite.
+    /// The weights, in the form that Network describes. Empty before the first game, and if the trial has ended because
+    /// they were not finite.
     #[prost(bytes = "bytes", tag = "2")]
     pub weights: ::prost::bytes::Bytes,
     /// The averaged weights; empty if there are none.
     #[prost(bytes = "bytes", tag = "3")]
     pub average: ::prost::bytes::Bytes,
-    /// The tests so far, one after every so many games.
+    /// The tests so far, in order.
     #[prost(message, repeated, tag = "4")]
     pub tests: ::prost::alloc::vec::Vec<Tally>,
-    /// Of one learner with many workers and outer momentum: the velocity of each weight, as many; else empty.
+    /// With several workers and outer momentum, the velocity of each weight; otherwise empty.
     #[prost(bytes = "bytes", tag = "5")]
     pub velocity: ::prost::bytes::Bytes,
 }
-/// What a unit makes of its weighted sum x.
+/// The function that turns a unit's weighted sum x into its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Activation {
@@ -287,14 +290,14 @@ impl Activation {
         }
     }
 }
-/// Whom a learner plays.
+/// The opponent in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Opponent {
     Unspecified = 0,
     /// Itself; both sides learn.
     Itself = 1,
-    /// The benchmark player, of which nothing is learnt.
+    /// The benchmark player; only the learner's own afterstates learn.
     Benchmark = 2,
 }
 impl Opponent {

@@ -1,9 +1,9 @@
 //! Experiment `td3d`: networks that learn a game by temporal differences and are tested against a benchmark player.
 //!
-//! A replica is one trial: so many games to learn from, and a test after every so many. It is farmed out as a chain of
-//! tasks, each of which takes the weights and plays the next segment of the games; trials run side by side. With more than
-//! one learner a trial is a chain of rounds instead: see `joint`. What is kept is the weights, their running average if
-//! there is one, and the result of each test.
+//! A replica is one trial: games to learn from, with tests at equal distances. It is farmed out as a chain of tasks,
+//! each of which takes the weights and plays the next segment of the games; trials run side by side. With more than one
+//! learner a trial is a chain of rounds instead: see `joint`. The state is the weights, their running average if there
+//! is one, and the result of each test.
 
 mod arm;
 mod claims;
@@ -78,11 +78,11 @@ struct Td3d {
     /// How several workers learn together; `None` for the serial learner.
     joint: Option<Joint>,
     state: State,
-    /// Tests that were known before the round just absorbed.
+    /// The number of tests before the last round.
     tests_before: usize,
 }
 
-/// How many rounds a trial takes.
+/// The number of rounds of a trial.
 fn rounds(settings: &Settings) -> u64 {
     let games = settings.games;
     Joint::of(settings).map_or_else(|| games.div_ceil(settings.games_of_task()), |joint| joint.rounds(games))
@@ -109,7 +109,7 @@ fn demand(settings: &Settings) -> Demand {
         tasks: joint.tasks_max(),
         task_bytes: message,
         shared_bytes: weights,
-        // The weights that changed, at most half of them where each has a gap, of at most 3 bytes.
+        // The weights that changed. With gaps of at most 3 bytes each they are at most half of all.
         output_bytes: weights + message,
         state_bytes: weights + averages + velocity + tests * test_bytes + message,
         rows: tests,
@@ -117,7 +117,7 @@ fn demand(settings: &Settings) -> Demand {
 }
 
 impl Td3d {
-    /// Before the first game.
+    /// The replica before its first game.
     fn start(identity: Identity<'_>) -> Self {
         let settings = Settings::of(identity.settings);
         Self {
@@ -134,7 +134,7 @@ impl Td3d {
         }
     }
 
-    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    /// Restores a saved state, or says why these settings cannot lead to it.
     fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
         let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         let fresh = Self::start(identity);
@@ -147,7 +147,7 @@ impl Td3d {
         let average = read_weights(&state.average, count(learnt && fresh.trial.learning.averaging_games > 0));
         let impossible =
             |tally: &Tally| u64::from(tally.wins) + u64::from(tally.draws) > u64::from(fresh.settings.test_games);
-        // Of several learners the test that is due may be still to come: it is a round of its own.
+        // With several learners the test that is due may not have been played yet: it is a round of its own.
         let due = fresh.joint.is_some() && learnt && state.games.is_multiple_of(fresh.settings.test_every);
         let tests = state.tests.len() as u64;
         let counted = tests == tested || due && tests + 1 == tested;
@@ -162,7 +162,7 @@ impl Td3d {
         }
     }
 
-    /// The weights to learn on from, and their average.
+    /// The present weights, and their average.
     fn weights(&self) -> (Bytes, Bytes) {
         if self.state.games > 0 {
             return (self.state.weights.clone(), self.state.average.clone());
@@ -184,7 +184,7 @@ impl Td3d {
 
 /// The serial learner.
 impl Td3d {
-    /// Games of the coming segment; 0 after the last.
+    /// The number of games of the next segment; 0 after the last.
     fn segment(&self) -> u64 {
         self.settings.games_of_task().min(self.settings.games - self.state.games)
     }
@@ -260,7 +260,7 @@ impl Experiment for Td3d {
         self.state.tests.iter().enumerate().skip(self.tests_before).map(row).collect()
     }
 
-    /// The weights that the last test tested, or would have.
+    /// The weights that the last test used, or would have used.
     fn champion(&self) -> Option<Card> {
         let playing = if self.state.average.is_empty() { &self.state.weights } else { &self.state.average };
         let architecture = self.trial.architecture;

@@ -1,5 +1,5 @@
-//! The task of a learner with many workers: learns from a few games, or plays some games of a test, from weights that all
-//! tasks of the round share.
+//! The task of a learner with several workers: learns from a few games, or plays some games of a test, from weights
+//! that all tasks of the round share.
 
 use std::ops::Range;
 
@@ -39,13 +39,13 @@ impl Compute for PartOfRound {
     }
 }
 
-/// Computes a task; `shared` are the weights that all begin from.
+/// Computes a task; `shared` has the weights that all tasks begin from.
 ///
 /// # Errors
-/// A sentence if the task makes no sense.
+/// A sentence if the task is invalid.
 fn run(task: &PartTask, shared: &Bytes) -> Result<PartOutput, Refusal> {
     let trial = Trial::read(task.trial.as_ref())?;
-    // Averages are over rounds: the coordinator keeps them.
+    // Averages are taken over rounds: the coordinator has them.
     let trial = Trial { learning: Learning { averaging_games: 0, ..trial.learning }, ..trial };
     let weights = read_weights(shared, trial.architecture.parameters())?;
     let geometry = Geometry::new(trial.architecture.shape).map_err(Refusal)?;
@@ -69,7 +69,7 @@ fn run(task: &PartTask, shared: &Bytes) -> Result<PartOutput, Refusal> {
 fn learn_games(LearnGames { first_game, games }: LearnGames) -> Result<Range<u64>, Refusal> {
     match first_game.checked_add(games.into()) {
         Some(end) if (1..=GAMES_MAX).contains(&games.into()) => Ok(first_game..end),
-        _ => Err(Refusal(format!("{games} games from {first_game} on are no part of a trial: give 1 to {GAMES_MAX}"))),
+        _ => Err(Refusal(format!("{games} games from {first_game} on are not part of a trial: give 1 to {GAMES_MAX}"))),
     }
 }
 
@@ -77,16 +77,16 @@ fn test_games(TestGames { first_game, games, .. }: TestGames) -> Result<Range<u3
     match first_game.checked_add(games) {
         Some(end) if games > 0 && u64::from(end) <= TEST_GAMES_MAX => Ok(first_game..end),
         _ => Err(Refusal(format!(
-            "{games} games from {first_game} on are no part of a test of at most {TEST_GAMES_MAX}"
+            "{games} games from {first_game} on are not part of a test of at most {TEST_GAMES_MAX}"
         ))),
     }
 }
 
 fn no_part() -> Refusal {
-    Refusal("the task is no part of a round: it has neither games to learn from nor games of a test".into())
+    Refusal("the task has neither games to learn from nor games of a test".into())
 }
 
-/// Checks that an output has the shape of an answer to a task: an update of its weights, or a result of its games.
+/// Checks that an output fits its task: an update of its weights, or a result of its games.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
@@ -100,9 +100,9 @@ fn check(task: &PartTask, shared: &Bytes, output: &PartOutput) -> Result<(), Ref
                 return Ok(());
             }
             let (wins, draws) = (tally.wins, tally.draws);
-            Err(Refusal(format!("{} games of a test with {wins} wins and {draws} draws", part.games)))
+            Err(Refusal(format!("{wins} wins and {draws} draws in {} games of a test", part.games)))
         }
-        _ => Err(Refusal("an update where a test was asked for, or a test where an update was".into())),
+        _ => Err(Refusal("the output is an update and the task is a test, or the other way round".into())),
     }
 }
 

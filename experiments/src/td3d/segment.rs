@@ -1,7 +1,7 @@
 //! The task of `td3d`: plays and learns a segment of a trial's games, with the tests that fall in it.
 //!
-//! Where segments end shows in no result: games are counted over the whole trial, weights travel exactly, and of a
-//! learner that blows up the very game is found after which it had.
+//! Results do not depend on where segments end: games are counted over the whole trial, weights are transferred
+//! exactly, and if a learner diverges, the task finds the exact game after which it did.
 
 use std::ops::Range;
 
@@ -27,13 +27,13 @@ use super::{
 /// The kind's name.
 pub(super) const NAME: &str = "td3d";
 
-/// Games of one task, at most.
+/// The most games of one task.
 pub const GAMES_MAX: u64 = 1_000_000;
-/// Tests in one task, at most.
+/// The most tests in one task.
 pub const TESTS_MAX: u64 = 10_000;
-/// Games of a trial, at most.
+/// The most games of a trial.
 pub const TRIAL_GAMES_MAX: u64 = 1_000_000_000;
-/// Games of a test, at most.
+/// The most games of a test.
 pub const TEST_GAMES_MAX: u64 = 100_000;
 
 /// Plays and learns a segment.
@@ -61,12 +61,12 @@ impl Compute for Learn {
     }
 }
 
-/// What a learner has learnt.
+/// The weights of a learner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
     /// In canonical order.
     pub weights: Vec<f32>,
-    /// As many, or none without averaging.
+    /// As many numbers as weights, or none without averaging.
     pub average: Vec<f32>,
 }
 
@@ -75,7 +75,7 @@ impl Learnt {
         self.weights.iter().chain(&self.average).all(|weight| weight.is_finite())
     }
 
-    /// The weights that play: the averaged ones if there are any.
+    /// The weights to play with: the averaged ones if there are any.
     #[must_use]
     pub fn playing(&self) -> &[f32] {
         if self.average.is_empty() { &self.weights } else { &self.average }
@@ -137,8 +137,8 @@ pub fn test(trial: &Trial, geometry: &Geometry, weights: &[f32], played: u64, ga
     with_engine(&trial.architecture, weights, Test { trial, geometry, stream, games })
 }
 
-/// The number of games after which the weights are no longer finite, of games at whose end they are not. Once a weight is
-/// not finite it never is again, so it can be searched for by halving.
+/// The number of games after which the weights are no longer finite; at the end of the range they are not. A weight
+/// that is not finite stays so, so bisection finds the number.
 fn diverged_after(trial: &Trial, geometry: &Geometry, mut learnt: Learnt, mut games: Range<u64>) -> u64 {
     while games.end - games.start > 1 {
         let middle = games.start.midpoint(games.end);
@@ -155,7 +155,7 @@ fn diverged_after(trial: &Trial, geometry: &Geometry, mut learnt: Learnt, mut ga
 /// Computes a task.
 ///
 /// # Errors
-/// A sentence if the task makes no sense.
+/// A sentence if the task is invalid.
 fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
     let trial = Trial::read(task.trial.as_ref())?;
     let end = check_games(task)?;
@@ -181,7 +181,7 @@ fn run(task: &LearnTask) -> Result<LearnOutput, Refusal> {
     Ok(LearnOutput { weights, average, tests, diverged_after: 0 })
 }
 
-/// The number of the trial's games after the task, if the task's numbers make sense.
+/// The number of the trial's games after the task, if the task's numbers are valid.
 fn check_games(task: &LearnTask) -> Result<u64, Refusal> {
     let end = task.first_game.checked_add(task.games.into()).filter(|end| *end <= TRIAL_GAMES_MAX);
     let sensible = (1..=GAMES_MAX).contains(&task.games.into())
@@ -190,20 +190,20 @@ fn check_games(task: &LearnTask) -> Result<u64, Refusal> {
     match end {
         Some(end) if sensible && tests_between(task, end) <= TESTS_MAX => Ok(end),
         _ => Err(Refusal(format!(
-            "games {} and so many from there, a test of {} games every {}: that is no segment of a trial",
+            "not a segment of a trial: {} games with a test of {} games every {}",
             task.games, task.test_games, task.test_every
         ))),
     }
 }
 
-/// How many tests fall between the task's beginning and this number of games.
+/// The number of tests between the task's beginning and this number of games.
 fn tests_between(task: &LearnTask, end: u64) -> u64 {
     let every = u64::from(task.test_every);
     end / every - task.first_game / every
 }
 
-/// Checks that an output has the shape of an answer to a task: finite weights, or when they ceased to be; as many tests as
-/// fall into it, none with more wins and draws than games.
+/// Checks that an output fits its task: finite weights, or the game after which they were not; the right number of
+/// tests, none with more wins and draws than games.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
@@ -220,7 +220,7 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
             read_weights(&output.average, 0)?;
             after - 1
         }
-        after => return Err(Refusal(format!("the weights cannot have been lost after game {after}"))),
+        after => return Err(Refusal(format!("the weights cannot have diverged after game {after}"))),
     };
     let expected = tests_between(task, last);
     if output.tests.len() as u64 != expected {
@@ -234,7 +234,7 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
     })
 }
 
-/// The fixed workload behind the behaviour signature: every kind of network, both opponents, and between them every reading.
+/// The fixed workload of the behaviour signature: every kind of network, both opponents, and together every reading.
 pub(super) fn workload() -> Vec<LearnTask> {
     use First::{Dense, Lines, Tuples};
     let (logistic, tanh) = (Activation::Logistic, Activation::Tanh);

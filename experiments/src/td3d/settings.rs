@@ -1,4 +1,4 @@
-//! What `td3d` can be told.
+//! The settings of `td3d`.
 
 use evoxo_common::{choice, ratio::Ratio, settings, settings::Choice as _};
 use evoxo_games::{
@@ -17,36 +17,36 @@ use super::{
 choice! {
     /// The network. The first five are the paper's.
     pub enum NetworkKind {
-        /// 4 units for each line, joined to its cells only
+        /// 4 units for each line, connected to its cells only
         SmallStructured = "small-structured",
         /// the same, and a second layer of 32 units
         DeepStructured = "deep-structured",
-        /// 50 units, joined to all cells
+        /// 50 units, connected to all cells
         Small = "small",
-        /// 95 units, joined to all cells, and a second layer of 51
+        /// 95 units, connected to all cells, and a second layer of 51
         Deep = "deep",
-        /// 169 units, joined to all cells
+        /// 169 units, connected to all cells
         Wide = "wide",
         /// a table for each line with an entry for each state of its cells, and a second layer of 8 units
         Tuples = "tuples",
-        /// the tables alone: their sum is the value
+        /// the tables alone: the value is the sum of their entries
         LinearTuples = "linear-tuples",
     }
 }
 
 choice! {
-    /// Whom it plays to learn.
-    pub enum Whom {
-        /// itself, and both sides learn
+    /// The opponent in training.
+    pub enum TrainingOpponent {
+        /// itself; both sides learn
         Itself = "self",
-        /// the player it is tested against, of which nothing is learnt
+        /// the player that it is tested against; only the learner's own afterstates learn
         Benchmark = "benchmark",
     }
 }
 
 choice! {
-    /// How the paper is read where it leaves something open, for the settings that are "by-reading": biases,
-    /// output_derivative, exploring, first_move and last_step.
+    /// The reading of what the paper leaves open, for the settings that are "by-reading": biases, output_derivative,
+    /// exploring, first_move and last_step.
     pub enum Reading {
         /// what comes nearest to the paper's figures: yes, out, skip, learner, bootstrapped
         Nearest = "nearest",
@@ -56,33 +56,33 @@ choice! {
 }
 
 choice! {
-    /// Whether units have biases. The paper's counts of weights have none.
+    /// Whether units have biases. The paper's counts of weights include none.
     pub enum Biases {
-        /// as the preset `reading` has it
+        /// as the setting `reading` says
         ByReading = "by-reading",
-        /// none
+        /// no biases
         No = "no",
-        /// all but the inputs
+        /// all units but the inputs have one
         Yes = "yes",
     }
 }
 
 choice! {
-    /// Whether the slope of the output unit's activation is a factor of the error that is propagated back.
+    /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
     pub enum OutputDerivative {
-        /// as the preset `reading` has it
+        /// as the setting `reading` says
         ByReading = "by-reading",
-        /// as backpropagation has it
+        /// it is, as in backpropagation
         In = "in",
-        /// the error as it is
+        /// it is not
         Out = "out",
     }
 }
 
 choice! {
-    /// Whether the afterstate before an exploring move learns from the one after it.
+    /// Whether the afterstate before an exploring move learns from the afterstate after it.
     pub enum Exploring {
-        /// as the preset `reading` has it
+        /// as the setting `reading` says
         ByReading = "by-reading",
         /// it does
         Learn = "learn",
@@ -92,9 +92,9 @@ choice! {
 }
 
 choice! {
-    /// Who moves first against the benchmark player, in tests and to learn.
+    /// Which side moves first against the benchmark player, in tests and in training.
     pub enum FirstMove {
-        /// as the preset `reading` has it
+        /// as the setting `reading` says
         ByReading = "by-reading",
         /// the learner in every other game
         Alternating = "alternating",
@@ -104,19 +104,19 @@ choice! {
 }
 
 choice! {
-    /// What the side that ends a game learns.
+    /// How the side learns that makes the last move.
     pub enum LastStep {
-        /// as the preset `reading` has it
+        /// as the setting `reading` says
         ByReading = "by-reading",
         /// its previous afterstate learns the reward
         Direct = "direct",
-        /// its previous afterstate learns the value of the final one, and that the reward
+        /// its previous afterstate learns the value of the final one, and the final one learns the reward
         Bootstrapped = "bootstrapped",
     }
 }
 
 choice! {
-    /// Whether the last afterstate of the side that did not end the game learns its reward: -1, or 0 for a draw.
+    /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a draw.
     pub enum Loser {
         /// it does, in both readings
         Learn = "learn",
@@ -136,9 +136,9 @@ choice! {
 }
 
 choice! {
-    /// What is done about moves that win at once. Beyond the paper.
+    /// How moves that win at once are treated. Beyond the paper.
     pub enum Wins {
-        /// nothing: their values are learnt as all others
+        /// their values are learnt like all others
         Learned = "learned",
         /// one is always chosen if there is one, and its value is the reward
         Exact = "exact",
@@ -174,13 +174,13 @@ choice! {
     pub enum Schedule {
         /// not at all
         Constant = "constant",
-        /// in a straight line to alpha_end after the last game
+        /// linearly to alpha_end after the last game
         Linear = "linear",
     }
 }
 
 choice! {
-    /// Over which of several learners the mean of a weight is taken.
+    /// The learners over which the mean of a weight is taken.
     pub enum Join {
         /// those that changed it
         Touched = "touched",
@@ -190,45 +190,46 @@ choice! {
 }
 
 settings! {
-    /// Neural networks that learn a game by temporal differences, playing themselves or a fixed benchmark player, and
+    /// Neural networks that learn a game by temporal differences, against themselves or a fixed benchmark player, and
     /// are tested against the latter: van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game
-    /// Tic-Tac-Toe 3D (2015), and what lies beyond. The readings of what the paper leaves open are settings.
+    /// Tic-Tac-Toe 3D (2015), with extensions. Settings choose between readings where the paper leaves something open.
     pub struct Settings, names Name, schema SCHEMA {
         /// The network. The first five are the paper's.
         network: NetworkKind = choice("deep-structured"),
-        /// Whom it plays to learn.
-        opponent: Whom = choice("self"),
-        /// How the paper is read where it leaves something open, for the settings that are "by-reading": biases,
+        /// The opponent in training.
+        opponent: TrainingOpponent = choice("self"),
+        /// The reading of what the paper leaves open, for the settings that are "by-reading": biases,
         /// output_derivative, exploring, first_move and last_step.
         reading: Reading = choice("nearest"),
-        /// Whether units have biases. The paper's counts of weights have none.
+        /// Whether units have biases. The paper's counts of weights include none.
         biases: Biases = choice("by-reading"),
-        /// Whether the slope of the output unit's activation is a factor of the error that is propagated back.
+        /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
         output_derivative: OutputDerivative = choice("by-reading"),
-        /// Whether the afterstate before an exploring move learns from the one after it.
+        /// Whether the afterstate before an exploring move learns from the afterstate after it.
         exploring: Exploring = choice("by-reading"),
-        /// Who moves first against the benchmark player, in tests and to learn.
+        /// Which side moves first against the benchmark player, in tests and in training.
         first_move: FirstMove = choice("by-reading"),
-        /// What the side that ends a game learns.
+        /// How the side learns that makes the last move.
         last_step: LastStep = choice("by-reading"),
-        /// Whether the last afterstate of the side that did not end the game learns its reward: -1, or 0 for a draw.
+        /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a
+        /// draw.
         loser: Loser = choice("learn"),
         /// The "logistic function scaled to [-1, 1]".
         activation: Activation = choice("logistic"),
-        /// What is done about moves that win at once. Beyond the paper.
+        /// How moves that win at once are treated. Beyond the paper.
         wins: Wins = choice("learned"),
         /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future
         /// work.
         shared: Shared = choice("no"),
-        /// Units of a dense first layer; 0 is what the network has.
+        /// Units of a dense first layer; 0 is the network's own number.
         units: usize = whole(0, 1024, "0"),
-        /// Units for each line of a structured network; 0 is what it has, 4. The paper: adding more did not improve
-        /// performance.
+        /// Units for each line of a structured network; 0 is the network's own number, 4. The paper: adding more did
+        /// not improve performance.
         detectors: usize = whole(0, 16, "0"),
-        /// States of a cell in a network of tuples: 3 (empty, own, other's), or 4 (empty and playable now is a state
-        /// of its own); 0 is what it has, 4.
+        /// States of a cell in a network of tuples: 3 (empty, own, opponent's), or 4 (empty cells that can be played
+        /// now are a state of their own); 0 is the network's own number, 4.
         states: usize = whole(0, 4, "0"),
-        /// Units of the second layer (with shared weights each in all orientations); 0 is what the network has.
+        /// Units of the second layer (with shared weights each in all orientations); 0 is the network's own number.
         second: usize = whole(0, 64, "0"),
         /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
         game: Game = choice("score-four"),
@@ -236,14 +237,14 @@ settings! {
         alpha: Ratio = decimal(0, 999_999_999_999, "0.005"),
         /// How the learning rate changes over a trial.
         schedule: Schedule = choice("constant"),
-        /// The learning rate at the end of a linear schedule. Ours.
+        /// The learning rate at the end of a linear schedule. Our choice.
         alpha_end: Ratio = decimal(0, 999_999_999_999, "0.001"),
         /// The share of moves that explore. The paper: 0.1.
         epsilon: Ratio = decimal(0, 1, "0.1"),
-        /// The discount factor: what the value of the next afterstate counts. The paper: 1.
+        /// The discount factor: the factor of the next afterstate's value. The paper: 1.
         gamma: Ratio = decimal(0, 1, "1"),
         /// Time constant, in games, of the running average of the weights that is tested; 0 tests the weights
-        /// themselves. Ours.
+        /// themselves. Our choice.
         averaging_games: u64 = whole(0, TRIAL_GAMES_MAX, "0"),
         /// Games of a trial. The paper: 1,000,000.
         games: u64 = whole(1, TRIAL_GAMES_MAX, "1000000"),
@@ -251,19 +252,19 @@ settings! {
         test_every: u64 = whole(1, TRIAL_GAMES_MAX, "10000"),
         /// Games of a test against the benchmark player. The paper: 1,000.
         test_games: u32 = whole(1, TEST_GAMES_MAX, "1000"),
-        /// Workers that learn at once from the same weights, before what became of them is joined; 1 is the serial
-        /// learner. Beyond the paper.
+        /// Workers that learn at once from the same weights before their changes are joined; 1 is the serial learner.
+        /// Beyond the paper.
         learners: u64 = whole(1, 256, "1"),
-        /// Games that each of several learners plays before they are joined.
+        /// Games of each of several learners before they are joined.
         episodes: u64 = whole(1, 100_000, "4"),
-        /// Over which of several learners the mean of a weight is taken.
+        /// The learners over which the mean of a weight is taken.
         join: Join = choice("touched"),
-        /// The share of the way from the old weights to the joined ones that is gone. Above 0; DiLoCo (2023): 0.7; as
-        /// many as there are learners, with join = "all": changes add up.
+        /// The outer learning rate: the share of the way from the old weights to the joined ones. Above 0. DiLoCo
+        /// (2023): 0.7. The number of learners, with join = "all", adds up their changes.
         outer_rate: Ratio = decimal(0, 256, "1"),
-        /// Nesterov's momentum of that, from round to round. Below 1; DiLoCo (2023): 0.9.
+        /// Nesterov's momentum of the outer learning rate, from round to round. Below 1; DiLoCo (2023): 0.9.
         momentum: Ratio = decimal(0, 1, "0"),
-        /// Games that one task plays; 0 is 10,000.
+        /// Games per task; 0 is 10,000.
         segment_games: u64 = execution whole(0, GAMES_MAX, "0"),
     }
     check(check)
@@ -274,7 +275,7 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     let (architecture, network) = (settings.architecture(), settings.network.word());
     let first = architecture.first;
     let fits = [
-        (Name::units, settings.units, matches!(first, First::Dense { .. }), "units joined to all cells"),
+        (Name::units, settings.units, matches!(first, First::Dense { .. }), "units connected to all cells"),
         (Name::detectors, settings.detectors, matches!(first, First::Lines { .. }), "detectors on lines"),
         (Name::states, settings.states, matches!(first, First::Tuples { .. }), "tables with states"),
     ];
@@ -289,10 +290,10 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
         problems.push((name, format!("network {network:?}: {why}")));
     }
     if settings.momentum.to_f64() >= 1.0 {
-        problems.push((Name::momentum, "momentum is 1: what moves would never come to rest; give less than 1".into()));
+        problems.push((Name::momentum, "momentum is 1, so weights would never stop moving: give less than 1".into()));
     }
     if settings.outer_rate.to_f64() <= 0.0 {
-        problems.push((Name::outer_rate, "outer_rate is 0: nothing would be learnt; give more than 0".into()));
+        problems.push((Name::outer_rate, "outer_rate is 0, so nothing would be learnt: give more than 0".into()));
     }
     let Settings { games, test_every: every, .. } = *settings;
     if !games.is_multiple_of(every) {
@@ -305,7 +306,7 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     problems
 }
 
-/// What the settings that may follow the preset come to.
+/// The values of the settings that may follow `reading`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Open {
     biases: bool,
@@ -374,7 +375,7 @@ impl Settings {
         let end = if self.schedule == Schedule::Linear { self.alpha_end.to_f64() as f32 } else { start };
         let open = self.open();
         Learning {
-            opponent: if self.opponent == Whom::Itself { Opponent::Itself } else { Opponent::Benchmark },
+            opponent: if self.opponent == TrainingOpponent::Itself { Opponent::Itself } else { Opponent::Benchmark },
             rate: Rate { start, end, games: self.games },
             epsilon: self.epsilon.to_f64(),
             gamma: self.gamma.to_f64() as f32,
@@ -414,7 +415,7 @@ impl Settings {
         }
     }
 
-    /// The reading that is followed in everything that the paper leaves open: "nearest" or "literal", or "own" if neither.
+    /// The reading followed in everything that the paper leaves open: "nearest" or "literal", or "own" if neither.
     #[must_use]
     pub fn reading_followed(&self) -> &'static str {
         let common =
@@ -426,10 +427,10 @@ impl Settings {
         }
     }
 
-    /// Games of a task.
+    /// Games per task.
     #[must_use]
     pub fn games_of_task(&self) -> u64 {
-        // Some tenths of a second.
+        // About 0.1 s or more of work.
         if self.segment_games == 0 { 10_000 } else { self.segment_games }
     }
 }

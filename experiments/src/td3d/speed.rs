@@ -1,5 +1,5 @@
-//! What one core learns in a second: self-play of the paper's five networks, and of some with shared weights, read
-//! literally, by the fast engines and by the reference implementations. For `evoxo bench`.
+//! Throughput of one core: learning in self-play of the paper's five networks, and of some with shared weights, in the
+//! literal reading, by the fast engines and by the reference implementations. For `evoxo bench`.
 
 use std::{hint::black_box, sync::OnceLock};
 
@@ -30,7 +30,7 @@ macro_rules! learning {
     };
 }
 
-/// Learns from games; says how many.
+/// Learns from games; returns their number.
 fn learn_games(games: u64, learn: impl Fn(u64) -> f32) -> u64 {
     black_box(learn(games));
     games
@@ -49,12 +49,12 @@ pub(super) const KERNELS: &[Kernel] = &[
     learning!("shared", SHARED),
 ];
 
-/// Games a network has learnt from before it is measured: games grow longer with strength. Tests that are not optimised
-/// need only see that it works.
+/// Games a network learns from before it is measured, because games get longer with strength. Unoptimised tests only
+/// check that it works.
 const WARM_UP_GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 20_000 };
 
-/// Games of one measurement: enough that making the engine does not count, and that no branch is known by heart. A task has
-/// ten thousand.
+/// Games of one measurement: enough that building the engine is negligible and branch prediction cannot learn them. A
+/// task has ten thousand.
 const GAMES: u64 = if cfg!(debug_assertions) { 20 } else { 2_000 };
 
 /// One of the networks.
@@ -89,7 +89,7 @@ impl Speed {
         Self { first, second, shared, warm: OnceLock::new() }
     }
 
-    /// The learner after so many games that it plays as it does for most of a trial.
+    /// The learner after enough games that it plays as in most of a trial.
     fn warm(&self) -> &(Trial, Learnt) {
         self.warm.get_or_init(|| {
             let (first, second, shape) = (self.first, self.second, Shape::SCORE_FOUR);
@@ -115,7 +115,7 @@ impl Speed {
         })
     }
 
-    /// Learns from so many games more, with the fast engine, and says one of the weights.
+    /// Learns from more games with the fast engine, and returns one of the weights.
     fn fast(&self, games: u64) -> f32 {
         let (trial, learnt) = self.warm();
         train(trial, score_four(), learnt, WARM_UP_GAMES..WARM_UP_GAMES + games).weights[0]

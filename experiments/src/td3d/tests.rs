@@ -1,4 +1,4 @@
-//! Trials: the same however they are cut up, pinned, saved and restored; settings and their mistakes.
+//! Trials: independent of how they are divided, pinned, saved and restored; settings and their mistakes.
 
 use super::*;
 use crate::testing::{self, digest, parse, parse_with};
@@ -14,7 +14,7 @@ use evoxo_games::{
     },
 };
 
-/// A small trial of each network, between them with most settings.
+/// A small trial of each network; together they use most settings.
 const SMALL: &str = r#"
 experiment = "td3d"
 replicas = 1
@@ -55,7 +55,7 @@ fn run(overrides: &[(&str, &str)]) -> Vec<Replica> {
 }
 
 #[test]
-fn a_trial_is_the_same_however_it_is_cut_up() {
+fn a_trial_does_not_depend_on_its_segments() {
     let whole = run(&[]);
     let lines: Vec<String> = whole
         .iter()
@@ -74,7 +74,7 @@ fn a_trial_is_the_same_however_it_is_cut_up() {
 }
 
 #[test]
-fn what_is_saved_goes_on_where_it_was() {
+fn a_restored_trial_continues() {
     let config = parse_with(SMALL, &[("segment_games", "50")]);
     for replica in local::start(&config) {
         let (mut whole, mut parts) = (Replica::restore(&config, &replica.save()).unwrap(), replica);
@@ -86,9 +86,9 @@ fn what_is_saved_goes_on_where_it_was() {
     }
 }
 
-/// The first of three replicas would come to it after game 49.
+/// The first of three replicas would diverge after game 49.
 #[test]
-fn a_rate_that_blows_up_ends_a_replica_after_the_same_game_however_it_is_cut_up() {
+fn divergence_ends_a_replica_after_the_same_game_for_all_segments() {
     let text = "experiment = \"td3d\"\nseed = 3\nreplicas = 3\n[settings]\nnetwork = \"deep-structured\"\n\
         games = 40\ntest_every = 20\ntest_games = 2\nalpha = 999999999999\n";
     for segment in ["7", "20"] {
@@ -139,13 +139,13 @@ fn a_state_that_the_settings_cannot_lead_to_is_refused() {
     assert!(Replica::restore(&config, &garbage).is_err());
 }
 
-/// The settings of a file that says nothing else.
+/// The default settings with these overrides.
 fn settings_of(overrides: &[(&str, &str)]) -> Settings {
     Settings::of(&parse_with("experiment = \"td3d\"", overrides).arms[0].settings)
 }
 
 #[test]
-fn presets_are_what_the_documentation_says_and_single_readings_go_before_them() {
+fn presets_are_as_documented_and_single_settings_override_them() {
     let arm = |overrides: &[(&str, &str)]| {
         let settings = settings_of(overrides);
         (settings.learning(), settings.architecture(), settings.reading_followed())
@@ -179,13 +179,13 @@ fn presets_are_what_the_documentation_says_and_single_readings_go_before_them() 
     }
     let spelled = [("reading", "literal"), ("biases", "yes"), ("output_derivative", "out"), ("exploring", "skip")];
     let spelled = [&spelled[..], &[("first_move", "learner"), ("last_step", "bootstrapped")]].concat();
-    assert_eq!(arm(&spelled).2, "nearest", "what counts is what is done");
+    assert_eq!(arm(&spelled).2, "nearest", "the values count, not how they are given");
     let (learning, ..) = arm(&[("schedule", "linear"), ("opponent", "benchmark"), ("averaging_games", "300")]);
     let rate = Rate { end: 0.001, ..nearest.rate };
     assert_eq!(learning, Learning { rate, opponent: Opponent::Benchmark, averaging_games: 300, ..nearest });
 }
 
-/// Table I of the paper: connections, biases not counted.
+/// Table I of the paper: connections, without biases.
 #[test]
 fn the_papers_networks_have_the_papers_numbers_of_weights() {
     let expected =
@@ -214,7 +214,7 @@ fn each_mistake_has_its_sentence() {
         &[("games", "1000000"), ("test_every", "10")],
         &[("epsilon", "1.5"), ("alpha", "-1"), ("test_games", "0"), ("segment_games", "1000001")],
     ];
-    let told = cases.iter().map(|overrides| {
+    let messages = cases.iter().map(|overrides| {
         let overrides: Vec<(String, String)> =
             overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         match Config::parse(&crate::registry(), "x.toml", "experiment = \"td3d\"", &overrides) {
@@ -222,7 +222,7 @@ fn each_mistake_has_its_sentence() {
             Err(problems) => problems.to_string(),
         }
     });
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n\n"));
+    insta::assert_snapshot!(messages.collect::<Vec<_>>().join("\n\n"));
 }
 
 #[test]

@@ -1,24 +1,24 @@
-//! A replica as its tests tell it, from a run or from its `result.json`.
+//! A trial with its tests, from a run or from its `result.json`.
 
 use serde_json::{Map, Value};
 
 use super::facts::Measure;
 
-/// What the learner did against the benchmark player at one time.
+/// The result of a test against the benchmark player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
     /// Training games before it.
     pub(super) games: u64,
     /// Games it won.
     pub(super) wins: u32,
-    /// Games that nobody won.
+    /// Games drawn.
     pub(super) draws: u32,
     /// Games it lost.
     pub(super) losses: u32,
 }
 
 impl Test {
-    /// Games won in percent, draws half.
+    /// Games won in percent, draws counting half.
     pub(super) fn percent(&self) -> f64 {
         let games = f64::from(self.wins) + f64::from(self.draws) + f64::from(self.losses);
         100.0 * (f64::from(self.wins) + f64::from(self.draws) / 2.0) / games
@@ -28,21 +28,21 @@ impl Test {
 /// One replica.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Trial {
-    /// What `result.json` says of it besides its tests.
+    /// The keys of `result.json` besides its tests.
     pub(super) about: Map<String, Value>,
     /// In order.
     pub(super) tests: Vec<Test>,
 }
 
 impl Trial {
-    /// Whether it went to its end, without a failure on the way.
+    /// Whether it finished without a failure.
     pub(super) fn complete(&self) -> bool {
         self.about.get("finished") == Some(&Value::Bool(true))
             && !self.about.contains_key("failure")
             && !self.tests.is_empty()
     }
 
-    /// In percent. The tests that count for the end are the last two fifths, rounded up.
+    /// In percent. The end is the mean of the last two fifths of the tests, rounded up.
     ///
     /// # Panics
     /// If there are no tests.
@@ -73,7 +73,7 @@ impl Trial {
         Value::Object(json)
     }
 
-    /// A replica of a `result.json`: its tests came after `games` training games, and had `test_games` games each.
+    /// A replica of a `result.json`. Its tests came after `games` training games and had `test_games` games each.
     ///
     /// # Errors
     /// If it is not one, as a sentence.
@@ -99,9 +99,9 @@ impl Trial {
     }
 }
 
-/// The median of games to a percentage over trials, of which some never came there; `None` if half of them did not.
+/// The median over trials of the games to a percentage; `None` if half of the trials did not reach it.
 pub(super) fn median_games(games: &[Option<u64>]) -> Option<f64> {
-    // Those that never came there are the last.
+    // Trials that did not reach it come last.
     let mut sorted = games.to_vec();
     sorted.sort_by_key(|games| games.unwrap_or(u64::MAX));
     let [low, high] = [sorted.len().checked_sub(1)? / 2, sorted.len() / 2].map(|place| sorted[place]);
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Of tests of ten games with these wins and no draws.
+    /// A trial with tests of ten games, with these wins and no draws.
     fn trial(wins: &[u32]) -> Trial {
         let about = Map::from_iter([("finished".to_owned(), true.into()), ("replica".to_owned(), 3.into())]);
         let test = |(index, wins): (u64, &u32)| Test { games: 100 * index, wins: *wins, draws: 0, losses: 10 - wins };

@@ -1,4 +1,5 @@
-//! A learner as it travels: from messages to what computes, and back. What comes in is checked here, and nowhere else.
+//! A learner as messages carry it: conversion to and from the types that compute. Messages are checked here and nowhere
+//! else.
 
 use bytes::Bytes;
 use evoxo_common::{rng::Stream, task::Refusal};
@@ -22,7 +23,7 @@ pub struct Trial {
     pub architecture: Architecture,
     /// See [`evoxo_games::net::learn`].
     pub learning: Learning,
-    /// Of the replica.
+    /// The replica's stream.
     pub stream: Stream,
 }
 
@@ -30,11 +31,11 @@ impl Trial {
     /// Reads and checks a message.
     ///
     /// # Errors
-    /// A sentence that says what makes no sense.
+    /// A sentence that says what is invalid.
     pub fn read(trial: Option<&messages::Trial>) -> Result<Self, Refusal> {
-        let trial = trial.ok_or_else(|| Refusal("the task names no trial".into()))?;
+        let trial = trial.ok_or_else(|| Refusal("the task has no trial".into()))?;
         let (Some(network), Some(learning)) = (&trial.network, &trial.learning) else {
-            return Err(Refusal("the trial lacks its network, or how it learns".into()));
+            return Err(Refusal("the trial has no network or no learning parameters".into()));
         };
         Ok(Self {
             architecture: read_network(network)?,
@@ -56,8 +57,9 @@ impl Trial {
 }
 
 fn read_network(network: &messages::Network) -> Result<Architecture, Refusal> {
-    let figures = network.shape.ok_or_else(|| Refusal("the network is for no board".into()))?;
-    let small = |figure: u32| u8::try_from(figure).map_err(|_| Refusal(format!("{figure} is no figure of a board")));
+    let figures = network.shape.ok_or_else(|| Refusal("the network has no board".into()))?;
+    let small =
+        |figure: u32| u8::try_from(figure).map_err(|_| Refusal(format!("a board cannot have the size {figure}")));
     let first = match network.first {
         Some(network::First::DenseUnits(units)) => First::Dense { units: units as usize },
         Some(network::First::LineDetectors(detectors)) => First::Lines { detectors: detectors as usize },
@@ -68,7 +70,7 @@ fn read_network(network: &messages::Network) -> Result<Architecture, Refusal> {
         messages::Activation::Logistic => Activation::Logistic,
         messages::Activation::Tanh => Activation::Tanh,
         messages::Activation::Unspecified => {
-            return Err(Refusal(format!("{} is no activation: give the logistic one or tanh", network.activation)));
+            return Err(Refusal(format!("{} is not an activation: give logistic or tanh", network.activation)));
         }
     };
     let shape = Shape {
@@ -85,7 +87,7 @@ fn read_network(network: &messages::Network) -> Result<Architecture, Refusal> {
     Ok(architecture)
 }
 
-/// Whether a network can be made and travels in a task.
+/// Checks that a network can be built and fits in a task.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
@@ -124,13 +126,13 @@ fn read_learning(learning: &messages::Learning) -> Result<Learning, Refusal> {
         messages::Opponent::Itself => Opponent::Itself,
         messages::Opponent::Benchmark => Opponent::Benchmark,
         messages::Opponent::Unspecified => {
-            return Err(Refusal(format!("{} is no opponent: give itself or benchmark", learning.opponent)));
+            return Err(Refusal(format!("{} is not an opponent: give itself or benchmark", learning.opponent)));
         }
     };
     let rates = [learning.rate_start, learning.rate_end];
     if rates.iter().any(|rate| !rate.is_finite() || *rate < 0.0) || learning.games == 0 {
         return Err(Refusal(format!(
-            "no learning rate goes from {} to {} in {} games",
+            "a learning rate cannot go from {} to {} in {} games",
             rates[0], rates[1], learning.games
         )));
     }
@@ -180,7 +182,7 @@ impl From<Tally> for messages::Tally {
     }
 }
 
-/// Weights as they travel and are stored: f32, the lowest byte first.
+/// Weights as messages carry them and as they are stored: f32, little endian.
 #[must_use]
 pub fn write_weights(weights: &[f32]) -> Bytes {
     let mut bytes = vec![0; 4 * weights.len()];

@@ -22,7 +22,7 @@ use super::{
 
 /// `{"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}`
 ///
-/// The letters of a string in the order of its index table.
+/// `genome` has the letters of the string, in the order of its index table.
 pub(super) const CARD: CardKind = CardKind { name: "ternary", keys: &KEYS, about: &[], read, file: None };
 
 const KEYS: [&str; 5] = ["kind", "side", "strings", "alphabet", "genome"];
@@ -75,7 +75,7 @@ impl Champion for Ternary {
         let (side, total) = (self.code.side.letter(), decisions(self).count());
         let text = format!(
             "A string that plays {side}: its move on each of {total} boards and, turned, on their turns;\n\
-             where the brackets are around a stone it plays any empty cell.\n\n"
+             brackets around a stone mean any empty cell.\n\n"
         );
         let game = tic_tac_toe();
         let json = decisions(self)
@@ -92,7 +92,7 @@ impl Champion for Ternary {
     }
 }
 
-/// The boards of a string's table, each with the cell that it names, taken or not.
+/// The boards of a string's table, each with the cell that it names, whether taken or empty.
 fn decisions(string: &Ternary) -> impl Iterator<Item = (Board, u8)> + '_ {
     let decision = |code: &u16| {
         let decision = string.code.decision(&string.genome, *code)?;
@@ -101,29 +101,30 @@ fn decisions(string: &Ternary) -> impl Iterator<Item = (Board, u8)> + '_ {
     string.code.index().representatives().iter().filter_map(decision)
 }
 
-/// What a string is and how it moves.
+/// Describes a string and how it moves.
 fn about(string: &Ternary) -> String {
     let Ternary { code, genome } = string;
     let (side, letters, alphabet) = (code.side.letter(), code.len(), code.alphabet.letters());
     let rules = match code.strings {
         Strings::Long => "for every board.",
-        Strings::Short => "for the boards that its rules leave to it: they complete a line or block one first.",
+        Strings::Short => "for the boards on which no line can be completed or blocked: its rules do that first.",
     };
     let chance = match code.broken(genome) {
         0 => String::new(),
         broken => format!(
-            "\nOn {broken} of {} boards it names a taken cell; there it plays any empty one.",
+            "\nOn {broken} of {} boards it names a taken cell; there it plays any empty cell.",
             code.index().len()
         ),
     };
     format!(
         "A string that plays {side}: {letters} letters of {alphabet}, {rules}{chance}\n\
-         The filter completes a line or blocks one before chance.\n\n"
+         The filter completes or blocks a line before a random move.\n\n"
     )
 }
 
 impl Play for Ternary {
-    /// The rules of a short one move first; where it names a taken cell any empty one is played, as when it evolved.
+    /// A short string's rules move first. Where the string names a taken cell, any empty one is played, as in
+    /// evolution.
     fn choose_move(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Move {
         let Self { code, genome } = self;
         let (geometry, board) = (tic_tac_toe(), position.board());
@@ -133,7 +134,10 @@ impl Play for Ternary {
             return line_move(position, geometry, cell);
         }
         let named_taken = chosen.count_ones() > 1;
-        Move::new(cell, if named_taken { "by chance, for its string names a taken cell" } else { "its string says so" })
+        Move::new(
+            cell,
+            if named_taken { "by chance, since its string names a taken cell" } else { "its string names this cell" },
+        )
     }
 
     fn is_random(&self) -> bool {
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_string_is_refused() {
+    fn invalid_strings_are_refused() {
         let sentence = |strings: &str, alphabet: &str, genome: &str| {
             let text = format!(
                 r#"{{"kind":"ternary","side":"X","strings":{strings},"alphabet":{alphabet},"genome":{genome}}}"#
@@ -197,9 +201,9 @@ mod tests {
         assert_eq!(missing, "the card has no \"strings\": give \"long\" or \"short\"");
     }
 
-    /// A string says how long it is and where it names taken cells, and is audited without the filter.
+    /// The text says how long a string is and how often it names a taken cell. Its audit has no filter.
     #[test]
-    fn strings_say_what_they_are() {
+    fn strings_are_described() {
         let text = |strings: Strings, genome: fn(usize) -> Vec<u8>| {
             let code = Code { side: Side::O, strings, alphabet: Alphabet::Three };
             Ternary { code, genome: genome(code.len()) }.audit().unwrap().text
@@ -208,7 +212,8 @@ mod tests {
         assert!(text(Strings::Long, |letters| vec![2; letters]).contains("1052 letters of 3, for every board.\nOn "));
     }
 
-    /// It plays its side only, turns its answers with the board, and leaves to chance where its string names a taken cell.
+    /// It plays only its own side, turns its move with the board, and plays at random where its string names a taken
+    /// cell.
     #[test]
     fn a_string_plays_by_its_letters() {
         let code = Code { side: Side::O, strings: Strings::Short, alphabet: Alphabet::Nine };
@@ -222,7 +227,7 @@ mod tests {
             player.play.choose_move(player.geometry, position, rng)
         };
         // The chapter's cell 8 is the corner on the lower left.
-        assert_eq!(chosen(".../.X./..."), Move::new(6, "its string says so"));
+        assert_eq!(chosen(".../.X./..."), Move::new(6, "its string names this cell"));
         assert_eq!(chosen("XX./.O./..."), Move::new(2, why::BLOCKS));
         assert_eq!(chosen("XX./OO./X.."), Move::new(5, why::COMPLETES));
         let lots: Vec<Move> = (0..30).map(|_| chosen(".../.../X..")).collect();

@@ -9,30 +9,31 @@ use super::{
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Outcome, Side, cells, tic_tac_toe};
 
-/// Who plays against a string.
+/// The opponent of a string.
 #[derive(Clone, Copy, Debug)]
 pub enum Opponent<'a> {
-    /// Every empty cell is equally likely; with the rules, if so, before chance.
+    /// It takes any empty cell, each equally likely.
     Random {
-        /// Whether it completes a line, else blocks one, before it leaves the choice to chance.
+        /// Whether it first completes a line, or else blocks one.
         rules: bool,
     },
-    /// A string of the other side, as it is: what it repairs is forgotten after the game.
+    /// A string of the other side, unchanged: its repairs are forgotten after the game.
     String(Code, &'a [u8]),
 }
 
-/// What became of a string's games.
+/// The results of a string's games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Games won.
     pub wins: u32,
     /// Games lost.
     pub losses: u32,
-    /// Places of the string that were rewritten.
+    /// Letters of the string that were rewritten.
     pub repairs: u32,
 }
 
-/// For every mask of stones the cells that would complete a line of them (taken or not), or all cells if one is complete.
+/// For every mask of stones the cells that would complete a line of them (taken or not), or all cells if one is
+/// complete.
 static COMPLETING: LazyLock<[u16; 512]> = LazyLock::new(|| {
     let lines: Vec<u16> = tic_tac_toe()
         .lines()
@@ -49,7 +50,7 @@ static COMPLETING: LazyLock<[u16; 512]> = LazyLock::new(|| {
     })
 });
 
-/// A game that is going on.
+/// A game in progress.
 struct Play {
     stones: [u16; 2],
     code: u16,
@@ -86,14 +87,14 @@ impl Play {
     }
 }
 
-/// Plays one game. The player's string is repaired where it names a cell that is taken: an empty one, each equally
+/// Plays one game. The player's string is repaired where it names a taken cell: a random empty cell, each equally
 /// likely, is played and written instead.
 pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Generator, tally: &mut Tally) -> Outcome {
     let mut play = Play { stones: [0; 2], code: 0 };
     let mut side = Side::X;
     while play.empty() != 0 {
         let cell = if side == code.side {
-            let (cell, repaired) = answer(&play, code, genome, rng);
+            let (cell, repaired) = chosen_cell(&play, code, genome, rng);
             if let Some(decision) = repaired {
                 code.repair(genome, decision, cell);
                 tally.repairs += 1;
@@ -105,7 +106,7 @@ pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Gen
                     let rule = if rules { play.ruled(side) } else { None };
                     rule.unwrap_or_else(|| play.any(rng))
                 }
-                Opponent::String(code, genome) => answer(&play, code, genome, rng).0,
+                Opponent::String(code, genome) => chosen_cell(&play, code, genome, rng).0,
             }
         };
         if play.take(side, cell) {
@@ -117,19 +118,20 @@ pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Gen
     Outcome::Draw
 }
 
-/// What a string plays, and the place that must be rewritten for it, if one must.
-fn answer(play: &Play, code: Code, genome: &[u8], rng: &mut Generator) -> (u8, Option<super::player::Decision>) {
+/// The cell that a string plays, and the decision to rewrite if it names a taken cell.
+fn chosen_cell(play: &Play, code: Code, genome: &[u8], rng: &mut Generator) -> (u8, Option<super::player::Decision>) {
     if code.strings == Strings::Short
         && let Some(cell) = play.ruled(code.side)
     {
         return (cell, None);
     }
-    let decision =
-        code.decision(genome, play.code).expect("a string decides on every board that its rules leave to it");
+    let decision = code
+        .decision(genome, play.code)
+        .expect("a string has a decision for every board on which its rules do not move");
     if play.empty() >> decision.cell & 1 == 1 { (decision.cell, None) } else { (play.any(rng), Some(decision)) }
 }
 
-/// The chapter's cells of a game's moves as those of [`tic_tac_toe`].
+/// The cell of [`tic_tac_toe`] that has this number in the chapter.
 #[must_use]
 pub fn on_board(cell: u8) -> u8 {
     PLACEMENT[usize::from(cell)]
@@ -156,18 +158,18 @@ mod tests {
                 0 => Opponent::String(other, &string),
                 _ => Opponent::Random { rules: seed & 1 == 1 },
             };
-            let mut twin = genome.clone();
-            let (mut tally, mut twin_tally) = (Tally::default(), Tally::default());
-            let mut twin_rng = rng.clone();
+            let mut expected = genome.clone();
+            let (mut tally, mut expected_tally) = (Tally::default(), Tally::default());
+            let mut expected_rng = rng.clone();
             for _ in 0..20 {
                 let outcome = game(code, &mut genome, opponent, &mut rng, &mut tally);
-                prop_assert_eq!(outcome, reference::game(code, &mut twin, opponent, &mut twin_rng, &mut twin_tally));
+                prop_assert_eq!(outcome, reference::game(code, &mut expected, opponent, &mut expected_rng, &mut expected_tally));
             }
-            prop_assert_eq!((genome, tally), (twin, twin_tally));
+            prop_assert_eq!((genome, tally), (expected, expected_tally));
         }
     }
 
-    /// Repairs come to an end: against one opponent that never changes, a string without chance repeats itself.
+    /// Repairs end: against one opponent that never changes and never moves at random, a string repeats its game.
     #[test]
     fn repairs_are_kept() {
         let code = Code { side: Side::X, strings: Strings::Long, alphabet: Alphabet::Three };

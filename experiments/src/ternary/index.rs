@@ -1,12 +1,12 @@
-//! The chapter's index tables: which place of the string decides on a board.
+//! The chapter's index tables: which place of the string holds the decision for a board.
 //!
-//! The chapter numbers the cells of the board 0 to 8 and writes a board as nine digits (0 empty, 1 X, 2 O), cell 0 first,
-//! read as a number of base 3: its code. Boards that are turns of each other share an index; the variation says how they
-//! are turned.
+//! The chapter numbers the cells of the board 0 to 8. A board's code is nine digits (0 empty, 1 X, 2 O), cell 0 first,
+//! read as a number of base 3. Boards that are rotations of each other share an index; the variation says how they are
+//! rotated.
 //!
-//! The chapter speaks of flips and mirror images, but its sample table and its number of indices (612) fit quarter-turns
-//! alone: mirror images are kept apart. Row-major cells do not give the sample table either. Any numbering does in which
-//! cells 6, 7 and 8 follow each other in quarter-turns; ours ([`PLACEMENT`]) is:
+//! The chapter speaks of flips and mirror images, but its sample table and its number of indices (612) fit rotations by
+//! quarter-turns alone: mirror images are kept apart. Numbering the cells row by row does not give the sample table.
+//! Any numbering does in which cells 6, 7 and 8 follow each other in quarter-turns; ours ([`PLACEMENT`]) is:
 //!
 //! ```text
 //! 5 1 6
@@ -19,10 +19,10 @@ use std::sync::LazyLock;
 
 use evoxo_games::board::{Board, Side, tic_tac_toe};
 
-/// For each of the chapter's cells the cell of [`tic_tac_toe`], row-major from the top left.
+/// The cell of [`tic_tac_toe`], row-major from the top left, for each of the chapter's cells.
 pub const PLACEMENT: [u8; 9] = [4, 1, 5, 7, 3, 0, 2, 8, 6];
 
-/// Where 0 to 3 clockwise quarter-turns take each of the chapter's cells.
+/// The cell to which 0 to 3 clockwise quarter-turns move each of the chapter's cells.
 const TURNED: [[u8; 9]; 4] = [
     [0, 1, 2, 3, 4, 5, 6, 7, 8],
     [0, 2, 3, 4, 1, 6, 7, 8, 5],
@@ -33,16 +33,15 @@ const TURNED: [[u8; 9]; 4] = [
 /// What a 1 on each of the chapter's cells adds to a code.
 const WEIGHTS: [u16; 9] = [6561, 2187, 729, 243, 81, 27, 9, 3, 1];
 
-/// Codes: 3 to the power of 9.
+/// The number of codes: 3 to the power of 9.
 pub const CODES: usize = 19_683;
 
 choice! {
-    /// Which decisions a string holds. Those that rules leave to it are on boards where neither side can complete a line.
-    #[derive(PartialOrd, Ord)]
+    /// The decisions that a string holds.
     pub enum Strings {
-        /// every one of its side
+        /// for every board with its side to move
         Long = "long",
-        /// only those that two rules leave to it: complete a line, else block one
+        /// only for boards on which two rules (complete a line, else block one) do not already decide
         Short = "short",
     }
 }
@@ -52,10 +51,10 @@ impl Strings {
     pub const BOTH: [Self; 2] = [Self::Long, Self::Short];
 }
 
-/// Where the decision on a board is found.
+/// Where the decision for a board is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The chapter's index, but from 0.
+    /// The chapter's index, but counted from 0.
     pub class: u16,
     /// The chapter's variation: how many clockwise quarter-turns lead to the representative, 0 to 3.
     pub turns: u8,
@@ -86,7 +85,7 @@ impl Index {
             if entries[usize::from(code)].is_some() || !decides(side, strings, board_of(code)) {
                 continue;
             }
-            // The first code of a class is its representative: its turns by 0 to 3 the other way lead to it in so many.
+            // The first code of a class is its representative. An image that is `turns` turns back needs `turns` turns.
             let class = representatives.len() as u16;
             representatives.push(code);
             for turns in 0..4 {
@@ -97,7 +96,7 @@ impl Index {
         Self { entries, representatives }
     }
 
-    /// The number of classes, which is the number of decisions a string holds.
+    /// The number of classes, which is the number of decisions in a string.
     #[must_use]
     pub fn len(&self) -> usize {
         self.representatives.len()
@@ -109,7 +108,7 @@ impl Index {
         self.representatives.is_empty()
     }
 
-    /// The entry of a code; `None` where the string does not decide.
+    /// The entry of a code; `None` if the string has no decision for it.
     #[must_use]
     pub fn entry(&self, code: u16) -> Option<Entry> {
         self.entries[usize::from(code)]
@@ -122,7 +121,7 @@ impl Index {
     }
 }
 
-/// Whether a string holds a decision on this board.
+/// Whether a string has a decision for this board.
 fn decides(side: Side, strings: Strings, board: Board) -> bool {
     let geometry = tic_tac_toe();
     let ahead = board.x.count_ones() as i32 - board.o.count_ones() as i32;
@@ -159,24 +158,24 @@ pub fn board_of(code: u16) -> Board {
     })
 }
 
-/// The code of a board after so many clockwise quarter-turns.
+/// The code of a board after clockwise quarter-turns.
 fn turned(code: u16, turns: u8) -> u16 {
     (0..9_u8).map(|cell| code / weight(cell, Side::X) % 3 * weight(turned_cell(cell, turns), Side::X)).sum()
 }
 
-/// Where so many clockwise quarter-turns, 0 to 3, take one of the chapter's cells.
+/// The cell to which 0 to 3 clockwise quarter-turns move one of the chapter's cells.
 #[must_use]
 pub fn turned_cell(cell: u8, turns: u8) -> u8 {
     TURNED[usize::from(turns)][usize::from(cell)]
 }
 
-/// The chapter's cells of a mask of [`tic_tac_toe`]'s, ascending.
+/// The chapter's numbers of the cells in a mask of [`tic_tac_toe`], ascending.
 pub fn numbers(mask: u64) -> impl Iterator<Item = u8> {
     (0..9).filter(move |cell: &u8| mask >> PLACEMENT[usize::from(*cell)] & 1 == 1)
 }
 
-/// The first of the chapter's cells that the rules take: complete an own line, else block one. `None` if no line is about
-/// to be completed.
+/// The first of the chapter's cells that the rules take: one that completes an own line, else one that blocks. `None`
+/// if no line can be completed.
 #[must_use]
 pub fn ruled(board: Board) -> Option<u8> {
     numbers(tic_tac_toe().forced(board)).next()
@@ -212,7 +211,7 @@ mod tests {
         assert_eq!(counts, [[612, 104], [526, 68]]);
     }
 
-    /// Nothing but quarter-turns joins boards, and every board finds its representative.
+    /// Only rotations join boards, and every board finds its representative.
     #[test]
     fn every_turn_of_a_board_leads_to_its_representative() {
         let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();

@@ -1,10 +1,10 @@
 //! Experiment `ternary`: strings of letters that play 3x3 tic-tac-toe and are repaired as they play.
 //!
-//! Source: C. Karr and L. M. Freeman (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter 17.
-//! A string has a place for every board ([`index`]); where it names a taken cell, a random empty one is played and
-//! written into it, and is inherited. Both sides evolve, each against the other and against a random mover; one is
-//! reported. Fitness is kept as an exact whole number: wins minus penalty times losses, multiplied by the penalty's
-//! denominator.
+//! Source: C. Karr and L. M. Freeman (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter
+//! 17. A string has a place for every board ([`index`]). Where it names a taken cell, a random empty one is played and
+//! written into the string, and children inherit it. Both sides evolve, each against the other and against a random
+//! mover; one is reported. Fitness is kept as an exact integer: wins minus penalty times losses, multiplied by the
+//! penalty's denominator.
 
 mod card;
 pub mod game;
@@ -59,40 +59,41 @@ pub const KIND: Kind = Kind {
     kernels: speed::KERNELS,
 };
 
-/// Points are per game: 1 for a win, minus the penalty for a loss. Odds are exact; where a string names a taken cell it plays
-/// any empty one.
+/// Points are per game: 1 for a win, minus the penalty for a loss. Odds are exact; where a string names a taken cell,
+/// it plays any empty one.
 const COLUMNS: &[Column] = &[
-    Column { name: "generation", doc: "generations absorbed" },
-    Column { name: "best", doc: "fitness of the best player, points a game" },
-    Column { name: "mean", doc: "mean fitness of the population, points a game" },
-    Column { name: "repairs", doc: "decisions rewritten in this generation, a player" },
+    Column { name: "generation", doc: "generations completed" },
+    Column { name: "best", doc: "fitness of the best player, points per game" },
+    Column { name: "mean", doc: "mean fitness of the population, points per game" },
+    Column { name: "repairs", doc: "decisions rewritten in this generation, per player" },
     Column { name: "broken", doc: "share of decisions that name a taken cell after the games, over the population" },
-    Column { name: "win", doc: "the best player's probability to win against the plain random mover" },
-    Column { name: "draw", doc: "the best player's probability to draw against the plain random mover" },
-    Column { name: "loss", doc: "the best player's probability to lose against the plain random mover" },
+    Column { name: "win", doc: "the best player's probability to win against the random mover without rules" },
+    Column { name: "draw", doc: "the best player's probability to draw against the random mover without rules" },
+    Column { name: "loss", doc: "the best player's probability to lose against the random mover without rules" },
     Column { name: "loss_rules", doc: "the best player's probability to lose against a random mover with the rules" },
 ];
 
 /// One replica.
 struct Ternary {
-    /// Streams of a generation are this one followed by the side, the generation's number and a purpose.
+    /// The replica's stream. A generation's streams are named by this one, the side, the generation's number and a
+    /// purpose.
     stream: Stream,
     settings: Settings,
     /// The reported side's strings.
     code: Code,
-    /// Players a task; never shows in a result.
+    /// Players per task. Results do not depend on it.
     slice: usize,
     state: State,
-    /// Of the generation just absorbed.
+    /// The row of the last generation.
     row: Vec<f64>,
 }
 
-/// What an arm's strings mean.
+/// The meaning of an arm's strings.
 fn code_of(settings: &Settings) -> Code {
     Code { side: settings.side.into(), strings: settings.strings, alphabet: settings.alphabet }
 }
 
-/// Players of a task.
+/// Players per task.
 fn slice(settings: &Settings) -> usize {
     match settings.slice {
         0 => settings.population,
@@ -100,7 +101,7 @@ fn slice(settings: &Settings) -> usize {
     }
 }
 
-/// The strings of the sides that evolve, the reported one first.
+/// The meanings of the strings of the sides that evolve, the reported side first.
 fn codes(settings: &Settings) -> Vec<Code> {
     let code = code_of(settings);
     let other = Code { side: code.side.other(), ..code };
@@ -120,7 +121,7 @@ fn demand(settings: &Settings) -> Demand {
     }
 }
 
-/// A side in the names of streams.
+/// The name of a side in the names of streams.
 fn name(side: Side) -> &'static str {
     match side {
         Side::X => "X",
@@ -138,7 +139,7 @@ impl From<Side> for messages::Side {
 }
 
 impl Ternary {
-    /// Before the first generation.
+    /// The replica before its first generation.
     fn start(identity: Identity<'_>) -> Self {
         let settings = Settings::of(identity.settings);
         Self {
@@ -151,7 +152,7 @@ impl Ternary {
         }
     }
 
-    /// As saved, or a sentence if the bytes are not a state that these settings can lead to.
+    /// Restores a saved state, or says why these settings cannot lead to it.
     fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
         let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
         let fresh = Self::start(identity);
@@ -170,7 +171,7 @@ impl Ternary {
         Ok(Self { state, ..fresh })
     }
 
-    /// The strings of a side in the coming generation, one after another.
+    /// The strings of a side in the next generation, one after another.
     fn bred(&self, number: usize, code: Code) -> Vec<u8> {
         let births = self.stream.text(name(code.side)).word(self.state.generation.into()).text("births");
         let Some(parents) = self.state.populations.get(number) else {
@@ -215,7 +216,7 @@ impl Ternary {
         Card::new(player::Ternary { code: self.code, genome: genome.to_vec() })
     }
 
-    /// The best string of the reported side after the generation just absorbed.
+    /// The best string of the reported side after the last generation.
     fn best(&self) -> Option<&[u8]> {
         let population = self.state.populations.first()?;
         let best = select::fittest(&population.fitness, 1)[0];
@@ -314,7 +315,7 @@ impl Experiment for Ternary {
         self.best().map(|genome| self.card(genome))
     }
 
-    /// The reported side's strings as they are after their games.
+    /// The reported side's strings after their games.
     fn population(&self) -> Vec<Card> {
         let population = self.state.populations.first();
         population.into_iter().flat_map(|side| side.genomes.chunks(self.code.len())).map(|it| self.card(it)).collect()

@@ -1,5 +1,5 @@
-//! A string's exact odds against a random mover, in floating point: the walk of [`evoxo_games::audit`], but fast enough for every
-//! generation's best.
+//! A string's exact odds against a random mover in floating point: the same walk as [`evoxo_games::audit`], but fast
+//! enough for the best string of every generation.
 
 use super::player::Code;
 use evoxo_games::board::{Board, Outcome, cells, tic_tac_toe};
@@ -7,9 +7,9 @@ use evoxo_games::board::{Board, Outcome, cells, tic_tac_toe};
 /// Probabilities to win, to draw and to lose.
 pub type Odds = [f64; 3];
 
-/// The odds of a string against a mover that takes any empty cell, with the rules before chance if so (any of several
-/// cells that complete or block is then equally likely, as in [`evoxo_games::audit`]). Where the string names a taken cell it
-/// plays any empty one.
+/// The odds of a string against a mover that takes any empty cell. With `rules` the mover first completes or blocks a
+/// line (each of several such cells is then equally likely, as in [`evoxo_games::audit`]). Where the string names a
+/// taken cell, it plays any empty one.
 #[must_use]
 pub fn odds(code: Code, genome: &[u8], rules: bool) -> Odds {
     walk(code, genome, rules, Board::EMPTY)

@@ -1,4 +1,4 @@
-//! Players made of strings: two alphabets, decoding, and what a string says that cannot be done.
+//! Players made of strings: two alphabets, decoding, and decisions that name a taken cell.
 
 use super::index::{Index, PLACEMENT, Strings, code_of, numbers, ruled, turned_cell};
 use evoxo_common::choice;
@@ -11,9 +11,9 @@ use evoxo_games::{
 choice! {
     /// How a decision is written: as one letter, 0 to 8, which is the cell; or as two, d1 d0 for cell 3 d1 + d0.
     pub enum Alphabet {
-        /// two letters a decision
+        /// two letters per decision
         Three = "3",
-        /// one letter a decision
+        /// one letter per decision
         Nine = "9",
     }
 }
@@ -28,7 +28,7 @@ impl Alphabet {
         }
     }
 
-    /// Letters of one decision.
+    /// The number of letters of one decision.
     #[must_use]
     pub const fn digits(self) -> usize {
         match self {
@@ -38,7 +38,7 @@ impl Alphabet {
     }
 }
 
-/// What a string means: whose it is, which decisions it holds and how they are written.
+/// The meaning of a string: its side, which decisions it holds and how they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The side that plays by it.
@@ -49,21 +49,21 @@ pub struct Code {
     pub alphabet: Alphabet,
 }
 
-/// A string with what it means: a player.
+/// A string with its meaning: a player.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ternary {
-    /// What it means.
+    /// The meaning of the string.
     pub code: Code,
     /// Its letters, each as a number.
     pub genome: Vec<u8>,
 }
 
-/// A place of a string, and the cell it stands for on the board at hand.
+/// A place of a string, and the cell that it names on the current board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     class: usize,
     turns: u8,
-    /// The chapter's cell that the string names, turned onto the board.
+    /// The chapter's cell that the string names, rotated to the board.
     pub cell: u8,
 }
 
@@ -74,19 +74,19 @@ impl Code {
         Index::of(self.side, self.strings)
     }
 
-    /// Letters of a string: for X 1,224 or 612 (long), 208 or 104 (short).
+    /// The number of letters of a string: for X 1,224 or 612 (long), 208 or 104 (short).
     #[must_use]
     pub fn len(self) -> usize {
         self.index().len() * self.alphabet.digits()
     }
 
-    /// Whether strings have no letters; they always have.
+    /// Whether strings have no letters: never.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.index().is_empty()
     }
 
-    /// A string whose letters are all equally likely.
+    /// A random string; all letters are equally likely.
     pub fn random(self, rng: &mut Generator) -> Vec<u8> {
         (0..self.len()).map(|_| self.letter(rng)).collect()
     }
@@ -115,7 +115,7 @@ impl Code {
         }
     }
 
-    /// What a string says on a board of this code; `None` if it says nothing there.
+    /// The decision of a string for a board of this code; `None` if it has none.
     #[must_use]
     #[inline]
     pub fn decision(self, genome: &[u8], code: u16) -> Option<Decision> {
@@ -128,7 +128,7 @@ impl Code {
         Some(Decision { class, turns: entry.turns, cell: turned_cell(cell, (4 - entry.turns) % 4) })
     }
 
-    /// Writes another cell into a string: the one played instead of one that was taken.
+    /// Replaces a decision that names a taken cell by the cell that was played instead.
     pub fn repair(self, genome: &mut [u8], decision: Decision, cell: u8) {
         let cell = turned_cell(cell, decision.turns);
         match self.alphabet {
@@ -137,8 +137,8 @@ impl Code {
         }
     }
 
-    /// The cells of [`tic_tac_toe`] that a player takes on a board, each equally likely: the one its rules or its string
-    /// name, or any empty one where the string names one that is taken. 0 if it is not its turn.
+    /// The cells of [`tic_tac_toe`] that a player takes on a board, each equally likely: the one that its rules or its
+    /// string name, or all empty ones if that is taken. 0 if it is not its turn.
     #[must_use]
     pub fn choose(self, genome: &[u8], board: Board) -> u64 {
         let on_board = |cell: u8| 1 << PLACEMENT[usize::from(cell)];
@@ -153,14 +153,15 @@ impl Code {
         }
     }
 
-    /// The player of a string as the audit sees it. The rules of short strings choose one cell where several complete or
-    /// block a line, so they belong to its choice.
+    /// The player of a string for the audit. If several cells complete or block a line, the rules of a short string
+    /// choose a certain one, so they are part of its choice.
     #[must_use]
     pub fn subject(self, genome: &[u8]) -> Subject<'_> {
         Subject { side: self.side, filtered: false, choose: Box::new(move |board| self.choose(genome, board)) }
     }
 
-    /// How many places of a string name a cell that is taken on the representative: those that play would repair.
+    /// The number of decisions that name a cell that is taken on the representative board: those that games would
+    /// repair.
     #[must_use]
     pub fn broken(self, genome: &[u8]) -> usize {
         let broken = |code: &&u16| {
@@ -186,8 +187,8 @@ mod tests {
         (side, strings, alphabet).prop_map(|(side, strings, alphabet)| Code { side, strings, alphabet })
     }
 
-    /// The chapter's example: the string of a hundred decisions begins 5 0 4 in nine letters; the second place is asked on
-    /// board 5 and answers with cell 0. In three letters that is 12 00 11 (the chapter prints 10 for 4, which is 3).
+    /// The chapter's example: the string of a hundred decisions begins 5 0 4 in nine letters; the second decision is
+    /// for board 5 and names cell 0. In three letters that is 12 00 11 (the chapter prints 10 for 4, which is 3).
     #[test]
     fn the_example_of_the_chapter() {
         for (alphabet, start) in [(Alphabet::Nine, vec![5, 0, 4]), (Alphabet::Three, vec![1, 2, 0, 0, 1, 1])] {
@@ -195,7 +196,7 @@ mod tests {
             let mut genome = vec![0; code.len()];
             genome[..start.len()].copy_from_slice(&start);
             assert_eq!([0, 5, 7].map(|board| code.decision(&genome, board).unwrap().cell), [5, 0, 4]);
-            // Board 15 is board 5 turned back by a quarter: cell 0, the centre, stays, and others turn with the board.
+            // Board 15 is board 5 turned back by a quarter: cell 0, the centre, stays, and the others turn with the board.
             assert_eq!(code.decision(&genome, 15).unwrap().cell, 0);
             let decision = code.decision(&genome, 15).unwrap();
             code.repair(&mut genome, decision, 8);
@@ -212,9 +213,9 @@ mod tests {
     }
 
     proptest! {
-        /// A repaired string does on every turn of the board what was played.
+        /// A repaired string plays the repair on every rotation of the board.
         #[test]
-        fn a_repair_is_what_the_string_says_from_then_on(code in codes(), seed: u64) {
+        fn a_repair_is_what_the_string_plays_from_then_on(code in codes(), seed: u64) {
             let mut rng = Stream::root(seed).rng();
             let mut genome = code.random(&mut rng);
             prop_assert_eq!(code.check(&genome), Ok(()));
@@ -226,7 +227,7 @@ mod tests {
             prop_assert_eq!(code.check(&genome), Ok(()));
         }
 
-        /// The player's moves are legal, and asked on a turned board it turns its answer.
+        /// The player's moves are legal, and on a rotated board its move is rotated.
         #[test]
         fn moves_turn_with_the_board(code in codes(), seed: u64) {
             let genome = code.random(&mut Stream::root(seed).rng());
@@ -235,7 +236,7 @@ mod tests {
                 let board = super::super::index::board_of(*representative);
                 let chosen = code.choose(&genome, board);
                 prop_assert!(chosen != 0 && chosen & !tic_tac_toe().legal(board) == 0);
-                // A board that is its own half-turn has one answer for both.
+                // A board that equals its own half-turn has one decision for both.
                 if quarter.board(quarter.board(board)) != board {
                     prop_assert_eq!(code.choose(&genome, quarter.board(board)), quarter.mask(chosen));
                 }
@@ -244,7 +245,7 @@ mod tests {
                 let board = super::super::index::board_of(code.index().representatives()[*class]);
                 code.choose(&genome, board).count_ones() > 1
             });
-            // A broken place whose board has one empty cell leaves no choice, so it is not seen here.
+            // A decision that names a taken cell shows only if its board has more than one empty cell.
             prop_assert!(broken.count() <= code.broken(&genome));
         }
     }
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_are_none_are_refused() {
+    fn invalid_strings_are_refused() {
         let code = Code { side: Side::X, strings: Strings::Short, alphabet: Alphabet::Three };
         assert!(code.check(&[0; 104]).unwrap_err().contains("104 letters instead of 208"));
         let mut genome = vec![0; 208];

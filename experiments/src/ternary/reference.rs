@@ -1,4 +1,4 @@
-//! The reference implementation of [`super::game`]: plain boards. For tests and benchmarks.
+//! The reference implementation of [`super::game`] on ordinary boards. For tests and benchmarks.
 
 use super::{
     game::{Opponent, Tally, on_board},
@@ -8,7 +8,8 @@ use super::{
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, tic_tac_toe};
 
-/// [`super::game::game`] for the same random numbers, on boards, with the string asked as the audit asks it.
+/// The same as [`super::game::game`] for the same random numbers, on boards, with moves chosen as the audit chooses
+/// them.
 pub fn game(code: Code, genome: &mut [u8], opponent: Opponent<'_>, rng: &mut Generator, tally: &mut Tally) -> Outcome {
     let geometry = tic_tac_toe();
     let mut board = Board::EMPTY;

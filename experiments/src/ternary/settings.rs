@@ -1,4 +1,4 @@
-//! What `ternary` can be told.
+//! The settings of `ternary`.
 
 use evoxo_common::{choice, ratio::Ratio, settings};
 use evoxo_games::board;
@@ -16,12 +16,12 @@ choice! {
 }
 
 choice! {
-    /// What the random mover knows. Of several cells that complete a line, or block one, it takes the lowest; the
-    /// exact odds with the rules are against one that takes any of them, each equally likely.
+    /// The rules of the random mover. If several cells complete a line, or block one, it takes the lowest. The exact
+    /// odds with the rules are against a mover that takes any of them, each equally likely.
     pub enum RandomMover {
-        /// nothing: every empty cell is equally likely
+        /// none: every empty cell is equally likely
         Plain = "plain",
-        /// to complete a line, else to block one
+        /// it completes a line, else blocks one
         Rules = "rules",
     }
 }
@@ -29,9 +29,9 @@ choice! {
 choice! {
     /// How two parents make two children.
     pub enum Crossover {
-        /// tails behind one cut are exchanged
+        /// the parts after one cut are exchanged
         OnePoint = "one-point",
-        /// the stretch between two cuts is exchanged
+        /// the part between two cuts is exchanged
         TwoPoint = "two-point",
         /// children are copies
         None = "none",
@@ -48,40 +48,40 @@ impl From<Side> for board::Side {
 }
 
 settings! {
-    /// Players of 3x3 tic-tac-toe whose moves are letters of a string, one place for every board (turned boards share
+    /// Players of 3x3 tic-tac-toe whose moves are letters of a string, one place for every board (rotated boards share
     /// one). A string that names a taken cell is repaired: a random empty one is played and written instead. The
     /// chapter ends before its genetic algorithm, so the operators and their figures are ours.
     pub struct Settings, names Name, schema SCHEMA {
         /// The side that is reported; X moves first.
         side: Side = choice("X"),
-        /// Which decisions a string holds.
+        /// The decisions that a string holds.
         strings: Strings = choice("short"),
         /// Letters of the alphabet: 9 (a letter is a cell) or 3 (two letters are a cell). The chapter takes 3.
         alphabet: Alphabet = choice("3"),
-        /// Generations played; the champion is the best of the last.
+        /// Number of generations; the champion is the best of the last.
         generations: u32 = whole(1, 100_000, "200"),
-        /// Strings of a side.
+        /// Strings per side.
         population: usize = whole(2, 4_096, "100"),
-        /// Games of each player in a generation against strings drawn from the other side's population, which evolves
-        /// alike; with 0 there is none.
+        /// Games of each player per generation against strings drawn from the other side's population, which evolves in
+        /// the same way. With 0 there is no such population.
         opponents: u32 = whole(0, 65_536, "50"),
-        /// Games of each player in a generation against a random mover.
+        /// Games of each player per generation against a random mover.
         random_games: u32 = whole(0, 1_000_000, "50"),
-        /// What the random mover knows. Of several cells that complete a line, or block one, it takes the lowest; the
-        /// exact odds with the rules are against one that takes any of them, each equally likely.
+        /// The rules of the random mover. If several cells complete a line, or block one, it takes the lowest. The
+        /// exact odds with the rules are against a mover that takes any of them, each equally likely.
         random_mover: RandomMover = choice("plain"),
         /// Fitness is wins minus this times losses.
         penalty: Ratio = decimal(0, 1_000_000, "1"),
-        /// The fittest so many of a side stay as they are; the others are children of parents chosen by binary
-        /// tournament.
+        /// Number of fittest strings of a side that are kept unchanged. The others are children of parents chosen by
+        /// binary tournament.
         elite: usize = whole(1, 4_096, "2"),
         /// How two parents make two children.
         crossover: Crossover = choice("two-point"),
         /// The share of pairs that cross; the others are copied.
         crossover_rate: Ratio = decimal(0, 1, "0.9"),
-        /// Letters of a child that are redrawn, on average: each with this over the number of letters.
+        /// The mean number of letters of a child that are redrawn; each letter is equally likely.
         mutations: Ratio = decimal(0, 68, "1"),
-        /// Players of one task; 0 sends a side's whole population as one.
+        /// Players per task; 0 sends a side's whole population as one task.
         slice: usize = execution whole(0, 4_096, "0"),
     }
     check(check)
@@ -94,7 +94,7 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
         problems.push((Name::elite, format!("elite is {elite}, but the population is only {population}")));
     }
     if settings.opponents + settings.random_games == 0 {
-        let sentence = "opponents and random_games are both 0, so nobody would play: give one of them";
+        let sentence = "opponents and random_games are both 0, so there would be no games: give one of them";
         problems.push((Name::opponents, sentence.into()));
     }
     problems

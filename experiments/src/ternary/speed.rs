@@ -1,4 +1,5 @@
-//! Games of two short strings of three letters, the first of which is repaired, in a second of one core. For `evoxo bench`.
+//! Throughput of one core: games of two short strings of three letters, the first of which is repaired. For `evoxo
+//! bench`.
 
 use std::hint::black_box;
 
@@ -23,7 +24,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     reference: || games(100, reference::game),
 }];
 
-/// Plays so many games; says how many.
+/// Plays games; returns their number.
 fn games(count: u64, play: fn(Code, &mut [u8], Opponent<'_>, &mut Generator, &mut Tally) -> Outcome) -> u64 {
     let rng = &mut Stream::root(1).text("bench").rng();
     let [code, other] = Side::BOTH.map(|side| Code { side, strings: Strings::Short, alphabet: Alphabet::Three });

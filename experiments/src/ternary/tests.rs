@@ -1,4 +1,4 @@
-//! What the tests of all of `ternary` share.
+//! Tests of `ternary` as a whole.
 
 use serde_json::{Value, json};
 
@@ -33,9 +33,9 @@ fn a_small_run_is_pinned_and_reads_well() {
     assert_eq!(figures, ["win-X", "loss-X", "repairs-X", "win-O", "loss-O", "repairs-O"]);
 }
 
-/// A `result.json` tells all of it again; one that lacks anything says so.
+/// The report can be made from a `result.json` alone; one that lacks anything is refused with the reason.
 #[test]
-fn a_result_is_enough() {
+fn a_report_can_be_made_from_a_result() {
     let text = "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\n\
         [arms.long]\nstrings = \"long\"\n[arms.short]\n[arms.\"short, O\"]\nside = \"O\"\n";
     let (config, replicas) = run(text, &[("replicas", "3")]);
@@ -45,7 +45,7 @@ fn a_result_is_enough() {
     let result: Value = serde_json::from_str(&result.to_string()).unwrap();
     let again = registry().report_of_result(&result).unwrap();
     assert_eq!((&again.tables, &again.notes, &again.figures), (&report.tables, &report.notes, &report.figures));
-    // Only two arms differ in nothing but what an argument is about.
+    // Only one pair of arms differs in a single setting that is compared.
     insta::assert_snapshot!(report.tables[2]);
     assert_eq!(report.json["contests"].as_array().map(Vec::len), Some(1));
     let lacks = |change: &dyn Fn(&mut Value), says: &str| {
@@ -55,13 +55,13 @@ fn a_result_is_enough() {
         assert!(sentence.contains("the arm \"long\" of the result has not") && sentence.contains(says), "{sentence}");
     };
     lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
-    lacks(&|arm| arm["replicas"][1]["last"] = json!([1, 2]), "told of its replicas");
-    lacks(&|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(), "told of its replicas");
+    lacks(&|arm| arm["replicas"][1]["last"] = json!([1, 2]), "results of its replicas");
+    lacks(&|arm| arm["replicas"][1]["audit"]["random"]["win"] = "1/0".into(), "results of its replicas");
     lacks(&|arm| arm["curves"]["loss"]["low"] = json!([0.5]), "its curves");
 }
 
 #[test]
-fn slices_never_show() {
+fn results_do_not_depend_on_slices() {
     let digest = |slice: &str| self::digest(&run(SMALL, &[("slice", slice)]).1);
     assert_eq!(digest("0"), digest("5"));
 }
@@ -114,7 +114,7 @@ fn saved_states_are_restored_and_others_refused() {
     }
 }
 
-/// Selection and repair do what they should: players lose less than at the start.
+/// Selection and repair work: players lose less than at the start.
 #[test]
 fn players_learn() {
     let text =

@@ -1,4 +1,4 @@
-//! What the end is told of: arms with what their replicas came to, from a run or from its `result.json`.
+//! The input of the report: arms with the results of their replicas, from a run or from its `result.json`.
 
 use serde_json::{Map, Value, json};
 
@@ -17,35 +17,35 @@ pub(super) const BROKEN: usize = 4;
 pub(super) const WIN: usize = 5;
 const LOSS: usize = 7;
 
-/// Columns that are told as curves.
+/// Columns that are reported as curves.
 const CURVES: [(&str, usize); 3] = [("win", WIN), ("loss", LOSS), ("repairs", REPAIRS)];
 
-/// What the audit says of a champion.
+/// The audit of a champion.
 pub(super) struct Champion {
-    /// Against a random mover that knows nothing.
+    /// Against a random mover without rules.
     pub(super) random: Odds,
-    /// Against one with the rules.
+    /// Against a random mover with the rules.
     pub(super) rules: Odds,
     /// Games that it can lose; 0 proves that it never does.
     pub(super) losing_lines: u64,
 }
 
-/// A replica.
-pub(super) struct Told {
-    /// What every replica says of itself.
+/// The results of a replica.
+pub(super) struct ReplicaResult {
+    /// The keys of `result.json` that replicas of every kind have.
     about: Map<String, Value>,
     /// Rows of the history: the first, the last, and the mean of all. None before the first generation.
     rows: Option<[Vec<f64>; 3]>,
     champion: Option<Champion>,
 }
 
-/// An arm.
+/// An arm with its replicas.
 pub(super) struct Arm<'a> {
     pub(super) name: &'a str,
     /// As in `result.json`.
     pub(super) settings: Value,
     pub(super) code: Code,
-    replicas: Vec<Told>,
+    replicas: Vec<ReplicaResult>,
     /// For each of [`CURVES`] its values by generation.
     curves: Vec<Series>,
 }
@@ -74,7 +74,7 @@ impl Champion {
 /// The names of a replica's rows in `result.json`.
 const ROWS: [&str; 3] = ["first", "last", "mean"];
 
-impl Told {
+impl ReplicaResult {
     fn of(config: &Config, arm: usize, replica: &Replica) -> Self {
         let history = replica.history();
         let mean = |column: usize| history.iter().map(|row| row[column]).sum::<f64>() / history.len() as f64;
@@ -118,25 +118,26 @@ impl Told {
 impl<'a> Arm<'a> {
     /// The arm of this index with its replicas.
     pub(super) fn of(config: &'a Config, index: usize, replicas: &[&Replica]) -> Self {
-        let told = replicas.iter().map(|replica| Told::of(config, index, replica)).collect();
+        let results = replicas.iter().map(|replica| ReplicaResult::of(config, index, replica)).collect();
         let curves = CURVES.iter().map(|(name, column)| curve(name, replicas, *column).rounded()).collect();
-        Self::new(config, index, told, curves)
+        Self::new(config, index, results, curves)
     }
 
     /// The same from the arm's entry in `result.json`.
     ///
     /// # Errors
-    /// If it has not all that is told of an arm, as a sentence.
+    /// A sentence if something is missing.
     pub(super) fn read(config: &'a Config, index: usize, json: &Value) -> Result<Self, String> {
         let lacks = |what: &str| format!("the arm {:?} of the result has not {what}", config.arms[index].name);
         let replicas = json["replicas"].as_array().ok_or_else(|| lacks("its replicas"))?;
-        let told = |replica: &Value| Told::read(replica).ok_or_else(|| lacks("all that is told of its replicas"));
+        let results =
+            |replica: &Value| ReplicaResult::read(replica).ok_or_else(|| lacks("all results of its replicas"));
         let curve = |(name, _): &(&str, usize)| Series::of_json(name, &json["curves"][*name]);
         let curves = CURVES.iter().map(curve).collect::<Option<Vec<Series>>>().ok_or_else(|| lacks("its curves"))?;
-        Ok(Self::new(config, index, replicas.iter().map(told).collect::<Result<_, String>>()?, curves))
+        Ok(Self::new(config, index, replicas.iter().map(results).collect::<Result<_, String>>()?, curves))
     }
 
-    fn new(config: &'a Config, index: usize, replicas: Vec<Told>, curves: Vec<Series>) -> Self {
+    fn new(config: &'a Config, index: usize, replicas: Vec<ReplicaResult>, curves: Vec<Series>) -> Self {
         let arm = &config.arms[index];
         let (name, settings) = (&arm.name, settings_json(config, index));
         Self { name, settings, code: super::code_of(&super::Settings::of(&arm.settings)), replicas, curves }
@@ -145,12 +146,12 @@ impl<'a> Arm<'a> {
     pub(super) fn to_json(&self) -> Value {
         let curves: Map<String, Value> =
             self.curves.iter().map(|curve| (curve.name.clone(), curve.to_json())).collect();
-        let replicas: Vec<Value> = self.replicas.iter().map(Told::to_json).collect();
+        let replicas: Vec<Value> = self.replicas.iter().map(ReplicaResult::to_json).collect();
         json!({"name": self.name, "settings": self.settings, "curves": curves, "replicas": replicas})
     }
 
     pub(super) fn champions(&self) -> impl Iterator<Item = &Champion> {
-        self.replicas.iter().filter_map(|told| told.champion.as_ref())
+        self.replicas.iter().filter_map(|result| result.champion.as_ref())
     }
 
     /// The mean over champions.
@@ -158,9 +159,9 @@ impl<'a> Arm<'a> {
         estimate(&self.champions().map(value).collect::<Vec<f64>>())
     }
 
-    /// A column in the first row, the last, or the mean of all, of each replica that has begun.
+    /// The values of a column in the first row, in the last, or in the mean of all, for each replica that has begun.
     pub(super) fn column(&self, row: usize, column: usize) -> Vec<f64> {
-        self.replicas.iter().filter_map(|told| Some(told.rows.as_ref()?[row][column])).collect()
+        self.replicas.iter().filter_map(|result| Some(result.rows.as_ref()?[row][column])).collect()
     }
 
     /// A curve, by its name in [`CURVES`], under the arm's name; None where no generation has been played.
@@ -169,12 +170,12 @@ impl<'a> Arm<'a> {
         Some(Series { name: self.name.into(), points: curve.points.clone() })
     }
 
-    /// How many champions never lose.
+    /// The number of champions that never lose.
     pub(super) fn safe(&self) -> usize {
         self.champions().filter(|champion| champion.losing_lines == 0).count()
     }
 
     pub(super) fn unfinished(&self) -> usize {
-        self.replicas.iter().filter(|told| told.about.get("finished") != Some(&Value::Bool(true))).count()
+        self.replicas.iter().filter(|result| result.about.get("finished") != Some(&Value::Bool(true))).count()
     }
 }

@@ -17,7 +17,7 @@ use super::{
 /// The kind's name.
 pub(super) const NAME: &str = "ternary";
 
-/// Plays every player's games, in the task's order; the shared bytes are the population of the other side.
+/// Plays every player's games, in the task's order. The shared bytes are the population of the other side.
 pub enum Tournament {}
 
 /// See [`Tournament`].
@@ -49,12 +49,12 @@ pub const OPPONENTS_MAX: u32 = 65_536;
 /// The most games of one player against the random mover.
 pub const RANDOM_GAMES_MAX: u32 = 16_777_216;
 
-/// What the strings of a task mean.
+/// The meaning of a task's strings.
 fn code(task: &TournamentTask) -> Result<Code, Refusal> {
     let side = match task.side() {
         messages::Side::X => Side::X,
         messages::Side::O => Side::O,
-        messages::Side::Unspecified => return Err(Refusal("the task says for no side that its strings play".into())),
+        messages::Side::Unspecified => return Err(Refusal("the task does not say which side its strings play".into())),
     };
     let alphabet = match task.letters {
         9 => Alphabet::Nine,
@@ -65,7 +65,7 @@ fn code(task: &TournamentTask) -> Result<Code, Refusal> {
     Ok(Code { side, strings, alphabet })
 }
 
-/// The strings that lie one after another, each checked.
+/// Splits the strings, which are stored one after another, and checks each.
 fn strings(code: Code, bytes: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     let genomes: Vec<&[u8]> = bytes.chunks(code.len()).collect();
     if genomes.len() > PLAYERS_MAX {
@@ -75,17 +75,17 @@ fn strings(code: Code, bytes: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     Ok(genomes)
 }
 
-/// Plays every player's games, in the task's order. `shared` are the task's: the population of the other side.
+/// Plays every player's games, in the task's order. `shared` is the population of the other side.
 ///
 /// # Errors
-/// A sentence if the task makes no sense: no side, another alphabet, strings that are none, a number out of range.
+/// A sentence if the task is invalid: no side, an unknown alphabet, invalid strings, a number out of range.
 fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, Refusal> {
     let code = code(task)?;
     let other = Code { side: code.side.other(), ..code };
     let (players, others) = (strings(code, &task.genomes)?, strings(other, shared)?);
     if task.opponents > OPPONENTS_MAX || task.random_games > RANDOM_GAMES_MAX {
         return Err(Refusal(format!(
-            "a player was to meet {} strings and play {} random games, more than {OPPONENTS_MAX} and {RANDOM_GAMES_MAX}",
+            "each player has {} games with strings and {} with the random mover: at most {OPPONENTS_MAX} and {RANDOM_GAMES_MAX}",
             task.opponents, task.random_games
         )));
     }
@@ -115,7 +115,7 @@ fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, 
     Ok(output)
 }
 
-/// Checks that an output has the shape of an answer to this task.
+/// Checks that an output fits its task.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
@@ -124,7 +124,7 @@ fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal
     let players = task.genomes.len() / code.len();
     let lengths = [output.wins.len(), output.losses.len(), output.repairs.len()];
     if lengths != [players; 3] || output.genomes.len() != task.genomes.len() {
-        return Err(Refusal(format!("the output is not one of {players} players")));
+        return Err(Refusal(format!("the output does not fit {players} players")));
     }
     strings(code, &output.genomes)?;
     let games = u64::from(task.opponents) + u64::from(task.random_games);
@@ -139,7 +139,7 @@ fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal
     }
 }
 
-/// Strings of every sort, of both sides.
+/// Strings of every form, of both sides.
 fn workload() -> Vec<(TournamentTask, Bytes)> {
     let mut tasks = Vec::new();
     for (number, side) in [Side::X, Side::O, Side::X, Side::O].into_iter().enumerate() {
@@ -172,13 +172,13 @@ fn workload() -> Vec<(TournamentTask, Bytes)> {
 mod tests {
     use super::*;
 
-    /// One of the workload's tasks, with what it shares.
+    /// One of the workload's tasks, with its shared bytes.
     fn task(number: usize) -> (TournamentTask, Vec<u8>) {
         let (task, shared) = workload().swap_remove(number);
         (task, shared.to_vec())
     }
 
-    /// A slice of a population is played as it is in the whole.
+    /// A slice of a population plays the same games as in the whole population.
     #[test]
     fn slices_play_the_same_games() {
         for number in 0..8 {
@@ -199,20 +199,20 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_a_sentence() {
+    fn invalid_tasks_are_refused_with_a_sentence() {
         let says = |change: fn(&mut TournamentTask, &mut Vec<u8>), says: &str| {
             let (mut task, mut others) = task(0);
             change(&mut task, &mut others);
             let refusal = tournament(&task, &others).unwrap_err().0;
             assert!(refusal.contains(says), "{refusal}");
         };
-        says(|task, _| task.side = 0, "no side");
+        says(|task, _| task.side = 0, "which side");
         says(|task, _| task.letters = 4, "4 letters");
         says(|task, _| task.genomes = vec![0; 613].into(), "1 letters instead of 612");
         says(|_, others| *others = vec![9; 526], "letter 0 of a string is 9");
         says(|_, others| others.clear(), "no strings of the other side");
-        says(|task, _| task.opponents = 65_537, "65537 strings");
-        says(|task, _| task.random_games = 16_777_217, "16777217 random games");
+        says(|task, _| task.opponents = 65_537, "65537 games with strings");
+        says(|task, _| task.random_games = 16_777_217, "16777217 with the random mover");
         let (task, others) = task(0);
         let mut output = tournament(&task, &others).unwrap();
         output.wins[1] = 26;

@@ -1,11 +1,11 @@
-//! Evidence that is made up: it counts only where the coordinator had asked for it.
+//! Forged evidence: it counts only if the coordinator asked for it.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use evoxo_common::task::Encoded;
 use evoxo_proto::v1::{
-    FetchRequest, Outputs, RunState, TaskResult, from_worker::Message as Said, task_result::Outcome,
+    FetchRequest, Outputs, RunState, TaskResult, from_worker::Message as Outgoing, task_result::Outcome,
     to_worker::Message as Received,
 };
 use evoxo_tests::{
@@ -17,12 +17,12 @@ use evoxo_tests::{
 use crate::{echoes, some_seconds};
 
 fn failed(_: &Encoded) -> Outcome {
-    Outcome::Failure("it is said to have failed".into())
+    Outcome::Failure("a reported failure".into())
 }
 
-/// The same failure many times, in assignments that there never were, also by a session that was given nothing.
+/// The same failure many times, in assignments that never existed, also from a session that got no task.
 #[tokio::test]
-async fn a_failure_counts_once_and_only_for_who_was_asked() {
+async fn a_failure_counts_once_and_only_from_assigned_sessions() {
     let site = Site::new();
     let config = some_seconds(1, 3);
     let coordinator = site.coordinator(&[]);
@@ -30,24 +30,25 @@ async fn a_failure_counts_once_and_only_for_who_was_asked() {
     person.submit("run", &config).await;
     let mut given = Session::join(coordinator.address, "given").await;
     let assigned = given.next_tasks().await.expect("tasks");
-    let stranger = Session::join(coordinator.address, "stranger").await;
-    for session in [&given, &stranger] {
+    let unassigned = Session::join(coordinator.address, "unassigned").await;
+    for session in [&given, &unassigned] {
         let forged = |assignment| {
             let results = assigned.tasks.iter().map(move |task| result(assignment, task, failed(task)));
             results.collect::<Vec<TaskResult>>()
         };
         let results = [forged(assigned.id), forged(assigned.id), forged(assigned.id), forged(0), forged(7)].concat();
-        session.say(Said::Outputs(Outputs { results })).await;
+        session.send(Outgoing::Outputs(Outputs { results })).await;
     }
-    drop((given, stranger));
+    drop((given, unassigned));
     let worker = spawn_worker(coordinator.address, "good");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     worker.abort();
 }
 
-/// Times that cannot be do not make the coordinator patient: what a silent liar has is computed by somebody else in seconds.
+/// Impossible durations do not make the coordinator wait longer: other workers get the tasks of a silent liar within
+/// seconds.
 #[tokio::test]
-async fn claimed_times_stall_nobody() {
+async fn forged_durations_delay_no_run() {
     let site = Site::new();
     let config = echoes(1, 20, 4, 16);
     let coordinator = site.coordinator(&[]);
@@ -59,12 +60,12 @@ async fn claimed_times_stall_nobody() {
         .tasks
         .iter()
         .map(|task| TaskResult { elapsed_us: u64::MAX, ..result(assigned.id, task, honest(task)) });
-    liar.say(Said::Outputs(Outputs { results: results.collect() })).await;
-    // From now on it only beats: real workers do that by themselves, so its next tasks would wait for ever.
-    let beats = tokio::spawn(async move {
+    liar.send(Outgoing::Outputs(Outputs { results: results.collect() })).await;
+    // From now on it only sends heartbeats, as real workers do, so its next tasks would wait for ever.
+    let heartbeats = tokio::spawn(async move {
         let _ = tokio::time::timeout(Duration::from_secs(60), async {
             loop {
-                liar.say(Said::Heartbeat(evoxo_proto::v1::Heartbeat {})).await;
+                liar.send(Outgoing::Heartbeat(evoxo_proto::v1::Heartbeat {})).await;
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         })
@@ -74,12 +75,12 @@ async fn claimed_times_stall_nobody() {
     let done = tokio::time::timeout(Duration::from_secs(30), person.finished("run")).await;
     assert_eq!(done.expect("in seconds, and not in days").digest, digest_of_one_thread(&config));
     worker.abort();
-    beats.abort();
+    heartbeats.abort();
 }
 
-/// One that joins first, takes tasks of which nothing is known yet, and only beats.
+/// A worker that joins first, takes tasks of unknown duration, and sends only heartbeats.
 #[tokio::test]
-async fn who_takes_tasks_and_only_beats_stalls_nobody() {
+async fn a_worker_that_only_sends_heartbeats_delays_no_run() {
     let site = Site::new();
     let config = some_seconds(1, 2);
     let coordinator = site.coordinator(&[]);
@@ -87,30 +88,30 @@ async fn who_takes_tasks_and_only_beats_stalls_nobody() {
     person.submit("run", &config).await;
     let mut idler = Session::join(coordinator.address, "idler").await;
     idler.next_tasks().await.expect("tasks");
-    let beats = tokio::spawn(async move {
+    let heartbeats = tokio::spawn(async move {
         loop {
-            idler.say(Said::Heartbeat(evoxo_proto::v1::Heartbeat {})).await;
+            idler.send(Outgoing::Heartbeat(evoxo_proto::v1::Heartbeat {})).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     });
     let worker = spawn_worker(coordinator.address, "good");
     let done = tokio::time::timeout(Duration::from_secs(60), person.finished("run")).await;
     assert_eq!(done.expect("in seconds, and not in minutes").digest, digest_of_one_thread(&config));
-    beats.abort();
+    heartbeats.abort();
     worker.abort();
 }
 
-/// The first task that somebody else has too gets another output from here.
+/// Sends another output for the first task that another worker has too.
 async fn lie(liar: &mut Session, other: &mut Session) {
     let first = liar.next_tasks().await.expect("tasks");
-    // Nothing is left for the other one but a second copy.
+    // The other worker can only get a second copy.
     let second = other.next_tasks().await.expect("copies");
     let common: Vec<Encoded> =
         first.tasks.iter().filter(|task| second.tasks.iter().any(|copy| copy.hash == task.hash)).cloned().collect();
     assert!(!common.is_empty(), "nothing was given to both");
     other.answer(second.id, &second.tasks, honest).await;
     let wrong = |task: &Encoded| {
-        let Outcome::Output(output) = honest(task) else { unreachable!("an honest answer is an output") };
+        let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
         let mut bytes = output.to_vec();
         // The payload's last byte: still an output of the right form.
         *bytes.last_mut().expect("an output has bytes") ^= 1;
@@ -120,9 +121,9 @@ async fn lie(liar: &mut Session, other: &mut Session) {
     accepted(liar).await;
 }
 
-/// The coordinator has what was sent.
+/// Waits until the coordinator has accepted what was sent.
 async fn accepted(session: &mut Session) {
-    while let Ok(Some(message)) = session.hear().await {
+    while let Ok(Some(message)) = session.receive().await {
         if matches!(message, Received::Accepted(_)) {
             return;
         }
@@ -130,7 +131,7 @@ async fn accepted(session: &mut Session) {
     panic!("the session ended before the results were accepted");
 }
 
-/// Copies that differ: the run ends in doubt, people are told everywhere, also after a restart.
+/// If copies differ, the run ends in doubt. All commands tell people, also after a restart.
 #[tokio::test]
 async fn copies_that_differ_leave_a_run_in_doubt() {
     let site = Site::new();
@@ -152,7 +153,7 @@ async fn copies_that_differ_leave_a_run_in_doubt() {
     let coordinator = site.coordinator_on(&address, &[]);
     let again = person.wait("run", |_| true).await;
     assert_eq!((again.state(), &again.doubts), (RunState::InDoubt, &run.doubts));
-    // Whoever fetches it is told, and the exit status says so.
+    // A person who fetches it is told, and the exit status shows it.
     let out = site.path("fetched");
     let out = out.to_str().expect("text");
     let mut fetch = site.program("evoxo", &["fetch", "run", "--coordinator", &address, "--out", out]);
@@ -164,9 +165,9 @@ async fn copies_that_differ_leave_a_run_in_doubt() {
     drop((fetched, coordinator));
 }
 
-/// Bytes that mean the same are the same: a number written with more bytes than it needs is no lie.
+/// Another encoding of the same output is equal: a number written with more bytes than necessary is no lie.
 #[tokio::test]
-async fn a_padded_encoding_accuses_nobody() {
+async fn a_padded_encoding_is_no_doubt() {
     let site = Site::new();
     let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 3\ntasks = 1\npayload_bytes = 64\nreply_bytes = 64\n";
     let coordinator = site.coordinator(&[]);
@@ -178,7 +179,7 @@ async fn a_padded_encoding_accuses_nobody() {
     let copies = other.next_tasks().await.expect("copies");
     other.answer(copies.id, &copies.tasks, honest).await;
     let padded = |task: &Encoded| {
-        let Outcome::Output(output) = honest(task) else { unreachable!("an honest answer is an output") };
+        let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
         // Key, length (64, in two bytes instead of one), payload.
         Outcome::Output([&output[..1], &[0x80 | 64, 0], &output[2..]].concat().into())
     };

@@ -1,4 +1,4 @@
-//! Peers that hold on to what others need: connections, calls, unread answers, unfinished requests, names of runs.
+//! Peers that occupy what others need: connections, calls, unread responses, unfinished requests, names of runs.
 
 use std::{
     io::{Read as _, Write as _},
@@ -47,18 +47,19 @@ fn call(stream: u32, path: &str) -> Vec<u8> {
     frame(1, 4, stream, &block)
 }
 
-/// A connection that has said what HTTP/2 begins with, and no more.
+/// A connection that has sent the beginning of HTTP/2, and no more.
 fn quiet(coordinator: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(coordinator).ok()?;
     stream.write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat()).ok()?;
     Some(stream)
 }
 
-/// As many connections as one address gets, without a call: another address is served at once, and theirs end.
+/// As many connections as one address gets, without a call. Another address is served at once, and the connections are
+/// closed.
 #[tokio::test]
-async fn quiet_connections_lock_nobody_out() {
+async fn connections_without_calls_lock_no_one_out() {
     let site = Site::new();
-    // As for a process that may open few files: the shares are the same.
+    // Few open files are allowed; the shares are the same.
     let coordinator = site.limited_coordinator("ulimit -n 464", &[]);
     let mut crowd: Vec<TcpStream> = (0..400).filter_map(|_| quiet(coordinator.address)).collect();
     let config = echoes(1, 3, 4, 16);
@@ -66,7 +67,7 @@ async fn quiet_connections_lock_nobody_out() {
     let start = Instant::now();
     elsewhere.submit("run", &config).await;
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    // An address that has many connections without a call loses them after five seconds.
+    // An address with many connections loses those without a call after five seconds.
     tokio::time::sleep(Duration::from_secs(12)).await;
     let mut left = 0;
     for stream in &mut crowd {
@@ -86,9 +87,9 @@ async fn quiet_connections_lock_nobody_out() {
     worker.abort();
 }
 
-/// Requests that begin and do not end, on many connections: memory has a bound, and others are served.
+/// Requests that begin and do not end, on many connections: memory is limited, and others are served.
 #[tokio::test]
-async fn unfinished_requests_hold_little() {
+async fn unfinished_requests_use_little_memory() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut held = Vec::new();
@@ -96,7 +97,7 @@ async fn unfinished_requests_hold_little() {
         let Some(mut stream) = quiet(coordinator.address) else { continue };
         for number in 0..8 {
             let id = 2 * number + 1;
-            // A message of 1 MiB, of which as much comes as nobody asks for.
+            // A message of 1 MiB, of which as much is sent as flow control allows.
             let beginning = [&[0], &(1_u32 << 20).to_be_bytes()[..], &[7; 16_000]].concat();
             let bytes = [call(id, "/evoxo.v1.RunService/Submit"), frame(0, 0, id, &beginning)].concat();
             stream.write_all(&bytes).expect("there is room for this much");
@@ -110,19 +111,19 @@ async fn unfinished_requests_hold_little() {
     if let Some(bytes) = coordinator.process.memory_bytes("VmHWM") {
         assert!(bytes < 150 << 20, "{} MiB", bytes >> 20);
     }
-    // The time for a request is over: the calls end, and so do connections without any.
+    // After the time limit of a request the calls end, and then the connections without calls.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_quick(&coordinator.process.log());
     drop(held);
 }
 
-/// A thousand watches that nobody reads cost next to nothing.
+/// A thousand watches that are never read cost next to nothing.
 #[tokio::test]
 async fn unread_watches_are_cheap() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
-    // It goes on for longer than this test.
+    // It lasts longer than this test.
     person.submit("run", &some_seconds(20, 100_000)).await;
     let _worker = site.worker(coordinator.address, &[]);
     let mut watches = Vec::new();
@@ -142,7 +143,7 @@ async fn unread_watches_are_cheap() {
     assert_quick(&coordinator.process.log());
 }
 
-/// Names of runs have a share for each address.
+/// Each address gets only a share of the runs.
 #[tokio::test]
 async fn one_address_cannot_use_up_all_runs() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! Losing workers, again and again, in every way: neither a run fails, nor does it wait for those that do not come.
+//! Workers that are lost again and again, in every way: runs neither fail nor wait for them.
 
 use std::{
     net::SocketAddr,
@@ -19,7 +19,7 @@ use evoxo_tests::{
 
 use crate::{pause, some_seconds};
 
-/// One worker of three is killed as soon as it has tasks, and started again, for as long as the run takes.
+/// One of three workers is killed as soon as it has tasks, and restarted, for the whole run.
 #[tokio::test]
 async fn one_worker_of_three_is_killed_again_and_again() {
     let site = Site::new();
@@ -44,7 +44,7 @@ async fn one_worker_of_three_is_killed_again_and_again() {
     assert!(kills >= 3, "the run was over after {kills} kills");
 }
 
-/// Sessions that take tasks and vanish, as fast as they can.
+/// Sessions that take tasks and vanish, as fast as possible.
 #[tokio::test]
 async fn workers_that_join_and_vanish_convict_no_task() {
     let site = Site::new();
@@ -54,7 +54,7 @@ async fn workers_that_join_and_vanish_convict_no_task() {
     person.submit("run", &config).await;
     for number in 0..40 {
         let mut session = Session::join(coordinator.address, &format!("ghost-{}", number % 5)).await;
-        // It gets tasks, or is asked to stay away.
+        // It gets tasks, or must wait.
         let _ = tokio::time::timeout(Duration::from_millis(300), session.next_tasks()).await;
     }
     let run = person.get("run").await.expect("it serves");
@@ -63,7 +63,7 @@ async fn workers_that_join_and_vanish_convict_no_task() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
 
-/// Computes honestly; once that is armed, the first task that anybody gets kills whoever has it.
+/// Computes honestly. Once armed, the first task that any of them gets kills its worker.
 async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, poison: &Mutex<Option<Digest>>) {
     let mut session = Session::join(address, name).await;
     while let Some(assigned) = session.next_tasks().await {
@@ -77,13 +77,13 @@ async fn work_until_killed(address: SocketAddr, name: &str, armed: &AtomicBool, 
     }
 }
 
-/// Three workers that had proved themselves and vanish with the same task convict it: the true case must be found.
+/// Three proven workers that vanish with the same task convict it: a real killer must be found.
 #[tokio::test]
 async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--batch", "1"]);
     let mut person = Person::of(coordinator.address);
-    // Tasks of no known duration: a worker has proved itself after some seconds of work.
+    // The tasks' duration is unknown, so a worker has proved itself after some seconds of work.
     person.submit("run", &crate::echoes(1, 100_000, 10, 16)).await;
     let (armed, poison) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
     let victims = ["a", "b", "c", "d"].map(|name| {
@@ -94,13 +94,13 @@ async fn a_task_that_kills_proven_workers_fails_its_run_and_resume_tries_again()
     armed.store(true, Ordering::Relaxed);
     let mut killed = 0;
     for victim in victims {
-        // The last one is left over when the run has failed.
+        // The last worker remains when the run has failed.
         killed += u32::from(tokio::time::timeout(Duration::from_secs(15), victim).await.is_ok());
     }
     assert!(killed >= 3, "only {killed} workers met the task");
     let failed = person.wait("run", |run| run.state() == RunState::Failed).await;
-    assert!(failed.message.contains("took 3 workers with it that had been reliable"), "{failed:?}");
-    // Nothing revives it but a person.
+    assert!(failed.message.contains("was the only task of 3 reliable workers"), "{failed:?}");
+    // Only a person's request starts it again.
     let address = coordinator.address.to_string();
     drop(coordinator);
     let coordinator = site.coordinator_on(&address, &[]);

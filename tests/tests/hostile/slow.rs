@@ -1,4 +1,4 @@
-//! Work and pauses that last longer than anybody's patience for silence.
+//! Work and pauses that last longer than the limit of silence.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use evoxo_tests::{
 
 use crate::some_seconds;
 
-/// One task of about fifteen seconds, in release, on the machines where this was written.
+/// Tasks of about 15 seconds each, in release, on the machine where this was written.
 const LONG_TASK: &str = "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"deep\"\ngames = 320000\n\
     test_every = 160000\ntest_games = 20\nsegment_games = 160000\n";
 
-/// Whoever computes for long is not lost: with a worker, and in one thread.
+/// A worker that computes for a long time is not lost, neither as a process nor on one thread.
 #[tokio::test]
-async fn a_task_of_fifteen_seconds_is_waited_for() {
+async fn a_task_of_fifteen_seconds_does_not_lose_its_worker() {
     if cfg!(debug_assertions) {
         println!("left out: without optimisation it would take minutes");
         return;
@@ -35,7 +35,8 @@ async fn a_task_of_fifteen_seconds_is_waited_for() {
     assert!(digests[0].is_string() && digests[0] == digests[1], "{digests:?}");
 }
 
-/// A worker that stands still for longer than the coordinator waits: it is taken for lost, comes back, and nobody is accused.
+/// A worker that is stopped for longer than the coordinator waits counts as lost and comes back, and no task is
+/// suspected.
 #[tokio::test]
 async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     let site = Site::new();
@@ -48,14 +49,14 @@ async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     worker.signal("STOP");
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
-    assert!(coordinator.process.log().contains("not heard for 10000 ms"), "{}", coordinator.process.log());
+    assert!(coordinator.process.log().contains("no message for 10000 ms"), "{}", coordinator.process.log());
     worker.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
 
-/// The same of the coordinator: its own pause is nobody's silence.
+/// The same for the coordinator: its own pause does not count as silence of workers.
 #[tokio::test]
-async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_nobody() {
+async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_no_worker() {
     let site = Site::new();
     let config = some_seconds(4, 100);
     let coordinator = site.coordinator(&[]);
@@ -67,5 +68,5 @@ async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_nobody() {
     tokio::time::sleep(Duration::from_secs(15)).await;
     coordinator.process.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    assert!(!coordinator.process.log().contains("not heard for"), "{}", coordinator.process.log());
+    assert!(!coordinator.process.log().contains("no message for"), "{}", coordinator.process.log());
 }

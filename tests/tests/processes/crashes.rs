@@ -1,4 +1,4 @@
-//! kill -9 at moments nobody chose.
+//! kill -9 at random moments.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,9 +11,9 @@ use evoxo_tests::{
 
 use crate::{DISPATCH, NNDTF, RULES, TD3D, TERNARY, lasting};
 
-/// Other moments in every run of the test; a failure is one whatever they were, and the printed seed gives them again.
+/// Random moments, different in every run of the test. The printed seed repeats them.
 #[expect(clippy::print_stdout, reason = "shown if the test fails")]
-fn chance_of_the_day() -> Generator {
+fn random_moments() -> Generator {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let seed = given.unwrap_or(now.as_nanos() as u64);
@@ -21,7 +21,8 @@ fn chance_of_the_day() -> Generator {
     Stream::root(seed).rng()
 }
 
-/// Waits until the run has moved on by some rounds, and then a moment, so that the machine's speed does not matter much.
+/// Waits until the run has advanced by some rounds, and then for a moment, so that the speed of the machine matters
+/// little.
 async fn moment(rng: &mut Generator, person: &mut Person) -> Run {
     let before = person.wait("run", |_| true).await.rounds_done;
     let rounds = 1 + below(rng, 25);
@@ -37,7 +38,7 @@ fn workers(site: &Site, coordinator: SocketAddr, count: usize) -> Vec<Process> {
 
 #[tokio::test]
 async fn workers_may_be_killed() {
-    let (site, mut rng) = (Site::new(), chance_of_the_day());
+    let (site, mut rng) = (Site::new(), random_moments());
     let config = lasting(4, 40);
     let coordinator = site.coordinator(&[]);
     let mut workers = workers(&site, coordinator.address, 3);
@@ -50,12 +51,12 @@ async fn workers_may_be_killed() {
         workers[victim] = site.worker(coordinator.address, &[]);
     }
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    assert!(coordinator.process.log().contains("is lost with"), "somebody was missed");
+    assert!(coordinator.process.log().contains("is lost with"), "a worker was lost");
 }
 
 #[tokio::test]
-async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
-    let (site, mut rng) = (Site::new(), chance_of_the_day());
+async fn the_coordinator_may_be_killed_and_workers_reconnect() {
+    let (site, mut rng) = (Site::new(), random_moments());
     let config = lasting(4, 60);
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address;
@@ -63,7 +64,7 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("echo", DISPATCH).await;
-    // Enough rounds that they are not over before the first moment comes.
+    // Enough rounds that they are not over before the first kill.
     let trials = TD3D.replace("segment_games = 70", "segment_games = 3");
     person.submit("trials", &trials).await;
     person.submit("networks", NNDTF).await;
@@ -86,7 +87,7 @@ async fn the_coordinator_may_be_killed_and_all_come_back_by_themselves() {
 
 #[tokio::test]
 async fn both_may_be_killed() {
-    let (site, mut rng) = (Site::new(), chance_of_the_day());
+    let (site, mut rng) = (Site::new(), random_moments());
     let config = lasting(4, 40);
     let mut coordinator = site.coordinator(&["--batch", "3"]);
     let address = coordinator.address;
@@ -94,7 +95,7 @@ async fn both_may_be_killed() {
     let mut person = Person::of(address);
     person.submit("run", &config).await;
     person.submit("networks", NNDTF).await;
-    // Enough rounds that they are not over before the first moment comes.
+    // Enough rounds that they are not over before the first kill.
     let rules = RULES.replace("cycles = 60", "cycles = 500");
     person.submit("rules", &rules).await;
     let strings = TERNARY.replace("generations = 30", "generations = 300");

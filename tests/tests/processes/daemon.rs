@@ -1,4 +1,4 @@
-//! The coordinator as a process: how it starts, stops and refuses.
+//! The coordinator as a process: start, stop and refusals.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use evoxo_tests::{
 use crate::{DISPATCH, echoes};
 
 #[tokio::test]
-async fn who_asks_for_the_address_and_does_not_read_it_is_told() {
+async fn an_address_that_cannot_be_announced_is_an_error() {
     let site = Site::new();
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -26,8 +26,8 @@ async fn who_asks_for_the_address_and_does_not_read_it_is_told() {
     command.args(["--listen", "127.0.0.1:0", "--announce", "--store"]).arg(site.path("store")).stdout(writer);
     let mut process = site.start("coordinator", &mut command);
     assert_eq!(process.end().await.code(), Some(1));
-    let told = process.log();
-    assert!(told.contains("error: cannot announce the address on standard output"), "{told}");
+    let log = process.log();
+    assert!(log.contains("error: cannot announce the address on standard output"), "{log}");
 }
 
 /// Ctrl-C reaches every process of a terminal, not only the one that somebody started.
@@ -45,7 +45,7 @@ async fn ctrl_c_saves_everything() {
         run.interrupt_group();
         assert_eq!(run.end().await.code(), Some(1));
         let told = run.log();
-        assert!(told.contains("everything is saved. Go on with"), "{told}");
+        assert!(told.contains("everything is saved. Continue with"), "{told}");
     }
 }
 
@@ -61,7 +61,7 @@ fn help_has_examples_and_version_the_commit() {
 }
 
 #[tokio::test]
-async fn only_some_finished_runs_are_kept_if_that_is_wanted() {
+async fn the_number_of_finished_runs_can_be_limited() {
     let site = Site::new();
     let coordinator = site.coordinator(&["--keep-finished", "1"]);
     let worker = spawn_worker(coordinator.address, "w");
@@ -80,7 +80,7 @@ async fn only_some_finished_runs_are_kept_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn with_a_full_disk_what_is_there_can_be_fetched() {
+async fn results_can_be_fetched_from_a_full_disk() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let worker = spawn_worker(coordinator.address, "w");
@@ -89,7 +89,7 @@ async fn with_a_full_disk_what_is_there_can_be_fetched() {
     let before = person.finished("run").await;
     worker.abort();
     drop(coordinator);
-    // Files cannot grow at all: for this process the disk is full.
+    // Files cannot grow at all, as if the disk were full.
     let full = "trap '' XFSZ; ulimit -f 0";
     let coordinator = site.limited_coordinator(full, &[]);
     let mut person = Person::of(coordinator.address);
@@ -98,17 +98,17 @@ async fn with_a_full_disk_what_is_there_can_be_fetched() {
     assert!(fetched.message().await.expect("a replica").is_some_and(|replica| replica.finished));
     drop(coordinator);
 
-    // An empty store on such a disk is of no use to anybody.
+    // An empty store on such a disk is useless and refused.
     let mut command = limited("evoxo-coordinator", full);
     command.args(["--listen", "127.0.0.1:0", "--store"]).arg(site.path("other"));
     let output = command.stdin(Stdio::null()).output().expect("it starts");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("error: ") && told.contains("other") && told.lines().count() == 1, "{told}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.starts_with("error: ") && log.contains("other") && log.lines().count() == 1, "{log}");
 }
 
 #[tokio::test]
-async fn a_disk_that_fills_up_holds_the_run_up_and_nothing_saved_is_lost() {
+async fn a_full_disk_delays_the_run_and_nothing_saved_is_lost() {
     let site = Site::new();
     let config = echoes(1_000_000);
     let mut coordinator = site.limited_coordinator("trap '' XFSZ; ulimit -f 256", &[]);
@@ -117,12 +117,12 @@ async fn a_disk_that_fills_up_holds_the_run_up_and_nothing_saved_is_lost() {
     person.submit("run", &config).await;
     let waits = person.wait("run", |run| run.message.contains("when the store can be written again")).await;
     worker.abort();
-    assert!(waits.message.contains("runs/run/checkpoint/") && waits.message.contains("room"), "{waits:?}");
+    assert!(waits.message.contains("runs/run/checkpoint/") && waits.message.contains("free space"), "{waits:?}");
     assert!(waits.state() == RunState::Running && waits.rounds_done > 0, "{waits:?}");
-    // It cannot save what it has, says so, and does not wait for ever.
+    // It cannot save its state, says so, and does not wait for ever.
     coordinator.process.signal("TERM");
     assert_eq!(coordinator.process.end().await.code(), Some(1), "{}", coordinator.process.log());
-    // With room, the run goes on from what was saved.
+    // With room, the run continues from what was saved.
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
     let run = person.get("run").await.expect("the run is there");
@@ -140,7 +140,7 @@ fn an_idle_coordinator_is_small() {
     assert!(bytes < 40 << 20, "{bytes} bytes");
 }
 
-/// Files are left as a stranger would see them: no probe, no half-written object.
+/// Only proper files are left: no probe, no half-written object.
 #[tokio::test]
 async fn a_stopped_coordinator_leaves_a_tidy_store() {
     let site = Site::new();

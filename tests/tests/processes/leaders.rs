@@ -11,25 +11,22 @@ use evoxo_tests::{
 use crate::lasting;
 
 #[tokio::test]
-async fn on_one_machine_the_second_does_not_start() {
+async fn a_second_coordinator_on_the_machine_does_not_start() {
     let site = Site::new();
     let first = site.coordinator(&[]);
     let mut person = Person::of(first.address);
     person.submit("run", &lasting(1, 3)).await;
     let mut second = site.program("evoxo-coordinator", &["--listen", "127.0.0.1:0", "--store", "store"]);
     assert_eq!(second.end().await.code(), Some(1));
-    let told = second.log();
-    assert!(
-        told.contains("is in use by another coordinator (process ") && told.contains("stop that one first"),
-        "{told}"
-    );
+    let log = second.log();
+    assert!(log.contains("is in use by another coordinator (process ") && log.contains("stop that one first"), "{log}");
     let _worker = site.worker(first.address, &[]);
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&lasting(1, 3)));
 }
 
-/// As from another host: it does not see the lock.
+/// As from another host, which does not see the lock.
 #[tokio::test]
-async fn the_second_takes_over_and_the_first_takes_the_run_back_when_it_is_gone() {
+async fn a_run_is_taken_over_and_taken_back() {
     let site = Site::new();
     let config = lasting(3, 15);
     let first = site.coordinator(&[]);
@@ -39,7 +36,7 @@ async fn the_second_takes_over_and_the_first_takes_the_run_back_when_it_is_gone(
     let second = site.coordinator(&[]);
     let _workers = [0, 1].map(|_| site.worker(first.address, &[]));
     let blocked = person.wait("run", |run| run.state() == RunState::Blocked).await;
-    assert!(blocked.message.contains("run run was taken over by another coordinator"), "{blocked:?}");
+    assert!(blocked.message.contains("another coordinator owns run run now"), "{blocked:?}");
     assert!(blocked.message.contains("evoxo resume run"), "{blocked:?}");
     drop(second);
     let resume = ResumeRequest { name: "run".into() };
@@ -48,7 +45,7 @@ async fn the_second_takes_over_and_the_first_takes_the_run_back_when_it_is_gone(
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_found_before_the_store_is_touched() {
+async fn a_used_port_is_noticed_before_the_store_is_touched() {
     let site = Site::new();
     let first = site.coordinator(&[]);
     let taken = first.address.to_string();

@@ -1,4 +1,4 @@
-//! What people order, and what signals do.
+//! People's orders, and signals.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{DISPATCH, INVINCIBLE, lasting};
 async fn sigterm_saves_everything_and_exits_with_0() {
     let site = Site::new();
     let config = lasting(3, 40);
-    // No checkpoint is taken in time: only the last one, on SIGTERM.
+    // No checkpoint is due in time: there is only the last one, on SIGTERM.
     let mut coordinator = site.coordinator(&["--checkpoint-interval", "3600"]);
     let address = coordinator.address;
     let mut worker = site.worker(address, &[]);
@@ -41,7 +41,7 @@ async fn sigterm_saves_everything_and_exits_with_0() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
+async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
     let site = Site::new();
     let config = lasting(3, 30);
     let coordinator = site.coordinator(&["--batch", "4"]);
@@ -78,12 +78,12 @@ async fn submitting_twice_is_one_run_and_more_replicas_extend_it() {
     let extended = person.finished("run").await;
     assert_eq!(extended.digest, digest_of_one_thread(&four));
     assert_eq!((first.tasks_done, extended.tasks_done), (2 * 2 * 5 * 10, 2 * 4 * 5 * 10), "only the new ones");
-    assert!(!person.submit("run", &two).await, "fewer replicas are there already");
+    assert!(!person.submit("run", &two).await, "fewer replicas exist already");
     assert_eq!(person.get("run").await.expect("the run is there").digest, extended.digest);
 }
 
 #[tokio::test]
-async fn paused_runs_rest_even_if_the_coordinator_is_killed() {
+async fn paused_runs_stay_paused_if_the_coordinator_is_killed() {
     let site = Site::new();
     // Longer than this test.
     let config = lasting(1, 50_000);
@@ -104,13 +104,13 @@ async fn paused_runs_rest_even_if_the_coordinator_is_killed() {
     let rest = person.wait("run", |_| true).await;
     assert_eq!((rest.state(), rest.tasks_done), (RunState::Paused, 0));
     assert!(rest.rounds_done > 0, "a pause saves: {rest:?}");
-    assert!(!person.submit("run", &config).await, "submitting it again does not wake it");
+    assert!(!person.submit("run", &config).await, "submitting it again does not resume it");
     person.client.resume(ResumeRequest { name: name() }).await.expect("it goes on");
     person.wait("run", |run| run.rounds_done > rest.rounds_done).await;
 }
 
 #[tokio::test]
-async fn cancelled_runs_can_be_taken_up_or_deleted() {
+async fn cancelled_runs_can_be_continued_or_deleted() {
     let site = Site::new();
     let config = lasting(2, 10);
     let coordinator = site.coordinator(&[]);
@@ -122,7 +122,7 @@ async fn cancelled_runs_can_be_taken_up_or_deleted() {
     let _worker = site.worker(coordinator.address, &[]);
     let refused = person.client.resume(ResumeRequest { name: "run".into() }).await.expect_err("it is cancelled");
     assert_eq!(refused.code(), Code::FailedPrecondition);
-    assert!(person.submit("run", &config).await, "submitting it again takes it up");
+    assert!(person.submit("run", &config).await, "submitting it again continues it");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 
     person.client.cancel(cancel(true)).await.expect("it is deleted");
@@ -151,14 +151,14 @@ async fn states_and_champions_can_be_fetched_and_workers_listed() {
     let card = person.client.fetch_champion(champion("O exact")).await.expect("a champion").into_inner().card;
     let card: serde_json::Value = serde_json::from_str(&card).expect("JSON");
     assert_eq!((&card["kind"], &card["side"], &card["replica"]), (&"table".into(), &"O".into(), &2.into()));
-    // A network's card travels with its weights.
+    // A network's card comes with its weights.
     person.submit("net", "experiment = \"td3d\"\nreplicas = 3\n[settings]\ngames = 20\ntest_every = 10\ntest_games = 2\n[arms.small]\nnetwork = \"small\"\n").await;
     person.finished("net").await;
     let request = FetchChampionRequest { name: "net".into(), ..champion("small") };
     let Champion { card, file } = person.client.fetch_champion(request).await.expect("a champion").into_inner();
     let mut load = |name: &str| (name == "small-2.safetensors").then(|| file.to_vec()).ok_or_else(|| name.to_owned());
     let card = registry().read_card(&card, &mut load).expect("a whole card");
-    let player = card.capability::<Player>().expect("a card that makes sense").expect("a player");
+    let player = card.capability::<Player>().expect("a valid card").expect("a player");
     assert!(std::ptr::eq(player.geometry, score_four()));
     let none = person.client.fetch_champion(champion("Z")).await.expect_err("there is no such arm");
     assert_eq!(none.code(), Code::NotFound);

@@ -1,8 +1,8 @@
-//! What workers and monitors get.
+//! Services for workers and monitors.
 
 use std::time::Duration;
 
-use evoxo_proto::v1::{CloseKind, from_worker::Message as Said, to_worker::Message as Heard};
+use evoxo_proto::v1::{CloseKind, from_worker::Message as Outgoing, to_worker::Message as Incoming};
 use evoxo_tests::{
     live::{Coordinator, Site},
     person::Person,
@@ -13,7 +13,7 @@ use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus,
 use crate::echoes;
 
 #[tokio::test]
-async fn the_health_service_answers() {
+async fn the_health_service_responds() {
     let site = Site::new();
     let Coordinator { address, .. } = &site.coordinator(&[]);
     let channel = tonic::transport::Endpoint::new(format!("http://{address}")).expect("a good URL");
@@ -25,7 +25,7 @@ async fn the_health_service_answers() {
 }
 
 #[tokio::test]
-async fn a_lost_worker_is_replaced_and_its_late_results_are_welcome() {
+async fn a_lost_worker_is_replaced_and_its_late_results_are_accepted() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -33,11 +33,11 @@ async fn a_lost_worker_is_replaced_and_its_late_results_are_welcome() {
     let mut first = Session::join(coordinator.address, "w").await;
     let assigned = first.next_tasks().await.expect("tasks");
     drop(first);
-    // The same worker, back in a new session, offers what it computed in the old one.
+    // The same worker in a new session sends what it computed in the old one.
     let mut second = Session::join(coordinator.address, "w").await;
     second.answer(0, &assigned.tasks, honest).await;
     loop {
-        if let Some(Heard::Accepted(accepted)) = second.hear().await.expect("a session") {
+        if let Some(Incoming::Accepted(accepted)) = second.receive().await.expect("a session") {
             assert_eq!(accepted.hashes.len(), assigned.tasks.len());
             break;
         }
@@ -64,9 +64,9 @@ async fn a_stopped_coordinator_tells_its_workers_to_come_back() {
     assert!(run.rounds_done > 0, "what was absorbed is saved: {run:?}");
 }
 
-/// A worker of another build may compute one kind alike and another differently.
+/// A worker of another build may compute one kind equally and another differently.
 #[tokio::test]
-async fn a_worker_gets_the_kinds_that_it_computes_alike_and_no_others() {
+async fn a_worker_gets_only_kinds_with_equal_signatures() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let mut person = Person::of(coordinator.address);
@@ -74,8 +74,8 @@ async fn a_worker_gets_the_kinds_that_it_computes_alike_and_no_others() {
     let differs = other.kinds.iter_mut().find(|kind| kind.kind == "dispatch").expect("the kind");
     differs.sha256 = vec![7; 32].into();
     let mut session = Session::open(coordinator.address).await;
-    session.say(Said::Hello(other)).await;
-    assert!(matches!(session.hear().await, Ok(Some(Heard::Welcome(_)))));
+    session.send(Outgoing::Hello(other)).await;
+    assert!(matches!(session.receive().await, Ok(Some(Incoming::Welcome(_)))));
     let workers = person.client.list_workers(evoxo_proto::v1::ListWorkersRequest {}).await.expect("workers");
     let worker = &workers.into_inner().workers[0];
     assert_eq!(worker.kinds_refused, ["dispatch"]);

@@ -1,4 +1,4 @@
-//! The number of workers, the batches and the instruction sets: none of them shows in a result.
+//! Results do not depend on the number of workers, the batches or the instruction sets.
 
 use evoxo_tests::{
     live::Site,
@@ -17,11 +17,11 @@ const RUNS: [(&str, &str); 6] = [
     ("strings", TERNARY),
 ];
 
-/// A worker as it is by default.
+/// A worker with default options.
 const NO_MORE: &[&str] = &[];
 
-/// All small runs at once, on a coordinator with these arguments and a worker for each of the others.
-async fn comes_to_the_same(coordinator: &[&str], workers: &[&[&str]]) {
+/// All small runs at once, on a coordinator with these arguments and one worker for each of the others.
+async fn assert_same_digests(coordinator: &[&str], workers: &[&[&str]]) {
     let site = Site::new();
     let coordinator = site.coordinator(coordinator);
     let _workers: Vec<_> = workers.iter().map(|arguments| site.worker(coordinator.address, arguments)).collect();
@@ -39,27 +39,27 @@ async fn comes_to_the_same(coordinator: &[&str], workers: &[&[&str]]) {
 
 #[tokio::test]
 async fn with_one_worker() {
-    comes_to_the_same(&[], &[&[]]).await;
+    assert_same_digests(&[], &[&[]]).await;
 }
 
 #[tokio::test]
 async fn with_two_workers_one_of_which_has_three_slots() {
-    comes_to_the_same(&[], &[&[], &["--slots", "3"]]).await;
+    assert_same_digests(&[], &[&[], &["--slots", "3"]]).await;
 }
 
 #[tokio::test]
 async fn with_five_workers() {
-    comes_to_the_same(&[], &[NO_MORE; 5]).await;
+    assert_same_digests(&[], &[NO_MORE; 5]).await;
 }
 
 #[tokio::test]
 async fn with_one_task_at_a_time() {
-    comes_to_the_same(&["--batch", "1"], &[NO_MORE; 2]).await;
+    assert_same_digests(&["--batch", "1"], &[NO_MORE; 2]).await;
 }
 
 #[tokio::test]
 async fn with_all_tasks_at_once() {
-    comes_to_the_same(&["--batch", "1000000"], &[NO_MORE; 2]).await;
+    assert_same_digests(&["--batch", "1000000"], &[NO_MORE; 2]).await;
 }
 
 /// Trials of many games in segments of a thousand, of ten thousand, and in one.
@@ -87,8 +87,8 @@ async fn with_segments_of_any_length() {
 
 #[tokio::test]
 async fn with_any_instructions() {
-    comes_to_the_same(&[], &[&["--simd", "baseline"], &["--simd", "auto"]]).await;
+    assert_same_digests(&[], &[&["--simd", "baseline"], &["--simd", "auto"]]).await;
     for level in ["baseline", "avx2"] {
-        comes_to_the_same(&[], &[&["--simd", level]]).await;
+        assert_same_digests(&[], &[&["--simd", level]]).await;
     }
 }

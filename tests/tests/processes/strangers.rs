@@ -1,4 +1,4 @@
-//! What strangers can do on the port: nothing but lose their own connection.
+//! Invalid connections and messages: a peer can lose only its own connection.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -10,7 +10,7 @@ use evoxo_common::rng::{Stream, below};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX, PROTOCOL,
     v1::{
-        CloseKind, Heartbeat, Hello, Outputs, RunState, TaskResult, WatchRequest, from_worker::Message as Said,
+        CloseKind, Heartbeat, Hello, Outputs, RunState, TaskResult, WatchRequest, from_worker::Message as Outgoing,
         task_result::Outcome,
     },
 };
@@ -24,7 +24,7 @@ use tonic::Code;
 use crate::{DISPATCH, echoes, lasting};
 
 #[tokio::test]
-async fn watchers_that_break_off_never_hurt_a_run() {
+async fn broken_watches_do_not_affect_a_run() {
     let site = Site::new();
     let config = lasting(3, 30);
     let coordinator = site.coordinator(&[]);
@@ -34,7 +34,7 @@ async fn watchers_that_break_off_never_hurt_a_run() {
     let watch = || WatchRequest { name: "run".into() };
     let mut silent = Vec::new();
     for number in 0..40 {
-        // Each its own connection: some break off at once, some after a word, some never read.
+        // Each on its own connection: some end at once, some after a message, some never read.
         let mut watcher = Person::of(coordinator.address);
         let mut seen = watcher.client.watch(watch()).await.expect("a stream").into_inner();
         match number % 3 {
@@ -53,11 +53,11 @@ async fn watchers_that_break_off_never_hurt_a_run() {
     drop(silent);
 }
 
-/// Says these messages on one stream, and hears how the coordinator ends it.
-async fn ends(coordinator: &Coordinator, messages: Vec<Said>) -> (Option<CloseKind>, String) {
+/// Sends these messages on one stream, and returns how the coordinator ends it.
+async fn ends(coordinator: &Coordinator, messages: Vec<Outgoing>) -> (Option<CloseKind>, String) {
     let session = Session::open(coordinator.address).await;
     for message in messages {
-        session.say(message).await;
+        session.send(message).await;
     }
     match session.end().await {
         Ok(close) => (Some(close.kind()), close.reason),
@@ -66,7 +66,7 @@ async fn ends(coordinator: &Coordinator, messages: Vec<Said>) -> (Option<CloseKi
 }
 
 #[tokio::test]
-async fn workers_that_cannot_be_of_use_are_refused() {
+async fn unsuitable_workers_are_refused() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let hello = || hello("stranger");
@@ -81,29 +81,29 @@ async fn workers_that_cannot_be_of_use_are_refused() {
         (old, "speaks protocol 3 and this coordinator 2"),
         (greedy, "1000000 slots"),
     ] {
-        let (kind, reason) = ends(&coordinator, vec![Said::Hello(hello)]).await;
+        let (kind, reason) = ends(&coordinator, vec![Outgoing::Hello(hello)]).await;
         assert_eq!(kind, Some(CloseKind::Refused), "{reason}");
         assert!(reason.contains(part), "{reason}");
     }
 }
 
 #[tokio::test]
-async fn nonsense_ends_its_session_and_nothing_else() {
+async fn invalid_messages_end_their_session_and_nothing_else() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let _worker = site.worker(coordinator.address, &[]);
     let mut person = Person::of(coordinator.address);
     person.submit("run", DISPATCH).await;
-    let hello = || Said::Hello(hello("stranger"));
+    let hello = || Outgoing::Hello(hello("stranger"));
     let outputs = |hash: usize, outcome: Option<Outcome>| {
         let result = TaskResult { hash: vec![1; hash].into(), elapsed_us: u64::MAX, outcome, assignment: 0 };
-        Said::Outputs(Outputs { results: vec![result] })
+        Outgoing::Outputs(Outputs { results: vec![result] })
     };
     for (messages, kind, part) in [
-        (vec![hello(), hello()], Some(CloseKind::Refused), "makes no sense"),
+        (vec![hello(), hello()], Some(CloseKind::Refused), "an invalid message"),
         (vec![hello(), outputs(7, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
         (vec![hello(), outputs(32, None)], Some(CloseKind::Refused), "a result without a task or an outcome"),
-        (vec![Said::Heartbeat(Heartbeat {})], None, "a session begins with Hello"),
+        (vec![Outgoing::Heartbeat(Heartbeat {})], None, "a session begins with Hello"),
     ] {
         let (found, reason) = ends(&coordinator, messages).await;
         assert_eq!(found, kind, "{reason}");
@@ -112,7 +112,7 @@ async fn nonsense_ends_its_session_and_nothing_else() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
 }
 
-/// The coordinator still works.
+/// Checks that the coordinator still works.
 async fn works(coordinator: &Coordinator) {
     let mut person = Person::of(coordinator.address);
     let start = Instant::now();
@@ -131,7 +131,7 @@ async fn a_session_without_hello_ends() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let empty = Session::open(coordinator.address).await;
-    empty.said.send(evoxo_proto::v1::FromWorker { message: None }).await.expect("it is open");
+    empty.outgoing.send(evoxo_proto::v1::FromWorker { message: None }).await.expect("it is open");
     assert_eq!(empty.end().await.expect_err("no word").code(), Code::InvalidArgument);
     let silent = Session::open(coordinator.address).await;
     assert_eq!(silent.end().await.expect_err("no word").code(), Code::DeadlineExceeded);
@@ -145,10 +145,10 @@ async fn an_oversized_message_ends_its_session_and_a_name_cannot_colour_the_log(
     let oversized = Session::join(coordinator.address, "w").await;
     let failure = Outcome::Failure("x".repeat(MESSAGE_BYTES_MAX));
     let result = TaskResult { hash: vec![1; 32].into(), outcome: Some(failure), elapsed_us: 1, assignment: 0 };
-    oversized.say(Said::Outputs(Outputs { results: vec![result] })).await;
+    oversized.send(Outgoing::Outputs(Outputs { results: vec![result] })).await;
     assert_eq!(oversized.end().await.expect_err("no word").code(), Code::OutOfRange);
     let strange = Session::open(coordinator.address).await;
-    strange.say(Said::Hello(Hello { slots: u32::MAX, name: "\u{1b}[31m".repeat(1000), ..hello("w") })).await;
+    strange.send(Outgoing::Hello(Hello { slots: u32::MAX, name: "\u{1b}[31m".repeat(1000), ..hello("w") })).await;
     assert_eq!(strange.end().await.expect("a last word").kind(), CloseKind::Refused);
     works(&coordinator).await;
     assert!(!coordinator.process.log().contains('\u{1b}'), "a worker's name can not colour the log");
@@ -187,7 +187,7 @@ async fn random_bytes_on_the_port_only_drop_their_connection() {
 }
 
 #[tokio::test]
-async fn who_finds_no_room_waits_and_the_log_stays_short() {
+async fn connections_beyond_the_limit_wait_and_the_log_stays_short() {
     let site = Site::new();
     let coordinator = site.limited_coordinator("ulimit -n 96", &[]);
     let connect = |_| {
@@ -204,7 +204,7 @@ async fn who_finds_no_room_waits_and_the_log_stays_short() {
 }
 
 #[tokio::test]
-async fn a_storm_of_strangers_does_not_keep_a_worker_out() {
+async fn many_idle_connections_do_not_lock_a_worker_out() {
     let site = Site::new();
     let coordinator = site.coordinator(&[]);
     let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(coordinator.address).expect("it listens")).collect();

@@ -28,7 +28,7 @@ use super::{
     worker::{Character, SimWorker},
 };
 
-/// What a cluster went through.
+/// What happened in a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) crashes: u64,
@@ -37,17 +37,17 @@ pub(crate) struct Outcome {
     pub(crate) objects_damaged: u64,
     pub(crate) answers_lost: u64,
     pub(crate) tasks_repeated: u64,
-    /// Workers that computed a task that kills whoever computes it.
+    /// Workers that computed a task that kills its worker.
     pub(crate) victims: u64,
-    /// How a run failed.
+    /// The message of a failed run.
     pub(crate) failure: Option<String>,
     pub(crate) ended_at_ms: u64,
 }
 
-enum Happening {
+enum SimEvent {
     ToCoordinator(SessionId, v1::FromWorker),
     StreamEnds(SessionId),
-    /// The coordinator ended it.
+    /// The coordinator ended the stream.
     StreamEnded(SessionId),
     ToWorker(usize, SessionId, v1::ToWorker),
     /// The worker, its life, and the slot.
@@ -56,22 +56,22 @@ enum Happening {
     WakeWorker(usize, u64),
     /// A worker that flaps dies.
     Flap(usize),
-    /// The seat, its life, and what its threads report.
+    /// The seat, its life, and its threads' reports.
     Reported(usize, u64, ThreadId, Vec<Report>),
-    /// The first write of a seat is due.
+    /// The first write of a seat is done.
     Written(usize, u64),
     Wake(usize, u64),
     Submit(usize),
-    Meddle,
+    PauseOrResume,
     Crash,
     Start(usize),
-    /// The second coordinator goes for good.
+    /// The second coordinator leaves permanently.
     RivalGoes,
-    /// A person looks after what is blocked.
-    LookAfter,
+    /// A person resumes blocked runs.
+    ResumeBlocked,
 }
 
-/// Whoever knows a session: its worker and the seat at its other end.
+/// The two ends of a session: its worker and the seat of its coordinator.
 #[derive(Clone, Copy)]
 struct Ends {
     worker: usize,
@@ -84,9 +84,9 @@ pub(crate) struct Cluster {
     faults_left: u64,
     settings: Settings,
     now: Millis,
-    agenda: BTreeMap<(Millis, u64), Happening>,
+    queue: BTreeMap<(Millis, u64), SimEvent>,
     counter: u64,
-    /// The second one is the rival's.
+    /// The second seat is the rival's.
     seats: [Seat; 2],
     rival_gone: bool,
     sessions: BTreeMap<SessionId, Ends>,
@@ -96,7 +96,7 @@ pub(crate) struct Cluster {
     objects: Arc<Objects>,
     runs: Vec<(String, Arc<Prepared>)>,
     submitted: BTreeSet<usize>,
-    /// A task that kills whoever computes it.
+    /// A task that kills its worker.
     poison: Option<Digest>,
     outcome: Outcome,
 }
@@ -134,7 +134,7 @@ impl Cluster {
             faults_left: faults.budget,
             settings,
             now: Millis(0),
-            agenda: BTreeMap::new(),
+            queue: BTreeMap::new(),
             counter: 0,
             seats: Default::default(),
             rival_gone: !faults.rival,
@@ -150,21 +150,21 @@ impl Cluster {
         cluster.seats[0].start(settings, &cluster.objects);
         for worker in 0..cluster.workers.len() {
             let ms = cluster.draw_ms(500);
-            cluster.plan(ms, Happening::WakeWorker(worker, 0));
+            cluster.plan(ms, SimEvent::WakeWorker(worker, 0));
             if cluster.workers[worker].character == Character::Flapping {
-                cluster.plan(1000 + ms, Happening::Flap(worker));
+                cluster.plan(1000 + ms, SimEvent::Flap(worker));
             }
         }
         for run in 0..cluster.runs.len() {
             let ms = cluster.draw_ms(300);
-            cluster.plan(ms, Happening::Submit(run));
+            cluster.plan(ms, SimEvent::Submit(run));
         }
         for _ in 0..faults.crashes {
             let ms = cluster.draw_ms(20 * faults.task_ms_max);
-            cluster.plan(ms, Happening::Crash);
+            cluster.plan(ms, SimEvent::Crash);
         }
         if faults.people {
-            cluster.plan(50, Happening::Meddle);
+            cluster.plan(50, SimEvent::PauseOrResume);
         }
         if faults.rival {
             cluster.plan_rival();
@@ -172,27 +172,27 @@ impl Cluster {
         cluster
     }
 
-    /// A second coordinator comes, with a worker of its own, and goes.
+    /// A second coordinator comes, with a worker of its own, and leaves.
     fn plan_rival(&mut self) {
         let [comes, stays] = [100, 100].map(|least| least + self.draw_ms(20 * self.faults.task_ms_max));
         let mut worker = SimWorker::new(self.workers.len(), Character::Honest, 1, 1 + self.faults.task_ms_max / 2);
         worker.seat = 1;
-        self.plan(comes, Happening::WakeWorker(self.workers.len(), 0));
+        self.plan(comes, SimEvent::WakeWorker(self.workers.len(), 0));
         self.workers.push(worker);
-        self.plan(comes, Happening::Start(1));
-        self.plan(comes + stays, Happening::RivalGoes);
+        self.plan(comes, SimEvent::Start(1));
+        self.plan(comes + stays, SimEvent::RivalGoes);
     }
 
-    /// Lets things happen until that is so.
+    /// Handles events until this is so.
     pub(crate) fn run_until(&mut self, is_so: impl Fn(&mut Self) -> bool, seed: u64) {
         let end = Millis(40_000_000);
         while !is_so(self) {
-            let Some(((at, _), happening)) = self.agenda.pop_first() else {
+            let Some(((at, _), event)) = self.queue.pop_first() else {
                 panic!("seed {seed}: nothing more will happen; {}", self.state())
             };
             self.now = at;
             assert!(at < end, "seed {seed}: no end after {} hours; {}", end.0 / 3_600_000, self.state());
-            self.happen(happening);
+            self.handle_event(event);
         }
         self.outcome.ended_at_ms = self.now.0;
     }
@@ -205,47 +205,47 @@ impl Cluster {
         self.now
     }
 
-    /// From now on this task kills whoever computes it.
+    /// From now on this task kills its worker.
     pub(crate) fn poison(&mut self, task: Digest) {
         self.poison = Some(task);
     }
 
-    /// Whether somebody computes something.
+    /// Whether any worker computes something.
     pub(crate) fn has_assigned(&self) -> bool {
         self.workers.iter().any(|worker| worker.next_task(0).is_some())
     }
 
-    /// The worker's host is gone, and nobody is told.
+    /// The worker's host is gone, without a message.
     pub(crate) fn silence(&mut self, worker: usize) {
         self.workers[worker].alive = false;
         self.workers[worker].life += 1;
     }
 
-    fn plan(&mut self, ms: u64, happening: Happening) {
+    fn plan(&mut self, ms: u64, event: SimEvent) {
         self.counter += 1;
-        self.agenda.insert((self.now + ms, self.counter), happening);
+        self.queue.insert((self.now + ms, self.counter), event);
     }
 
     fn draw_ms(&mut self, most: u64) -> u64 {
         below(&mut self.rng, most + 1)
     }
 
-    /// Whether something goes wrong now.
+    /// Whether a fault happens now.
     fn fault(&mut self, thousandths: u64) -> bool {
         let happens = self.faults_left > 0 && chance(&mut self.rng, thousandths, 1000);
         self.faults_left -= u64::from(happens);
         happens
     }
 
-    fn happen(&mut self, happening: Happening) {
-        match happening {
-            Happening::ToCoordinator(session, message) => self.arrive(session, message),
-            Happening::StreamEnds(session) => {
+    fn handle_event(&mut self, event: SimEvent) {
+        match event {
+            SimEvent::ToCoordinator(session, message) => self.arrive(session, message),
+            SimEvent::StreamEnds(session) => {
                 if let Some(ends) = self.sessions.remove(&session) {
                     self.tell(ends.seat, Event::Left { session });
                 }
             }
-            Happening::StreamEnded(session) => {
+            SimEvent::StreamEnded(session) => {
                 if let Some(&Ends { worker, .. }) = self.sessions.get(&session)
                     && self.workers[worker].link == Some(session)
                 {
@@ -253,36 +253,36 @@ impl Cluster {
                     self.carry_out_for(worker, effects);
                 }
             }
-            Happening::ToWorker(worker, session, message) if self.workers[worker].link == Some(session) => {
+            SimEvent::ToWorker(worker, session, message) if self.workers[worker].link == Some(session) => {
                 self.tell_worker(worker, worker_core::Event::Message(message));
             }
-            Happening::Computed(worker, life, slot) if self.workers[worker].life == life => self.computed(worker, slot),
-            Happening::Connect(worker, life) if self.workers[worker].life == life => self.connect(worker),
-            Happening::WakeWorker(worker, life) if self.workers[worker].life == life => {
+            SimEvent::Computed(worker, life, slot) if self.workers[worker].life == life => self.computed(worker, slot),
+            SimEvent::Connect(worker, life) if self.workers[worker].life == life => self.connect(worker),
+            SimEvent::WakeWorker(worker, life) if self.workers[worker].life == life => {
                 self.workers[worker].wake_at = None;
                 self.tell_worker(worker, worker_core::Event::Wake);
             }
-            Happening::Flap(worker) => {
+            SimEvent::Flap(worker) => {
                 let ms = 1000 + self.draw_ms(2000);
-                self.plan(ms, Happening::Flap(worker));
+                self.plan(ms, SimEvent::Flap(worker));
                 self.kill(worker, 100);
             }
-            Happening::Reported(seat, life, thread, reports) if life == self.seats[seat].life => {
+            SimEvent::Reported(seat, life, thread, reports) if life == self.seats[seat].life => {
                 self.tell(seat, Event::Done { thread, reports });
             }
-            Happening::Written(seat, life) if life == self.seats[seat].life => self.write(seat),
-            Happening::Wake(seat, life)
+            SimEvent::Written(seat, life) if life == self.seats[seat].life => self.write(seat),
+            SimEvent::Wake(seat, life)
                 if life == self.seats[seat].life && self.seats[seat].wake_at.is_some_and(|at| at <= self.now) =>
             {
                 self.seats[seat].wake_at = None;
                 self.tell(seat, Event::Wake);
             }
-            Happening::Submit(run) => self.submit(run),
-            Happening::Meddle => self.meddle(),
-            Happening::Crash => self.crash(),
-            Happening::Start(seat) => self.start(seat),
-            Happening::RivalGoes => self.rival_goes(),
-            Happening::LookAfter => self.look_after(),
+            SimEvent::Submit(run) => self.submit(run),
+            SimEvent::PauseOrResume => self.pause_or_resume(),
+            SimEvent::Crash => self.crash(),
+            SimEvent::Start(seat) => self.start(seat),
+            SimEvent::RivalGoes => self.rival_goes(),
+            SimEvent::ResumeBlocked => self.resume_blocked(),
             _ => {}
         }
     }
@@ -291,8 +291,8 @@ impl Cluster {
         self.seats[seat].start(self.settings, &self.objects);
         self.tell(seat, Event::Wake);
         if seat == 0 {
-            // What a client has no answer for, it submits again; and it is one run.
-            (0..self.runs.len()).for_each(|run| self.plan(20, Happening::Submit(run)));
+            // A client submits again what was not confirmed; that must not make a second run.
+            (0..self.runs.len()).for_each(|run| self.plan(20, SimEvent::Submit(run)));
         }
     }
 
@@ -312,7 +312,7 @@ impl Cluster {
         let request = Request::Submit { name, prepared, address: "10.0.1.1".into() };
         self.tell(0, Event::Request { id: RequestId(run as u64), request });
         if !self.submitted.contains(&run) {
-            self.plan(1000, Happening::Submit(run));
+            self.plan(1000, SimEvent::Submit(run));
         }
     }
 
@@ -326,7 +326,7 @@ impl Cluster {
         let (effects, more) = self.workers[worker].computed(self.now, slot);
         if more {
             let ms = self.draw_ms(self.workers[worker].task_ms);
-            self.plan(1 + ms, Happening::Computed(worker, life, slot));
+            self.plan(1 + ms, SimEvent::Computed(worker, life, slot));
         }
         self.carry_out_for(worker, effects);
         self.disturb(worker);
@@ -338,7 +338,7 @@ impl Cluster {
         }
         let seat = self.workers[worker].seat;
         if !self.seats[seat].is_taken() {
-            return self.tell_worker(worker, worker_core::Event::LinkDown("nobody listens".into()));
+            return self.tell_worker(worker, worker_core::Event::LinkDown("there is no coordinator".into()));
         }
         self.counter += 1;
         let session = SessionId(self.counter);
@@ -347,7 +347,7 @@ impl Cluster {
         self.tell_worker(worker, worker_core::Event::LinkUp);
     }
 
-    /// Now and then a connection breaks or a process dies.
+    /// Sometimes breaks a connection or kills a process.
     fn disturb(&mut self, worker: usize) {
         if self.fault(self.faults.cut) {
             let link = self.workers[worker].link;
@@ -362,7 +362,8 @@ impl Cluster {
         }
     }
 
-    /// Dies and comes back as a new process after at most so long; half of the time nobody tells the coordinator.
+    /// The process dies and a new one starts after at most `ms_max`; half of the time the coordinator does not notice
+    /// the end.
     pub(crate) fn kill(&mut self, worker: usize, ms_max: u64) {
         if !self.workers[worker].alive {
             return;
@@ -372,13 +373,13 @@ impl Cluster {
         self.end_stream(link);
         let ms = self.draw_ms(ms_max);
         self.workers[worker].die(self.now + ms);
-        self.plan(ms, Happening::WakeWorker(worker, self.workers[worker].life));
+        self.plan(ms, SimEvent::WakeWorker(worker, self.workers[worker].life));
     }
 
-    /// People pause and resume.
-    fn meddle(&mut self) {
+    /// A person pauses or resumes a run.
+    fn pause_or_resume(&mut self) {
         let ms = self.draw_ms(200);
-        self.plan(ms, Happening::Meddle);
+        self.plan(ms, SimEvent::PauseOrResume);
         let run = below(&mut self.rng, self.runs.len() as u64) as usize;
         let name = self.runs[run].0.clone();
         let request = match chance(&mut self.rng, 1, 10) {
@@ -388,7 +389,7 @@ impl Cluster {
         self.tell(0, Event::Request { id: RequestId(u64::MAX), request });
     }
 
-    /// The coordinator is killed, and its disk suffers.
+    /// The coordinator is killed, and its disk may be damaged.
     fn crash(&mut self) {
         if !self.seats[0].is_taken() {
             return;
@@ -399,7 +400,7 @@ impl Cluster {
             self.outcome.objects_damaged += 1;
         }
         let ms = self.draw_ms(1000);
-        self.plan(ms, Happening::Start(0));
+        self.plan(ms, SimEvent::Start(0));
     }
 
     fn leave_seat(&mut self, seat: usize) {
@@ -419,16 +420,16 @@ impl Cluster {
     fn rival_goes(&mut self) {
         self.rival_gone = true;
         self.leave_seat(1);
-        self.plan(0, Happening::LookAfter);
+        self.plan(0, SimEvent::ResumeBlocked);
     }
 
-    /// Somebody reads what the blocked runs say, and does it.
-    fn look_after(&mut self) {
+    /// A person follows the advice of blocked runs.
+    fn resume_blocked(&mut self) {
         let blocked = |view: &&v1::Run| view.state() == RunState::Blocked && view.message.contains("evoxo resume");
         let names: Vec<String> = self.seats[0].views.values().filter(blocked).map(|view| view.name.clone()).collect();
         for name in names {
             self.tell(0, Event::Request { id: RequestId(u64::MAX), request: Request::Resume { name } });
         }
-        self.plan(1000, Happening::LookAfter);
+        self.plan(1000, SimEvent::ResumeBlocked);
     }
 }

@@ -1,4 +1,4 @@
-//! What a cluster is like: its faults, its workers, its settings and its runs, drawn from the seed.
+//! The faults, workers, settings and runs of a cluster, drawn from the seed.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use evoxo_tests::registry;
 
 use super::worker::Character;
 
-/// How often things go wrong, in thousandths, and how many faults a cluster may have at most: then it is left in peace,
-/// so that every cluster ends.
+/// How often faults happen, in thousandths, and how many a cluster may have at most, so that every cluster ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Faults {
     pub(crate) lose: u64,
@@ -23,13 +22,13 @@ pub(crate) struct Faults {
     pub(crate) damage: u64,
     pub(crate) delay_ms_max: u64,
     pub(crate) budget: u64,
-    /// Times that the coordinator is killed.
+    /// How often the coordinator is killed.
     pub(crate) crashes: u64,
     /// A second coordinator uses the same store for a while.
     pub(crate) rival: bool,
-    /// People pause and resume.
+    /// A person pauses and resumes.
     pub(crate) people: bool,
-    /// Workers that flap, forge or answer with nonsense, beside those that work.
+    /// Workers that flap, forge results or send invalid outputs, besides honest ones.
     pub(crate) bad_workers: u64,
     /// The longest task, in milliseconds.
     pub(crate) task_ms_max: u64,
@@ -68,7 +67,7 @@ impl Faults {
             budget: 4 + up_to(20),
             crashes: up_to(3),
             rival: up_to(9) == 1,
-            // Most clusters are left alone: what must happen happens because the core asks to be woken.
+            // Most clusters get no requests, so that progress relies on the wakes that the core asks for.
             people: up_to(9) <= 1,
             bad_workers: up_to(5),
             task_ms_max: if up_to(9) == 1 { 40_000 } else { 60 },
@@ -91,14 +90,14 @@ pub(super) fn characters(rng: &mut Generator, bad: u64) -> Vec<Character> {
     characters
 }
 
-/// The coordinator's settings; without faults nothing is to be computed twice, not even to end sooner.
+/// The coordinator's settings. Without faults no task may be computed twice, not even to finish sooner.
 pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], faults: &Faults) -> Settings {
     let batch = match below(rng, 4) {
         0 => Batch::Tasks(1),
         1 => Batch::Tasks(1_000_000),
         _ => Batch::Auto,
     };
-    // Often hardly enough for one run: the other has to wait.
+    // Often hardly enough for one run, so that the other has to wait.
     let least = runs.iter().map(|(_, prepared)| prepared.least_bytes(64 << 20)).max().unwrap_or(0);
     let memory_bytes_max = if chance(rng, 1, 2) { 2 * least + below(rng, least) } else { 2 << 30 };
     let settings = Settings {
@@ -121,7 +120,7 @@ const SETTINGS_OF_GREED: &str = "rounds = 2\ntasks = 40\npayload_bytes = 65536\n
 /// Trials of a few games of a small network.
 const SETTINGS_OF_TD3D: &str = "network = \"small\"\nunits = 8\ngame = \"tic-tac-toe\"\ngames = 12\ntest_every = 6\n\
     test_games = 2\nsegment_games = 5\nepisodes = 2";
-/// One learner by himself, against himself and another; one with many workers.
+/// One learner alone, against itself and the benchmark player; one with several workers.
 const ARMS_OF_TD3D: &str = "[arms.self]\naveraging_games = 50\n[arms.other]\nopponent = \"benchmark\"\n\
     [arms.joint]\nlearners = 3\nouter_rate = 0.7\nmomentum = 0.9\ntest_every = 12\ntest_games = 24\n";
 const SETTINGS_OF_INVINCIBLE: &str =
@@ -133,7 +132,7 @@ const ARMS_OF_NNDTF: &str = "[arms.segments]\n[arms.evaluations]\nnetwork = \"tr
 const SETTINGS_OF_RULES: &str = "agents = 8\nrules = 20\ngames = 3\ncycles = 7\nweak = \"replace\"\n\
     knowledge = \"shared\"\ncycles_per_task = 3\ncouples_per_task = 2";
 const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\"\n";
-/// Strings of both sides, which tasks of a round share.
+/// Strings of both sides, which are the shared bytes of a round's tasks.
 const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
 const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
 
@@ -155,7 +154,7 @@ pub(super) fn run(rng: &mut Generator) -> Arc<Prepared> {
     prepared(&text)
 }
 
-/// A configuration.
+/// Reads a configuration.
 pub(super) fn prepared(text: &str) -> Arc<Prepared> {
     Prepared::read(registry(), "drawn", text).unwrap_or_else(|problems| panic!("{problems}"))
 }

@@ -1,4 +1,4 @@
-//! The objects that coordinators share: create-only, as the real ones; now and then an answer is lost, and a bit flips.
+//! The objects that coordinators share: create-only, as the real ones. Sometimes a response is lost, or a bit flips.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 
 pub(super) use super::faulty::{Fault, Faulty as Objects};
 
-/// What is in memory is there at once.
+/// Objects in memory are available at once.
 fn now<T>(future: impl Future<Output = object_store::Result<T>>) -> T {
     future.now_or_never().expect("memory answers at once").expect("the object is there")
 }
@@ -31,7 +31,7 @@ pub(super) fn damage(objects: &Arc<Objects>, rng: &mut Generator) -> bool {
         length => bytes[below(rng, length as u64) as usize] ^= 1 << below(rng, 8),
     }
     let put = || objects.put(name, Bytes::from(bytes.clone()).into()).now_or_never();
-    // A fault that was drawn for a coordinator that is gone now may meet the first.
+    // A fault drawn for a coordinator that is gone may affect the first one.
     drop(put());
     drop(put());
     true

@@ -1,4 +1,4 @@
-//! Rules about workers that are lost, each in clusters made for it.
+//! Rules about lost workers, each in clusters made for it.
 
 use std::sync::Arc;
 
@@ -25,12 +25,11 @@ fn long_run(replicas: u32) -> Arc<Prepared> {
 
 /// No other faults than these workers have.
 fn calm(task_ms_max: u64) -> Faults {
-    // A budget without chances: second copies are made.
+    // A budget without probabilities: second copies are made.
     Faults { budget: 1, task_ms_max, ..Faults::none() }
 }
 
-/// However many of the workers are lost every two seconds: as long as one is healthy the run ends, and those that flap are
-/// asked to stay away.
+/// However many workers are lost every two seconds, the run ends if one is healthy, and those that flap must wait.
 #[test]
 fn runs_outlive_workers_that_flap_up_to_all_but_one() {
     let mut away = 0;
@@ -46,13 +45,13 @@ fn runs_outlive_workers_that_flap_up_to_all_but_one() {
         away += workers_refused;
         cluster.check(seed);
     }
-    assert!(away > 100, "only {away} times somebody was asked to stay away");
+    assert!(away > 100, "workers had to wait only {away} times");
 }
 
-/// Workers that the worst task may take with it: ten that have nothing else, and those with which it was found.
+/// The most workers that a killer task may kill: ten that have nothing else, and those with which it was found.
 const VICTIMS_MAX: u64 = 20;
 
-/// A task that kills whoever computes it is found, also among workers that flap, and its run fails.
+/// A task that kills its workers is found, also among workers that flap, and its run fails.
 #[test]
 fn a_task_that_kills_its_workers_is_found() {
     let mut most = 0;
@@ -67,11 +66,14 @@ fn a_task_that_kills_its_workers_is_found() {
         cluster.run_until(|cluster| cluster.is_over(), seed);
         let Outcome { failure, victims, .. } = cluster.outcome();
         let failure = failure.as_deref().unwrap_or_default();
-        assert!(failure.contains(&poison.short()) && failure.contains(" with it"), "seed {seed}: {failure:?}");
+        assert!(
+            failure.contains(&poison.short()) && failure.contains(" was the only task of "),
+            "seed {seed}: {failure:?}"
+        );
         assert!(*victims <= VICTIMS_MAX, "seed {seed}: {victims} victims");
         most = most.max(*victims);
     }
-    assert!(most >= 3, "at most {most} victims: the clusters are too kind");
+    assert!(most >= 3, "at most {most} victims: the clusters are too easy");
 }
 
 /// A task of the first round of the first replica.
@@ -80,7 +82,7 @@ fn first_task(prepared: &Prepared, task: usize) -> Digest {
     Encoder::default().encode(replica.plan(task..task + 1).remove(0)).hash
 }
 
-/// Nobody says anything any more: that is noticed because the core asks to be woken.
+/// All peers fall silent. The coordinator notices because the core asks for a wake.
 #[test]
 fn silence_is_noticed_when_nothing_else_happens() {
     let rng = Stream::root(1).rng();

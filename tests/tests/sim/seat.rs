@@ -1,5 +1,5 @@
-//! A coordinator process in the simulation: the real core, the real store over objects in memory, the real replicas of its
-//! runs; what its threads do takes time on the virtual clock.
+//! A coordinator process in the simulation: the real core, the real store over objects in memory, and the real replicas
+//! of its runs. Its threads' work takes time on the virtual clock.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -18,15 +18,15 @@ use evoxo_tests::registry;
 
 use super::objects::Objects;
 
-/// A place where a coordinator runs, or not.
+/// A place for a coordinator process, which may be empty.
 #[derive(Default)]
 pub(super) struct Seat {
     process: Option<Process>,
-    /// Counts processes: events of an older one are void.
+    /// Counts processes: events of an older one are ignored.
     pub(super) life: u64,
-    /// The wake that is on the agenda.
+    /// The wake that is in the queue.
     pub(super) wake_at: Option<Millis>,
-    /// Runs as people saw them last.
+    /// The last published views.
     pub(super) views: BTreeMap<String, v1::Run>,
 }
 
@@ -35,7 +35,7 @@ struct Process {
     store: Store,
     writes: VecDeque<(WriteId, String, Write)>,
     threads: BTreeMap<ThreadId, Replicas>,
-    /// When a thread has done all that it was told.
+    /// When a thread has done all its jobs.
     idle_at: BTreeMap<ThreadId, Millis>,
 }
 
@@ -44,7 +44,7 @@ impl Seat {
         self.process.is_some()
     }
 
-    /// A process starts on these objects.
+    /// Starts a process on these objects.
     pub(super) fn start(&mut self, settings: Settings, objects: &Arc<Objects>) {
         let objects = Arc::clone(objects);
         let mut store = Store::over(objects, "the simulation", registry().clone());
@@ -55,19 +55,19 @@ impl Seat {
         self.views.clear();
     }
 
-    /// kill -9. The write that was being made is made, or not.
+    /// kill -9. The write in progress is done or not.
     pub(super) fn kill(&mut self, write_is_made: bool) {
         if let Some(mut process) = self.process.take()
             && let Some((_, run, what)) = process.writes.pop_front().filter(|_| write_is_made)
         {
-            // Nobody is there to hear what became of it.
+            // No process is left to get the report.
             drop(process.store.write(&run, &what));
         }
         self.life += 1;
         self.wake_at = None;
     }
 
-    /// Tells the core; nothing comes of it if there is none.
+    /// Gives the core an event; without a process nothing happens.
     pub(super) fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         let Some(process) = &mut self.process else { return Vec::new() };
         let mut effects = process.core.handle(now, event);
@@ -85,7 +85,7 @@ impl Seat {
         effects
     }
 
-    /// When the core wants to be woken, if that is not on the agenda.
+    /// When the core wants to be woken, if that is not in the queue.
     pub(super) fn next_wake(&mut self) -> Option<Millis> {
         let wake = self.process.as_ref()?.core.next_wake();
         let new = wake.filter(|at| self.wake_at != Some(*at));
@@ -106,7 +106,7 @@ impl Seat {
         }
     }
 
-    /// Does a job that takes this long, behind those before; what comes of it, and when.
+    /// Does a job that takes this long, after those before; returns its reports and their time.
     pub(super) fn run_job(
         &mut self,
         now: Millis,
@@ -121,14 +121,14 @@ impl Seat {
         Some((*idle_at, reports)).filter(|(_, reports)| !reports.is_empty())
     }
 
-    /// Puts a write behind the others; whether it is the only one.
+    /// Queues a write; returns whether it is the only one.
     pub(super) fn put_write(&mut self, write: WriteId, run: String, what: Write) -> bool {
         let Some(process) = &mut self.process else { return false };
         process.writes.push_back((write, run, what));
         process.writes.len() == 1
     }
 
-    /// Makes the first write: what became of it, and whether there are more.
+    /// Does the first write; returns its report, and whether there are more.
     pub(super) fn make_write(&mut self) -> Option<(Event, bool)> {
         let process = self.process.as_mut()?;
         let (write, run, what) = process.writes.pop_front()?;

@@ -13,15 +13,15 @@ use evoxo_proto::{
 use evoxo_tests::registry;
 use evoxo_worker::core::{Effect, Event, Settings, Worker};
 
-/// How a worker is.
+/// How a worker behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Character {
     Honest,
-    /// Its build computes something else: it must be refused.
+    /// Its build computes other results: it must be refused.
     Foreign,
-    /// Sends bytes that are no answers.
+    /// Sends invalid outputs.
     Garbled,
-    /// Says that tasks failed, three times each, also those that it was not given; and that they took for ever.
+    /// Reports that tasks failed, three times each, also tasks that it was not assigned; and claims endless durations.
     Forger,
     /// Dies about every two seconds, and comes back.
     Flapping,
@@ -30,29 +30,29 @@ pub(crate) enum Character {
 /// One worker process.
 pub(crate) struct SimWorker {
     pub(crate) character: Character,
-    /// Tells it from the others.
+    /// Its index.
     pub(crate) number: usize,
-    /// The coordinator for which it works.
+    /// The seat of its coordinator.
     pub(crate) seat: usize,
     pub(crate) slots: usize,
-    /// Milliseconds a task takes at most.
+    /// The longest duration of a task, in milliseconds.
     pub(crate) task_ms: u64,
-    /// The present connection.
+    /// The current connection.
     pub(crate) link: Option<SessionId>,
-    /// Counts lives of this process: events of an older life are void.
+    /// Counts lives of this process: events of an older life are ignored.
     pub(crate) life: u64,
     /// False after an exit.
     pub(crate) alive: bool,
-    /// The earliest wake that is on the agenda.
+    /// The earliest wake that is in the queue.
     pub(crate) wake_at: Option<Millis>,
     core: Worker,
-    /// What each slot has to compute.
+    /// The tasks of each slot.
     slots_busy: BTreeMap<usize, VecDeque<Encoded>>,
-    /// Unfinished assignments of the present session, with the number of tasks left.
-    held: BTreeMap<u64, usize>,
-    /// The most of them at a time.
-    pub(crate) held_max: usize,
-    /// Shared bytes that came, each with its session.
+    /// Unfinished assignments of the current session, with the number of tasks left.
+    unfinished: BTreeMap<u64, usize>,
+    /// The greatest number of them at a time.
+    pub(crate) unfinished_max: usize,
+    /// Shared bytes that were received, each with its session.
     shared: Vec<(SessionId, Bytes)>,
     pub(crate) computed: u64,
 }
@@ -71,48 +71,48 @@ impl SimWorker {
             wake_at: None,
             core: core(Millis(0), number, character, slots, 0),
             slots_busy: BTreeMap::new(),
-            held: BTreeMap::new(),
-            held_max: 0,
+            unfinished: BTreeMap::new(),
+            unfinished_max: 0,
             shared: Vec::new(),
             computed: 0,
         }
     }
 
-    /// Where it connects from: some share a host.
+    /// The address it connects from: two workers share a host.
     pub(crate) fn address(&self) -> String {
         format!("10.0.0.{}", self.number / 2)
     }
 
-    /// The process dies and a new one takes its place: nothing is remembered.
+    /// The process dies and a new one replaces it without memory.
     pub(crate) fn die(&mut self, now: Millis) {
         self.life += 1;
         self.core = core(now, self.number, self.character, self.slots, self.life);
         self.link = None;
         self.wake_at = None;
         self.slots_busy.clear();
-        self.held.clear();
+        self.unfinished.clear();
     }
 
     pub(crate) fn next_wake(&self) -> Option<Millis> {
         self.core.next_wake()
     }
 
-    /// What a slot computes next.
+    /// The next task of a slot.
     pub(crate) fn next_task(&self, slot: usize) -> Option<&Encoded> {
         self.slots_busy.get(&slot)?.front()
     }
 
-    /// Tells the state machine, and hears what it wants. Computing is done here.
+    /// Gives the state machine an event and returns its effects, without those that start tasks.
     pub(crate) fn tell(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         if let Event::Message(v1::ToWorker { message: Some(to_worker::Message::Assignment(assignment)) }) = &event {
-            self.held.insert(assignment.id, assignment.tasks.len());
-            self.held_max = self.held_max.max(self.held.len());
+            self.unfinished.insert(assignment.id, assignment.tasks.len());
+            self.unfinished_max = self.unfinished_max.max(self.unfinished.len());
             for piece in &assignment.shared {
                 let session = self.link.expect("an assignment came in a session");
-                // Half of what a worker keeps: some that the coordinator counts may have been lost on the way.
+                // Half of a worker's cache: some bytes that the coordinator counts may have been lost on the way.
                 let kept = self.shared.iter().rev().filter(|(of, _)| *of == session).take(SHARED_PIECES_MAX / 2);
                 let mut kept = kept.map(|(_, other)| other);
-                assert!(kept.all(|other| other != piece), "shared bytes came again that are still kept");
+                assert!(kept.all(|other| other != piece), "shared bytes were sent again that are still cached");
                 self.shared.push((session, piece.clone()));
             }
         }
@@ -132,7 +132,7 @@ impl SimWorker {
                 }
                 Effect::Disconnect => {
                     self.link = None;
-                    self.held.clear();
+                    self.unfinished.clear();
                 }
                 Effect::Exit { .. } => self.alive = false,
                 _ => {}
@@ -142,15 +142,15 @@ impl SimWorker {
     }
 
     fn count(&mut self, assignment: u64) {
-        if let Some(left) = self.held.get_mut(&assignment) {
+        if let Some(left) = self.unfinished.get_mut(&assignment) {
             *left -= 1;
             if *left == 0 {
-                self.held.remove(&assignment);
+                self.unfinished.remove(&assignment);
             }
         }
     }
 
-    /// A slot is done with its first task. The second value says whether it has another.
+    /// A slot has computed its first task. The second value says whether it has another.
     pub(crate) fn computed(&mut self, now: Millis, slot: usize) -> (Vec<Effect>, bool) {
         let Some(queue) = self.slots_busy.get_mut(&slot) else { return (Vec::new(), false) };
         let Some(task) = queue.pop_front() else { return (Vec::new(), false) };
@@ -167,18 +167,18 @@ impl SimWorker {
         (self.tell(now, event), more)
     }
 
-    /// The connection is gone.
+    /// The connection is lost.
     pub(crate) fn link_down(&mut self, now: Millis) -> Vec<Effect> {
         self.link = None;
-        self.held.clear();
+        self.unfinished.clear();
         self.tell(now, Event::LinkDown("the simulation cut it".into()))
     }
 }
 
-/// Puts before the results that all of them failed, three times, in an assignment that there never was, and claims times
-/// without end.
+/// Puts forged results first: each task failed three times, in an assignment that never existed; and claims endless
+/// durations.
 fn forge(results: &mut Vec<TaskResult>) {
-    let failure = Some(Outcome::Failure("it is said to have failed".into()));
+    let failure = Some(Outcome::Failure("a reported failure".into()));
     let failures =
         results.iter().map(|result| TaskResult { outcome: failure.clone(), assignment: 1 << 40, ..result.clone() });
     let failures: Vec<TaskResult> = failures.collect();

@@ -1,13 +1,13 @@
-//! Who uses whom: `use` declarations, resolved to files.
+//! The use of files by others: `use` declarations, resolved to files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The paths that a file's `use` declarations name, tests apart, each in its parts.
+/// The paths in a file's `use` declarations, each as its parts, without tests.
 pub(crate) fn used(text: &str) -> Vec<Vec<String>> {
     declared(text).into_iter().map(|(_, path)| path).collect()
 }
 
-/// The same, each with whether the file only passes it on.
+/// The same, each with whether the file re-exports it.
 fn declared(text: &str) -> Vec<(bool, Vec<String>)> {
     let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut paths = Vec::new();
@@ -18,7 +18,7 @@ fn declared(text: &str) -> Vec<(bool, Vec<String>)> {
             ["use ", "pub use ", "pub(crate) use ", "pub(super) use "].iter().any(|word| line.starts_with(word))
         };
         let Some(at) = lines.iter().position(begins) else { continue };
-        // A test's own import.
+        // An import of a test.
         if at > 0 && lines[at - 1].trim() == "#[cfg(test)]" {
             continue;
         }
@@ -48,7 +48,7 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The items of a list, some of which have lists of their own.
+/// The items of a list, which may have lists of their own.
 fn split_list(list: &str) -> Vec<&str> {
     let (mut items, mut depth, mut from) = (Vec::new(), 0, 0);
     for (at, byte) in list.bytes().enumerate() {
@@ -77,16 +77,16 @@ fn module(file: &str) -> (String, Vec<String>) {
     (package.to_owned(), parts)
 }
 
-/// The modules of some crates.
+/// The modules of several crates.
 struct Modules<'a> {
     /// The files, by crate and module.
     files: BTreeMap<(String, Vec<String>), &'a String>,
-    /// What a file passes on: by its own name and the item's, the path.
+    /// Re-exports: the path of an item, by file and name.
     passed_on: BTreeMap<(&'a String, String), Vec<String>>,
 }
 
 impl Modules<'_> {
-    /// The file that has what a file names by this path, if it is in the same crate; through whoever passes it on.
+    /// The file that this path names in a file, if it is in the same crate; through re-exports.
     fn find(&self, file: &String, path: &[String]) -> Option<&String> {
         let (package, own) = module(file);
         let key = |module: &[String]| (package.clone(), module.to_vec());
@@ -122,7 +122,7 @@ impl Modules<'_> {
     }
 }
 
-/// For each file the others of its crate that it uses. Who only passes something on does not use it.
+/// For each file the other files of its crate that it uses. A re-export is not a use.
 pub(crate) fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let tests = |file: &&String| file.contains("/tests/") || file.ends_with("/tests.rs") || !file.contains("/src/");
     let files: Vec<&String> = sources.keys().filter(|file| !tests(file) && !file.ends_with("/main.rs")).collect();
@@ -142,7 +142,7 @@ pub(crate) fn graph(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTre
     files.iter().map(uses).collect()
 }
 
-/// Files that use each other, directly or through others, in groups of two and more.
+/// Files that use each other, directly or through others, in groups of two or more.
 pub(crate) fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
     let reach = |from: &String| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
@@ -167,7 +167,7 @@ pub(crate) fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSe
     circles.into_iter().collect()
 }
 
-/// The folder of a file, where `a.rs` lives with what is below `a/`.
+/// The folder of a file; `a.rs` belongs to the folder `a/` if that exists.
 pub(crate) fn folder(file: &str, sources: &BTreeMap<String, String>) -> String {
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     let own = format!("{stem}/");

@@ -1,4 +1,4 @@
-//! How long to wait before the next connection: doubling, with jitter, never giving up.
+//! The wait before the next connection: it doubles, with jitter, and never ends.
 
 use evoxo_common::rng::{Generator, Stream, below};
 
@@ -6,7 +6,8 @@ use evoxo_common::rng::{Generator, Stream, below};
 const FIRST_MS: u64 = 100;
 /// The longest wait, in milliseconds, before jitter.
 const LONGEST_MS: u64 = 15_000;
-/// The longest wait a coordinator can ask for, in milliseconds: a wrong number must not send a fleet away for weeks.
+/// The longest wait a coordinator can ask for, in milliseconds, so that a wrong number cannot keep workers away for
+/// weeks.
 const ASKED_MS_MAX: u64 = 3_600_000;
 
 /// The waits between connections.
@@ -35,7 +36,7 @@ impl Backoff {
     }
 }
 
-/// The wait after so many failures, before jitter.
+/// The wait after this number of failures, before jitter.
 fn step_ms(failures: u32) -> u64 {
     FIRST_MS.saturating_mul(1 << failures.min(32)).min(LONGEST_MS)
 }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_coordinator_asks_is_a_minimum_within_reason() {
+    fn what_the_coordinator_asks_is_a_limited_minimum() {
         let mut backoff = Backoff::new(1);
         assert!((4_000..=6_000).contains(&backoff.wait_ms(0, 4_000)));
         assert!((3_600_000..=5_400_000).contains(&backoff.wait_ms(0, u64::from(u32::MAX))));

@@ -1,4 +1,4 @@
-//! Results that the coordinator has not accepted yet, oldest first, within bounds.
+//! Results that the coordinator has not accepted yet, oldest first, within limits.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use bytes::Bytes;
 use evoxo_common::digest::Digest;
 use evoxo_proto::v1::{Outputs, TaskResult, task_result::Outcome};
 
-/// What a result weighs beside its output or failure, in bytes: hashes, keys and nodes. An estimate.
+/// The size of a result besides its output or failure, in bytes: hashes, keys and nodes. An estimate.
 const OVERHEAD_BYTES: usize = 200;
 
-/// One result, until it is accepted.
+/// One result until it is accepted.
 #[derive(Debug)]
 struct PendingResult {
     hash: Digest,
     outcome: Outcome,
     elapsed_us: u64,
-    /// The assignment of the present session that asked for it; 0 if it was another session.
+    /// The assignment of the current session that asked for it; 0 if it was of another session.
     assignment: u64,
 }
 
@@ -30,7 +30,7 @@ impl PendingResult {
 }
 
 /// The results, numbered in the order in which they were computed. Those from `unsent` on have not been sent in the
-/// present session.
+/// current session.
 #[derive(Debug)]
 pub(super) struct PendingResults {
     results: BTreeMap<u64, PendingResult>,
@@ -44,7 +44,7 @@ pub(super) struct PendingResults {
 }
 
 impl PendingResults {
-    /// Holds at most `results_max` results of `bytes_max` bytes together, but always at least one.
+    /// At most `results_max` results of `bytes_max` bytes together, but always at least one.
     pub(super) fn new(results_max: usize, bytes_max: usize) -> Self {
         Self {
             results: BTreeMap::new(),
@@ -58,17 +58,17 @@ impl PendingResults {
         }
     }
 
-    /// How many results wait to be accepted.
+    /// The number of results that wait to be accepted.
     pub(super) fn len(&self) -> usize {
         self.results.len()
     }
 
-    /// The weight of what was gathered since results were last sent, in bytes.
+    /// The size of the results collected since results were last sent, in bytes.
     pub(super) fn unsent_bytes(&self) -> usize {
         self.unsent_bytes
     }
 
-    /// Adds a result in place of an older one of the same task. Returns how many of the oldest were dropped for it.
+    /// Adds a result, replacing an older one of the same task. Returns how many of the oldest were dropped for it.
     pub(super) fn add(&mut self, hash: Digest, outcome: Outcome, elapsed_us: u64, assignment: u64) -> usize {
         if let Some(number) = self.numbers.get(&hash).copied() {
             self.remove(number);
@@ -88,22 +88,23 @@ impl PendingResults {
         dropped
     }
 
-    /// Forgets a result, if it was sent in this session: what was computed anew since then is acknowledged by itself.
+    /// Drops an accepted result, if it was sent in this session: a newer result of the same task is accepted
+    /// separately.
     pub(super) fn accept(&mut self, hash: Digest) {
         if let Some(number) = self.numbers.get(&hash).copied().filter(|number| *number < self.unsent) {
             self.remove(number);
         }
     }
 
-    /// The session is over: whatever waits can only be offered in the next one.
+    /// The session is over: waiting results can only be sent in the next one, without an assignment.
     pub(super) fn orphan(&mut self) {
         self.results.values_mut().for_each(|result| result.assignment = 0);
         self.unsent = 0;
         self.unsent_bytes = self.bytes;
     }
 
-    /// The results that have not been sent in this session, in messages of about `message_bytes` bytes: a larger one has
-    /// one result.
+    /// The results that have not been sent in this session, in messages of at most `message_bytes` bytes, or of one
+    /// larger result.
     pub(super) fn send(&mut self, message_bytes: usize) -> Vec<Outputs> {
         let mut messages = Vec::new();
         let mut outputs = Outputs::default();

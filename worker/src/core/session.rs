@@ -1,4 +1,4 @@
-//! The link to the coordinator, and what it says there.
+//! The link to the coordinator, and the messages on it.
 
 use evoxo_common::{digest::Digest, task::SharedCache, time::Millis};
 use evoxo_proto::{
@@ -9,13 +9,13 @@ use tracing::Level;
 
 use super::{Effect, Link, Queued, Running, STATUS_REFUSED, WELCOME_MS, Worker};
 
-/// The longest sentence of the coordinator that is passed on to people, in characters.
+/// The longest message of the coordinator that is logged, in characters.
 const REASON_CHARS_MAX: usize = 1_000;
 
 impl Worker {
-    pub(super) fn greet(&mut self, now: Millis) {
+    pub(super) fn send_hello(&mut self, now: Millis) {
         self.link = Link::Greeting { until: now + WELCOME_MS };
-        self.say(from_worker::Message::Hello(Hello {
+        self.send(from_worker::Message::Hello(Hello {
             protocol: PROTOCOL,
             slots: self.settings.slots as u32,
             name: self.settings.name.clone(),
@@ -30,24 +30,24 @@ impl Worker {
         self.link_lost(now, why, None);
     }
 
-    /// There is no link any more. What runs goes on; what the coordinator will hand out anew is worth computing only
-    /// until then, and not at all if this worker leaves. A link that the coordinator closed, with a time after which to come
-    /// back, and one that ends while this worker leaves, have ended as they should.
+    /// The link is lost. Running tasks continue. Queued tasks are computed only until the coordinator assigns them
+    /// again, and not at all if this worker is shutting down. The end of the link is normal if the coordinator closed
+    /// it with a time to come back, or if this worker is shutting down.
     pub(super) fn link_lost(&mut self, now: Millis, why: &str, asked_ms: Option<u64>) {
         let lasted_ms = if let Link::Open { since, .. } = self.link { now - since } else { 0 };
         let wait_ms = self.backoff.wait_ms(lasted_ms, asked_ms.unwrap_or(0));
         let level = match asked_ms.is_some() || self.leaving.is_some() {
-            _ if self.outage_told => Level::DEBUG,
+            _ if self.outage_logged => Level::DEBUG,
             true => Level::INFO,
             false => Level::WARN,
         };
         let wait_s = wait_ms as f64 / 1000.0;
         let sentence = match self.link {
             Link::Open { .. } => format!("lost the coordinator: {why}; next try in {wait_s:.1} s"),
-            _ => format!("no session with the coordinator: {why}; next try in {wait_s:.1} s, and so on until it works"),
+            _ => format!("no session with the coordinator: {why}; next try in {wait_s:.1} s"),
         };
         self.effects.push(Effect::Log(level, sentence));
-        self.outage_told |= level == Level::WARN;
+        self.outage_logged |= level == Level::WARN;
         self.link = Link::Resting { until: now + wait_ms };
         self.pending.orphan();
         self.shared = SharedCache::default();
@@ -70,29 +70,29 @@ impl Worker {
             None => Err("a message of a kind this build does not know".to_owned()),
         };
         if let Err(what) = understood {
-            // Worth a warning even in an outage: this is a bug or a stranger, not a network.
-            self.outage_told = false;
+            // Worth a warning even in an outage: the cause is a bug or a foreign program, not the network.
+            self.outage_logged = false;
             self.disconnect(now, &format!("it sent {what}"));
         }
     }
 
     fn welcome(&mut self, now: Millis, welcome: &Welcome) -> Result<(), String> {
         let Link::Greeting { .. } = self.link else {
-            return Err("a welcome that answers no greeting".into());
+            return Err("a Welcome without a Hello".into());
         };
         if welcome.heartbeat_interval_ms == 0 {
-            return Err("a welcome that wants a heartbeat every 0 ms".into());
+            return Err("a Welcome that asks for a heartbeat every 0 ms".into());
         }
         let heartbeat_interval_ms = u64::from(welcome.heartbeat_interval_ms);
         self.link = Link::Open { since: now, heartbeat_interval_ms, heartbeat_due: now + heartbeat_interval_ms };
-        self.outage_told = false;
+        self.outage_logged = false;
         let sentence = format!("connected to the coordinator, session {}", welcome.session);
         self.effects.push(Effect::Log(Level::INFO, sentence));
-        // Everything that waits for a slot is of an older session: the coordinator hands it out anew.
+        // All queued assignments are of an older session: the coordinator assigns their tasks again.
         self.queue.clear();
         self.send_due = Some(Millis(0));
         if self.leaving.is_some() {
-            self.say(from_worker::Message::Drain(Drain {}));
+            self.send(from_worker::Message::Drain(Drain {}));
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Worker {
         let id = assignment.id;
         let unfinished = || self.slots.iter().flatten().chain(self.queue.iter().map(|queued| &queued.running));
         if id == 0 || unfinished().any(|running| running.assignment == id) {
-            return Err(format!("an assignment with a number, {id}, that is reserved or in use"));
+            return Err(format!("an assignment with the number {id}, which is reserved or in use"));
         }
         let slots = self.settings.slots;
         if unfinished().filter(|running| running.assignment != 0).count() >= 2 * slots {
@@ -127,7 +127,7 @@ impl Worker {
             let hash = Digest::from_slice(hash).ok_or("an acceptance of a hash that has not 32 bytes")?;
             self.pending.accept(hash);
         }
-        self.dropping_told = false;
+        self.dropping_logged = false;
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Worker {
     }
 }
 
-/// A sentence from outside, without what could confuse a terminal.
+/// Text from outside without characters that could confuse a terminal.
 fn for_people(sentence: &str) -> String {
     sentence.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The core on a virtual clock: sequences of events on the left, what the worker wants done on the right.
+//! The core on a virtual clock: each event, and the effects that the worker returns.
 
 use bytes::Bytes;
 use evoxo_proto::v1::{Accepted, AssignedTask, Assignment, Close, CloseKind, Welcome, to_worker::Message};
@@ -9,7 +9,7 @@ mod drawn;
 
 const HEARTBEAT_MS: u64 = 1_000;
 
-fn says(message: Message) -> Event {
+fn message(message: Message) -> Event {
     Event::Message(ToWorker { message: Some(message) })
 }
 
@@ -24,20 +24,20 @@ fn number(hash: &[u8]) -> u64 {
 }
 
 fn welcome() -> Event {
-    says(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: HEARTBEAT_MS as u32 }))
+    message(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: HEARTBEAT_MS as u32 }))
 }
 
 fn assignment(id: u64, numbers: impl IntoIterator<Item = u64>) -> Event {
     let task = |number| AssignedTask { hash: hash(number), ..AssignedTask::default() };
-    says(Message::Assignment(Assignment { id, tasks: numbers.into_iter().map(task).collect(), shared: Vec::new() }))
+    message(Message::Assignment(Assignment { id, tasks: numbers.into_iter().map(task).collect(), shared: Vec::new() }))
 }
 
 fn accepted(numbers: impl IntoIterator<Item = u64>) -> Event {
-    says(Message::Accepted(Accepted { hashes: numbers.into_iter().map(hash).collect() }))
+    message(Message::Accepted(Accepted { hashes: numbers.into_iter().map(hash).collect() }))
 }
 
 fn close(kind: CloseKind, retry_after_ms: u32) -> Event {
-    says(Message::Close(Close { kind: kind.into(), reason: "be\u{7}cause".into(), retry_after_ms }))
+    message(Message::Close(Close { kind: kind.into(), reason: "be\u{7}cause".into(), retry_after_ms }))
 }
 
 fn computed(slot: usize) -> Event {
@@ -89,7 +89,7 @@ impl Bench {
         Self { worker: Worker::new(Millis(0), settings, 1), now: Millis(0), logs: Vec::new() }
     }
 
-    /// In a session since time 0.
+    /// A worker in a session since time 0.
     fn open(slots: usize) -> Self {
         let mut bench = Self::new(slots, None);
         bench.enter();
@@ -102,10 +102,10 @@ impl Bench {
         self.on(welcome())
     }
 
-    /// What the worker does about an event now; what it tells people goes to `logs`.
+    /// The worker's effects of an event now; log lines go to `logs`.
     fn on(&mut self, event: Event) -> Vec<String> {
         let effects = self.worker.handle(self.now, event);
-        assert!(self.worker.next_wake().is_none_or(|wake| wake >= self.now), "the past is not a time to wake");
+        assert!(self.worker.next_wake().is_none_or(|wake| wake >= self.now), "a wake is never in the past");
         let (logs, rest): (Vec<_>, _) = effects
             .iter()
             .map(text)
@@ -114,7 +114,7 @@ impl Bench {
         rest
     }
 
-    /// What the worker does until then without events, apart from heartbeats.
+    /// The worker's effects until this time without events, apart from heartbeats.
     fn until(&mut self, ms: u64) -> Vec<String> {
         let mut done = Vec::new();
         while let Some(wake) = self.worker.next_wake().filter(|wake| wake.0 <= ms) {
@@ -125,7 +125,7 @@ impl Bench {
         done
     }
 
-    /// Waits until the worker connects; how long that took, in milliseconds.
+    /// Waits until the worker connects; returns how long that took, in milliseconds.
     fn wait_ms(&mut self) -> u64 {
         let before = self.now;
         self.now = self.worker.next_wake().unwrap();
@@ -134,7 +134,7 @@ impl Bench {
 }
 
 #[test]
-fn greets_first_and_beats_while_the_session_lasts() {
+fn sends_hello_first_and_heartbeats_while_the_session_lasts() {
     let mut bench = Bench::new(3, None);
     assert_eq!(bench.worker.next_wake(), Some(Millis(0)));
     assert_eq!(bench.on(Event::Wake), ["connect"]);
@@ -150,7 +150,7 @@ fn greets_first_and_beats_while_the_session_lasts() {
 }
 
 #[test]
-fn a_coordinator_that_does_not_answer_the_greeting_is_left() {
+fn a_coordinator_that_does_not_reply_to_hello_is_left() {
     let mut bench = Bench::new(1, None);
     bench.on(Event::Wake);
     bench.on(Event::LinkUp);
@@ -159,18 +159,18 @@ fn a_coordinator_that_does_not_answer_the_greeting_is_left() {
 }
 
 #[test]
-fn a_lone_task_is_answered_at_once() {
+fn the_result_of_a_single_task_is_sent_at_once() {
     let mut bench = Bench::open(1);
     assert_eq!(bench.on(assignment(5, [1])), ["start 0: 1"]);
     assert_eq!(bench.on(computed(0)), ["1@5"]);
     assert!(bench.on(accepted([1])).is_empty());
     assert_eq!(bench.on(down()), [""; 0]);
     bench.wait_ms();
-    assert!(bench.enter().is_empty(), "what is accepted is forgotten");
+    assert!(bench.enter().is_empty(), "accepted results are dropped");
 }
 
 #[test]
-fn results_of_an_assignment_gather_for_50_ms_or_to_its_end() {
+fn results_of_an_assignment_are_collected_for_50_ms_or_to_its_end() {
     let mut bench = Bench::open(1);
     assert_eq!(bench.on(assignment(5, 1..=6)), ["start 0: 1 2 3 4 5 6"]);
     bench.now = Millis(10);
@@ -209,26 +209,26 @@ fn at_most_one_assignment_runs_in_a_slot_and_one_more_waits_for_each() {
 }
 
 #[test]
-fn an_outage_stops_neither_computing_nor_what_is_owed() {
+fn an_outage_neither_stops_computing_nor_loses_results() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1, 2]));
     bench.on(assignment(2, [3, 4]));
     bench.until(500);
     assert!(bench.on(computed(0)).is_empty());
     assert!(bench.on(down()).is_empty());
-    assert_eq!(bench.on(computed(0)), ["start 0: 3 4"], "the slot goes on with what waits");
+    assert_eq!(bench.on(computed(0)), ["start 0: 3 4"], "the slot continues with the queue");
     bench.wait_ms();
-    assert_eq!(bench.enter(), ["1@0 2@0"], "what was computed is offered");
+    assert_eq!(bench.enter(), ["1@0 2@0"], "computed results are sent again");
     assert!(bench.on(accepted([1])).is_empty());
     assert!(bench.on(computed(0)).is_empty());
-    assert_eq!(bench.on(computed(0)), ["3@0 4@0"], "what ran is finished and offered");
+    assert_eq!(bench.on(computed(0)), ["3@0 4@0"], "running tasks are finished and their results sent");
     bench.on(down());
     bench.wait_ms();
     assert_eq!(bench.enter(), ["2@0 3@0 4@0"], "until it is accepted");
 }
 
 #[test]
-fn what_waits_for_a_slot_is_dropped_when_a_new_session_begins() {
+fn queued_tasks_are_dropped_when_a_new_session_begins() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
@@ -241,7 +241,7 @@ fn what_waits_for_a_slot_is_dropped_when_a_new_session_begins() {
 }
 
 #[test]
-fn one_warning_an_outage_and_one_line_a_return() {
+fn an_outage_is_logged_once_and_so_is_its_end() {
     let mut bench = Bench::open(1);
     bench.on(down());
     for _ in 0..5 {
@@ -269,7 +269,7 @@ fn a_closed_worker_comes_back_when_told_to_and_not_before() {
 }
 
 #[test]
-fn a_link_that_ends_while_the_worker_leaves_is_no_warning() {
+fn a_link_that_ends_during_shutdown_is_no_warning() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(Event::DrainAsked);
@@ -289,7 +289,7 @@ fn a_refused_worker_exits_with_its_own_status_and_the_reason() {
 }
 
 #[test]
-fn leaving_finishes_what_was_given_and_waits_for_the_acceptance() {
+fn shutdown_finishes_assigned_tasks_and_waits_until_results_are_accepted() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
@@ -297,49 +297,52 @@ fn leaving_finishes_what_was_given_and_waits_for_the_acceptance() {
     assert_eq!(bench.on(computed(0)), ["start 0: 2", "1@1"]);
     assert_eq!(bench.on(computed(0)), ["2@2"]);
     assert!(bench.until(4_000).is_empty());
-    assert!(bench.on(assignment(3, [3])).len() == 1, "one that crossed the drain is computed too");
+    assert!(bench.on(assignment(3, [3])).len() == 1, "one sent before the drain arrived is computed too");
     assert!(bench.until(60_000).is_empty());
     assert_eq!(bench.on(computed(0)), ["3@3"]);
     assert!(bench.on(accepted([1, 3])).is_empty());
-    assert_eq!(bench.on(accepted([2])), ["exit 0: left, asked to: all results are accepted"]);
+    assert_eq!(bench.on(accepted([2])), ["exit 0: shut down (on request): all results were accepted"]);
 }
 
 #[test]
-fn leaving_does_not_wait_for_ever() {
+fn shutdown_does_not_wait_for_ever() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(computed(0));
     bench.on(Event::DrainAsked);
     assert!(bench.until(4_999).is_empty());
-    let exit = "exit 0: left, asked to: 1 results were not accepted and will be computed elsewhere";
+    let exit = "exit 0: shut down (on request): 1 results were not accepted and will be computed elsewhere";
     assert_eq!(bench.until(5_000), [exit]);
 }
 
 #[test]
-fn leaving_in_an_outage_offers_once_more() {
+fn shutdown_in_an_outage_sends_results_once_more() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     bench.on(assignment(2, [2]));
     bench.on(down());
     bench.now = bench.now + 1;
     assert_eq!(bench.on(Event::DrainAsked), ["connect"], "without waiting for the next try");
-    assert_eq!(bench.on(computed(0)), [""; 0], "what waited is dropped");
+    assert_eq!(bench.on(computed(0)), [""; 0], "queued tasks are dropped");
     assert_eq!(bench.on(Event::LinkUp), ["hello w 1"]);
     assert_eq!(bench.on(welcome()), ["drain", "1@0"]);
-    assert_eq!(bench.on(accepted([1])), ["exit 0: left, asked to: all results are accepted"]);
+    assert_eq!(bench.on(accepted([1])), ["exit 0: shut down (on request): all results were accepted"]);
 }
 
 #[test]
-fn a_worker_with_nothing_to_do_leaves_at_once_and_a_second_signal_always_does() {
-    assert_eq!(Bench::new(1, None).on(Event::DrainAsked)[1..], ["exit 0: left, asked to: all results are accepted"]);
+fn an_idle_worker_shuts_down_at_once_and_a_second_signal_always_does() {
+    assert_eq!(
+        Bench::new(1, None).on(Event::DrainAsked)[1..],
+        ["exit 0: shut down (on request): all results were accepted"]
+    );
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1]));
     assert_eq!(bench.on(Event::DrainAsked), ["drain"]);
-    assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: left at once"));
+    assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: shut down at once"));
 }
 
 #[test]
-fn an_idle_worker_leaves_with_and_without_a_link() {
+fn the_idle_timeout_works_with_and_without_a_link() {
     let mut bench = Bench::new(1, Some(3_000));
     bench.enter();
     bench.until(2_000);
@@ -348,14 +351,14 @@ fn an_idle_worker_leaves_with_and_without_a_link() {
     bench.on(computed(0));
     bench.on(accepted([1]));
     assert!(bench.until(12_999).is_empty());
-    assert_eq!(bench.until(13_000), ["drain", "exit 0: left, no task for 3 s: all results are accepted"]);
+    assert_eq!(bench.until(13_000), ["drain", "exit 0: shut down (no task for 3 s): all results were accepted"]);
 
     let mut bench = Bench::new(1, Some(3_000));
-    assert_eq!(bench.until(10_000), ["connect", "exit 0: left, no task for 3 s: all results are accepted"]);
+    assert_eq!(bench.until(10_000), ["connect", "exit 0: shut down (no task for 3 s): all results were accepted"]);
 }
 
 #[test]
-fn results_too_large_to_travel_become_failures() {
+fn results_too_large_to_send_become_failures() {
     let mut bench = Bench::open(1);
     bench.on(assignment(1, [1, 2]));
     bench.on(computed_bytes(0, TASK_BYTES_MAX + 1));
@@ -373,16 +376,16 @@ fn results_too_large_to_travel_become_failures() {
 }
 
 #[test]
-fn nonsense_ends_the_session_and_nothing_else() {
-    let no_heartbeat = says(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: 0 }));
+fn invalid_messages_end_the_session_and_nothing_else() {
+    let no_heartbeat = message(Message::Welcome(Welcome { session: 1, heartbeat_interval_ms: 0 }));
     let assigned =
-        |task: AssignedTask| says(Message::Assignment(Assignment { id: 1, tasks: vec![task], shared: vec![] }));
+        |task: AssignedTask| message(Message::Assignment(Assignment { id: 1, tasks: vec![task], shared: vec![] }));
     let bad_hash = AssignedTask { hash: Bytes::from_static(b"x"), ..AssignedTask::default() };
     let lost_piece = AssignedTask { shared: hash(7), hash: hash(1), ..AssignedTask::default() };
-    let bad_accepted = says(Message::Accepted(Accepted { hashes: vec![Bytes::new()] }));
+    let bad_accepted = message(Message::Accepted(Accepted { hashes: vec![Bytes::new()] }));
     let open: [(Event, &str); 8] = [
         (Event::Message(ToWorker { message: None }), "of a kind this build does not know"),
-        (welcome(), "answers no greeting"),
+        (welcome(), "without a Hello"),
         (assignment(0, [1]), "reserved or in use"),
         (assignment(9, [1]), "reserved or in use"),
         (assignment(1, []), "without tasks"),
@@ -414,7 +417,7 @@ fn nonsense_ends_the_session_and_nothing_else() {
 }
 
 #[test]
-fn an_endless_outage_costs_the_oldest_results_and_one_warning() {
+fn an_endless_outage_drops_the_oldest_results_with_one_warning() {
     let mut bench = Bench::open(1);
     let total = PENDING_RESULTS_MAX as u64 + 3;
     bench.on(assignment(1, 0..total));

@@ -1,14 +1,14 @@
-//! Stories of workers that are lost again and again, and of tasks that take them with it.
+//! Workers that are lost again and again, and tasks that kill their workers.
 
 use super::*;
 use story::result_of;
 
-/// The task that kills, and whether a session has it.
+/// Whether a session has the task that kills.
 fn has(story: &Story, session: u64, killer: evoxo_common::digest::Digest) -> bool {
     story.tasks_of(session).iter().take(1).flatten().any(|hash| *hash == killer)
 }
 
-/// Fifty workers of different names that are started anew when the killer takes them; returns how many it took.
+/// Fifty workers of different names that are restarted when the killer kills them; returns how many it killed.
 fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
     let mut story = Story::begin(Settings::default());
     story.submit("r", &ONE_ROUND.replace("tasks = 40", &format!("tasks = {tasks}"))).unwrap();
@@ -23,7 +23,7 @@ fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
                 killed += 1;
                 names.retain(|other| *other != session);
                 next += 1;
-                // The same host, started anew: another process, another session.
+                // The same host, restarted: another process, another session.
                 let name = format!("w{}", (session - 1) % workers + 1);
                 story.greet(next, v1::Hello { name, ..Story::hello(next, 1) });
                 if !story.closed.contains_key(&next) {
@@ -39,7 +39,7 @@ fn victims_of_a_killer(workers: u64, tasks: u32) -> (u64, v1::Run) {
             break;
         }
         if names.is_empty() {
-            // They were asked to stay away, and come back later.
+            // They had to wait, and come back later.
             story.wait(300_000);
             next += 1;
             story.join(next, 1);
@@ -54,16 +54,17 @@ fn a_task_that_kills_its_workers_is_found_with_few_victims() {
     // The one with which it is found, and three that were reliable.
     let (killed, run) = victims_of_a_killer(20, 400);
     assert_eq!((killed, run.state()), (4, RunState::Failed));
-    assert!(run.message.contains("took 3 workers with it that had been reliable"), "{}", run.message);
-    // Where nobody ever computes anything else, ten alone.
+    assert!(run.message.contains("was the only task of 3 reliable workers"), "{}", run.message);
+    // If no worker ever computes anything else, ten losses are needed.
     let (killed, run) = victims_of_a_killer(1, 1);
     assert_eq!((killed, run.state()), (11, RunState::Failed));
-    assert!(run.message.contains("took workers with it 10 times"), "{}", run.message);
+    assert!(run.message.contains("was the only task of its worker 10 times"), "{}", run.message);
     let (killed, _) = victims_of_a_killer(2, 40);
     assert!(killed <= 11, "{killed} victims");
 }
 
-/// The last build failed such a run after nine losses. One of three is killed every two seconds, for ten minutes.
+/// An earlier build failed such a run after nine losses. One of three workers is killed every two seconds, for ten
+/// minutes.
 #[test]
 fn one_worker_that_is_lost_again_and_again_fails_no_run() {
     let mut story = Story::begin(Settings::default());
@@ -86,7 +87,7 @@ fn one_worker_that_is_lost_again_and_again_fails_no_run() {
             Some(close) => {
                 refused += 1;
                 assert!(close.kind() == CloseKind::Retry && close.retry_after_ms >= 1, "{close:?}");
-                assert!(close.reason.contains("asked to stay away"), "{}", close.reason);
+                assert!(close.reason.contains("must wait"), "{}", close.reason);
             }
             None => flapping = Some(session),
         }
@@ -96,7 +97,7 @@ fn one_worker_that_is_lost_again_and_again_fails_no_run() {
     assert!(story.run("r").tasks_done > 10_000);
 }
 
-/// Where every worker is lost every two seconds, with tasks that take much less, none is set aside: they compute.
+/// Every worker is lost every two seconds, but its tasks take much less: it may join again at once.
 #[test]
 fn workers_that_compute_before_they_are_lost_are_not_set_aside() {
     let mut story = Story::begin(Settings::default());
@@ -118,9 +119,9 @@ fn workers_that_compute_before_they_are_lost_are_not_set_aside() {
     assert!(story.run("r").tasks_done > 10_000, "{:?}", story.run("r").tasks_done);
 }
 
-/// Workers that say Hello and vanish, each another one.
+/// Workers that say Hello and vanish, each a different one.
 #[test]
-fn strangers_that_join_and_vanish_fail_no_run() {
+fn workers_that_join_and_vanish_fail_no_run() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     for session in 1..500 {
@@ -139,9 +140,9 @@ fn strangers_that_join_and_vanish_fail_no_run() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// A connection that is reset is no death: the process comes back at once.
+/// A connection that is reset does not mean that the process died: it comes back at once.
 #[test]
-fn a_process_that_comes_back_speaks_for_its_tasks() {
+fn a_process_that_comes_back_clears_its_tasks() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     for session in 1..100 {
@@ -160,7 +161,7 @@ fn a_process_that_comes_back_speaks_for_its_tasks() {
 }
 
 #[test]
-fn a_drain_never_counts() {
+fn a_drain_is_no_evidence() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     for session in 1..20 {
@@ -201,7 +202,7 @@ fn a_task_that_fails_three_times_is_poison_for_its_run_alone() {
 }
 
 #[test]
-fn a_failure_that_nobody_asked_for_says_nothing() {
+fn a_failure_that_was_not_asked_for_is_ignored() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     (1..=2).for_each(|session| story.join(session, 1));
@@ -243,9 +244,9 @@ fn a_worker_on_which_three_tasks_fail_is_set_aside() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
-/// 2^64 - 1 microseconds would have made deadlines last for days.
+/// A reported duration of 2^64 - 1 microseconds would have made deadlines last for days.
 #[test]
-fn a_workers_clock_is_believed_only_as_far_as_ours_agrees() {
+fn a_workers_clock_is_trusted_only_up_to_ours() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);

@@ -1,4 +1,4 @@
-//! Stories of work that is lost, late or comes to nothing: what goes where next, and what is never lost.
+//! Work that is lost, late or fails: where it goes next, and what is never lost.
 
 use bytes::Bytes;
 
@@ -50,9 +50,9 @@ fn a_slow_task_gets_a_second_copy_soon_and_a_third_one_later() {
     assert_eq!(story.tasks_of(3), story.tasks_of(1));
 }
 
-/// A worker that joins first and only beats must not keep a run from going on.
+/// A worker that joins first and sends only heartbeats must not stop a run.
 #[test]
-fn a_task_of_which_nothing_is_known_gets_a_second_copy_after_seconds() {
+fn a_task_of_unknown_duration_gets_a_second_copy_after_seconds() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -90,7 +90,7 @@ fn a_silent_worker_is_lost() {
     story.now = Millis(20_000);
     story.tell(Event::Wake);
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
-    assert!(story.closed[&1].reason.contains("not heard for 10000 ms"), "{}", story.closed[&1].reason);
+    assert!(story.closed[&1].reason.contains("no message for 10000 ms"), "{}", story.closed[&1].reason);
     assert_eq!(story.logged(Topic::WorkerLost), 1);
 }
 
@@ -99,7 +99,7 @@ fn checkpoints(story: &Story) -> usize {
 }
 
 #[test]
-fn a_checkpoint_that_was_not_taken_is_taken_later_even_if_nothing_happens() {
+fn a_failed_checkpoint_is_repeated_even_without_other_events() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -115,9 +115,9 @@ fn a_checkpoint_that_was_not_taken_is_taken_later_even_if_nothing_happens() {
     assert_eq!(checkpoints(&story), 2, "once more, and then there is nothing new");
 }
 
-/// 400 ms to write: the next one not before eight seconds more.
+/// A write takes 400 ms: the next checkpoint comes eight seconds later at the earliest.
 #[test]
-fn a_checkpoint_that_took_long_is_followed_by_a_long_rest() {
+fn a_slow_checkpoint_is_followed_by_a_long_pause() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -133,7 +133,7 @@ fn a_checkpoint_that_took_long_is_followed_by_a_long_rest() {
 }
 
 #[test]
-fn what_tasks_share_travels_once_a_session_and_their_poison_is_whole() {
+fn shared_bytes_are_sent_once_per_session_and_poison_files_include_them() {
     let mut story = Story::begin(singly());
     let config = CONFIG.replace("reply_bytes = 8", "reply_bytes = 30\nshared_bytes = 20");
     let config = config.replace("replicas = 2", "replicas = 1");
@@ -163,12 +163,12 @@ fn what_tasks_share_travels_once_a_session_and_their_poison_is_whole() {
     });
     let saved: Bytes = saved.expect("it failed three times");
     let whole = Encoded::of_whole(&saved).unwrap();
-    assert_eq!((whole.hash, honest(&whole)), (poison.hash, honest(&poison)), "the file is all that it takes");
+    assert_eq!((whole.hash, honest(&whole)), (poison.hash, honest(&poison)), "the file is complete");
 }
 
-/// A task on one worker after the other, none of which makes progress; each is lost because it is silent, or if it `beats`
-/// because it is overdue. For each worker how many seconds it was there, and what became of the run.
-fn lost_workers(beats: bool) -> (Vec<u64>, RunState) {
+/// Gives a task to one worker after the other, none of which makes progress. Each is lost because it is silent, or with
+/// `heartbeats` because it is overdue. Returns for each worker how many seconds it was there, and the run's state.
+fn lost_workers(heartbeats: bool) -> (Vec<u64>, RunState) {
     let mut story = Story::begin(singly());
     story.submit("r", &ONE_ROUND.replace("tasks = 40", "tasks = 1")).unwrap();
     let mut lives = Vec::new();
@@ -177,7 +177,7 @@ fn lost_workers(beats: bool) -> (Vec<u64>, RunState) {
         let begin = story.now;
         while !story.closed.contains_key(&session) && story.views["r"].state() == RunState::Running {
             story.wait(1000);
-            if beats {
+            if heartbeats {
                 story.say(session, heartbeat());
             }
         }
@@ -187,14 +187,14 @@ fn lost_workers(beats: bool) -> (Vec<u64>, RunState) {
 }
 
 #[test]
-fn silent_workers_speak_against_no_task() {
+fn silent_workers_are_no_evidence() {
     let (lives, state) = lost_workers(false);
     assert_eq!(lives, [11; 6]);
     assert_eq!(state, RunState::Running);
 }
 
 #[test]
-fn a_task_that_never_ends_has_more_time_each_time_and_is_poison_in_the_end() {
+fn a_task_that_never_ends_gets_more_time_and_is_poison_in_the_end() {
     let (lives, state) = lost_workers(true);
     assert_eq!(state, RunState::Failed);
     // Before it is sent alone it waits for a worker that has proved itself.

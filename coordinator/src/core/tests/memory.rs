@@ -1,13 +1,13 @@
-//! Stories of large runs and little memory.
+//! Large runs and little memory.
 
 use super::*;
 
 const LARGE: &str =
     "experiment = \"dispatch\"\nreplicas = 10\n[settings]\nrounds = 1\ntasks = 100000\npayload_bytes = 65536\n";
 
-/// 65 GB in a file of 93 bytes. Only a part of it is ever planned.
+/// A file of 93 bytes describes 65 GB of tasks. Only a part of them is ever planned.
 #[test]
-fn what_is_planned_has_an_end() {
+fn planned_tasks_are_limited() {
     let mut story = Story::begin(Settings::default());
     story.submit("large", LARGE).unwrap();
     story.join(1, 1);
@@ -39,9 +39,9 @@ fn a_run_that_does_not_fit_is_refused_and_the_sentence_says_what_to_do() {
     assert_eq!(story.run("small").digest, expected_digest(CONFIG));
 }
 
-/// What is remembered of finished replicas takes memory too.
+/// The records of finished replicas take memory too.
 #[test]
-fn no_more_replicas_are_remembered_than_there_is_room_for() {
+fn the_replicas_of_all_runs_are_bounded() {
     let settings = Settings { memory_bytes_max: 32 << 20, ..Settings::default() };
     assert_eq!(settings.records_max(), 8192);
     let mut story = Story::begin(settings);
@@ -56,9 +56,10 @@ fn no_more_replicas_are_remembered_than_there_is_room_for() {
     story.submit("first", &of(5192)).unwrap();
 }
 
-/// A run that was taken with much memory, found by a coordinator with little: it is blocked, and the rest serves.
+/// A run submitted to a coordinator with much memory and recovered by one with little: it is blocked, and other runs
+/// continue.
 #[test]
-fn a_recovered_run_that_does_not_fit_is_blocked_and_the_rest_serves() {
+fn a_recovered_run_that_does_not_fit_is_blocked_and_others_continue() {
     let mut story = Story::begin(Settings::default());
     story.submit("large", LARGE).unwrap();
     story.submit("small", CONFIG).unwrap();
@@ -72,7 +73,7 @@ fn a_recovered_run_that_does_not_fit_is_blocked_and_the_rest_serves() {
     assert_eq!(next.run("small").digest, expected_digest(CONFIG));
 }
 
-/// Replicas are opened as memory allows, runs wait for each other, and all that was given comes back.
+/// Replicas are opened as memory allows, runs wait for each other, and all reserved memory is given back.
 #[test]
 fn memory_is_shared_and_given_back() {
     let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");

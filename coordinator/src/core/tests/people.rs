@@ -1,4 +1,4 @@
-//! Stories of runs and of people who want something of them.
+//! Runs and the requests of people.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
 }
 
 #[test]
-fn who_is_answered_sees_at_once_what_was_ordered() {
+fn a_person_who_gets_a_response_sees_its_effect() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     assert_eq!(story.views_when_answered["r"].replicas_total, 2);
@@ -58,7 +58,10 @@ fn people_pause_resume_cancel_and_delete() {
     assert_eq!(state(story.ask(Request::Cancel { name: name(), delete: false })), RunState::Cancelled);
     story.answer(1, honest);
     assert!(matches!(story.ask(Request::Resume { name: name() }), Err(Rejection::Conflict(_))));
-    assert!(matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: true, .. })), "submitting goes on");
+    assert!(
+        matches!(story.submit("r", CONFIG), Ok(Response::Submitted { created: true, .. })),
+        "submitting continues it"
+    );
     story.work_to_the_end(1);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
     story.ask(Request::Cancel { name: name(), delete: true }).unwrap();
@@ -88,7 +91,7 @@ fn a_cancelled_run_keeps_its_rounds_and_no_memory() {
 }
 
 #[test]
-fn replicas_are_to_be_had_at_any_time_wherever_they_are() {
+fn replicas_can_be_read_at_any_time_wherever_they_are() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     let replicas = |story: &mut Story| match story.ask(Request::Replicas { name: "r".into() }) {
@@ -115,7 +118,7 @@ fn replicas_are_to_be_had_at_any_time_wherever_they_are() {
 }
 
 #[test]
-fn a_failed_run_stays_failed_through_a_restart_until_somebody_resumes_it() {
+fn a_failed_run_stays_failed_through_a_restart_until_it_is_resumed() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -134,7 +137,7 @@ fn a_failed_run_stays_failed_through_a_restart_until_somebody_resumes_it() {
     assert!(run.message.contains("failed 3 times, last on worker w1: it panicked"), "{}", run.message);
     assert!(next.log.iter().any(|(_, line)| line.contains("`evoxo resume r` tries again")), "{:?}", next.log);
     next.join(1, 1);
-    assert!(next.tasks_of(1).is_empty(), "nothing is tried without a word");
+    assert!(next.tasks_of(1).is_empty(), "it is not tried without a request");
     let resumed = next.ask(Request::Resume { name: "r".into() });
     let Ok(Response::Run(run)) = resumed else { panic!("{resumed:?}") };
     assert_eq!(run.state(), RunState::Running);
@@ -144,7 +147,7 @@ fn a_failed_run_stays_failed_through_a_restart_until_somebody_resumes_it() {
 }
 
 #[test]
-fn old_runs_are_deleted_when_only_so_many_are_kept() {
+fn old_runs_are_deleted_when_a_limited_number_is_kept() {
     let mut story = Story::begin(Settings { finished_runs_kept: Some(2), ..Settings::default() });
     story.join(1, 1);
     for name in ["a", "b", "c"] {
@@ -160,7 +163,7 @@ fn old_runs_are_deleted_when_only_so_many_are_kept() {
     assert_eq!(story.views.keys().collect::<Vec<_>>(), ["c", "d"]);
 }
 
-/// A deletion that failed is told, and made good when the next run ends.
+/// A failed deletion is reported, and repeated when the next run ends.
 #[test]
 fn a_run_that_could_not_be_deleted_is_still_there() {
     let mut story = Story::begin(Settings { finished_runs_kept: Some(0), ..singly() });
@@ -201,7 +204,7 @@ fn one_address_does_not_take_all_runs() {
 }
 
 #[test]
-fn a_store_that_fails_is_told_and_tried_again() {
+fn a_failing_store_is_reported_and_tried_again() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.store = Err(StoreFault::Failed("the disk is full".into()));
     assert!(matches!(story.submit("r", CONFIG), Err(Rejection::Conflict(why)) if why == "the disk is full"));
@@ -217,7 +220,7 @@ fn a_store_that_fails_is_told_and_tried_again() {
     }
     let run = story.run("r");
     assert_eq!(run.state(), RunState::Running);
-    assert!(run.message.contains("the disk is full") && run.message.contains("goes on when"), "{}", run.message);
+    assert!(run.message.contains("the disk is full") && run.message.contains("continues when"), "{}", run.message);
     story.store = Ok(());
     for _ in 0..40 {
         story.now = story.now + 2000;
@@ -229,7 +232,7 @@ fn a_store_that_fails_is_told_and_tried_again() {
 }
 
 #[test]
-fn who_is_fenced_leaves_the_run_alone_until_somebody_takes_it_back() {
+fn a_fenced_coordinator_does_not_write_until_the_run_is_taken_back() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -256,7 +259,7 @@ fn who_is_fenced_leaves_the_run_alone_until_somebody_takes_it_back() {
 }
 
 #[test]
-fn stopping_saves_and_a_recovery_goes_on_from_there() {
+fn stopping_saves_and_a_recovery_continues_from_there() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -274,7 +277,7 @@ fn stopping_saves_and_a_recovery_goes_on_from_there() {
 }
 
 #[test]
-fn states_of_another_build_are_not_touched() {
+fn states_of_another_build_are_not_used() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
@@ -299,5 +302,5 @@ fn states_of_another_build_are_not_touched() {
     assert!(matches!(next.ask(Request::Resume { name: "r".into() }), Err(Rejection::Conflict(_))));
     assert!(next.healthy && next.objects == objects);
     next.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
-    assert!(next.objects.is_empty(), "whoever wants it gone may have it gone");
+    assert!(next.objects.is_empty(), "it can be deleted");
 }

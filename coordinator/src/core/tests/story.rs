@@ -1,4 +1,5 @@
-//! A coordinator with everything it said, on a clock that stands still unless told; threads and store answer at once.
+//! A coordinator's core with a record of its effects, on a clock that only the test moves. Threads and store react at
+//! once.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -25,7 +26,7 @@ pub(super) fn prepared(config: &str) -> Arc<Prepared> {
     Prepared::read(registry(), "t", config).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// An assignment as a worker understands it.
+/// An assignment as a worker reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Assigned {
     pub(super) id: u64,
@@ -35,27 +36,27 @@ pub(super) struct Assigned {
 pub(super) struct Story {
     pub(super) core: Coordinator,
     pub(super) now: Millis,
-    /// By session, the assignments it has.
+    /// By session, its assignments.
     pub(super) assigned: BTreeMap<u64, Vec<Assigned>>,
-    /// By session, what it has of the bytes that tasks share.
+    /// By session, the shared bytes that it has.
     caches: BTreeMap<u64, SharedCache<Arc<Shared>>>,
-    /// Bytes that tasks share, as they were sent.
+    /// Shared bytes, as they were sent.
     pub(super) shared: Vec<Bytes>,
     pub(super) closed: BTreeMap<u64, v1::Close>,
     pub(super) writes: Vec<(String, Write)>,
-    /// What the store has, by name.
+    /// The objects in the store, by name.
     pub(super) objects: BTreeMap<String, Bytes>,
     pub(super) responses: Vec<Result<Response, Rejection>>,
     pub(super) views: BTreeMap<String, v1::Run>,
-    /// As they were when somebody was answered last.
+    /// The views when the last response was sent.
     pub(super) views_when_answered: BTreeMap<String, v1::Run>,
     pub(super) log: Vec<(Topic, String)>,
     threads: BTreeMap<ThreadId, Replicas>,
-    /// The store answers with this.
+    /// The outcome of every write.
     pub(super) store: Result<(), StoreFault>,
-    /// It takes so long, in milliseconds.
+    /// How long a write takes, in milliseconds.
     pub(super) store_ms: u64,
-    /// Nothing can be deleted.
+    /// Deletions fail.
     pub(super) fail_deletions: bool,
     pub(super) healthy: bool,
     pub(super) stopped: bool,
@@ -66,7 +67,7 @@ impl Story {
         Self::go_on(settings, BTreeMap::new())
     }
 
-    /// A coordinator that finds these objects.
+    /// A coordinator that recovers these objects.
     pub(super) fn go_on(settings: Settings, objects: BTreeMap<String, Bytes>) -> Self {
         let runs = objects.keys().filter_map(|name| name.strip_prefix("runs/")?.split('/').next().map(str::to_owned));
         let runs: BTreeSet<String> = runs.collect();
@@ -178,7 +179,7 @@ impl Story {
         self.ask(Request::Submit { name: name.into(), prepared: prepared(config), address: "10.0.0.9".into() })
     }
 
-    /// The run as people see it, when they have been shown it.
+    /// The run as people see it, after it has been published.
     pub(super) fn run(&mut self, name: &str) -> v1::Run {
         self.now = self.now + 200;
         self.tell(Event::Wake);
@@ -234,13 +235,13 @@ impl Story {
         while self.answer(session, honest) > 0 {}
     }
 
-    /// The names of the tasks that a session has, assignment by assignment.
+    /// The hashes of the tasks that a session has, by assignment.
     pub(super) fn tasks_of(&self, session: u64) -> Vec<Vec<evoxo_common::digest::Digest>> {
         let assignments = self.assigned.get(&session).into_iter().flatten();
         assignments.map(|assignment| assignment.tasks.iter().map(|task| task.hash).collect()).collect()
     }
 
-    /// Lines of the log about something.
+    /// The number of log lines about a topic.
     pub(super) fn logged(&self, topic: Topic) -> usize {
         self.log.iter().filter(|(other, _)| *other == topic).count()
     }

@@ -1,4 +1,4 @@
-//! Stories of workers that join, and of what they say.
+//! Workers that join, and their messages.
 
 use bytes::Bytes;
 use evoxo_proto::PROTOCOL;
@@ -7,7 +7,7 @@ use super::*;
 use story::result_of;
 
 #[test]
-fn strangers_are_refused_with_the_reason() {
+fn invalid_hellos_are_refused_with_the_reason() {
     let mut story = Story::begin(Settings::default());
     type Change<'a> = &'a dyn Fn(&mut v1::Hello);
     let refused: [(Change<'_>, &str); 7] = [
@@ -33,14 +33,14 @@ fn strangers_are_refused_with_the_reason() {
     }
     assert_eq!(story.logged(Topic::WorkerRefused), refused.len());
     story.say(77, heartbeat());
-    assert_eq!(story.closed[&77].kind(), CloseKind::Retry, "a late word of a session that is over");
+    assert_eq!(story.closed[&77].kind(), CloseKind::Retry, "a late message of a session that is over");
     story.join(78, 1);
     story.say(78, from_worker::Message::Hello(Story::hello(78, 1)));
-    assert_eq!(story.closed[&78].kind(), CloseKind::Refused, "a second Hello makes no sense");
+    assert_eq!(story.closed[&78].kind(), CloseKind::Refused, "a second Hello is invalid");
     assert_eq!(PROTOCOL, 2);
 }
 
-/// A worker computes what it computes as the coordinator does; and nothing else.
+/// A worker gets only tasks of the kinds for which its signature is the coordinator's.
 #[test]
 fn a_worker_gets_only_tasks_of_its_kinds() {
     let mut story = Story::begin(Settings::default());
@@ -56,7 +56,7 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
     story.work_to_the_end(1);
     assert_eq!(story.run("echo").digest, expected_digest(CONFIG));
     let waiting = story.run("games");
-    assert_eq!((waiting.state(), waiting.workers, waiting.slots), (RunState::Running, 0, 0), "nobody computes it");
+    assert_eq!((waiting.state(), waiting.workers, waiting.slots), (RunState::Running, 0, 0), "no worker computes it");
     let Ok(Response::Workers(workers)) = story.ask(Request::Workers) else { panic!("the workers") };
     assert_eq!(workers[0].kinds, ["dispatch"]);
     assert_eq!(workers[0].kinds_refused, ["invincible", "nndtf", "rules", "td3d", "ternary"]);
@@ -67,7 +67,7 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
 }
 
 #[test]
-fn a_storm_of_workers_is_admitted_in_small_numbers() {
+fn many_workers_at_once_are_admitted_gradually() {
     let mut story = Story::begin(Settings { admissions_per_second: 10, ..Settings::default() });
     (0..50).for_each(|session| story.join(session, 1));
     assert_eq!(story.closed.len(), 40);
@@ -77,7 +77,7 @@ fn a_storm_of_workers_is_admitted_in_small_numbers() {
     assert_eq!(story.closed.len(), 40);
 }
 
-/// One task on two workers, of which the first to answer is session `first`. Returns the story, and their assignments.
+/// One task on two workers, of which session `first` sends its output first. Returns the story with their assignments.
 fn one_task_on_two() -> Story {
     let mut story = Story::begin(singly());
     let config = CONFIG.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 1");
@@ -91,7 +91,7 @@ fn one_task_on_two() -> Story {
 }
 
 /// Another output of the right shape.
-fn lie(task: &Encoded) -> Outcome {
+fn wrong_output(task: &Encoded) -> Outcome {
     let Outcome::Output(honest) = honest(task) else { panic!("an output") };
     let mut bytes = honest.to_vec();
     *bytes.last_mut().unwrap() ^= 1;
@@ -102,9 +102,9 @@ fn lie(task: &Encoded) -> Outcome {
 fn copies_that_differ_leave_the_run_in_doubt_for_good() {
     let mut story = one_task_on_two();
     story.answer(1, honest);
-    // Repeating a lie does not make it two answers.
+    // Repeating a wrong output does not count as two.
     let task = story.assigned[&2][0].clone();
-    let results = vec![result_of(&task.tasks[0], lie(&task.tasks[0]), task.id); 3];
+    let results = vec![result_of(&task.tasks[0], wrong_output(&task.tasks[0]), task.id); 3];
     story.say(2, from_worker::Message::Outputs(v1::Outputs { results }));
     story.assigned.get_mut(&2).unwrap().clear();
     story.work_to_the_end(1);
@@ -121,9 +121,9 @@ fn copies_that_differ_leave_the_run_in_doubt_for_good() {
     assert_eq!((again.state(), again.doubts), (RunState::InDoubt, run.doubts), "a restart does not forget");
 }
 
-/// A varint may be padded, fields may come in another order: outputs are compared, not their bytes.
+/// A varint may be padded, and fields may come in another order: outputs are compared, not their bytes.
 #[test]
-fn an_output_that_is_written_otherwise_is_the_same_output() {
+fn an_output_in_another_encoding_is_the_same_output() {
     let mut story = one_task_on_two();
     story.answer(1, honest);
     let padded = |task: &Encoded| {
@@ -138,20 +138,20 @@ fn an_output_that_is_written_otherwise_is_the_same_output() {
 }
 
 #[test]
-fn only_those_who_were_asked_can_cast_doubt() {
+fn only_assigned_workers_can_cause_doubt() {
     let mut story = one_task_on_two();
     story.join(3, 1);
     let task = story.assigned[&1][0].clone();
     story.answer(1, honest);
-    let results = vec![result_of(&task.tasks[0], lie(&task.tasks[0]), task.id)];
+    let results = vec![result_of(&task.tasks[0], wrong_output(&task.tasks[0]), task.id)];
     story.say(3, from_worker::Message::Outputs(v1::Outputs { results }));
     assert_eq!(story.run("r").doubts.len(), 0);
-    story.answer(2, lie);
+    story.answer(2, wrong_output);
     assert_eq!(story.run("r").doubts.len(), 1);
 }
 
 #[test]
-fn nonsense_is_its_workers_fault() {
+fn invalid_outputs_are_blamed_on_their_worker() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     for (session, bytes) in [(1, Bytes::from_static(&[0xff; 9])), (2, Bytes::new()), (3, vec![0; 1 << 20].into())] {
@@ -159,16 +159,16 @@ fn nonsense_is_its_workers_fault() {
         story.answer(session, |_| Outcome::Output(bytes.clone()));
         let close = &story.closed[&session];
         assert_eq!(close.kind(), CloseKind::Refused);
-        assert!(close.reason.contains("it answered task "), "{}", close.reason);
+        assert!(close.reason.contains("its output of task "), "{}", close.reason);
     }
     story.join(4, 1);
     story.work_to_the_end(4);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG), "none of it speaks against a task");
 }
 
-/// What was computed in an old session, or for a coordinator before a restart, is as good.
+/// Outputs of an earlier session, or for the coordinator before its restart, are accepted too.
 #[test]
-fn late_outputs_are_welcome() {
+fn late_outputs_are_accepted() {
     let mut story = Story::begin(singly());
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);

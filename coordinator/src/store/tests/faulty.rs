@@ -1,4 +1,4 @@
-//! Objects in memory, of which the next creation can be told to fail.
+//! Objects in memory whose next creation can be made to fail.
 
 use std::sync::Mutex;
 
@@ -12,9 +12,9 @@ use object_store::{
 /// How a creation fails.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It is made, and reported as failed: the answer was lost.
+    /// The object is created, and the failure is reported afterwards: the response was lost.
     WrittenButDenied,
-    /// It is not made.
+    /// The object is not created.
     Failed,
 }
 

@@ -1,7 +1,8 @@
 //! The modern rival: an evolution strategy with covariance matrix adaptation ([`evoxo_common::evolve::adaptation`]).
 //!
-//! It searches without ends; a gene is the place folded into -1 to 1 by reflection at both, so that steps near an end are as
-//! good as anywhere. The first mean is a random chromosome. The champion is the best ever judged.
+//! The search space has no bounds; a gene is its coordinate folded into -1 to 1 by reflection at both bounds, so that
+//! steps work near a bound as well as anywhere. The first mean is a random chromosome. The champion is the best ever
+//! evaluated.
 
 use crate::nndtf::messages;
 
@@ -12,22 +13,22 @@ use evoxo_common::evolve::{
     select,
 };
 
-/// Beyond this a step means nothing: genes have a range of 2.
+/// A step size beyond this is useless: genes have a range of 2.
 const SIGMA_MAX: f64 = 1e6;
 
-/// Whether the figures are in range.
+/// Checks that the parameters are in range.
 pub(super) fn check(adaptation: &messages::Adaptation) -> Result<(), String> {
     let messages::Adaptation { offspring, sigma } = *adaptation;
     if !(4..=CHROMOSOMES_MAX as u32).contains(&offspring) {
         return Err(format!("a generation has 4 to {CHROMOSOMES_MAX} individuals, not {offspring}"));
     }
     if !(sigma > 0.0 && sigma <= 1000.0) {
-        return Err(format!("the first step is above 0 and at most 1000, not {sigma}"));
+        return Err(format!("the initial step size is above 0 and at most 1000, not {sigma}"));
     }
     Ok(())
 }
 
-/// Whether a state has the numbers of a distribution and one chromosome, or nothing yet.
+/// Whether a state has the numbers of a distribution and one chromosome, or is empty.
 pub(super) fn fits(search: &Search, state: &messages::State) -> bool {
     let n = search.kind.genes();
     let begun = state.iteration > 0;
@@ -52,15 +53,15 @@ fn distribution(search: &Search, adaptation: &messages::Adaptation, state: &mess
     Distribution { sigma: *sigma, mean: mean.to_vec(), path: path.to_vec(), matrix: matrix.to_vec() }
 }
 
-/// A place folded into -1 to 1.
+/// A coordinate folded into -1 to 1.
 fn fold(place: f64) -> f32 {
-    // 1 away from a whole multiple of 4 is an end; 2 away is the middle again, upside down.
+    // An odd distance from a multiple of 4 is a bound; at a distance of 2 the middle recurs, reversed.
     let turned = place + 1.0;
     let within = turned - 4.0 * (turned / 4.0).floor();
     (if within <= 2.0 { within - 1.0 } else { 3.0 - within }) as f32
 }
 
-/// A generation.
+/// The next generation.
 pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &messages::State) -> Asked {
     let (strategy, distribution) = (strategy(search, adaptation), distribution(search, adaptation, state));
     let steps = strategy.draw(&distribution, &mut search.rng(state, "steps"));
@@ -69,7 +70,7 @@ pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &me
     Asked { genes, steps: Some(steps) }
 }
 
-/// Moves the distribution.
+/// Updates the distribution.
 pub(super) fn tell(
     search: &Search,
     adaptation: &messages::Adaptation,
@@ -79,17 +80,17 @@ pub(super) fn tell(
 ) {
     let before = distribution(search, adaptation, state);
     let mut distribution = before.clone();
-    let steps = asked.steps.expect("the strategy asked with steps");
+    let steps = asked.steps.expect("a generation of this strategy has its steps");
     let order = select::fittest(sums, sums.len());
     strategy(search, adaptation).adapt(&mut distribution, &steps, &order);
-    let best = first_greatest(sums).expect("a generation was judged");
+    let best = first_greatest(sums).expect("a generation was evaluated");
     if state.sums.first().is_none_or(|so_far| sums[best] > *so_far) {
         state.sums = vec![sums[best]];
         state.genes = search.chromosome(&asked.genes, best).to_vec();
     }
     let Distribution { sigma, mean, path, matrix } = distribution;
     let numbers: Vec<f64> = std::iter::once(sigma).chain(mean).chain(path).chain(matrix).collect();
-    // Where nothing tells the individuals apart, steps may grow without an end: then all begins anew from where it stood.
+    // If all individuals are equally fit, steps may grow without limit. Then the search starts anew from the same mean.
     state.distribution = match numbers.iter().all(|number| number.is_finite()) && sigma <= SIGMA_MAX {
         true => numbers,
         false => {

@@ -1,10 +1,10 @@
 //! The improved genetic algorithm (Ling and Lam 2011, section 4; Leung, Lam, Ling and Tam 2003).
 //!
 //! An iteration has two rounds. Two parents are chosen by the roulette wheel (they may be the same chromosome), and the
-//! fittest of their four candidates is the offspring. Three mutants of it are judged: one gene redrawn, each gene redrawn
-//! with probability 1/2, all genes redrawn. With the probability of acceptance the fittest mutant replaces the worst
-//! chromosome whatever its fitness; else each in turn replaces the worst that there then is, if it is fitter. The offspring
-//! itself joins nobody: so the paper's procedure has it.
+//! fittest of their four candidates is the offspring. Three mutants of it are evaluated: one gene redrawn, each gene
+//! redrawn with probability 1/2, all genes redrawn. With the probability of acceptance the fittest mutant replaces the
+//! worst chromosome even if it is less fit; otherwise each mutant in turn replaces the then worst chromosome, if it is
+//! fitter. As in the paper, the offspring itself never joins the population.
 
 use crate::nndtf::messages;
 
@@ -15,7 +15,7 @@ use evoxo_common::{
     rng::{below, unit},
 };
 
-/// Whether the figures are in range.
+/// Checks that the parameters are in range.
 pub(super) fn check(improved: &messages::Improved) -> Result<(), String> {
     let messages::Improved { population, weight, acceptance } = *improved;
     if !(2..=CHROMOSOMES_MAX as u32).contains(&population) {
@@ -52,7 +52,7 @@ fn mutants(search: &Search, state: &messages::State, offspring: &[f32]) -> [Vec<
     [one, some, all]
 }
 
-/// Keeps what was judged as [`ask`] gave it.
+/// Updates the state with the fitness of what [`ask`] returned.
 pub(super) fn tell(
     search: &Search,
     improved: &messages::Improved,

@@ -1,7 +1,8 @@
-//! The searches of `nndtf`, each as a pair of pure functions: `ask` says which chromosomes to judge, `tell` moves on.
+//! The searches of `nndtf`, each as a pair of pure functions: `ask` returns the chromosomes to evaluate, `tell` takes
+//! their fitness and advances.
 //!
-//! Who judges them, and how many rounds of a search travel together, is not known here: so both ways of farming the work out
-//! come to the same state.
+//! The searches do not know who evaluates, nor how many rounds one task covers. So both ways of farming the work lead
+//! to the same state.
 
 mod adaptation;
 mod improved;
@@ -16,21 +17,21 @@ use evoxo_common::{
     rng::{Generator, Stream},
 };
 
-/// The ends of a gene.
+/// The bounds of a gene.
 pub(super) const RANGE: (f32, f32) = (-1.0, 1.0);
-/// The largest population, and the most chromosomes judged by one task.
+/// The largest population, and the most chromosomes of one task.
 pub const CHROMOSOMES_MAX: usize = 4096;
 /// The most iterations of a search.
 pub const ITERATIONS_MAX: u64 = 1_000_000_000;
-/// Lines of a history.
+/// Rows of a history.
 pub const ROWS: u64 = 100;
 
-/// What a search wants to be judged.
+/// What a search asks to be evaluated.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The chromosomes, one after another.
     pub genes: Vec<f32>,
-    /// Of the evolution strategy: what led to them.
+    /// For the evolution strategy: the random steps that produced them.
     steps: Option<Steps>,
 }
 
@@ -50,7 +51,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// As it travels in a task.
+    /// Reads a search as a task carries it.
     ///
     /// # Errors
     /// A sentence if a figure is outside its range.
@@ -58,7 +59,7 @@ impl Search {
         if search.iterations == 0 || search.iterations > ITERATIONS_MAX {
             return Err(format!("a search has 1 to {ITERATIONS_MAX} iterations, not {}", search.iterations));
         }
-        let algorithm = search.algorithm.ok_or("the search does not say which algorithm")?;
+        let algorithm = search.algorithm.ok_or("the search names no algorithm")?;
         match &algorithm {
             Algorithm::Improved(improved) => improved::check(improved)?,
             Algorithm::Traditional(traditional) => traditional::check(traditional)?,
@@ -75,7 +76,7 @@ impl Search {
     pub fn check(&self, state: &messages::State) -> Result<(), String> {
         if state.iteration > self.iterations {
             return Err(format!(
-                "the state is of iteration {}, and there are only {}",
+                "the state is of iteration {}, but the search has only {}",
                 state.iteration, self.iterations
             ));
         }
@@ -99,7 +100,7 @@ impl Search {
         if fits { Ok(()) } else { Err("the state does not fit the search's settings".into()) }
     }
 
-    /// Nothing at the very beginning, or a whole population.
+    /// Whether the population is empty, as at the very beginning, or complete.
     fn population_fits(&self, state: &messages::State, population: u32) -> bool {
         state.sums.len() == population as usize
             || (state.sums.is_empty() && state.iteration == 0 && state.offspring == 0)
@@ -111,13 +112,13 @@ impl Search {
         state.iteration == self.iterations
     }
 
-    /// What to judge next.
+    /// What to evaluate next.
     ///
     /// # Panics
     /// If the search is finished.
     #[must_use]
     pub fn ask(&self, state: &messages::State) -> Asked {
-        assert!(!self.finished(state), "a finished search asks nothing");
+        assert!(!self.finished(state), "a finished search has nothing to evaluate");
         match &self.algorithm {
             Algorithm::Improved(improved) => improved::ask(self, improved, state).into(),
             Algorithm::Traditional(traditional) => traditional::ask(self, traditional, state).into(),
@@ -125,7 +126,7 @@ impl Search {
         }
     }
 
-    /// Moves on with the sums of what was asked; the row of an iteration that is to be in the history.
+    /// Advances with the sums of the chromosomes asked for; returns a row if the iteration belongs in the history.
     ///
     /// # Panics
     /// If there is not one sum for each chromosome asked.
@@ -149,7 +150,7 @@ impl Search {
         })
     }
 
-    /// How many chromosomes were judged to come to this iteration, between two of its rounds.
+    /// The number of chromosomes evaluated up to this iteration, between two of its rounds.
     #[must_use]
     pub fn evaluations(&self, iteration: u64) -> u64 {
         match &self.algorithm {
@@ -159,7 +160,7 @@ impl Search {
         }
     }
 
-    /// How many sums a row's total is over.
+    /// The number of sums in a row's total.
     #[must_use]
     pub fn population(&self) -> u32 {
         match &self.algorithm {
@@ -169,7 +170,7 @@ impl Search {
         }
     }
 
-    /// Rounds of evaluations from the beginning to the end.
+    /// The number of rounds of evaluations from the beginning to the end.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         match &self.algorithm {
@@ -195,7 +196,7 @@ impl Search {
     }
 }
 
-/// The fittest of a state, the first of several; `None` before anything was judged.
+/// The fittest chromosome of a state, the first of several; `None` before the first evaluation.
 #[must_use]
 pub fn champion(kind: Kind, state: &messages::State) -> Option<(&[f32], u64)> {
     let best = first_greatest(&state.sums)?;
@@ -213,12 +214,12 @@ fn first_least(sums: &[u64]) -> usize {
     least.map(|(index, _)| index).expect("a population is never empty")
 }
 
-/// Fitness as the roulette wheel takes it.
+/// Fitness as input of the roulette wheel.
 fn shares(sums: &[u64]) -> Vec<f64> {
     sums.iter().map(|sum| *sum as f64).collect()
 }
 
-/// Whether a probability is one.
+/// Whether a value is a probability.
 fn is_probability(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
 }

@@ -33,8 +33,8 @@ fn adaptation() -> Algorithm {
     Algorithm::Adaptation(messages::Adaptation { offspring: 8, sigma: 0.3 })
 }
 
-/// A fitness that anybody can compute: how near the genes are to a half.
-fn worth(genes: &[f32]) -> u64 {
+/// A simple fitness: how near the genes are to a half.
+fn closeness(genes: &[f32]) -> u64 {
     let far: f64 = genes.iter().map(|gene| f64::from(gene - 0.5).abs()).sum();
     (1e6 * (2.0 - far / genes.len() as f64)) as u64
 }
@@ -43,7 +43,7 @@ fn worth(genes: &[f32]) -> u64 {
 fn step(search: &Search, state: &mut messages::State) -> Option<messages::Row> {
     let asked = search.ask(state);
     assert!(asked.genes.iter().all(|gene| (-1.0..=1.0).contains(gene)));
-    let sums: Vec<u64> = asked.genes.chunks(GENES).map(worth).collect();
+    let sums: Vec<u64> = asked.genes.chunks(GENES).map(closeness).collect();
     search.tell(state, asked, &sums)
 }
 
@@ -55,12 +55,12 @@ fn the_first_population_is_judged_before_the_first_iteration() {
         assert_eq!(asked.len(), count * GENES);
         assert_eq!(step(&search, &mut state), None);
         assert_eq!((state.iteration, &state.genes), (0, &asked));
-        assert_eq!(state.sums, asked.chunks(GENES).map(worth).collect::<Vec<_>>());
+        assert_eq!(state.sums, asked.chunks(GENES).map(closeness).collect::<Vec<_>>());
     }
 }
 
-/// The candidates are made of two of the population; the fittest is kept by its number, and the mutants are made of it: one
-/// gene differs, about half, and (almost) all.
+/// The candidates are made from two of the population. The state keeps the number of the fittest, and the mutants are
+/// made from it: one gene differs, about half, and (almost) all.
 #[test]
 fn an_iteration_of_the_improved_algorithm() {
     let (search, mut state) = (search(improved(0.5), 100), messages::State::default());
@@ -74,9 +74,9 @@ fn an_iteration_of_the_improved_algorithm() {
         assert!(made);
         step(&search, &mut state);
         assert_eq!((state.iteration, &state.genes), (before.iteration, &before.genes));
-        let fittest = candidates.chunks(GENES).map(worth).max();
+        let fittest = candidates.chunks(GENES).map(closeness).max();
         let offspring = &candidates[GENES * (state.offspring as usize - 1)..][..GENES];
-        assert_eq!(Some(worth(offspring)), fittest);
+        assert_eq!(Some(closeness(offspring)), fittest);
         let mutants = search.ask(&state).genes;
         let changed = |mutant: &[f32]| mutant.iter().zip(offspring).filter(|(new, old)| new != old).count();
         let changed: Vec<usize> = mutants.chunks(GENES).map(changed).collect();
@@ -93,17 +93,17 @@ fn replaced_as_the_paper_says(before: &messages::State, mutants: &[f32], after: 
     let mutants: Vec<&[f32]> = mutants.chunks(GENES).collect();
     let put = |state: &mut messages::State, mutant: &[f32]| {
         let at = worst(&state.sums);
-        state.sums[at] = worth(mutant);
+        state.sums[at] = closeness(mutant);
         state.genes[at * GENES..][..GENES].copy_from_slice(mutant);
     };
     let mut anyway = before.clone();
     put(
         &mut anyway,
-        mutants.iter().copied().reduce(|one, two| if worth(two) > worth(one) { two } else { one }).unwrap(),
+        mutants.iter().copied().reduce(|one, two| if closeness(two) > closeness(one) { two } else { one }).unwrap(),
     );
     let mut in_turn = before.clone();
     for mutant in mutants {
-        if worth(mutant) > in_turn.sums[worst(&in_turn.sums)] {
+        if closeness(mutant) > in_turn.sums[worst(&in_turn.sums)] {
             put(&mut in_turn, mutant);
         }
     }
@@ -112,7 +112,7 @@ fn replaced_as_the_paper_says(before: &messages::State, mutants: &[f32], after: 
 
 /// With pa = 1 the best mutant always comes in, with pa = 0 nothing ever gets worse.
 #[test]
-fn acceptance_is_what_it_says() {
+fn acceptance_is_a_probability() {
     for (acceptance, always) in [(1.0, true), (0.0, false)] {
         let (search, mut state) = (search(improved(acceptance), 200), messages::State::default());
         step(&search, &mut state);
@@ -120,7 +120,7 @@ fn acceptance_is_what_it_says() {
         while !search.finished(&state) {
             let least = state.sums.iter().min().copied();
             step(&search, &mut state);
-            let best_mutant = search.ask(&state).genes.chunks(GENES).map(worth).max().unwrap();
+            let best_mutant = search.ask(&state).genes.chunks(GENES).map(closeness).max().unwrap();
             step(&search, &mut state);
             assert!(!always || state.sums.contains(&best_mutant));
             worse += u32::from(state.sums.iter().min().copied() < least);
@@ -129,7 +129,7 @@ fn acceptance_is_what_it_says() {
     }
 }
 
-/// The best is never lost, and children are blends of two, up to a tenth of their genes.
+/// The best is never lost, and children are blends of two parents, up to a tenth of their genes.
 #[test]
 fn generations_of_the_traditional_algorithm() {
     let (search, mut state) = (search(traditional(), 300), messages::State::default());
@@ -139,12 +139,12 @@ fn generations_of_the_traditional_algorithm() {
         let best = state.sums.iter().max().copied();
         step(&search, &mut state);
         assert!(state.sums.iter().max().copied() >= best);
-        assert_eq!(state.genes.chunks(GENES).map(worth).collect::<Vec<_>>(), state.sums);
+        assert_eq!(state.genes.chunks(GENES).map(closeness).collect::<Vec<_>>(), state.sums);
     }
     assert!(state.sums.iter().max().copied() > start);
 }
 
-/// Children that are as fit as the best replace it, unless the best is kept beside them: then it goes when a child is fitter.
+/// Without `keeps_best` the best is replaced by children that are as fit; with it only by a fitter child.
 #[test]
 fn the_elite_stays_until_it_is_equalled_or_surpassed() {
     for (keeps_best, child, stays) in
@@ -166,7 +166,7 @@ fn the_elite_stays_until_it_is_equalled_or_surpassed() {
     }
 }
 
-/// All get better at something easy, and cma-es very much so.
+/// All searches improve on an easy problem, and cma-es most.
 #[test]
 fn all_searches_search() {
     let reached = |algorithm, iterations| {
@@ -181,7 +181,7 @@ fn all_searches_search() {
             Some((iterations, state.sums.iter().max().copied()))
         );
         assert_eq!(rows.len() as u64, iterations.div_ceil(iterations.div_ceil(100)));
-        worth(champion(Kind::Traditional, &state).unwrap().0)
+        closeness(champion(Kind::Traditional, &state).unwrap().0)
     };
     let [improved, traditional, adaptation] =
         [reached(improved(0.5), 2000), reached(traditional(), 2000), reached(adaptation(), 1500)];
@@ -189,9 +189,9 @@ fn all_searches_search() {
     assert!(improved > 1_500_000 && traditional > 1_500_000 && adaptation > 1_990_000);
 }
 
-/// Where all are as fit, nothing tells where to go: the numbers stay finite all the same.
+/// If all individuals are equally fit, the search has no direction, but its numbers stay finite.
 #[test]
-fn nothing_to_go_by_does_no_harm() {
+fn equal_fitness_keeps_numbers_finite() {
     let search = search(Algorithm::Adaptation(messages::Adaptation { offspring: 4, sigma: 1000.0 }), 3000);
     let mut state = messages::State::default();
     while !search.finished(&state) {

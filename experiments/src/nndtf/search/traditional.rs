@@ -1,10 +1,10 @@
 //! The traditional genetic algorithm of the paper's comparison: roulette wheel, arithmetic crossover, non-uniform mutation
 //! (Michalewicz 1996).
 //!
-//! The paper gives the probabilities and the shape of the mutation, and no more. Ours: generations; couples are drawn by the
-//! roulette wheel and have two children, crossed with one random share for the couple or else copies; each gene of a child
-//! is mutated on its own; the best of the former generation takes the place of the worst child unless a child is as fit, or
-//! (`keeps_best`) unless a child is fitter.
+//! The paper gives the probabilities and the shape of the mutation, and no more. Our choices: generations; pairs of
+//! parents are drawn by the roulette wheel and have two children, crossed with one random share per pair, or else
+//! copies; each gene of a child is mutated independently; the best of the previous generation replaces the worst child
+//! unless a child is as fit, or (`keeps_best`) unless a child is fitter.
 
 use crate::nndtf::messages;
 
@@ -14,12 +14,12 @@ use evoxo_common::{
     rng::unit,
 };
 
-/// Whether the figures are in range.
+/// Checks that the parameters are in range.
 pub(super) fn check(traditional: &messages::Traditional) -> Result<(), String> {
     let messages::Traditional { population, crossover, mutation, shape, keeps_best: _ } = *traditional;
     if !(2..=CHROMOSOMES_MAX as u32).contains(&population) || population % 2 == 1 {
         return Err(format!(
-            "a population of couples has 2 to {CHROMOSOMES_MAX} chromosomes, an even number, not {population}"
+            "a population of pairs has 2 to {CHROMOSOMES_MAX} chromosomes, an even number, not {population}"
         ));
     }
     if !is_probability(crossover) || !is_probability(mutation) {
@@ -54,7 +54,7 @@ pub(super) fn ask(search: &Search, traditional: &messages::Traditional, state: &
     children
 }
 
-/// Keeps what was judged as [`ask`] gave it.
+/// Updates the state with the fitness of what [`ask`] returned.
 pub(super) fn tell(
     search: &Search,
     traditional: &messages::Traditional,

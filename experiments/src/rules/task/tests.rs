@@ -1,10 +1,10 @@
-//! The tasks of `rules` refuse what makes no sense, and say why.
+//! The tasks of `rules` refuse invalid messages, and say why.
 
 use proptest::prelude::*;
 
 use super::{messages::Agents, *};
 
-/// With every option.
+/// A task with every option.
 fn cycles_task() -> CyclesTask {
     cycles_workload().remove(1)
 }
@@ -20,7 +20,7 @@ fn settings_are_what_was_written() {
 }
 
 #[test]
-fn couples_are_the_same_alone_and_in_company() {
+fn couples_do_not_depend_on_the_others_of_a_task() {
     let task = couples_workload();
     let whole = run_couples(&task).unwrap();
     assert_eq!(check_couples(&task, &whole), Ok(()));
@@ -36,10 +36,10 @@ fn couples_are_the_same_alone_and_in_company() {
 }
 
 #[test]
-fn nonsense_is_refused_with_a_sentence() {
+fn invalid_tasks_are_refused_with_a_sentence() {
     type Change = fn(&mut CyclesTask);
-    /// Tells it another setting in place of the one that it has.
-    fn told(task: &mut CyclesTask, setting: &str) {
+    /// Replaces a setting of a task.
+    fn set(task: &mut CyclesTask, setting: &str) {
         let name = setting.split(' ').next();
         let others = task.settings.lines().filter(|line| line.split(' ').next() != name);
         task.settings = others.chain([setting]).collect::<Vec<&str>>().join("\n");
@@ -55,14 +55,14 @@ fn nonsense_is_refused_with_a_sentence() {
         (|task| task.cycles = 0, "0 cycles after 0"),
         (|task| task.cycles = CYCLES_PER_TASK_MAX as u32 + 1, "at most 10000"),
         (|task| task.first_cycle = u32::MAX, "cycles after 4294967295"),
-        (|task| told(task, "agents = 7"), "agents is 7, but they play in couples: give an even number"),
-        (|task| told(task, "agents = 1002"), "agents is \"1002\", but must be"),
-        (|task| told(task, "rules = 129"), "rules is \"129\""),
-        (|task| told(task, "games = 0"), "games is \"0\""),
-        (|task| told(task, "mutation = 1.5"), "mutation is \"1.5\""),
-        (|task| told(task, "selection = \"best\""), "selection is"),
-        (|task| told(task, "mutation = 0.9"), "cannot be reached"),
-        (|task| told(task, "agents = 6"), "not 6 agents of 40 rules each"),
+        (|task| set(task, "agents = 7"), "agents is 7, but they play in couples: give an even number"),
+        (|task| set(task, "agents = 1002"), "agents is \"1002\", but must be"),
+        (|task| set(task, "rules = 129"), "rules is \"129\""),
+        (|task| set(task, "games = 0"), "games is \"0\""),
+        (|task| set(task, "mutation = 1.5"), "mutation is \"1.5\""),
+        (|task| set(task, "selection = \"best\""), "selection is"),
+        (|task| set(task, "mutation = 0.9"), "cannot be reached"),
+        (|task| set(task, "agents = 6"), "not 6 agents of 40 rules each"),
         (|task| agents(task).rules = [agents(task).rules.as_ref(), &[0]].concat().into(), "not 8 agents"),
         (|task| agents(task).rule_weights[3] = i32::MIN, "a weight of -2147483648"),
         (|task| agents(task).rules = vec![0xff; 4 * 8 * 40].into(), "is not the code of a rule"),
@@ -124,9 +124,9 @@ fn outputs_of_the_wrong_shape_are_refused() {
 }
 
 proptest! {
-    /// Any agents: an output of the right shape or a sentence, and never a panic.
+    /// Any agents give an output of the right shape or a sentence, and never a panic.
     #[test]
-    fn strangers_do_no_harm(codes in prop::collection::vec(0..1_u32 << 24, 8), weight: i32, options in 0..1_u32 << 8) {
+    fn arbitrary_agents_never_panic(codes in prop::collection::vec(0..1_u32 << 24, 8), weight: i32, options in 0..1_u32 << 8) {
         let bit = |bit: u32| options >> bit & 1 == 1;
         let either = |number: u32, line: &'static str| if bit(number) { line } else { "" };
         let mut task = cycles_task();

@@ -1,4 +1,4 @@
-//! One learner with many workers against the serial learner, and against rounds written for the eye.
+//! One learner with several workers, compared with the serial learner and with a simple implementation of rounds.
 
 use super::*;
 use crate::{
@@ -28,7 +28,7 @@ fn start(config: &Config) -> Td3d {
     Td3d::start(Identity::new(config, &config.arms[0], 0))
 }
 
-/// The tasks of the coming round.
+/// The tasks of the next round.
 fn planned(experiment: &Td3d) -> Vec<Task> {
     experiment.plan(0..experiment.tasks())
 }
@@ -49,7 +49,7 @@ fn end(mut experiment: Td3d) -> State {
 }
 
 #[test]
-fn one_worker_taken_as_he_is_is_the_serial_learner() {
+fn one_worker_taken_unchanged_is_the_serial_learner() {
     let serial = config("");
     let expected = end(start(&serial));
     assert_eq!((expected.games, expected.tests.len()), (26, 2));
@@ -63,7 +63,7 @@ fn one_worker_taken_as_he_is_is_the_serial_learner() {
 }
 
 #[test]
-fn the_average_of_one_worker_is_the_serial_learners_too() {
+fn the_average_of_one_worker_is_the_serial_learners() {
     let settings = "games = 300\ntest_every = 300\naveraging_games = 1000";
     let serial = parse(&format!("{TRIAL}{settings}\n").replacen("games = 26\ntest_every = 13\n", "", 1));
     let mut joint = start(&serial);
@@ -74,8 +74,8 @@ fn the_average_of_one_worker_is_the_serial_learners_too() {
     assert_eq!(state, end(start(&serial)), "rounds that end where the average is taken");
 }
 
-/// A trial as its description has it: no tasks, no updates, no rounds cut short but by what they are.
-fn slowly(config: &Config) -> State {
+/// A trial as its description says: no tasks and no updates.
+fn by_definition(config: &Config) -> State {
     let Td3d { trial, joint, .. } = start(config);
     let joint = joint.unwrap();
     let geometry = Geometry::new(trial.architecture.shape).unwrap();
@@ -123,19 +123,19 @@ fn rounds_are_those_of_the_reference() {
         "learners = 1\nepisodes = 5\nouter_rate = \"0.5\"",
     ] {
         let config = config(settings);
-        let (state, twin) = (end(start(&config)), slowly(&config));
-        assert_eq!((state.games, state.velocity.len()), (twin.games, twin.velocity.len()), "{settings}");
+        let (state, expected) = (end(start(&config)), by_definition(&config));
+        assert_eq!((state.games, state.velocity.len()), (expected.games, expected.velocity.len()), "{settings}");
         let numbers = |state: &State| {
             let bytes = [state.weights.clone(), state.velocity.clone()];
             bytes.iter().flat_map(|bytes| from_bytes(bytes).collect::<Vec<f32>>()).collect::<Vec<f32>>()
         };
-        for (fast, slow) in numbers(&state).into_iter().zip(numbers(&twin)) {
-            // The last bits of a sum of doubles seldom show in a float; through games they would, but not in so few.
-            assert!((fast - slow).abs() < 1e-5, "{settings}: {fast} {slow}");
+        for (fast, expected) in numbers(&state).into_iter().zip(numbers(&expected)) {
+            // The last bits of a sum of doubles seldom show in a float. Many games would amplify them, but these are few.
+            assert!((fast - expected).abs() < 1e-5, "{settings}: {fast} {expected}");
         }
         let wins = |state: &State| state.tests.iter().map(|tally| tally.wins).collect::<Vec<_>>();
         assert_eq!(wins(&state).len(), 2);
-        assert!(wins(&state).iter().zip(wins(&twin)).all(|(one, other)| one.abs_diff(other) <= 2), "{settings}");
+        assert!(wins(&state).iter().zip(wins(&expected)).all(|(one, other)| one.abs_diff(other) <= 2), "{settings}");
     }
 }
 
@@ -170,7 +170,7 @@ fn a_test_in_parts_is_the_test() {
 }
 
 #[test]
-fn a_state_is_taken_up_after_any_round_and_nonsense_is_not() {
+fn a_state_is_restored_after_any_round_and_invalid_states_are_refused() {
     let config = config("learners = 2\nepisodes = 4\nouter_rate = \"0.7\"\nmomentum = \"0.9\"\naveraging_games = 500");
     let identity = || Identity::new(&config, &config.arms[0], 0);
     let expected = end(start(&config));
@@ -219,7 +219,7 @@ fn weights_that_blow_up_end_the_replica_with_a_sentence() {
     assert_eq!(restored.state, experiment.state);
 }
 
-/// Whoever changes this changes what every such run computes.
+/// A change of this digest changes what every such run computes.
 #[test]
 fn the_digest_is_pinned() {
     let config = config("learners = 3\nepisodes = 2\nouter_rate = \"0.7\"\nmomentum = \"0.9\"");
@@ -227,7 +227,7 @@ fn the_digest_is_pinned() {
 }
 
 #[test]
-fn parts_that_make_no_sense_are_refused_with_a_sentence() {
+fn invalid_parts_are_refused_with_a_sentence() {
     let experiment = start(&config("learners = 2"));
     let planned = planned(&experiment).remove(0);
     let shared = planned.shared.clone();
@@ -241,13 +241,13 @@ fn parts_that_make_no_sense_are_refused_with_a_sentence() {
     assert_eq!(run(learn(u64::MAX - 2, 2), &shared), Ok(()));
     assert_eq!(run(test(99_999, 1), &shared), Ok(()));
     for (part, sentence) in [
-        (None, "no part of a round"),
-        (learn(0, 0), "0 games from 0 on are no part of a trial"),
+        (None, "neither games to learn from"),
+        (learn(0, 0), "0 games from 0 on are not part of a trial"),
         (learn(0, 1_000_001), "1000001 games"),
-        (learn(u64::MAX, 1), "no part of a trial"),
-        (test(0, 0), "0 games from 0 on are no part of a test"),
-        (test(99_999, 2), "no part of a test"),
-        (test(u32::MAX, 2), "no part of a test"),
+        (learn(u64::MAX, 1), "not part of a trial"),
+        (test(0, 0), "0 games from 0 on are not part of a test"),
+        (test(99_999, 2), "not part of a test"),
+        (test(u32::MAX, 2), "not part of a test"),
     ] {
         let why = run(part, &shared).unwrap_err();
         assert!(why.contains(sentence), "{why}");
@@ -258,7 +258,7 @@ fn parts_that_make_no_sense_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn answers_of_the_wrong_shape_are_refused() {
+fn outputs_of_the_wrong_shape_are_refused() {
     let mut experiment = start(&config("learners = 2\nepisodes = 7"));
     let learns = planned(&experiment).remove(0);
     step(&mut experiment);
@@ -272,10 +272,10 @@ fn answers_of_the_wrong_shape_are_refused() {
     assert_eq!(answer(&tests, Some(tally(20, 5))), Ok(()));
     for (task, part, sentence) in [
         (&learns, Some(update(8)), "0 gaps and 8 bytes"),
-        (&learns, Some(tally(1, 1)), "a test where an update was"),
-        (&learns, None, "a test where an update was"),
-        (&tests, Some(update(0)), "an update where a test was"),
-        (&tests, Some(tally(20, 6)), "25 games of a test with 20 wins and 6 draws"),
+        (&learns, Some(tally(1, 1)), "the task is a test"),
+        (&learns, None, "the task is a test"),
+        (&tests, Some(update(0)), "the output is an update"),
+        (&tests, Some(tally(20, 6)), "20 wins and 6 draws in 25 games of a test"),
         (&tests, Some(tally(u32::MAX, u32::MAX)), "4294967295 wins"),
     ] {
         let why = answer(task, part).unwrap_err();
@@ -284,15 +284,15 @@ fn answers_of_the_wrong_shape_are_refused() {
 }
 
 #[test]
-fn settings_that_lead_nowhere_are_told() {
+fn useless_settings_are_reported() {
     let problems = |settings: &str| testing::problems(&format!("{TRIAL}{settings}\n")).to_string();
-    assert!(problems("momentum = 1").contains("would never come to rest"));
+    assert!(problems("momentum = 1").contains("would never stop moving"));
     assert!(problems("outer_rate = 0").contains("nothing would be learnt"));
     assert!(problems("learners = 257").contains("from 1 to 256"));
 }
 
 #[test]
-fn many_workers_are_no_row_of_the_papers_tables() {
+fn several_workers_are_not_in_the_papers_tables() {
     let text = "experiment = \"td3d\"\n[arms.serial]\n[arms.joint]\nlearners = 4\n";
     let config = parse(text);
     let in_paper = [0, 1].map(|arm| Arm::new(&config, arm, Vec::new()).paper.is_some());

@@ -1,4 +1,4 @@
-//! The task: nonsense is refused, answers of the wrong shape too, and no instruction set shows.
+//! The task: invalid messages and outputs of the wrong shape are refused, and all instruction sets give the same bits.
 
 use super::*;
 use crate::td3d::messages::{self, Tally as TallyMessage, Trial as TrialMessage, network};
@@ -15,7 +15,7 @@ fn computed(task: &LearnTask) -> LearnOutput {
 }
 
 #[test]
-fn every_task_of_the_workload_is_answered_and_its_answer_fits() {
+fn every_task_of_the_workload_has_an_output_that_fits() {
     for task in workload() {
         let output = computed(&task);
         check(&task, &output).unwrap();
@@ -33,7 +33,7 @@ fn every_instruction_set_gives_the_same_bits() {
 }
 
 #[test]
-fn nonsense_is_refused_with_a_sentence() {
+fn invalid_tasks_are_refused_with_a_sentence() {
     fn trial(task: &mut LearnTask) -> &mut TrialMessage {
         task.trial.as_mut().unwrap()
     }
@@ -72,20 +72,20 @@ fn nonsense_is_refused_with_a_sentence() {
         &|task| task.test_every = 0,
         &|task| task.first_game = u64::MAX,
     ];
-    let told = changes.iter().map(|change| {
+    let messages = changes.iter().map(|change| {
         let mut task = small();
         change(&mut task);
         run(&task).unwrap_err().0
     });
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(messages.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
-fn an_answer_of_the_wrong_shape_is_refused() {
+fn outputs_of_the_wrong_shape_are_refused() {
     let task = small();
     let good = computed(&task);
     check(&task, &good).unwrap();
-    // The only test falls after game 102: who had lost its weights by then was not tested.
+    // The only test comes after game 102: weights that had diverged by then were not tested.
     let lost = LearnOutput { diverged_after: 102, ..LearnOutput::default() };
     check(&task, &lost).unwrap();
     check(&task, &LearnOutput { tests: good.tests.clone(), ..lost }).unwrap_err();
@@ -108,7 +108,7 @@ fn an_answer_of_the_wrong_shape_is_refused() {
 }
 
 proptest! {
-    /// Two tasks, one after the other, are one.
+    /// Two tasks, one after the other, give the same as one.
     #[test]
     fn segments_join(cut in 1..30_u32, test_every in 1..40_u32) {
         let whole = LearnTask { games: 30, test_every, test_games: 2, ..small() };
@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trial_travels(
+    fn a_trial_is_read_as_it_was_written(
         width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
         second in 0..65_usize, first in 0..4_usize, bits in 0..64_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
     ) {

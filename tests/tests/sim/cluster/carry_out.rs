@@ -1,15 +1,15 @@
-//! What the coordinators and the workers of a simulated cluster want done.
+//! The effects of the coordinators and the workers of a simulated cluster.
 
 use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response};
 
-use super::{Character, Cluster, Event, Fault, Happening, SessionId, Topic, chance, v1, worker_core};
+use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, chance, v1, worker_core};
 
 impl Cluster {
     pub(super) fn tell(&mut self, seat: usize, event: Event) {
         let effects = self.seats[seat].handle(self.now, event);
         effects.into_iter().for_each(|effect| self.carry_out(seat, effect));
         if let Some(at) = self.seats[seat].next_wake() {
-            self.plan(at - self.now, Happening::Wake(seat, self.seats[seat].life));
+            self.plan(at - self.now, SimEvent::Wake(seat, self.seats[seat].life));
         }
     }
 
@@ -19,22 +19,22 @@ impl Cluster {
                 let Some(ends) = self.sessions.get(&session).copied() else { return };
                 if !self.fault(self.faults.lose) {
                     let ms = self.arrival_ms(session, false);
-                    self.plan(ms, Happening::ToWorker(ends.worker, session, message));
+                    self.plan(ms, SimEvent::ToWorker(ends.worker, session, message));
                 }
             }
             Effect::End { session } => {
                 let ms = self.arrival_ms(session, false);
-                self.plan(ms, Happening::StreamEnded(session));
+                self.plan(ms, SimEvent::StreamEnded(session));
             }
             Effect::Log { topic, sentence } => self.note(seat, topic, &sentence),
-            Effect::Respond { id, response } => self.hear(id, &response),
+            Effect::Respond { id, response } => self.on_response(id, &response),
             Effect::Start { thread, prepared, states } => self.seats[seat].start_thread(thread, prepared, states),
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
             Effect::Job { thread, job } => {
                 let ms = self.draw_ms(5);
                 if let Some((at, reports)) = self.seats[seat].run_job(self.now, thread, job, ms) {
                     let life = self.seats[seat].life;
-                    self.plan(at - self.now, Happening::Reported(seat, life, thread, reports));
+                    self.plan(at - self.now, SimEvent::Reported(seat, life, thread, reports));
                 }
             }
             Effect::Store { write, run, what } => {
@@ -59,7 +59,7 @@ impl Cluster {
         }
     }
 
-    fn hear(&mut self, id: RequestId, response: &Result<Response, Rejection>) {
+    fn on_response(&mut self, id: RequestId, response: &Result<Response, Rejection>) {
         match response {
             Ok(Response::Submitted { .. }) => drop(self.submitted.insert(id.0 as usize)),
             Err(Rejection::Invalid(why) | Rejection::Exhausted(why)) => panic!("a drawn run was refused: {why}"),
@@ -69,10 +69,10 @@ impl Cluster {
 
     fn plan_write(&mut self, seat: usize) {
         let ms = self.draw_ms(30);
-        self.plan(ms, Happening::Written(seat, self.seats[seat].life));
+        self.plan(ms, SimEvent::Written(seat, self.seats[seat].life));
     }
 
-    /// The store makes a write; now and then it cannot, or nobody hears that it could.
+    /// The store does a write; sometimes it fails, or its success is not reported.
     pub(super) fn write(&mut self, seat: usize) {
         if self.fault(self.faults.store) {
             let lost = chance(&mut self.rng, 1, 2);
@@ -86,7 +86,7 @@ impl Cluster {
         self.tell(seat, event);
     }
 
-    /// How long the next message of a stream travels: it arrives behind the others, unless it is a fault that it does not.
+    /// The travel time of the next message of a stream: it arrives after the others, unless a fault changes that.
     fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
         let ms = self.draw_ms(self.faults.delay_ms_max);
         if self.fault(self.faults.repeat) {
@@ -110,12 +110,12 @@ impl Cluster {
             match effect {
                 worker_core::Effect::Connect => {
                     let ms = self.draw_ms(20);
-                    self.plan(ms, Happening::Connect(worker, life));
+                    self.plan(ms, SimEvent::Connect(worker, life));
                 }
                 worker_core::Effect::Send(message) => self.transmit(worker, message),
                 worker_core::Effect::Start { slot, .. } => {
                     let ms = self.draw_ms(self.workers[worker].task_ms);
-                    self.plan(1 + ms, Happening::Computed(worker, life, slot));
+                    self.plan(1 + ms, SimEvent::Computed(worker, life, slot));
                 }
                 worker_core::Effect::Disconnect => self.end_stream(link),
                 worker_core::Effect::Exit { status, sentence } => {
@@ -132,7 +132,7 @@ impl Cluster {
             && state.wake_at.is_none_or(|planned| planned > at)
         {
             state.wake_at = Some(at);
-            self.plan(at - self.now, Happening::WakeWorker(worker, life));
+            self.plan(at - self.now, SimEvent::WakeWorker(worker, life));
         }
     }
 
@@ -140,18 +140,18 @@ impl Cluster {
     pub(super) fn end_stream(&mut self, link: Option<SessionId>) {
         if let Some(session) = link {
             let ms = self.arrival_ms(session, true);
-            self.plan(ms, Happening::StreamEnds(session));
+            self.plan(ms, SimEvent::StreamEnds(session));
         }
     }
 
     fn transmit(&mut self, worker: usize, message: v1::FromWorker) {
         let Some(session) = self.workers[worker].link else { return };
         let times = if self.fault(self.faults.lose) { 0 } else { 1 + u64::from(self.fault(self.faults.repeat)) };
-        // Hello opens the stream: it cannot be repeated, or the second would be another session's.
+        // Hello opens the stream, so it cannot be repeated: the second would belong to another session.
         let hello = matches!(message.message, Some(v1::from_worker::Message::Hello(_)));
         for _ in 0..if hello { times.min(1) } else { times } {
             let ms = self.arrival_ms(session, true);
-            self.plan(ms, Happening::ToCoordinator(session, message.clone()));
+            self.plan(ms, SimEvent::ToCoordinator(session, message.clone()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a simulated cluster is seen from outside, and what must be true at its end.
+//! A simulated cluster from outside, and what must be true at its end.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -35,7 +35,7 @@ impl Cluster {
         self.outcome.failure.is_some() || (self.submitted.len() == self.runs.len() && all)
     }
 
-    /// The end: the bytes of one thread, as people see them and in the store; and not too much work for it.
+    /// The end: the result of one thread, in the views and in the store, with not too much work.
     pub(crate) fn check(&mut self, seed: u64) {
         let mut needed = 0;
         for (name, prepared) in &self.runs {
@@ -57,7 +57,12 @@ impl Cluster {
         );
         for worker in &self.workers {
             let most = 2 * worker.slots;
-            assert!(worker.held_max <= most, "seed {seed}: {} assignments for {} slots", worker.held_max, worker.slots);
+            assert!(
+                worker.unfinished_max <= most,
+                "seed {seed}: {} assignments for {} slots",
+                worker.unfinished_max,
+                worker.slots
+            );
             assert!(worker.character != Character::Foreign || worker.computed == 0, "a foreign build got work");
         }
     }
@@ -87,8 +92,8 @@ impl Cluster {
     }
 }
 
-/// Different tasks of each round of each replica. Two rounds may have the same task (a search that judges the same
-/// candidates again): nobody remembers an answer that long.
+/// The number of different tasks of each round of each replica. Two rounds may have the same task (a search that
+/// evaluates the same candidates again); outputs are not kept that long.
 fn count_tasks(config: &Config) -> u64 {
     let mut count = 0;
     for mut replica in local::start(config) {

@@ -1,4 +1,4 @@
-//! The core under events drawn by chance, beside a coordinator that remembers what was said.
+//! The core under random events, compared with a model of the coordinator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What happens next, if it can.
+/// A random step, done if it is possible.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many milliseconds pass; timers ring in between.
+    /// This many milliseconds pass, with the timers in between.
     Pass(u64),
     /// The link comes up, or the session begins.
     Forward,
     /// The link goes down.
     Cut,
-    /// An assignment of so many tasks.
+    /// An assignment with this number of tasks.
     Assign(u64),
     /// One of the busy slots computes a task.
     Compute(usize),
@@ -23,8 +23,8 @@ enum Step {
     Accept(u64),
     /// The coordinator asks the worker to come back later.
     Retry,
-    /// A message that makes no sense, or none where it is said.
-    Noise(ToWorker),
+    /// An invalid message, or a valid one at the wrong time.
+    Invalid(ToWorker),
 }
 
 fn hashes(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Bytes> {
@@ -36,7 +36,7 @@ fn message(good: bool) -> impl Strategy<Value = ToWorker> {
     let task = hashes(0..40)
         .prop_filter("the right length", move |hash| good || hash.len() != 32)
         .prop_map(|hash| AssignedTask { hash, ..AssignedTask::default() });
-    // Who names shared bytes that were never sent makes no sense either.
+    // A task whose shared bytes were never sent is invalid too.
     let task = (task, hashes(0..40), any::<bool>()).prop_map(move |(task, shared, shares)| AssignedTask {
         shared: if shares && good { shared } else { Bytes::new() },
         ..task
@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
         16 => any::<usize>().prop_map(Step::Compute),
         3 => any::<u64>().prop_map(Step::Accept),
         1 => Just(Step::Retry),
-        1 => message(false).prop_filter("a refusal", |message| !is_refusal(message)).prop_map(Step::Noise),
+        1 => message(false).prop_filter("a refusal", |message| !is_refusal(message)).prop_map(Step::Invalid),
     ]
 }
 
@@ -78,14 +78,14 @@ fn is_refusal(message: &ToWorker) -> bool {
     matches!(&message.message, Some(Message::Close(close)) if close.kind() == CloseKind::Refused)
 }
 
-/// What the world knows about the worker, told only by its effects.
-struct World {
+/// A model of the worker's state, derived from its effects only.
+struct Model {
     bench: Bench,
     slots: usize,
     busy: BTreeMap<usize, VecDeque<u64>>,
-    /// Computed, and not accepted.
-    owed: BTreeSet<u64>,
-    /// Sent in this session, and not accepted.
+    /// Computed and not accepted.
+    unaccepted: BTreeSet<u64>,
+    /// Sent in this session and not accepted.
     sent: BTreeSet<u64>,
     assignments: u64,
     tasks: u64,
@@ -93,7 +93,7 @@ struct World {
     exited: bool,
 }
 
-/// How far the connection is.
+/// The stage of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Down,
@@ -102,13 +102,13 @@ enum Stage {
     Open,
 }
 
-impl World {
+impl Model {
     fn new(slots: usize) -> Self {
         Self {
             bench: Bench::new(slots, None),
             slots,
             busy: BTreeMap::new(),
-            owed: BTreeSet::new(),
+            unaccepted: BTreeSet::new(),
             sent: BTreeSet::new(),
             assignments: 0,
             tasks: 0,
@@ -136,14 +136,17 @@ impl World {
                     if let Some(from_worker::Message::Outputs(outputs)) = message.message {
                         assert_eq!(self.link, Stage::Open);
                         for result in &outputs.results {
-                            assert!(self.owed.contains(&number(&result.hash)), "a result of nothing computed");
+                            assert!(
+                                self.unaccepted.contains(&number(&result.hash)),
+                                "a result of a task that was not computed"
+                            );
                             assert!(self.sent.insert(number(&result.hash)), "a result sent twice in a session");
                         }
                     }
                 }
                 Effect::Log(..) => {}
                 Effect::Exit { status, .. } => {
-                    assert_eq!((status, self.owed.len()), (0, 0), "left with debts");
+                    assert_eq!((status, self.unaccepted.len()), (0, 0), "exited with results that were not accepted");
                     self.exited = true;
                 }
             }
@@ -163,11 +166,11 @@ impl World {
             self.bench.now = wake.max(self.bench.now);
             self.on(Event::Wake);
             rings += 1;
-            assert!(rings <= 10 + ms, "the worker never sleeps");
+            assert!(rings <= 10 + ms, "the worker wakes too often");
         }
         self.bench.now = end;
         if ms >= 50 && self.link == Stage::Open {
-            assert_eq!(self.sent, self.owed, "results wait at most 50 ms");
+            assert_eq!(self.sent, self.unaccepted, "results wait at most 50 ms");
         }
     }
 
@@ -180,7 +183,7 @@ impl World {
             Stage::Up => {
                 self.link = Stage::Open;
                 self.on(welcome());
-                assert_eq!(self.sent, self.owed, "a new session begins with an offer of everything");
+                assert_eq!(self.sent, self.unaccepted, "a new session begins with all unaccepted results");
             }
             Stage::Down | Stage::Open => {}
         }
@@ -189,7 +192,7 @@ impl World {
     fn compute(&mut self, pick: usize) {
         let Some(slot) = self.busy.keys().nth(pick % self.busy.len().max(1)).copied() else { return };
         let numbers = self.busy.get_mut(&slot).unwrap();
-        self.owed.insert(numbers.pop_front().unwrap());
+        self.unaccepted.insert(numbers.pop_front().unwrap());
         if numbers.is_empty() {
             self.busy.remove(&slot);
         }
@@ -200,7 +203,7 @@ impl World {
         let numbers: Vec<u64> = self.sent.iter().copied().filter(|number| mask >> (number % 64) & 1 == 1).collect();
         numbers.iter().for_each(|number| {
             self.sent.remove(number);
-            self.owed.remove(number);
+            self.unaccepted.remove(number);
         });
         self.on(accepted(numbers));
     }
@@ -222,12 +225,12 @@ impl World {
             Step::Compute(pick) => self.compute(pick),
             Step::Accept(mask) if self.link == Stage::Open => self.accept(mask),
             Step::Retry if self.link == Stage::Open => self.on(close(CloseKind::Retry, 300)),
-            Step::Noise(message) if self.link == Stage::Open => self.on(Event::Message(message)),
+            Step::Invalid(message) if self.link == Stage::Open => self.on(Event::Message(message)),
             _ => {}
         }
     }
 
-    /// From whatever state, a coordinator that behaves gets everything, and the worker leaves.
+    /// In any state, a correct coordinator gets all results, and the worker can shut down.
     fn settle(&mut self) {
         if self.link == Stage::Down {
             self.pass(6_000_000);
@@ -241,7 +244,7 @@ impl World {
         self.pass(50);
         self.on(Event::DrainAsked);
         self.accept(u64::MAX);
-        assert!(self.exited && self.owed.is_empty());
+        assert!(self.exited && self.unaccepted.is_empty());
     }
 }
 
@@ -253,11 +256,11 @@ proptest! {
         slots in 1..4_usize,
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        let mut world = World::new(slots);
+        let mut model = Model::new(slots);
         for step in steps {
-            world.take(step);
+            model.take(step);
         }
-        world.settle();
+        model.settle();
     }
 
     #[test]
