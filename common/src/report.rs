@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::experiment::Config;
+
 /// Everything that is made of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -16,8 +18,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// A note for each replica that ended early.
-    pub(crate) fn add_failures(&mut self) {
+    /// Adds a note for what would not be expected of the settings, and for each replica that ended early.
+    pub(crate) fn complete(&mut self, config: &Config) {
+        self.notes.extend(config.notes());
         let arms = self.json["arms"].as_array().into_iter().flatten();
         let replicas =
             arms.flat_map(|arm| arm["replicas"].as_array().into_iter().flatten().map(move |replica| (arm, replica)));

@@ -201,8 +201,8 @@ settings! {
         rigged_share: Ratio = decimal(0, 1, "0.5"),
         /// How random rules are drawn. A reading: the page says only that they are always legal.
         random_rules: RandomRules = choice("letters-first"),
-        /// What becomes of rules that an agent has twice, before a cycle's games. Random rules are hardly ever the same: it
-        /// matters only with generator = "rigged".
+        /// What becomes of rules that an agent has twice, before a cycle's games. Without generator = "rigged" it hardly ever
+        /// changes anything, because random rules are hardly ever the same.
         repeated: Fate = choice("keep"),
         /// What becomes of rules with little weight, before every cycle but the first.
         weak: Fate = choice("keep"),
@@ -228,6 +228,15 @@ settings! {
         couples_per_task: usize = execution whole(1, AGENTS_MAX / 2, "10"),
     }
     check(check)
+    notes(notes)
+}
+
+/// Settings that have hardly any effect beside the others.
+fn notes(settings: &Settings) -> Vec<String> {
+    let idle = settings.repeated == Fate::Replace && settings.generator != NewRules::Rigged;
+    let sentence = "repeated = \"replace\" hardly ever changes anything without generator = \"rigged\": random rules are \
+        hardly ever the same";
+    if idle { vec![sentence.into()] } else { Vec::new() }
 }
 
 fn check(settings: &Settings) -> Vec<(Name, String)> {
