@@ -59,18 +59,21 @@ pub const KIND: Kind = Kind {
     kernels: speed::KERNELS,
 };
 
-/// Points are per game: 1 for a win, minus the penalty for a loss. Odds are exact; where a string names a taken cell it plays
-/// any empty one.
+/// Points are per game: 1 for a win, minus the penalty for a loss. Fitness is of sampled games, by which the fittest player is
+/// chosen, so that it overstates that player. Odds are exact; where a string names a taken cell it plays any empty one.
 const COLUMNS: &[Column] = &[
     Column { name: "generation", doc: "generations absorbed" },
-    Column { name: "best", doc: "fitness of the best player, points a game" },
+    Column { name: "fitness", doc: "sampled fitness of the fittest player, points a game" },
     Column { name: "mean", doc: "mean fitness of the population, points a game" },
     Column { name: "repairs", doc: "decisions rewritten in this generation, a player" },
     Column { name: "broken", doc: "share of decisions that name a taken cell after the games, over the population" },
-    Column { name: "win", doc: "the best player's probability to win against the plain random mover" },
-    Column { name: "draw", doc: "the best player's probability to draw against the plain random mover" },
-    Column { name: "loss", doc: "the best player's probability to lose against the plain random mover" },
-    Column { name: "loss_rules", doc: "the best player's probability to lose against a random mover with the rules" },
+    Column { name: "win", doc: "the fittest player's exact probability to win against the plain random mover" },
+    Column { name: "draw", doc: "the fittest player's exact probability to draw against the plain random mover" },
+    Column { name: "loss", doc: "the fittest player's exact probability to lose against the plain random mover" },
+    Column {
+        name: "loss_rules",
+        doc: "the fittest player's exact probability to lose against a random mover with the rules",
+    },
 ];
 
 /// One replica.
@@ -215,7 +218,7 @@ impl Ternary {
         Card::new(player::Ternary { code: self.code, genome: genome.to_vec() })
     }
 
-    /// The best string of the reported side after the generation just absorbed.
+    /// The fittest string of the reported side after the generation just absorbed.
     fn best(&self) -> Option<&[u8]> {
         let population = self.state.populations.first()?;
         let best = select::fittest(&population.fitness, 1)[0];
