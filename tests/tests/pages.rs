@@ -1,7 +1,7 @@
-//! The pages of docs/reproduction say what the committed results say.
+//! The pages about experiments say what the results in docs/reproduction say.
 //!
-//! A page has a block for each result, `<!-- evoxo report PATH -->` and then what that command prints, between fences; the
-//! plots of KIND/result-NAME.json lie in KIND/NAME. On a difference the test writes what is right and fails once: look at
+//! A page has a block for each result, `<!-- evoxo report PATH -->` and then what that command prints, between fences; the path
+//! begins where the page lies, and the plots of KIND/result-NAME.json lie in KIND/NAME. On a difference the test writes what is right and fails once: look at
 //! it and commit it.
 
 use std::{
@@ -53,7 +53,8 @@ fn report(result: &Path) -> (String, BTreeMap<String, String>) {
 fn pages_and_plots_are_what_the_results_give() {
     let directory = workspace().join("docs/reproduction");
     let (mut stale, mut told) = (Vec::new(), BTreeSet::new());
-    for page in files(&directory, "md") {
+    let elsewhere = workspace().join("docs/invincible.md");
+    for page in files(&directory, "md").into_iter().chain([elsewhere]) {
         let text = fs::read_to_string(&page).expect("text");
         let mut pieces = text.split(BEGIN);
         let mut right = pieces.next().unwrap_or_default().to_owned();
@@ -63,7 +64,7 @@ fn pages_and_plots_are_what_the_results_give() {
             let (Some(""), Some(_), Some(after)) = (fenced.next(), fenced.next(), fenced.next()) else {
                 panic!("{}: no block between fences behind the mark of {path}", page.display());
             };
-            let result = directory.join(path);
+            let result = page.parent().expect("a directory").join(path);
             let (printed, plots) = report(&result);
             right += &format!("{BEGIN}{path} -->\n{FENCE}{printed}{FENCE}{after}");
             let stem = result.file_stem().and_then(|stem| stem.to_str()).expect("a name");
