@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::experiment::Config;
-
 /// Everything that is made of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -18,9 +16,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds a note for what would not be expected of the settings, and for each replica that ended early.
-    pub(crate) fn complete(&mut self, config: &Config) {
-        self.notes.extend(config.notes());
+    /// A note for each replica that ended early.
+    pub(crate) fn add_failures(&mut self) {
         let arms = self.json["arms"].as_array().into_iter().flatten();
         let replicas =
             arms.flat_map(|arm| arm["replicas"].as_array().into_iter().flatten().map(move |replica| (arm, replica)));

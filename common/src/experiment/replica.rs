@@ -187,7 +187,8 @@ impl Config {
         };
         let arms: Vec<_> = (0..self.arms.len()).map(of_arm).collect();
         let mut report = (self.kind.report)(self, &arms);
-        report.complete(self);
+        report.notes.extend(self.notes());
+        report.add_failures();
         report
     }
 }
