@@ -208,9 +208,9 @@ settings! {
         weak: Fate = choice("keep"),
         /// Such rules have this weight or less. Ours.
         weak_weight: i32 = signed(-1_000_000, 1_000_000, "0"),
-        /// The same before every so many cycles.
+        /// What becomes of rules with little weight from time to time, once in weak_cycles cycles.
         weak_at_times: Fate = choice("keep"),
-        /// The number of cycles. Ours.
+        /// The number of cycles from one such time to the next. Ours.
         weak_cycles: u32 = whole(1, CYCLES_MAX, "10"),
         /// Such rules have this weight or less. Ours.
         weak_at_times_weight: i32 = signed(-1_000_000, 1_000_000, "0"),
