@@ -49,10 +49,12 @@ impl Experiment {
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
         Config::overruled(registry, &text, &self.overrides, &self.arms).iter().for_each(notice);
-        Config::parse_arms(registry, &name, &text, &overrides, &self.arms).map_err(|problems| {
+        let config = Config::parse_arms(registry, &name, &text, &overrides, &self.arms).map_err(|problems| {
             let typed = problems.list.iter().any(|problem| problem.typed);
             if typed { usage(describe(&problems)) } else { anyhow!(describe(&problems)) }
-        })
+        })?;
+        config.notes().iter().for_each(notice);
+        Ok(config)
     }
 
     /// The file's name as a run's name.

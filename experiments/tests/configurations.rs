@@ -1,6 +1,9 @@
 //! Experiment files of the kinds that come with evoxo: their mistakes are reported, and templates are valid.
 
-use evoxo_common::experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, template};
+use evoxo_common::{
+    experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, template},
+    local,
+};
 use evoxo_experiments::registry;
 use proptest::prelude::*;
 
@@ -112,6 +115,25 @@ fn overrides_of_arms_settings_are_reported() {
     assert!(of("alphabet", "3", &["c".into()])[0].contains("what arm \"c\" says"));
     assert!(of("alphabet", "3", &["b".into()]).is_empty());
     assert_eq!((reported("seed", "3"), reported("arms.b.alphabet", "9"), reported("elite", "9")), Default::default());
+}
+
+/// A setting that hardly does anything beside the others is said, with its arms, and not refused: files that come with evoxo
+/// have such arms.
+#[test]
+fn settings_that_hardly_do_anything_are_told() {
+    let head = "experiment = \"rules\"\nreplicas = 2\n[settings]\nagents = 4\nrules = 3\ncycles = 1\n";
+    let rigged = "[arms.a]\n[arms.b]\ngenerator = \"rigged\"\nrepeated = \"replace\"\n";
+    assert_eq!(parse(&(head.to_owned() + rigged), &[]).unwrap().notes(), [""; 0]);
+    let text = head.to_owned() + rigged + "[arms.c]\nrepeated = \"replace\"\n";
+    let config = parse(&text, &[]).unwrap();
+    let says = "repeated = \"replace\" hardly ever changes anything without generator = \"rigged\": random rules are hardly \
+        ever the same";
+    assert_eq!(config.notes(), [format!("arm \"c\": {says}")]);
+    let told = |value: &str| parse(&text, &[("repeated", "replace"), ("generator", value)]).unwrap().notes();
+    assert_eq!((told("random"), told("rigged")), (vec![format!("in all arms: {says}")], Vec::new()));
+    // Whoever reads the results reads it too.
+    let report = config.report(&local::run(&config).unwrap());
+    assert!(report.notes.contains(&config.notes()[0]), "{:?}", report.notes);
 }
 
 #[test]

@@ -118,6 +118,12 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "GOOD", "--out", "READONLY/out"], 1, &["READONLY/out", "Read-only file system"]),
     case(EVOXO, &["run", "GOOD", "--out", "FULL/out"], 1, &["No space left on device"]),
     case(EVOXO, &["submit", "GOOD", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
+    case(
+        EVOXO,
+        &["submit", "AGENTS", "--coordinator", "127.0.0.1:1"],
+        1,
+        &["note: arm \"main\": repeated = \"replace\" hardly ever changes anything", "no coordinator answers"],
+    ),
     case(EVOXO, &["submit", "WRONG", "--coordinator", "127.0.0.1:1"], 1, &["WRONG:1: unknown experiment"]),
     case(EVOXO, &["runs", "--coordinator", "127.0.0.1:1"], 1, &["no coordinator answers at 127.0.0.1:1"]),
     case(EVOXO, &["runs", "--coordinator", "127.0.0.1:70000"], 2, &["the port is not a number from 0 to 65535"]),
@@ -184,6 +190,8 @@ impl Trouble {
         fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
         let arms = "experiment = \"dispatch\"\n[arms.one]\ntasks = 1\n[arms.other]\ntasks = 2\n";
         fs::write(site.path("arms"), arms).expect("a file");
+        let agents = "experiment = \"rules\"\n[settings]\nrepeated = \"replace\"\n";
+        fs::write(site.path("agents"), agents).expect("a file");
         fs::write(site.path("strings"), "experiment = \"ternary\"\n").expect("a file");
         let string = |genome: &str| {
             format!(r#"{{"kind":"ternary","side":"X","strings":"short","alphabet":3,"genome":"{genome}"}}"#)
@@ -222,7 +230,7 @@ impl Trouble {
         let mut text = text.replace("TAKEN", &address);
         for name in [
             "file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal", "strings",
-            "stub", "nines", "ruler", "arms",
+            "stub", "nines", "ruler", "arms", "agents",
         ] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }

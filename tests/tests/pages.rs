@@ -1,8 +1,8 @@
-//! The pages of docs/reproduction agree with the committed results.
+//! The pages about experiments agree with the committed results in docs/reproduction.
 //!
 //! A page has a block for each result, `<!-- evoxo report PATH -->` followed by the output of that command between
-//! fences; the plots of KIND/result-NAME.json are in KIND/NAME. If something differs, the test writes the correct text
-//! and fails once: review it and commit it.
+//! fences; the path is relative to the page, and the plots of KIND/result-NAME.json are in KIND/NAME. If something
+//! differs, the test writes the correct text and fails once: review it and commit it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,7 +53,8 @@ fn report(result: &Path) -> (String, BTreeMap<String, String>) {
 fn pages_and_plots_are_what_the_results_give() {
     let directory = workspace().join("docs/reproduction");
     let (mut stale, mut shown) = (Vec::new(), BTreeSet::new());
-    for page in files(&directory, "md") {
+    let elsewhere = workspace().join("docs/invincible.md");
+    for page in files(&directory, "md").into_iter().chain([elsewhere]) {
         let text = fs::read_to_string(&page).expect("text");
         let mut pieces = text.split(BEGIN);
         let mut right = pieces.next().unwrap_or_default().to_owned();
@@ -63,7 +64,7 @@ fn pages_and_plots_are_what_the_results_give() {
             let (Some(""), Some(_), Some(after)) = (fenced.next(), fenced.next(), fenced.next()) else {
                 panic!("{}: no block between fences behind the mark of {path}", page.display());
             };
-            let result = directory.join(path);
+            let result = page.parent().expect("a directory").join(path);
             let (printed, plots) = report(&result);
             right += &format!("{BEGIN}{path} -->\n{FENCE}{printed}{FENCE}{after}");
             let stem = result.file_stem().and_then(|stem| stem.to_str()).expect("a name");

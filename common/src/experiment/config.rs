@@ -50,6 +50,21 @@ pub struct Arm {
 }
 
 impl Config {
+    /// Settings that are allowed but probably not meant: a sentence for each, with its arms.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+        for arm in &self.arms {
+            for sentence in (self.kind.schema.notes)(&arm.settings) {
+                match found.iter_mut().find(|(other, _)| *other == sentence) {
+                    Some((_, arms)) => arms.push(&arm.name),
+                    None => found.push((sentence, vec![&arm.name])),
+                }
+            }
+        }
+        found.into_iter().map(|(sentence, arms)| format!("{}: {sentence}", arms_text(&arms, self.arms.len()))).collect()
+    }
+
     /// The resolved configuration with every setting of every arm. [`Config::parse`] is the inverse.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -74,6 +89,16 @@ impl Config {
             }
         }
         text
+    }
+}
+
+/// The arms that a sentence is about, of `count` in all: "arm \"a\"", "arms \"a\", \"b\"" or "in all arms".
+pub(super) fn arms_text(arms: &[&str], count: usize) -> String {
+    let names: Vec<String> = arms.iter().map(|name| format!("{name:?}")).collect();
+    match names.as_slice() {
+        [name] => format!("arm {name}"),
+        all if all.len() == count => "in all arms".into(),
+        some => format!("arms {}", some.join(", ")),
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry};
+use super::{
+    ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, config::arms_text,
+};
 use crate::{
     settings::{Field, Schema, Shape, Value, Values},
     text::{hint, quoted},
@@ -416,14 +418,9 @@ impl<'a> File<'a> {
             if mistakes[..index].iter().any(|before| same(first, before)) {
                 continue;
             }
-            let arms: Vec<String> =
-                mistakes[index..].iter().filter(|other| same(first, other)).map(|it| format!("{:?}", it.arm)).collect();
-            let which = match arms.len() {
-                1 => format!("arm {}", arms[0]),
-                all if all == count => "in all arms".into(),
-                _ => format!("arms {}", arms.join(", ")),
-            };
-            self.problem_at(&first.place, &format!("{which}: {}", first.sentence));
+            let arms: Vec<&str> =
+                mistakes[index..].iter().filter(|other| same(first, other)).map(|it| it.arm.as_str()).collect();
+            self.problem_at(&first.place, &format!("{}: {}", arms_text(&arms, count), first.sentence));
         }
     }
 }

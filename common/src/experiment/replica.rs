@@ -187,6 +187,7 @@ impl Config {
         };
         let arms: Vec<_> = (0..self.arms.len()).map(of_arm).collect();
         let mut report = (self.kind.report)(self, &arms);
+        report.notes.extend(self.notes());
         report.add_failures();
         report
     }

@@ -39,6 +39,7 @@ impl Registry {
         let config = Config::of_result(self, result)?;
         let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
         let mut report = (config.kind.report_of_result)(&config, arms)?;
+        report.notes.extend(config.notes());
         report.add_failures();
         Ok(report)
     }

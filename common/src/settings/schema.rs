@@ -11,6 +11,8 @@ pub struct Schema {
     pub fields: &'static [Field],
     /// Checks that involve several fields: for each problem the name of the field to change and a sentence.
     pub check: fn(&Values) -> Vec<(&'static str, String)>,
+    /// What is allowed, but does not do what a person would expect of it: a sentence for each.
+    pub notes: fn(&Values) -> Vec<String>,
 }
 
 /// One setting.

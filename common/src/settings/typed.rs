@@ -133,6 +133,7 @@ macro_rules! settings {
             $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $($shape:ident)+ ( $($argument:expr),* ) ),+ $(,)?
         }
         check($check:expr)
+        $(notes($notes:expr))?
     ) => {
         $(#[doc = $summary])+
         #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,6 +154,10 @@ macro_rules! settings {
                 let check: fn(&$settings) -> Vec<($name, String)> = $check;
                 let problems = check(&$settings::of(values));
                 problems.into_iter().map(|(name, sentence)| (name.text(), sentence)).collect()
+            },
+            notes: |values| {
+                let notes: &[fn(&$settings) -> Vec<String>] = &[$($notes)?];
+                notes.iter().flat_map(|notes| notes(&$settings::of(values))).collect()
             },
         };
 

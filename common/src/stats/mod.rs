@@ -1,9 +1,11 @@
 //! Statistics over replicas: a claim is a mean with an interval, never the best run.
 
 mod compare;
+mod equivalence;
 mod student;
 
 pub use compare::{Difference, RankTest, Sample, holm, rank_test, t_test};
+pub use equivalence::{equivalence_test, rank_equivalence_test, rank_test_least, rank_test_values};
 pub use student::{student_quantile, student_tails};
 
 use crate::rng::{Stream, below};
@@ -48,6 +50,35 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
 #[must_use]
 pub fn wilson(count: usize, total: usize) -> (f64, f64) {
     wilson_points(count as f64, total)
+}
+
+/// "18 of 20 (70 to 97 %)": a count with the 95 % interval of the share; a dash if there is nothing.
+#[must_use]
+pub fn share_text(count: usize, total: usize) -> String {
+    if total == 0 {
+        return "-".into();
+    }
+    let (low, high) = wilson(count, total);
+    format!("{count} of {total} ({:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
+}
+
+/// The place, from 0, of the value among `count` ascending ones at which the 95 % interval of their median begins; it ends as
+/// far from the other end. `None` of fewer than six, whose least and greatest value are no such interval.
+#[must_use]
+pub fn median_interval(count: usize) -> Option<usize> {
+    // How many lie below the median has the binomial distribution of fair coins; of many that is nearly normal, and the
+    // chance of the first would be too small for a number.
+    if count > 1000 {
+        return Some(((count as f64 - NORMAL * (count as f64).sqrt()) / 2.0) as usize);
+    }
+    let mut chance: f64 = std::iter::repeat_n(0.5, count).product();
+    let (mut both_tails, mut places) = (2.0 * chance, 0);
+    while both_tails <= 0.05 {
+        places += 1;
+        chance *= (count + 1 - places) as f64 / places as f64;
+        both_tails += 2.0 * chance;
+    }
+    places.checked_sub(1)
 }
 
 /// The same of the share of points that `total` games gave, 0 to 1 each. Where games can be drawn the true interval is
@@ -132,6 +163,22 @@ mod tests {
         assert_eq!(wilson(0, 0), (0.0, 1.0));
         assert!(near(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5) && near(quantile(&[1.0], 0.9), 1.0));
         assert!(near(quantile(&values, 0.1), 9.9));
+    }
+
+    #[test]
+    fn shares_have_intervals() {
+        assert_eq!(share_text(18, 20), "18 of 20 (70 to 97 %)");
+        assert_eq!(share_text(0, 3), "0 of 3 (0 to 56 %)");
+        assert_eq!(share_text(0, 0), "-");
+    }
+
+    /// As in tables of the sign test's interval: of ten values the second to the ninth, of twenty the sixth to the fifteenth.
+    #[test]
+    fn medians_have_intervals_from_six_values_on() {
+        let found = [0, 1, 5, 6, 8, 9, 10, 20, 100, 1000, 1001].map(median_interval);
+        let known =
+            [None, None, None, 0.into(), 0.into(), 1.into(), 1.into(), 5.into(), 39.into(), 468.into(), 469.into()];
+        assert_eq!(found, known);
     }
 
     #[test]

@@ -28,6 +28,7 @@ use evoxo_common::{
     task::{Task, checked},
 };
 use evoxo_games::{
+    audit::Odds,
     board::Side,
     table::{self, TableGenome, exact::Scorer, graph::Graph},
 };
@@ -42,7 +43,7 @@ pub const KIND: Kind = Kind {
     name: NAME,
     schema: &settings::SCHEMA,
     columns: COLUMNS,
-    primary_metric: 1,
+    primary_metric: column::WORTH,
     rounds: |settings| Settings::of(settings).generations.into(),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Invincible::start(identity)),
@@ -54,15 +55,32 @@ pub const KIND: Kind = Kind {
     kernels: speed::KERNELS,
 };
 
-/// Points are per game: 1 for a win, minus the penalty for a loss.
+/// Points are per game: 1 for a win, minus the penalty for a loss. The fittest player is the one whose fitness is the greatest:
+/// of sampled games partly the luckiest one, so that its fitness says more than it is worth.
 const COLUMNS: &[Column] = &[
     Column { name: "generation", doc: "generations completed" },
-    Column { name: "best", doc: "fitness of the best player, points per game" },
+    Column { name: "worth", doc: "what the fittest player is worth, exactly, in points per game" },
+    Column {
+        name: "fitness",
+        doc: "the fittest player's fitness, sampled or exact as the setting says, points per game",
+    },
     Column { name: "mean", doc: "mean fitness of the population, points per game" },
-    Column { name: "win", doc: "the best player's exact probability to win against the filtered random mover" },
-    Column { name: "draw", doc: "the best player's exact probability to draw" },
-    Column { name: "loss", doc: "the best player's exact probability to lose" },
+    Column { name: "win", doc: "the fittest player's exact probability to win against the filtered random mover" },
+    Column { name: "draw", doc: "the fittest player's exact probability to draw" },
+    Column { name: "loss", doc: "the fittest player's exact probability to lose" },
 ];
+
+/// Places of columns.
+mod column {
+    pub(super) const WORTH: usize = 1;
+    pub(super) const FITNESS: usize = 2;
+    pub(super) const MEAN: usize = 3;
+}
+
+/// What a player with these odds is worth, in points a game.
+fn worth(odds: Odds, penalty: Ratio) -> Ratio {
+    odds.win - penalty * odds.loss
+}
 
 /// One replica.
 pub struct Invincible {
@@ -178,16 +196,16 @@ impl Invincible {
         penalty.denominator() * i64::from(wins) - penalty.numerator() * i64::from(losses)
     }
 
-    fn next_row(&self, best: i64, sum: i128) -> Vec<f64> {
-        let odds = Scorer::of(self.side).score(self.parent(0));
-        let whole = f64::from(self.graph.denominator());
+    fn next_row(&self, fitness: i64, sum: i128) -> Vec<f64> {
+        let odds = Scorer::of(self.side).score(self.parent(0)).odds(self.graph.denominator());
         vec![
             f64::from(self.state.generation),
-            best as f64 / self.scale(),
+            worth(odds, self.settings.penalty).to_f64(),
+            fitness as f64 / self.scale(),
             sum as f64 / (self.settings.population as f64 * self.scale()),
-            f64::from(odds.wins) / whole,
-            f64::from(self.graph.denominator() - odds.wins - odds.losses) / whole,
-            f64::from(odds.losses) / whole,
+            odds.win.to_f64(),
+            odds.draw.to_f64(),
+            odds.loss.to_f64(),
         ]
     }
 }

@@ -1,21 +1,24 @@
 //! What `invincible` says at the end, beside the page's figures.
 //!
-//! Every champion's odds are exact; what is said of an arm is a mean over its replicas with a 95 % interval. A replica has
-//! reached its peak in the first generation whose best player is worth, exactly, as much as the best of any generation
-//! within one hundredth of a point.
+//! Every champion's odds are exact; what is said of an arm is a mean over its replicas with a 95 % interval. What sampled
+//! games say of the fittest player overstates it, for it was chosen by them: it is shown under its own name, and beside it
+//! what that player is worth. A replica has reached its peak in the first generation whose fittest player is worth as much as
+//! that of any generation within one hundredth of a point.
 
 use serde_json::{Value, json};
 
 use super::{
+    column,
     facts::{BoardCounts, board_counts, games, random_play},
-    settings::Settings,
+    settings::{Fitness, Settings},
+    worth,
 };
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
-    report::{Figure, Report, Series, Table},
+    report::{Figure, Point, Report, Series, Table},
     rng::Stream,
-    stats::{Estimate, estimate, odds_interval, wilson},
+    stats::{Estimate, estimate, odds_interval, share_text, wilson},
 };
 use evoxo_games::{
     audit::Odds,
@@ -31,6 +34,8 @@ struct Arm<'a> {
     name: &'a str,
     side: Side,
     penalty: Ratio,
+    /// Whether fitness is what sampled games say.
+    sampled: bool,
     replicas: usize,
     unfinished: usize,
     /// Of the replicas that have begun.
@@ -43,14 +48,23 @@ struct Arm<'a> {
 
 struct Champion {
     odds: Odds,
+    /// What it is worth, exactly, in points a game.
+    worth: f64,
+    /// Its fitness, by which it was chosen.
+    fitness: f64,
     unbeatable: bool,
     optimal: bool,
     peak: u64,
     boards_met: u64,
 }
 
-/// The curves of an arm: their names in `result.json` and in the figure, and their columns in the history.
-const CURVES: [(&str, &str, usize); 2] = [("best", "best player", 1), ("mean", "mean of the population", 2)];
+/// The curves of an arm: their names in `result.json` and in the figure, and their columns in the history. The last one is the
+/// first one again where fitness is exact.
+const CURVES: [(&str, &str, usize); 3] = [
+    ("worth", "exact worth of the fittest player", column::WORTH),
+    ("mean", "mean fitness of the population", column::MEAN),
+    ("fitness", "sampled fitness of the fittest player", column::FITNESS),
+];
 
 /// Makes tables, notes, numbers and figures of all arms with their replicas.
 ///
@@ -71,7 +85,11 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
     let read = arms.iter().enumerate().map(read).collect::<Result<Vec<Arm<'_>>, String>>()?;
     let summary = read.iter().map(|arm| (arm.name.to_owned(), summary_json(arm)));
     Ok(Report {
-        tables: vec![champions_table(&read), optimum_table(&read), page_table(&read)],
+        tables: [champions_table(&read), optimum_table(&read)]
+            .into_iter()
+            .chain(fittest_table(&read))
+            .chain([page_table(&read)])
+            .collect(),
         notes: notes(&read),
         json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
         figures: read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)).collect(),
@@ -87,13 +105,15 @@ fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
         let mut json = replica_json(config, index, replica);
         let champion = replica.champion();
         if let Some(player) = champion.as_ref().and_then(|card| card.champion_as::<TableGenome>())
-            && let Some(json) = json.as_object_mut()
+            && let (Some(json), Some(last)) = (json.as_object_mut(), replica.history().last())
         {
             let audit = player.audit();
             json.extend(audit.odds.to_json().as_object().cloned().unwrap_or_default());
             json.insert("unbeatable".into(), audit.unbeatable().into());
             json.insert("optimal".into(), (worth(audit.odds, penalty) == optimum.fitness).into());
-            json.insert("peak_generation".into(), peak(replica, penalty).into());
+            json.insert("worth".into(), last[column::WORTH].into());
+            json.insert("fitness".into(), last[column::FITNESS].into());
+            json.insert("peak_generation".into(), peak(replica).into());
             json.insert("boards_met".into(), audit.boards_asked.into());
         }
         json
@@ -111,6 +131,8 @@ impl Champion {
     fn read(json: &Value) -> Option<Self> {
         Some(Self {
             odds: Odds::of_json(json)?,
+            worth: json["worth"].as_f64()?,
+            fitness: json["fitness"].as_f64()?,
             unbeatable: json["unbeatable"].as_bool()?,
             optimal: json["optimal"].as_bool()?,
             peak: json["peak_generation"].as_u64()?,
@@ -119,13 +141,9 @@ impl Champion {
     }
 }
 
-fn worth(odds: Odds, penalty: Ratio) -> Ratio {
-    odds.win - penalty * odds.loss
-}
-
 /// The first generation that is as good as any, within a hundredth of a point.
-fn peak(replica: &Replica, penalty: Ratio) -> usize {
-    let worth = |row: &Vec<f64>| row[3] - penalty.to_f64() * row[5];
+fn peak(replica: &Replica) -> usize {
+    let worth = |row: &Vec<f64>| row[column::WORTH];
     let best = replica.history().iter().map(worth).fold(f64::MIN, f64::max);
     1 + replica.history().iter().position(|row| worth(row) >= best - 0.01).unwrap_or(0)
 }
@@ -139,12 +157,13 @@ impl<'a> Arm<'a> {
         let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
         let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
         let curves = CURVES.iter().map(|(name, shown, _)| Series::of_json(shown, &json["curves"][*name]));
-        let Settings { side, penalty, .. } = Settings::of(settings);
+        let Settings { side, penalty, fitness, .. } = Settings::of(settings);
         let side = side.into();
         Ok(Self {
             name,
             side,
             penalty,
+            sampled: fitness == Fitness::Sampled,
             replicas: replicas.len(),
             unfinished: replicas.iter().filter(|replica| replica["finished"] != true).count(),
             champions,
@@ -180,11 +199,11 @@ impl<'a> Arm<'a> {
         (wins / losses, odds_interval(&pairs, self.stream))
     }
 
-    /// The boards that its champions can meet: mean, least and most.
+    /// The boards that its champions can meet: mean with its interval, least and most.
     fn boards_met(&self) -> String {
         let boards = || self.champions.iter().map(|champion| champion.boards_met);
         match (self.estimate(|champion| champion.boards_met as f64), boards().min(), boards().max()) {
-            (Some(mean), Some(least), Some(most)) => format!("{:.1} ({least} to {most})", mean.mean),
+            (Some(mean), Some(least), Some(most)) => format!("{} ({least} to {most})", mean.text(1)),
             _ => "-".into(),
         }
     }
@@ -192,8 +211,7 @@ impl<'a> Arm<'a> {
 
 /// The champions of each arm, and below each the best table there can be.
 fn champions_table(arms: &[Arm<'_>]) -> Table {
-    let header =
-        ["champions (exact odds)", "win %", "draw %", "loss %", "never lose", "optimal", "peak gen.", "boards met"];
+    let header = ["champions (exact odds)", "win %", "draw %", "loss %", "never lose", "optimal"];
     let mut rows = Vec::new();
     for arm in arms {
         let total = arm.champions.len();
@@ -202,26 +220,14 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
             arm.text(2, |champion| 100.0 * champion.odds.win.to_f64()),
             arm.text(2, |champion| 100.0 * champion.odds.draw.to_f64()),
             arm.text(2, |champion| 100.0 * champion.odds.loss.to_f64()),
-            format!("{} of {total}", arm.unbeatable()),
-            format!("{} of {total}", arm.optimal()),
-            arm.text(1, |champion| champion.peak as f64),
-            arm.text(1, |champion| champion.boards_met as f64),
+            share_text(arm.unbeatable(), total),
+            share_text(arm.optimal(), total),
         ]);
         let odds = arm.optimum.odds;
         let exact = |share: Ratio| format!("{:.2}", 100.0 * share.to_f64());
         let never = if odds.loss == Ratio::ZERO { "yes" } else { "no" };
         let best = format!("  optimum, {} at {}", arm.side.letter(), decimal(arm.penalty));
-        let boards = arm.optimum.player.audit().boards_asked.to_string();
-        rows.push(vec![
-            best,
-            exact(odds.win),
-            exact(odds.draw),
-            exact(odds.loss),
-            never.into(),
-            "".into(),
-            "".into(),
-            boards,
-        ]);
+        rows.push(vec![best, exact(odds.win), exact(odds.draw), exact(odds.loss), never.into(), "".into()]);
     }
     Table {
         title: "Champions against a random mover, both with the filter: mean over replicas ± 95 % interval".into(),
@@ -238,7 +244,7 @@ fn decimal(value: Ratio) -> String {
 fn optimum_table(arms: &[Arm<'_>]) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for arm in arms {
-        let Optimum { odds, fitness, ties, .. } = &arm.optimum;
+        let Optimum { odds, fitness, ties, player, .. } = &arm.optimum;
         let row = vec![
             format!("{} at {}", arm.side.letter(), decimal(arm.penalty)),
             odds.win.to_string(),
@@ -246,6 +252,7 @@ fn optimum_table(arms: &[Arm<'_>]) -> Table {
             odds.loss.to_string(),
             format!("{fitness} = {:.4}", fitness.to_f64()),
             if ties.is_empty() { "one" } else { "several" }.into(),
+            player.audit().boards_asked.to_string(),
         ];
         if !rows.contains(&row) {
             rows.push(row);
@@ -253,9 +260,29 @@ fn optimum_table(arms: &[Arm<'_>]) -> Table {
     }
     Table {
         title: "The optimum: the best table there can be for a side and what a loss costs, exactly".into(),
-        header: ["optimum", "win", "draw", "loss", "points a game", "tables"].map(String::from).to_vec(),
+        header: ["optimum", "win", "draw", "loss", "points a game", "tables", "boards met"].map(String::from).to_vec(),
         rows,
     }
+}
+
+/// What the fittest players of the last generation are worth, beside what their sampled games said; `None` if no arm samples.
+fn fittest_table(arms: &[Arm<'_>]) -> Option<Table> {
+    let row = |arm: &Arm<'_>| {
+        vec![
+            arm.name.to_owned(),
+            format!("{:.4}", arm.optimum.fitness.to_f64()),
+            arm.text(4, |champion| champion.worth),
+            arm.text(4, |champion| champion.fitness),
+            arm.text(4, |champion| champion.fitness - champion.worth),
+        ]
+    };
+    let rows: Vec<Vec<String>> = arms.iter().filter(|arm| arm.sampled).map(row).collect();
+    let header = ["fittest player", "the optimum", "exact worth", "sampled fitness", "overstated by"];
+    (!rows.is_empty()).then(|| Table {
+        title: "The fittest player of the last generation, in points a game: mean over replicas ± 95 % interval".into(),
+        header: header.map(String::from).to_vec(),
+        rows,
+    })
 }
 
 /// Ours beside the page's.
@@ -270,8 +297,7 @@ fn page_table(arms: &[Arm<'_>]) -> Table {
     row("random play, X wins : O wins, both with the filter".into(), ratio(random_play(true)), "about 2 : 1");
     for arm in arms.iter().filter(|arm| !arm.champions.is_empty()) {
         let total = arm.champions.len();
-        let (low, high) = wilson(arm.unbeatable(), total);
-        let never = format!("{} of {total} ({:.0} to {:.0} %)", arm.unbeatable(), 100.0 * low, 100.0 * high);
+        let never = share_text(arm.unbeatable(), total);
         if arm.side == Side::O && arm.penalty == Ratio::ONE {
             let (odds, interval) = arm.wins_per_loss();
             let interval = interval.map(|(low, high)| format!(" ({low:.1} to {high:.1})")).unwrap_or_default();
@@ -303,9 +329,16 @@ fn to_one(decimals: usize, ratio: f64) -> String {
 fn notes(arms: &[Arm<'_>]) -> Vec<String> {
     let mut notes = vec![
         "± and brackets are 95 % intervals over replicas; the brackets of boards are the least and the most.".into(),
-        "Peak: the first generation whose best player is worth, exactly, as much as any's within 0.01 point a game."
+        "Peak: the first generation whose fittest player is worth, exactly, as much as any's within 0.01 point a game."
             .into(),
     ];
+    if arms.iter().any(|arm| arm.sampled) {
+        notes.push(
+            "Worth: wins less the cost of losses, in points a game, computed exactly. The fittest by sampled games is partly \
+             the luckiest of many players: its sampled fitness overstates its worth, and can lie above the optimum."
+                .into(),
+        );
+    }
     for side in Side::BOTH {
         if let Some((_, odds, penalty)) = never_losing(side) {
             let win = 100.0 * odds.win.to_f64();
@@ -354,6 +387,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     best["several"] = (!arm.optimum.ties.is_empty()).into();
     json!({
         "champions": champions,
+        "worth": estimate(&|champion| champion.worth),
+        "sampled_fitness": arm.sampled.then(|| estimate(&|champion| champion.fitness)),
         "win": estimate(&|champion| champion.odds.win.to_f64()),
         "draw": estimate(&|champion| champion.odds.draw.to_f64()),
         "loss": estimate(&|champion| champion.odds.loss.to_f64()),
@@ -367,78 +402,26 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     })
 }
 
+/// Curves over generations with the optimum, from the least that a fittest player is worth to the most that it is said to be:
+/// the population's mean comes in from below.
 fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
-    (!arm.curves[0].points.is_empty()).then(|| Figure {
+    let mut series = arm.curves.to_vec();
+    series.truncate(if arm.sampled { CURVES.len() } else { CURVES.len() - 1 });
+    let most = arm.optimum.fitness.to_f64();
+    let level = |point: &Point| Point { mean: most, low: most, high: most, ..*point };
+    let points = series[0].points.iter().map(level).collect();
+    series.insert(CURVES.len() - 1, Series { name: format!("the optimum, {most:.4}"), points });
+    let low = series[0].points.iter().map(|point| point.low).fold(most, f64::min);
+    let high = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(most, f64::max);
+    (!series[0].points.is_empty()).then(|| Figure {
         name: file_name(config, index),
         title: format!("{} ({} replicas)", arm.name, arm.replicas),
         x_label: "generation".into(),
-        y_label: "fitness (points a game)".into(),
-        y_range: None,
-        series: arm.curves.clone(),
+        y_label: "points a game".into(),
+        y_range: Some((low, high)),
+        series,
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        registry,
-        testing::{parse, run},
-    };
-    use evoxo_common::local;
-
-    const CONFIG: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\nfathers = 5\n\
-        generations = 6\nfitness = \"exact\"\n[arms.\"O, 1\"]\npenalty = 1\n[arms.\"O, 6.5\"]\n[arms.X]\nside = \"X\"\n";
-
-    #[test]
-    fn a_small_run_reads_well() {
-        let config = parse(CONFIG);
-        let replicas = run(&config);
-        let report = config.report(&replicas);
-        let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
-        insta::assert_snapshot!(format!("{}\n{}", tables.join("\n"), report.notes.join("\n")));
-        insta::assert_snapshot!("json", format!("{:#}", report.json));
-        assert_eq!(report.figures.len(), 3);
-        let last = report.figures[0].series[0].points.last().unwrap();
-        assert!(last.x == 6.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
-    }
-
-    /// A `result.json` tells all of it again; one that lacks anything says so.
-    #[test]
-    fn a_result_is_enough() {
-        let config = parse(CONFIG);
-        let replicas = run(&config);
-        for replicas in [replicas, local::start(&config).collect()] {
-            let report = config.report(&replicas);
-            let mut result = json!({"experiment": "invincible", "seed": config.seed, "replicas": config.replicas});
-            result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
-            let result: Value = serde_json::from_str(&result.to_string()).unwrap();
-            assert_eq!(registry().report_of_result(&result), Ok(report));
-            let lacks = |change: &dyn Fn(&mut Value), says: &str| {
-                let mut result = result.clone();
-                change(&mut result["arms"][1]);
-                let sentence = registry().report_of_result(&result).unwrap_err();
-                assert_eq!(sentence, format!("the arm \"O, 6.5\" of the result has not {says}"));
-            };
-            lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
-            lacks(&|arm| arm["curves"]["mean"]["low"] = json!([0.5]), "its curves");
-            let told = "all that is told of its champions";
-            lacks(&|arm| arm["replicas"][1] = json!({"champion": "champions/O.json", "win": "1/0"}), told);
-        }
-    }
-
-    #[test]
-    fn nothing_yet_is_no_reason_to_fail() {
-        let config = parse(CONFIG);
-        let replicas: Vec<Replica> = local::start(&config).collect();
-        let report = config.report(&replicas);
-        assert!(report.notes.iter().any(|note| note.contains("Not finished yet: 9 of")), "{:?}", report.notes);
-    }
-
-    #[test]
-    fn the_optimum_is_called_optimal() {
-        let best = optimum(Side::O, Ratio::ONE);
-        let score = evoxo_games::table::exact::Scorer::of(Side::O).score(best.player.genes());
-        assert_eq!(worth(score.odds(945), Ratio::ONE), best.fitness);
-    }
-}
+mod tests;

@@ -9,7 +9,7 @@ use evoxo_common::{
     experiment::{ArmReplicas, Config},
     math::mean,
     report::{Figure, Report, Series, Table},
-    stats::{Sample, estimate, wilson},
+    stats::{Sample, estimate, share_text, wilson},
 };
 use evoxo_games::{
     audit::Odds,
@@ -165,7 +165,7 @@ fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
     }
     Table {
         title: "Fitness of champions: mean over replicas ± 95 % interval; a perfect pupil of the teacher has 1".into(),
-        header: ["champions", "training boards", "s.d.", "best", "the paper", "of it firm", "all 2423 boards"]
+        header: ["champions", "training boards", "s.d.", "best", "the paper", "near ties lost", "all 2423 boards"]
             .map(String::from)
             .into(),
         rows,
@@ -188,7 +188,7 @@ fn differences_table(arms: &[Class<'_>]) -> Table {
         vec![
             arms[other].arm.name.to_owned(),
             text(&training, 4),
-            format!("{better} of {}", training.len()),
+            share_text(better, training.len()),
             text(&differences(arms, other, |one| one.firm), 4),
             text(&differences(arms, other, |one| one.all), 4),
         ]
@@ -196,7 +196,7 @@ fn differences_table(arms: &[Class<'_>]) -> Table {
     let less = format!("fitness less that of {}", arms[0].arm.name);
     Table {
         title: "Differences, replica by replica on the same boards".into(),
-        header: [less.as_str(), "training boards", "fitter in", "of it firm", "all 2423 boards"]
+        header: [less.as_str(), "training boards", "fitter in", "near ties lost", "all 2423 boards"]
             .map(String::from)
             .into(),
         rows: (1..arms.len()).map(row).collect(),
@@ -265,7 +265,7 @@ fn odds_table(arms: &[Class<'_>]) -> Table {
             text(&class.values(|one| 100.0 * odds(one).win.to_f64()), 2),
             text(&class.values(|one| 100.0 * odds(one).draw.to_f64()), 2),
             text(&class.values(|one| 100.0 * odds(one).loss.to_f64()), 2),
-            format!("{} of {}", never_losing(class, side), class.champions.len()),
+            share_text(never_losing(class, side), class.champions.len()),
         ]);
     }
     Table {
@@ -287,12 +287,12 @@ fn line_text(line: &[u8]) -> String {
 fn notes(arms: &[Class<'_>]) -> Vec<String> {
     let [x, o] = Side::BOTH.map(teacher::audit);
     let mut notes = vec![
-        "± is a 95 % interval over replicas. All arms of a replica have the same training boards and play from the same \
+        "± and brackets are 95 % intervals over replicas. All arms of a replica have the same training boards and play from the same \
          boards."
             .into(),
         format!(
-            "Firm is what is left of the fitness if an output within {FIRM_MARGIN} of the middle between two cells takes the \
-             worse of them: where less is firm, champions live on the last digits of their outputs."
+            "Near ties lost: the fitness if every output within {FIRM_MARGIN} of the middle between two cells took the worse \
+             of them. Where that is lower, champions depend on the last digits of their outputs."
         ),
         format!(
             "The teacher never loses as X (proven over {} positions), and can be beaten as O: it loses {} games, the first \
@@ -306,7 +306,8 @@ fn notes(arms: &[Class<'_>]) -> Vec<String> {
         if let Some(paper) = class.arm.contestant().map(|index| PAPER_FITNESS[index]) {
             let reached = class.champions.iter().filter(|one| one.training >= paper).count();
             let (name, count) = (class.arm.name, class.champions.len());
-            notes.push(format!("{reached} of {count} champions of {name} come to the paper's fitness of {paper}."));
+            let reached = share_text(reached, count);
+            notes.push(format!("Champions of {name} that come to the paper's fitness of {paper}: {reached}."));
         }
     }
     if [0, 1].iter().all(|index| arms.iter().any(|class| class.arm.contestant() == Some(*index))) {

@@ -10,7 +10,7 @@ use evoxo_common::{
     experiment::{ArmReplicas, Config, settings_json},
     report::{Figure, Report, Series, Table},
     settings::Scope,
-    stats::{Estimate, estimate, wilson},
+    stats::{Estimate, estimate, share_text},
 };
 
 /// An arm with what is known of its replicas that have a history.
@@ -64,11 +64,8 @@ impl<'a> Arm<'a> {
         self.estimate(value).map_or_else(|| "-".into(), |estimate| estimate.text(decimals))
     }
 
-    /// "12 of 20 (39 to 78 %)"
     fn share(&self, holds: impl Fn(&Facts) -> bool) -> String {
-        let (count, total) = (self.count(holds), self.facts.len());
-        let (low, high) = wilson(count, total);
-        format!("{count} of {total} ({:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
+        share_text(self.count(holds), self.facts.len())
     }
 
     /// Of the cycles from a replica's first sought rule on, how many had one.
@@ -147,8 +144,8 @@ fn sought_table(arms: &[Arm<'_>]) -> Table {
         ]
     };
     table(
-        "The 48 sought rules, good ones that are not in their best form, and what the best agent still loses",
-        &["arm", "found", "alive at the end", "most at once", "good, first", "last", "X loses %", "O loses %"],
+        "The 48 sought rules, other good rules, and how often the best agent still loses",
+        &["arm", "found", "alive at the end", "most at once", "other good, first", "last", "X loses %", "O loses %"],
         arms.iter().map(row).collect(),
     )
 }

@@ -229,6 +229,15 @@ settings! {
         couples_per_task: usize = execution whole(1, AGENTS_MAX / 2, "10"),
     }
     check(check)
+    notes(notes)
+}
+
+/// Settings that have hardly any effect beside the others.
+fn notes(settings: &Settings) -> Vec<String> {
+    let idle = settings.repeated == Fate::Replace && settings.generator != NewRules::Rigged;
+    let sentence = "repeated = \"replace\" hardly ever changes anything without generator = \"rigged\": random rules are \
+        hardly ever the same";
+    if idle { vec![sentence.into()] } else { Vec::new() }
 }
 
 fn check(settings: &Settings) -> Vec<(Name, String)> {

@@ -1,14 +1,20 @@
 //! The paper's claims about differences between networks, tested on our trials.
+//!
+//! A claim of a difference is tested against no difference, a claim of equality against a difference of [`MARGIN`] or more: a
+//! difference that was not seen supports no claim. A claim that no test decides is undecided.
 
 use serde_json::{Value, json};
 
 use super::{
     arm::Arm,
-    facts::{CLAIMS, Claim, Measure, Regime, network},
+    facts::{CLAIMS, Claim, MARGIN, Measure, Regime, network},
 };
 use evoxo_common::{
     report::Table,
-    stats::{Difference, RankTest, Sample, holm, rank_test, t_test},
+    stats::{
+        Difference, RankTest, Sample, equivalence_test, holm, rank_equivalence_test, rank_test, rank_test_least,
+        rank_test_values, t_test,
+    },
     text::probability,
 };
 
@@ -18,17 +24,37 @@ pub(super) struct Comparison {
     /// By the t-test: of our trials, and of the paper's figures.
     ours: Difference,
     paper: Difference,
+    /// The paper's figures against what the claim denies, not corrected.
+    paper_p: f64,
     ranks: RankTest,
-    /// The expected U if neither sample tends to be greater: half the pairs.
-    even: f64,
-    /// Both probabilities after Holm's correction for all comparisons: the t-test's and the rank test's.
-    corrected: [f64; 2],
+    /// Trials of either network.
+    trials: [usize; 2],
+    /// Our trials against what the claim denies, by the t-test and by ranks: `None` if those can show nothing with so few
+    /// trials.
+    by_t: Tested,
+    by_ranks: Option<Tested>,
+    /// Of a claim of equality: whether the difference is shown to be greater than the margin.
+    beyond: bool,
 }
 
-/// Probabilities up to this are significant.
+/// A probability, as it is and after Holm's correction for all comparisons made.
+#[derive(Clone, Copy)]
+struct Tested {
+    p: f64,
+    corrected: f64,
+}
+
+/// Probabilities up to this show something.
 const LEVEL: f64 = 0.05;
 
-/// All claims with at least two trials on either side, among arms of this reading.
+/// The difference of two samples, and its probability by the t-test under what a claim denies.
+fn by_t(claim: &Claim, one: Sample, two: Sample) -> Option<(Difference, f64)> {
+    let difference = t_test(one, two)?;
+    let p = if claim.differs { difference.p } else { equivalence_test(MARGIN, one, two)? };
+    Some((difference, p))
+}
+
+/// All claims for which there are two trials or more on either side, among arms of this reading.
 pub(super) fn comparisons(arms: &[Arm<'_>], reading: &str) -> Vec<Comparison> {
     let values = |name: &str, regime: Regime, measure: Measure| {
         let ours = |arm: &&Arm<'_>| {
@@ -37,47 +63,62 @@ pub(super) fn comparisons(arms: &[Arm<'_>], reading: &str) -> Vec<Comparison> {
         arms.iter().find(ours).map(|arm| arm.values(measure))
     };
     let compare = |claim: &Claim| {
-        let Claim { regime, better, worse, measure, .. } = *claim;
+        let Claim { regime, better, worse, measure, differs } = *claim;
         let (one, two) = (values(better, regime, measure)?, values(worse, regime, measure)?);
         let reported = |name: &str| Some(network(name)?.reported(regime, measure));
-        Some(Comparison {
-            claim: *claim,
-            ours: t_test(Sample::of(&one)?, Sample::of(&two)?)?,
-            paper: t_test(reported(better)?, reported(worse)?)?,
-            ranks: rank_test(&one, &two)?,
-            even: (one.len() * two.len()) as f64 / 2.0,
-            corrected: [1.0; 2],
-        })
+        let (paper, paper_p) = by_t(claim, reported(better)?, reported(worse)?)?;
+        let (ours, p) = by_t(claim, Sample::of(&one)?, Sample::of(&two)?)?;
+        let ranks = rank_test(&one, &two)?;
+        let by_ranks = if differs { ranks.p } else { rank_equivalence_test(MARGIN, &one, &two)? };
+        let [by_t, by_ranks] = [p, by_ranks].map(|p| Tested { p, corrected: p });
+        let trials = [one.len(), two.len()];
+        let by_ranks = Some(by_ranks);
+        Some(Comparison { claim: *claim, ours, paper, paper_p, ranks, trials, by_t, by_ranks, beyond: false })
     };
     let mut all: Vec<Comparison> = CLAIMS.iter().filter_map(compare).collect();
-    let by_t = holm(&all.iter().map(|comparison| comparison.ours.p).collect::<Vec<f64>>());
-    let by_ranks = holm(&all.iter().map(|comparison| comparison.ranks.p).collect::<Vec<f64>>());
-    for (comparison, corrected) in all.iter_mut().zip(by_t.into_iter().zip(by_ranks)) {
-        comparison.corrected = corrected.into();
-    }
+    correct(&mut all);
     all
+}
+
+/// Corrects the probabilities for the number of comparisons, and drops the rank tests if none can show anything.
+fn correct(all: &mut [Comparison]) {
+    let tests = all.len() as f64;
+    let ranks = all.iter().any(|one| rank_test_least(one.trials[0], one.trials[1]) * tests <= LEVEL);
+    let by_t = holm(&all.iter().map(|one| one.by_t.p).collect::<Vec<f64>>());
+    let by_ranks = holm(&all.iter().filter_map(|one| Some(one.by_ranks?.p)).collect::<Vec<f64>>());
+    for (one, (by_t, by_ranks)) in all.iter_mut().zip(by_t.into_iter().zip(by_ranks)) {
+        one.by_t.corrected = by_t;
+        one.by_ranks = one.by_ranks.filter(|_| ranks).map(|tested| Tested { corrected: by_ranks, ..tested });
+        // One minus the probability under a difference beyond the margin is that under a difference within it.
+        one.beyond = !one.claim.differs && tests * (1.0 - one.by_t.p) <= LEVEL;
+    }
 }
 
 impl Comparison {
     /// Whether our trials confirm the claim.
     fn verdict(&self) -> &'static str {
-        let [by_t, by_ranks] = self.corrected.map(|p| p <= LEVEL);
-        let reversed = if by_t { self.ours.mean < 0.0 } else { self.ranks.u < self.even };
-        match (self.claim.differs, by_t, by_ranks, reversed) {
-            (false, false, false, _) => "yes",
-            (false, ..) => "no: they differ",
-            (true, false, false, _) => "not seen",
-            (true, true, true, false) => "yes",
-            (true, true, false, false) => "by t only",
-            (true, false, true, false) => "by U only",
-            (true, true, true, true) => "no: the other way",
-            (true, true, false, true) => "other way by t only",
-            (true, false, true, true) => "other way by U only",
+        let by_t = self.by_t.corrected <= LEVEL;
+        let by_ranks = self.by_ranks.map_or(by_t, |tested| tested.corrected <= LEVEL);
+        let even = (self.trials[0] * self.trials[1]) as f64 / 2.0;
+        let above = if by_t { self.ours.mean >= 0.0 } else { self.ranks.u >= even };
+        match (self.beyond, by_t, by_ranks, above || !self.claim.differs) {
+            (true, ..) => "no: they differ",
+            (_, false, false, _) => "undecided",
+            (_, true, true, true) => "yes",
+            (_, true, false, true) => "by t only",
+            (_, false, true, true) => "by U only",
+            (_, true, true, false) => "no: the other way",
+            (_, true, false, false) => "other way by t only",
+            (_, false, true, false) => "other way by U only",
         }
     }
 
     pub(super) fn to_json(&self) -> Value {
         let Claim { regime, better, worse, measure, differs } = self.claim;
+        let Difference { mean, half_width, t, freedom, .. } = self.ours;
+        let Tested { p, corrected } = self.by_t;
+        let ranks =
+            self.by_ranks.map(|Tested { p, corrected }| json!({"u": self.ranks.u, "p": p, "p_holm": corrected}));
         json!({
             "claim": {
                 "regime": match regime { Regime::SelfPlay => "self", Regime::Benchmark => "benchmark" },
@@ -86,11 +127,13 @@ impl Comparison {
                 "measure": measure_name(measure),
                 "differs": differs,
             },
-            "difference": self.ours.mean,
-            "half_width": self.ours.half_width,
-            "t_test": {"t": self.ours.t, "freedom": self.ours.freedom, "p": self.ours.p, "p_holm": self.corrected[0]},
-            "rank_test": {"u": self.ranks.u, "p": self.ranks.p, "p_holm": self.corrected[1]},
-            "paper": {"difference": self.paper.mean, "p": self.paper.p},
+            // What a claim of equality is tested by: two one-sided tests with this margin, in points of percent.
+            "margin": (!differs).then_some(MARGIN),
+            "difference": mean,
+            "half_width": half_width,
+            "t_test": {"t": t, "freedom": freedom, "p": p, "p_holm": corrected},
+            "rank_test": ranks,
+            "paper": {"difference": self.paper.mean, "p": self.paper_p},
             "verdict": self.verdict(),
         })
     }
@@ -110,7 +153,9 @@ pub(super) fn signed(difference: &Difference) -> String {
 
 /// A row for each comparison.
 pub(super) fn claims_table(all: &[Comparison], reading: &str) -> Table {
-    let header = ["the paper's claim", "of", "paper", "P", "ours", "P by t", "P by U", "holds"];
+    let ranks = all.iter().any(|comparison| comparison.by_ranks.is_some());
+    let mut header = vec!["the paper's claim", "of", "paper", "P", "ours", "P by t", "P by U", "holds"];
+    header.retain(|name| ranks || *name != "P by U");
     let row = |comparison: &Comparison| {
         let Claim { regime, better, worse, measure, differs } = comparison.claim;
         let regime = match regime {
@@ -118,23 +163,53 @@ pub(super) fn claims_table(all: &[Comparison], reading: &str) -> Table {
             Regime::Benchmark => "benchmark",
         };
         let sign = if differs { ">" } else { "=" };
-        let [by_t, by_ranks] = comparison.corrected.map(probability);
-        vec![
+        let mut row = vec![
             format!("{regime}: {better} {sign} {worse}"),
             measure_name(measure).into(),
             format!("{:+.1}", comparison.paper.mean),
-            probability(comparison.paper.p),
+            probability(comparison.paper_p),
             signed(&comparison.ours),
-            by_t,
-            by_ranks,
-            comparison.verdict().into(),
-        ]
+            probability(comparison.by_t.corrected),
+        ];
+        row.extend(comparison.by_ranks.map(|tested| probability(tested.corrected)));
+        row.push(comparison.verdict().into());
+        row
     };
     Table {
         title: format!(
             "Reading {reading:?}: what the paper claims of differences (points of percent; ours ± 95 % interval)"
         ),
-        header: header.map(String::from).to_vec(),
+        header: header.into_iter().map(String::from).collect(),
         rows: all.iter().map(row).collect(),
     }
+}
+
+/// How the comparisons were made, in sentences; none of none.
+pub(super) fn claims_notes(all: &[Comparison]) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let ranks = if all.iter().any(|one| one.by_ranks.is_some()) { " and Mann and Whitney's U" } else { "" };
+    let mut notes = vec![format!(
+        "Claims (>): Welch's unpaired t-test{ranks}. P of ours is corrected by Holm's method for all comparisons in the \
+         table; the paper's is computed from its figures and not corrected. Undecided: the tests \
+         show neither the claim nor its opposite."
+    )];
+    if all.iter().any(|one| !one.claim.differs) {
+        notes.push(format!(
+            "Claims of equality (=): two one-sided tests with a margin of {MARGIN} points. P is the probability of means this \
+             near to each other if the difference were {MARGIN} points or more. \"Yes\": it is shown to be smaller; \"no\": to be \
+             greater."
+        ));
+    }
+    if ranks.is_empty() {
+        let most = all.iter().flat_map(|one| one.trials).max().unwrap_or(0);
+        notes.push(format!(
+            "Mann and Whitney's U is left out: with {most} trials it cannot come to P = {LEVEL} after the correction for {} \
+             comparisons; that takes {} trials.",
+            all.len(),
+            rank_test_values(all.len(), LEVEL)
+        ));
+    }
+    notes
 }

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     arm::Arm,
-    claims::{Comparison, claims_table, comparisons, signed},
+    claims::{Comparison, claims_notes, claims_table, comparisons, signed},
     facts::{self, GAMES, Measure, NETWORKS, Regime},
     settings::Settings,
-    trial::{Test, Trial, median_games},
+    trial::{Test, Trial, median_games, median_games_interval},
 };
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, replica_json},
@@ -70,7 +70,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
         }
     }
     let (mut tables, mut figures, mut claims) = (Vec::from_iter(sizes_table(arms)), Vec::new(), Map::new());
-    let mut told = 0;
+    let (mut told, mut claim_notes) = (0, Vec::new());
     for reading in &readings {
         for regime in Regime::BOTH {
             let rows = paper_rows(arms, reading, regime);
@@ -86,11 +86,17 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
         let found = comparisons(arms, reading);
         if !found.is_empty() {
             tables.push(claims_table(&found, reading));
+            for note in claims_notes(&found) {
+                if !claim_notes.contains(&note) {
+                    claim_notes.push(note);
+                }
+            }
             claims.insert((*reading).into(), found.iter().map(Comparison::to_json).collect());
         }
     }
     if told < arms.len() {
         tables.push(arms_table(arms));
+        tables.extend(games_table(arms));
         let curves: Vec<Series> = arms.iter().map(|arm| arm.curve(arm.name)).collect();
         // The strongest are told apart in a closer view.
         let strong = curves.iter().any(|curve| curve.points.last().is_some_and(|last| last.mean >= TOP.0 + 5.0));
@@ -103,7 +109,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
         "summary": summary,
         "claims": claims,
     });
-    Report { tables, notes: notes(arms, told), json, figures }
+    Report { tables, notes: notes(arms, told, claim_notes), json, figures }
 }
 
 /// The arms of one of the paper's tables, in its order.
@@ -179,41 +185,55 @@ fn paper_table(arms: &[&Arm<'_>], reading: &str, regime: Regime) -> Table {
     }
 }
 
-/// Of all arms: strength, games to it, and how far the end is from the first arm's.
+/// Of all arms: strength, and how far the end is from the first arm's.
 fn arms_table(arms: &[Arm<'_>]) -> Table {
     let against_first = |arm: &Arm<'_>| t_test(arm.sample(Measure::End)?, arms[0].sample(Measure::End)?);
     let found: Vec<_> = arms.iter().skip(1).map(against_first).collect();
     let raw: Vec<f64> = found.iter().flatten().map(|difference| difference.p).collect();
     let mut corrected = holm(&raw).into_iter();
     let row = |(index, arm): (usize, &Arm<'_>)| {
-        let mut row = vec![
-            arm.name.to_owned(),
-            arm.complete().count().to_string(),
-            arm.text(Measure::Peak),
-            arm.text(Measure::End),
-        ];
-        row.extend(LEVELS.map(|level| games_text(&arm.games_to(level))));
         let difference = index.checked_sub(1).and_then(|place| Some((found[place]?, corrected.next()?)));
         let (difference, p) =
             difference.map_or_else(Default::default, |(difference, p)| (signed(&difference), probability(p)));
-        row.extend([difference, p]);
-        row
+        let trials = arm.complete().count().to_string();
+        vec![arm.name.to_owned(), trials, arm.text(Measure::Peak), arm.text(Measure::End), difference, p]
     };
-    let mut header = ["arm", "trials", "peak %", "end %"].map(String::from).to_vec();
-    header.extend(LEVELS.map(|level| format!("to {level} %")));
-    header.extend(["end - first arm's".into(), "P".into()]);
     Table {
-        title: "All arms: % won against the benchmark player, and thousands of training games to so many %".into(),
-        header,
+        title: "All arms: % won against the benchmark player".into(),
+        header: ["arm", "trials", "peak %", "end %", "end - first arm's", "P"].map(String::from).to_vec(),
         rows: arms.iter().enumerate().map(row).collect(),
     }
 }
 
-/// "120", "120 (7 of 10)" if not all got there, "- (2 of 10)" if too few for a median, "-" if none.
+/// How many games the arms take to each of the levels that a trial comes to; `None` if none comes to any.
+fn games_table(arms: &[Arm<'_>]) -> Option<Table> {
+    let reached = |level: &u32| arms.iter().any(|arm| arm.games_to(*level).iter().any(Option::is_some));
+    let levels: Vec<u32> = LEVELS.into_iter().filter(reached).collect();
+    let row = |arm: &Arm<'_>| {
+        let games = levels.iter().map(|level| games_text(&arm.games_to(*level)));
+        std::iter::once(arm.name.to_owned()).chain(games).collect()
+    };
+    let header = levels.iter().map(|level| format!("games until {level} %"));
+    (!levels.is_empty()).then(|| Table {
+        title: "Thousands of training games until the first test with this % won: median over trials (95 % interval)"
+            .into(),
+        header: std::iter::once("arm".into()).chain(header).collect(),
+        rows: arms.iter().map(row).collect(),
+    })
+}
+
+/// "120 (90 to 150)", with "never" for what is not reached; without an interval if there are too few trials for one; a dash
+/// if no trial comes there.
 fn games_text(games: &[Option<u64>]) -> String {
-    let reached = games.iter().flatten().count();
-    let median = median_games(games).map_or_else(|| "-".into(), |median| (median / 1000.0).to_string());
-    if reached == 0 || reached == games.len() { median } else { format!("{median} ({reached} of {})", games.len()) }
+    if games.iter().all(Option::is_none) {
+        return "-".into();
+    }
+    let text = |games: Option<f64>| games.map_or_else(|| "never".into(), |games| (games / 1000.0).to_string());
+    let interval = median_games_interval(games).map(|ends| {
+        let [low, high] = ends.map(|end| text(end.map(|games| games as f64)));
+        format!(" ({low} to {high})")
+    });
+    text(median_games(games)) + &interval.unwrap_or_default()
 }
 
 fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -> Option<Figure> {
@@ -229,10 +249,10 @@ fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -
 }
 
 /// `told` arms are in the paper's tables.
-fn notes(arms: &[Arm<'_>], told: usize) -> Vec<String> {
+fn notes(arms: &[Arm<'_>], told: usize, claims: Vec<String>) -> Vec<String> {
     let mut notes = vec![
-        "Peak: a trial's best test; end: the mean of the last two fifths of its tests. ±: standard deviation over trials; in \
-         brackets the 95 % interval of the mean."
+        "Peak: a trial's best test, as in the paper; as the greatest of many it overstates strength. End: the mean of the last \
+         two fifths of the tests. ±: standard deviation over trials; in brackets the 95 % interval of the mean."
             .to_owned(),
     ];
     if told > 0 {
@@ -241,16 +261,12 @@ fn notes(arms: &[Arm<'_>], told: usize) -> Vec<String> {
              printed."
                 .into(),
         );
-        notes.push(
-            "Claims: Welch's unpaired t-test and Mann and Whitney's U. P of ours is corrected by Holm's method for all \
-             comparisons in the table; the paper's is computed from its figures and not corrected."
-                .into(),
-        );
     }
+    notes.extend(claims);
     if told < arms.len() {
         notes.push(
-            "Of all arms: games are the median over trials of those before the first test with so many %; P is Welch's, \
-             corrected by Holm's method for the number of arms."
+            "Of all arms: P is Welch's, corrected by Holm's method for the number of arms. A trial that ends without a test of \
+             that level counts as \"never\"; the median of fewer than six trials has no 95 % interval."
                 .into(),
         );
     }
@@ -279,10 +295,19 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         let [low, high] = mean.ends();
         Some(json!({"mean": mean.mean, "deviation": sample.deviation, "low": low, "high": high}))
     };
-    let games: Map<String, Value> = LEVELS
-        .iter()
-        .map(|level| (level.to_string(), json!({"median": median_games(&arm.games_to(*level)), "reached": arm.games_to(*level).iter().flatten().count()})))
-        .collect();
+    let games = |level: &u32| {
+        let games = arm.games_to(*level);
+        let interval = median_games_interval(&games);
+        let json = json!({
+            "median": median_games(&games),
+            // Null where a trial that never comes there is the end, and both where there are too few trials.
+            "low": interval.and_then(|ends| ends[0]),
+            "high": interval.and_then(|ends| ends[1]),
+            "reached": games.iter().flatten().count(),
+        });
+        (level.to_string(), json)
+    };
+    let games: Map<String, Value> = LEVELS.iter().map(games).collect();
     let mut json = json!({
         "trials": arm.complete().count(),
         "peak": measured(Measure::Peak),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::facts::Measure;
+use evoxo_common::stats::median_interval;
 
 /// The result of a test against the benchmark player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +102,23 @@ impl Trial {
 
 /// The median over trials of the games to a percentage; `None` if half of the trials did not reach it.
 pub(super) fn median_games(games: &[Option<u64>]) -> Option<f64> {
-    // Trials that did not reach it come last.
-    let mut sorted = games.to_vec();
-    sorted.sort_by_key(|games| games.unwrap_or(u64::MAX));
+    let sorted = ascending(games);
     let [low, high] = [sorted.len().checked_sub(1)? / 2, sorted.len() / 2].map(|place| sorted[place]);
     low.zip(high).map(|(low, high)| (low as f64 + high as f64) / 2.0)
+}
+
+/// The 95 % interval of that median, with `None` for an end that is a trial that never came there; `None` of too few trials.
+pub(super) fn median_games_interval(games: &[Option<u64>]) -> Option<[Option<u64>; 2]> {
+    let place = median_interval(games.len())?;
+    let sorted = ascending(games);
+    Some([sorted[place], sorted[sorted.len() - 1 - place]])
+}
+
+/// Those that never came there are the last.
+fn ascending(games: &[Option<u64>]) -> Vec<Option<u64>> {
+    let mut sorted = games.to_vec();
+    sorted.sort_by_key(|games| games.unwrap_or(u64::MAX));
+    sorted
 }
 
 #[cfg(test)]
@@ -147,6 +160,9 @@ mod tests {
         assert_eq!(median_games(&[Some(5), Some(2), Some(1), None]), Some(3.5));
         assert_eq!(median_games(&[Some(5), None]), None);
         assert_eq!(median_games(&[]), None);
+        let ten: Vec<Option<u64>> = (1..=10).rev().map(|games| (games < 9).then_some(games)).collect();
+        assert_eq!(median_games_interval(&ten), Some([Some(2), None]));
+        assert_eq!(median_games_interval(&ten[..5]), None);
     }
 
     #[test]

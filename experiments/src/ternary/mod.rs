@@ -59,18 +59,21 @@ pub const KIND: Kind = Kind {
     kernels: speed::KERNELS,
 };
 
-/// Points are per game: 1 for a win, minus the penalty for a loss. Odds are exact; where a string names a taken cell,
-/// it plays any empty one.
+/// Points are per game: 1 for a win, minus the penalty for a loss. Fitness is of sampled games. The fittest player is chosen by
+/// it, so it overstates that player. Odds are exact; where a string names a taken cell, it plays any empty one.
 const COLUMNS: &[Column] = &[
     Column { name: "generation", doc: "generations completed" },
-    Column { name: "best", doc: "fitness of the best player, points per game" },
+    Column { name: "fitness", doc: "sampled fitness of the fittest player, points per game" },
     Column { name: "mean", doc: "mean fitness of the population, points per game" },
     Column { name: "repairs", doc: "decisions rewritten in this generation, per player" },
     Column { name: "broken", doc: "share of decisions that name a taken cell after the games, over the population" },
-    Column { name: "win", doc: "the best player's probability to win against the random mover without rules" },
-    Column { name: "draw", doc: "the best player's probability to draw against the random mover without rules" },
-    Column { name: "loss", doc: "the best player's probability to lose against the random mover without rules" },
-    Column { name: "loss_rules", doc: "the best player's probability to lose against a random mover with the rules" },
+    Column { name: "win", doc: "the fittest player's exact probability to win against the plain random mover" },
+    Column { name: "draw", doc: "the fittest player's exact probability to draw against the plain random mover" },
+    Column { name: "loss", doc: "the fittest player's exact probability to lose against the plain random mover" },
+    Column {
+        name: "loss_rules",
+        doc: "the fittest player's exact probability to lose against a random mover with the rules",
+    },
 ];
 
 /// One replica.
@@ -216,7 +219,7 @@ impl Ternary {
         Card::new(player::Ternary { code: self.code, genome: genome.to_vec() })
     }
 
-    /// The best string of the reported side after the last generation.
+    /// The fittest string of the reported side after the last generation.
     fn best(&self) -> Option<&[u8]> {
         let population = self.state.populations.first()?;
         let best = select::fittest(&population.fitness, 1)[0];

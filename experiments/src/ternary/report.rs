@@ -13,7 +13,7 @@ use super::{
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
     report::{Figure, Report, Series, Table},
-    stats::{Difference, Estimate, Sample, estimate, holm, t_test, wilson},
+    stats::{Difference, Estimate, Sample, estimate, holm, share_text, t_test, wilson},
     text::probability,
 };
 use evoxo_games::board::Side;
@@ -79,7 +79,7 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
             text(arm.over_champions(loss), 2),
             text(arm.over_champions(|champion| 100.0 * champion.rules.win.to_f64()), 2),
             text(arm.over_champions(|champion| 100.0 * champion.rules.loss.to_f64()), 2),
-            format!("{} of {}", arm.safe(), arm.champions().count()),
+            share_text(arm.safe(), arm.champions().count()),
         ]
     };
     Table {
@@ -112,7 +112,7 @@ fn repairs_table(arms: &[Arm<'_>]) -> Table {
         ]
     };
     Table {
-        title: "Decisions rewritten, a player and generation, and the share that still names a taken cell".into(),
+        title: "Repairs: decisions rewritten per player and generation, and the share of decisions that still name a taken cell".into(),
         header: header([
             "repairs",
             "first gen.",
@@ -130,7 +130,7 @@ struct Contest<'a> {
     /// The arm that the argument favours.
     better: &'a str,
     worse: &'a str,
-    /// Their champions' wins and losses, and the wins of the best player over all generations, in points of percent.
+    /// Their champions' wins and losses, and the wins of the fittest player over all generations, in points of percent.
     differences: [Difference; 3],
     /// Probabilities after Holm's correction for all contests, of each kind of difference by itself.
     corrected: [f64; 3],
@@ -205,7 +205,7 @@ fn chapter_table() -> Table {
         title: "Ours beside the chapter's".into(),
         header: header(["what", "ours", "the chapter"]),
         rows: vec![
-            row("boards X decides on, turned ones as one", long, "612"),
+            row("boards X decides on, rotations counted once", long, "612"),
             row("  letters of a string, three letters", 2 * long, "1224"),
             row("boards left by the two rules", short, "104"),
             row("  letters of a string, three letters", 2 * short, "208"),
@@ -217,7 +217,7 @@ fn chapter_table() -> Table {
 
 fn notes(arms: &[Arm<'_>], compared: bool) -> Vec<String> {
     let mut notes = vec![
-        "± is a 95 % interval over replicas. Where a champion's string names a taken cell, any empty one is played."
+        "± and brackets are 95 % intervals over replicas. Where a champion's string names a taken cell, any empty one is played."
             .into(),
         "The chapter speaks of flips; its 612 boards and its sample table fit quarter-turns alone (mirror images too \
          would leave 338 boards)."
@@ -226,7 +226,7 @@ fn notes(arms: &[Arm<'_>], compared: bool) -> Vec<String> {
     if compared {
         notes.push(
             "P is by Welch's t-test, corrected by Holm's method for the rows of a column. \"All gen.\" is the mean over \
-             all generations of the best player's exact odds: who learns faster has more."
+             all generations of the fittest player's exact odds: who learns faster has more."
                 .into(),
         );
     }
@@ -254,12 +254,12 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     })
 }
 
-/// For each side a curve an arm: what the best is worth, how often it loses, and repairs.
+/// For each side a curve per arm: how often the fittest player wins and loses, exactly, and repairs.
 fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
     let kinds = [
-        ("win", "The best player's odds against the random mover", "probability to win"),
-        ("loss", "The best player's odds against the random mover", "probability to lose"),
-        ("repairs", "Decisions rewritten", "repairs (a player and generation)"),
+        ("win", "The fittest player's exact odds against the random mover", "probability to win"),
+        ("loss", "The fittest player's exact odds against the random mover", "probability to lose"),
+        ("repairs", "Decisions rewritten", "repairs per player and generation"),
     ];
     let figure = |side: Side, (name, title, y_label): (&str, &str, &str)| {
         let series: Vec<Series> =

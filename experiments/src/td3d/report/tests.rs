@@ -93,6 +93,63 @@ fn differences_stand_beside_their_own_arms() {
     assert_eq!(others(vec![own("one", trials(1, 10, 70.0, 1.0)), own("waiting", Vec::new())]), rows);
 }
 
+/// What is said of the claim that the small networks are equal at the end, if theirs end around these percentages.
+fn of_equality(count: u64, ends: [f64; 2], spread: f64) -> Value {
+    let mut arms = paper_arms(count, 100);
+    for (network, end) in ["small-structured", "small"].into_iter().zip(ends) {
+        let of = (facts::network(network).unwrap(), Regime::Benchmark);
+        let arm = arms.iter_mut().find(|arm| arm.paper == Some(of)).unwrap();
+        arm.trials = trials(count, 100, end, spread);
+    }
+    let claims = of_arms(&arms).json["claims"]["nearest"].clone();
+    let mut equal = claims.as_array().unwrap().iter().filter(|claim| claim["claim"]["differs"] == false);
+    equal.find(|claim| claim["claim"]["measure"] == "end").unwrap().clone()
+}
+
+/// That no difference is seen is no equality.
+#[test]
+fn equality_is_shown_or_refuted_or_undecided() {
+    let verdict = |count, ends, spread| {
+        let claim = of_equality(count, ends, spread);
+        assert_eq!(claim["margin"], 3.0);
+        claim["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict(10, [90.0, 90.5], 2.0), "yes");
+    assert_eq!(verdict(10, [90.0, 75.0], 2.0), "no: they differ");
+    assert_eq!(verdict(10, [90.0, 90.5], 25.0), "undecided");
+    // A difference that is seen, but as likely within the margin as beyond.
+    assert_eq!(verdict(10, [90.0, 86.5], 2.0), "undecided");
+}
+
+/// With three trials the rank test has P = 0.1 at the least: it is not made, and a note says what it would take.
+#[test]
+fn tests_that_cannot_be_passed_are_not_printed() {
+    for (count, printed) in [(3, false), (6, false), (7, true)] {
+        let report = of_arms(&paper_arms(count, 100));
+        let table = report.tables.iter().find(|table| table.title.contains("claims")).unwrap();
+        assert_eq!(table.header.iter().any(|name| name == "P by U"), printed, "{count}");
+        assert!(table.rows.iter().all(|row| row.len() == table.header.len()), "{count}");
+        let said = report.notes.iter().filter(|note| note.contains("that takes 7 trials")).count();
+        assert_eq!(said, usize::from(!printed), "{count}: {:?}", report.notes);
+        let claims = report.json["claims"]["nearest"].as_array().unwrap();
+        assert!(claims.iter().all(|claim| claim["rank_test"].is_null() != printed), "{count}");
+        // What the t-test shows alone is borne out.
+        assert!(claims.iter().any(|claim| claim["verdict"] == "yes"), "{count}");
+    }
+}
+
+#[test]
+fn medians_of_games_have_intervals() {
+    let games = |reached: &[u64], of: usize| {
+        let all = reached.iter().map(|games| Some(1000 * games)).chain(std::iter::repeat(None));
+        games_text(&all.take(of).collect::<Vec<_>>())
+    };
+    assert_eq!(games(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 10), "5.5 (2 to 9)");
+    assert_eq!(games(&[1, 2, 3, 4, 5, 6], 10), "5.5 (2 to never)");
+    assert_eq!(games(&[1, 2], 10), "never (2 to never)");
+    assert_eq!((games(&[1, 2, 3], 3), games(&[], 10)), ("2".into(), "-".into()));
+}
+
 #[test]
 fn two_readings_are_told_apart() {
     let mut arms = paper_arms(2, 5);

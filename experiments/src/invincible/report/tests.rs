@@ -1,0 +1,89 @@
+//! Tables, notes and figures of small runs.
+
+use super::*;
+use crate::{
+    registry,
+    testing::{parse, run},
+};
+use evoxo_common::local;
+
+const CONFIG: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\nfathers = 5\n\
+    generations = 6\nfitness = \"exact\"\n[arms.\"O, 1\"]\npenalty = 1\n[arms.\"O, 6.5\"]\n[arms.X]\nside = \"X\"\n";
+
+#[test]
+fn a_small_run_reads_well() {
+    let config = parse(CONFIG);
+    let replicas = run(&config);
+    let report = config.report(&replicas);
+    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(format!("{}\n{}", tables.join("\n"), report.notes.join("\n")));
+    insta::assert_snapshot!("json", format!("{:#}", report.json));
+    assert_eq!(report.figures.len(), 3);
+    let last = report.figures[0].series[0].points.last().unwrap();
+    assert!(last.x == 6.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
+}
+
+/// Nobody is worth more than the optimum, whatever sampled games say of the luckiest; and no figure says so.
+#[test]
+fn the_fittest_is_worth_no_more_than_the_optimum() {
+    let config = parse(
+        "experiment = \"invincible\"\nreplicas = 2\n[settings]\npopulation = 300\nfathers = 5\ngames = 100\n\
+         generations = 12\n[arms.O]\n[arms.exact]\nfitness = \"exact\"\n",
+    );
+    let report = config.report(&run(&config));
+    let optimum = optimum(Side::O, Ratio::new(13, 2)).fitness.to_f64();
+    let [sampled, exact] = [0, 1].map(|arm| &report.figures[arm].series);
+    let names = |series: &[Series]| series.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let [worth, mean] = ["exact worth of the fittest player", "mean fitness of the population"];
+    let line = "the optimum, 0.2603";
+    assert_eq!(names(sampled), [worth, mean, line, "sampled fitness of the fittest player"]);
+    assert_eq!(names(exact), [worth, mean, line]);
+    assert!(sampled[0].points.iter().all(|point| point.high <= optimum));
+    assert!(sampled[2].points.iter().all(|point| point.mean == optimum && point.low == optimum));
+    assert!(sampled[3].points.last().unwrap().mean > optimum, "{:?}", sampled[3]);
+    let replica = &report.json["arms"][0]["replicas"][0];
+    let odds = Odds::of_json(replica).unwrap();
+    assert_eq!(replica["worth"].as_f64(), Some(super::worth(odds, Ratio::new(13, 2)).to_f64()));
+    assert!(replica["fitness"].as_f64() > Some(optimum), "{replica}");
+    let fittest = report.tables.iter().find(|table| table.header[0] == "fittest player").unwrap();
+    assert_eq!((fittest.rows.len(), &*fittest.rows[0][1]), (1, "0.2603"));
+}
+
+/// A `result.json` tells all of it again; one that lacks anything says so.
+#[test]
+fn a_result_is_enough() {
+    let config = parse(CONFIG);
+    let replicas = run(&config);
+    for replicas in [replicas, local::start(&config).collect()] {
+        let report = config.report(&replicas);
+        let mut result = json!({"experiment": "invincible", "seed": config.seed, "replicas": config.replicas});
+        result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
+        let result: Value = serde_json::from_str(&result.to_string()).unwrap();
+        assert_eq!(registry().report_of_result(&result), Ok(report));
+        let lacks = |change: &dyn Fn(&mut Value), says: &str| {
+            let mut result = result.clone();
+            change(&mut result["arms"][1]);
+            let sentence = registry().report_of_result(&result).unwrap_err();
+            assert_eq!(sentence, format!("the arm \"O, 6.5\" of the result has not {says}"));
+        };
+        lacks(&|arm| arm["replicas"] = 3.into(), "its replicas");
+        lacks(&|arm| arm["curves"]["mean"]["low"] = json!([0.5]), "its curves");
+        let told = "all that is told of its champions";
+        lacks(&|arm| arm["replicas"][1] = json!({"champion": "champions/O.json", "win": "1/0"}), told);
+    }
+}
+
+#[test]
+fn nothing_yet_is_no_reason_to_fail() {
+    let config = parse(CONFIG);
+    let replicas: Vec<Replica> = local::start(&config).collect();
+    let report = config.report(&replicas);
+    assert!(report.notes.iter().any(|note| note.contains("Not finished yet: 9 of")), "{:?}", report.notes);
+}
+
+#[test]
+fn the_optimum_is_called_optimal() {
+    let best = optimum(Side::O, Ratio::ONE);
+    let score = evoxo_games::table::exact::Scorer::of(Side::O).score(best.player.genes());
+    assert_eq!(worth(score.odds(945), Ratio::ONE), best.fitness);
+}
