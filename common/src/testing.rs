@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use serde_json::json;
 
 use crate::{
     card::Card,
-    experiment::{Column, Config, Demand, Experiment, Identity, Kind, Registry, replica_json, settings_json},
-    report::Report,
+    experiment::{
+        Column, Config, Demand, Experiment, Identity, Kind, Registry, standard_report, standard_report_of_result,
+    },
     settings,
     task::{Compute, Refusal, Task, TaskKind, checked},
 };
@@ -117,15 +117,8 @@ pub(crate) static SUMS: Kind = Kind {
     restore,
     tasks: &[&MULTIPLY],
     cards: &[],
-    report: |config, arms| {
-        let arm = |(arm, replicas): &(usize, Vec<&crate::experiment::Replica>)| {
-            let replicas: Vec<_> = replicas.iter().map(|replica| replica_json(config, *arm, replica)).collect();
-            json!({"name": config.arms[*arm].name, "settings": settings_json(config, *arm), "replicas": replicas})
-        };
-        let json = json!({"arms": arms.iter().map(arm).collect::<Vec<_>>()});
-        Report { tables: Vec::new(), notes: Vec::new(), json, figures: Vec::new() }
-    },
-    report_of_result: |_, _| Err("nothing more is known".into()),
+    report: standard_report,
+    report_of_result: standard_report_of_result,
     kernels: &[],
 };
 

@@ -8,9 +8,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::Card,
     digest::Digest,
-    experiment::{
-        ArmReplicas, Column, Config, Demand, Experiment, Identity, Kind, Replica, replica_json, settings_json,
-    },
+    experiment::{ArmReplicas, Column, Config, Demand, Experiment, Identity, Kind, arm_json},
     report::{Report, Table},
     rng::Stream,
     settings,
@@ -179,7 +177,7 @@ impl Experiment for Dispatch {
 
 /// What was computed, since how long it took is not a result.
 fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let row = |(arm, replicas): &(usize, Vec<&Replica>)| {
+    let row = |(arm, replicas): &ArmReplicas<'_>| {
         let settings = Settings::of(&config.arms[*arm].settings);
         let rounds: u64 = replicas.iter().map(|replica| replica.rounds()).sum();
         let numbers = [
@@ -193,10 +191,7 @@ fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         std::iter::once(config.arms[*arm].name.clone()).chain(numbers.map(|number| number.to_string())).collect()
     };
     let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes shared", "bytes out"];
-    let arm_json = |(arm, replicas): &(usize, Vec<&Replica>)| {
-        let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, *arm, replica)).collect();
-        json!({"name": config.arms[*arm].name, "settings": settings_json(config, *arm), "replicas": replicas})
-    };
+    let told: Vec<Value> = arms.iter().map(|(arm, replicas)| arm_json(config, *arm, replicas)).collect();
     Report {
         tables: vec![Table {
             title: "Tasks that do nothing".into(),
@@ -204,7 +199,7 @@ fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
             rows: arms.iter().map(row).collect(),
         }],
         notes: vec!["How long it took is in result.json under provenance.".into()],
-        json: json!({"arms": arms.iter().map(arm_json).collect::<Vec<_>>(), "summary": {}}),
+        json: json!({"arms": told, "summary": {}}),
         figures: Vec::new(),
     }
 }
