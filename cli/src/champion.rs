@@ -10,7 +10,7 @@ use evoxo_common::{
 use evoxo_games::player::Player;
 use serde_json::Map;
 
-use crate::file;
+use crate::{file, say::program};
 
 /// Reads a champion from a file: a card, with what lies beside it, or a file that is a champion without a card. The file's
 /// name is in whatever is wrong with it.
@@ -32,5 +32,5 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
 /// The same as a player of a game.
 pub(crate) fn read_player(registry: &Registry, path: &Path) -> anyhow::Result<Player> {
     let player = read(registry, path)?.capability::<Player>().map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    player.ok_or_else(|| anyhow!("{}: it plays no game: `evoxo show` tells what it is", path.display()))
+    player.ok_or_else(|| anyhow!("{}: it plays no game: `{} show` shows what it is", path.display(), program()))
 }

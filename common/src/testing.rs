@@ -106,13 +106,23 @@ fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Box<dyn Experiment>, 
 }
 
 /// The experiment.
-pub(crate) static SUMS: Kind = Kind {
+pub(crate) const SUMS: Kind = Kind {
     name: "sums",
     schema: &SCHEMA,
     columns: &[Column { name: "sum", doc: "the sum so far" }],
     primary_metric: 0,
     rounds: |settings| Settings::of(settings).rounds,
-    demand: |settings| Demand { tasks: Settings::of(settings).tasks.into(), ..Demand::default() },
+    demand: |settings| {
+        let Settings { rounds, tasks, .. } = Settings::of(settings);
+        Demand {
+            tasks: tasks.into(),
+            task_bytes: 48,
+            output_bytes: 16,
+            state_bytes: 16,
+            rows: rounds,
+            ..Demand::default()
+        }
+    },
     start,
     restore,
     tasks: &[&MULTIPLY],

@@ -8,6 +8,7 @@ use evoxo_proto::v1::{self, RunState};
 use crate::{
     progress::Progress,
     remote::{Coordinator, connect, converse, refused, run_to_json},
+    say::program,
 };
 
 /// Which run.
@@ -44,16 +45,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match last.state() {
         RunState::Finished if arguments.json => {}
         RunState::Finished => {
-            let (name, address) = (&last.name, &arguments.coordinator.address);
+            let (name, program, address) = (&last.name, program(), &arguments.coordinator.address);
             let mut out = std::io::stdout().lock();
             writeln!(out, "{name} is finished, digest {}", last.digest)?;
-            writeln!(out, "`evoxo fetch {name} --coordinator {address}` gets its results")?;
+            writeln!(out, "`{program} fetch {name} --coordinator {address}` gets its results")?;
         }
         RunState::Cancelled => bail!("{} was cancelled", last.name),
         RunState::InDoubt => {
-            bail!("{} is in doubt, digest {}: {}; `evoxo fetch` gets its results", last.name, last.digest, last.message)
+            let v1::Run { name, digest, message, .. } = last;
+            bail!("{name} is in doubt, digest {digest}: {message}; `{} fetch` gets its results", program())
         }
-        RunState::Failed => bail!("{} failed: {}; `evoxo resume` tries it again", last.name, last.message),
+        RunState::Failed => bail!("{} failed: {}; `{} resume` tries it again", last.name, last.message, program()),
         RunState::Blocked => bail!("{} is blocked: {}", last.name, last.message),
         _ => bail!("the coordinator ended the conversation: the run goes on without it; watch again"),
     }

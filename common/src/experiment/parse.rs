@@ -334,7 +334,7 @@ impl<'a> File<'a> {
         if kind.is_none() {
             let (all, name): (Vec<&str>, _) = (names().collect(), &name);
             let (quoted, hint) = (quoted(name), hint(name, names()));
-            let sentence = format!("unknown experiment {quoted}{hint}; there are {}", all.join(", "));
+            let sentence = format!("unknown experiment {quoted}{hint}; known here are {}", all.join(", "));
             self.problem_at(&raw.place, &sentence);
         }
         kind
