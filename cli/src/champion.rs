@@ -10,7 +10,7 @@ use evoxo_common::{
 use evoxo_games::player::Player;
 use serde_json::Map;
 
-use crate::file;
+use crate::{file, say::program};
 
 /// Reads a champion from a file: a card, with the file beside it if it names one, or a file that is a champion without
 /// a card. Error messages name the file.
@@ -32,5 +32,5 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
 /// The same as a player of a game.
 pub(crate) fn read_player(registry: &Registry, path: &Path) -> anyhow::Result<Player> {
     let player = read(registry, path)?.capability::<Player>().map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    player.ok_or_else(|| anyhow!("{}: it plays no game: `evoxo show` describes it", path.display()))
+    player.ok_or_else(|| anyhow!("{}: it plays no game: `{} show` describes it", path.display(), program()))
 }

@@ -1,6 +1,10 @@
 //! Messages for people, and usage errors.
 
-use std::{fmt, io::Write as _};
+use std::{
+    fmt,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 /// A usage error: exit status 2.
 #[derive(Debug)]
@@ -22,6 +26,13 @@ pub(crate) fn usage(sentence: impl fmt::Display) -> anyhow::Error {
 /// Writes a line for the person on standard error. If it is closed, the line is dropped.
 pub(crate) fn tell(line: impl fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
+/// The name by which this program was started: a tool with more kinds of experiments has a name of its own.
+pub(crate) fn program() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "evoxo".into())
 }
 
 /// Writes a notice before the work begins.

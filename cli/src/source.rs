@@ -7,7 +7,7 @@ use evoxo_common::experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, R
 
 use crate::{
     file,
-    say::{notice, usage, whole},
+    say::{notice, program, usage, whole},
 };
 
 /// An experiment file and its overrides.
@@ -43,7 +43,8 @@ impl Experiment {
     /// The configuration of the file with the overrides.
     pub(crate) fn read(&self, registry: &Registry) -> anyhow::Result<Config> {
         let name = self.file.display().to_string();
-        let bytes = file::read(&self.file, FILE_BYTES_MAX, ", or start from one that `evoxo new KIND` prints")?;
+        let advice = format!(", or start from one that `{} new KIND` prints", program());
+        let bytes = file::read(&self.file, FILE_BYTES_MAX, &advice)?;
         let text = String::from_utf8(bytes).ok().with_context(|| format!("{name} is not a text in UTF-8"))?;
         let mut overrides = self.overrides.clone();
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));

@@ -12,6 +12,7 @@ pub mod experiment;
 pub mod local;
 pub mod math;
 pub mod plot;
+pub mod promises;
 pub mod ratio;
 pub mod report;
 pub mod rng;
@@ -23,3 +24,8 @@ pub mod task;
 mod testing;
 pub mod text;
 pub mod time;
+
+/// The examples of docs/library.md, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/library.md")]
+struct LibraryPage;

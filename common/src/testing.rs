@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use serde_json::json;
 
 use crate::{
     card::Card,
-    experiment::{Column, Config, Demand, Experiment, Identity, Kind, Registry, replica_json, settings_json},
-    report::Report,
+    experiment::{
+        Column, Config, Demand, Experiment, Identity, Kind, Registry, standard_report, standard_report_of_result,
+    },
     settings,
     task::{Compute, Refusal, Task, TaskKind, checked},
 };
@@ -107,26 +107,29 @@ fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Box<dyn Experiment>, 
 }
 
 /// The experiment.
-pub(crate) static SUMS: Kind = Kind {
+pub(crate) const SUMS: Kind = Kind {
     name: "sums",
     schema: &SCHEMA,
     columns: &[Column { name: "sum", doc: "the sum so far" }],
     primary_metric: 0,
     rounds: |settings| Settings::of(settings).rounds,
-    demand: |settings| Demand { tasks: Settings::of(settings).tasks.into(), ..Demand::default() },
+    demand: |settings| {
+        let Settings { rounds, tasks, .. } = Settings::of(settings);
+        Demand {
+            tasks: tasks.into(),
+            task_bytes: 48,
+            output_bytes: 16,
+            state_bytes: 16,
+            rows: rounds,
+            ..Demand::default()
+        }
+    },
     start,
     restore,
     tasks: &[&MULTIPLY],
     cards: &[],
-    report: |config, arms| {
-        let arm = |(arm, replicas): &(usize, Vec<&crate::experiment::Replica>)| {
-            let replicas: Vec<_> = replicas.iter().map(|replica| replica_json(config, *arm, replica)).collect();
-            json!({"name": config.arms[*arm].name, "settings": settings_json(config, *arm), "replicas": replicas})
-        };
-        let json = json!({"arms": arms.iter().map(arm).collect::<Vec<_>>()});
-        Report { tables: Vec::new(), notes: Vec::new(), json, figures: Vec::new() }
-    },
-    report_of_result: |_, _| Err("nothing more is known".into()),
+    report: standard_report,
+    report_of_result: standard_report_of_result,
     kernels: &[],
 };
 

@@ -20,6 +20,8 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// A directory for a store and for logs, removed at the end. If a test fails, the logs are printed.
 pub struct Site {
     directory: TempDir,
+    /// What is the coordinator and the worker, if not evoxo's own programs.
+    tool: Option<PathBuf>,
 }
 
 impl Site {
@@ -30,7 +32,28 @@ impl Site {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
-        Self { directory: tempfile::tempdir().expect("a temporary directory") }
+        Self::with(None)
+    }
+
+    /// An empty one whose coordinators and workers are this tool's: a program whose `main` is `evoxo::main`.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    #[must_use]
+    pub fn of_tool(tool: impl Into<PathBuf>) -> Self {
+        Self::with(Some(tool.into()))
+    }
+
+    fn with(tool: Option<PathBuf>) -> Self {
+        Self { directory: tempfile::tempdir().expect("a temporary directory"), tool }
+    }
+
+    /// A coordinator or a worker.
+    fn command(&self, role: &str) -> Command {
+        let Some(tool) = &self.tool else { return Command::new(program(&format!("evoxo-{role}"))) };
+        let mut command = Command::new(tool);
+        command.arg(role);
+        command
     }
 
     /// A path in the directory.
@@ -48,7 +71,7 @@ impl Site {
     /// A coordinator on this address, with this site's store.
     #[must_use]
     pub fn coordinator_on(&self, listen: &str, arguments: &[&str]) -> Coordinator {
-        self.coordinator_in(Command::new(program("evoxo-coordinator")), listen, arguments)
+        self.coordinator_in(self.command("coordinator"), listen, arguments)
     }
 
     /// A coordinator started by a shell that first runs `script`, for example `ulimit -n 96`.
@@ -80,7 +103,7 @@ impl Site {
     /// A worker of one slot for this coordinator, with further arguments.
     #[must_use]
     pub fn worker(&self, coordinator: SocketAddr, arguments: &[&str]) -> Process {
-        let mut command = Command::new(program("evoxo-worker"));
+        let mut command = self.command("worker");
         command.args(["--coordinator", &coordinator.to_string(), "--slots", "1"]).args(arguments);
         self.start("worker", &mut command)
     }

@@ -9,7 +9,10 @@ use evoxo_common::{
     experiment::{Config, Replica, run_digest},
     local,
 };
-use evoxo_proto::v1::{GetRequest, Run, RunState, SubmitRequest, SubmitResponse, run_service_client::RunServiceClient};
+use evoxo_proto::v1::{
+    GetRequest, ListWorkersRequest, Run, RunState, SubmitRequest, SubmitResponse, Worker,
+    run_service_client::RunServiceClient,
+};
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
@@ -74,6 +77,26 @@ impl Person {
     /// The coordinator's refusal.
     pub async fn get(&mut self, name: &str) -> Result<Run, Status> {
         self.client.get(GetRequest { name: name.into() }).await.map(tonic::Response::into_inner)
+    }
+
+    /// Waits until a worker of this name is connected; the coordinator may restart meanwhile.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn worker(&mut self, name: &str) -> Worker {
+        let start = Instant::now();
+        loop {
+            let workers = match self.client.list_workers(ListWorkersRequest {}).await {
+                Ok(listed) => listed.into_inner().workers,
+                Err(status) if is_absence(&status) => Vec::new(),
+                Err(status) => panic!("{status}"),
+            };
+            if let Some(found) = workers.into_iter().find(|worker| worker.name == name) {
+                return found;
+            }
+            assert!(start.elapsed() < PATIENCE, "no worker {name} connects");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits until the run is as wanted; the coordinator may restart meanwhile.

@@ -17,6 +17,8 @@ use tidy::imports::{circles, folder, graph, used};
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 80;
+/// The most lines of the example from outside, with its tests.
+const EXAMPLE_LINES_MAX: usize = 250;
 /// The most files of a circle, if they are all in one folder.
 const CIRCLE_FILES_MAX: usize = 3;
 /// The first line of generated code.
@@ -327,6 +329,26 @@ fn every_dependency_has_its_reason() {
         }
     }
     assert_none(wrong);
+}
+
+#[test]
+fn the_example_is_short_and_uses_the_same_crates() {
+    let example = sources().into_iter().filter(|(name, _)| name.starts_with("examples/onemax/"));
+    let lines: usize = example.map(|(_, text)| text.lines().count()).sum();
+    assert!((1..=EXAMPLE_LINES_MAX).contains(&lines), "examples/onemax has {lines} lines of Rust");
+    let text = |name: &str| fs::read_to_string(workspace().join(name)).expect("a file of the example");
+    let sections = text("examples/onemax/Cargo.toml");
+    let dependencies = sections.split("\n[").filter(|section| section.contains("dependencies]"));
+    let without = dependencies.flat_map(str::lines).filter(|line| line.contains(" = ") && !line.contains("# "));
+    assert_none(without.map(|line| format!("no reason: examples/onemax: {line}")).collect());
+    // Crates of other versions would be compiled twice, and nobody would audit them.
+    let packages = |lock: &str| -> BTreeSet<String> {
+        let package = |entry: &str| entry.lines().take(3).collect::<Vec<&str>>().join(" ");
+        text(lock).split("[[package]]").skip(1).map(package).collect()
+    };
+    let (own, shared) = (packages("examples/onemax/Cargo.lock"), packages("Cargo.lock"));
+    let others = own.difference(&shared).filter(|package| !package.contains("\"onemax\""));
+    assert_none(others.map(|package| format!("not in the workspace's Cargo.lock: {package}")).collect());
 }
 
 #[test]

@@ -4,7 +4,10 @@ use std::{io::Write as _, process::ExitCode};
 
 use evoxo_proto::v1::{self, RunState};
 
-use crate::remote::{Coordinator, connect, converse, refused, run_to_json, state};
+use crate::{
+    remote::{Coordinator, connect, converse, refused, run_to_json, state},
+    say::program,
+};
 
 /// The coordinator and the output.
 #[derive(clap::Args)]
@@ -25,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         writeln!(out, "{:#}", runs.iter().map(run_to_json).collect::<serde_json::Value>())?;
     } else if runs.is_empty() {
-        writeln!(out, "no runs: `evoxo submit FILE` starts one")?;
+        writeln!(out, "no runs: `{} submit FILE` starts one", program())?;
     } else {
         writeln!(out, "{:<24} {:<12} {:<10} {:>13} {:>17}", "name", "experiment", "state", "replicas", "rounds")?;
         for run in &runs {
@@ -35,7 +38,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             if !run.message.is_empty() {
                 writeln!(out, "  {}", run.message)?;
             } else if run.state() == RunState::Running && run.workers == 0 {
-                writeln!(out, "  no worker computes {:?}: `evoxo workers` lists the connected workers", run.kind)?;
+                writeln!(
+                    out,
+                    "  no worker computes {:?}: `{} workers` lists the connected workers",
+                    run.kind,
+                    program()
+                )?;
             }
         }
     }

@@ -2,11 +2,13 @@
 
 use std::{io::Write as _, process::ExitCode};
 
+use anyhow::Context as _;
 use evoxo_common::experiment::Registry;
 use evoxo_proto::v1;
 
 use crate::{
     remote::{Coordinator, connect, converse, refused, run_to_json, standstill},
+    say::program,
     source::Experiment,
 };
 
@@ -31,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let answer = converse(async {
         let mut client = connect(&arguments.coordinator.address).await?;
         let request = v1::SubmitRequest { name: name.clone(), config: config.to_toml() };
-        Ok(client.submit(request).await.map_err(refused)?.into_inner())
+        Ok(client.submit(request).await.map_err(refused).context("the coordinator refuses the run")?.into_inner())
     })?;
     let run = answer.run.unwrap_or_default();
     let mut out = std::io::stdout().lock();
@@ -40,8 +42,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         json["created"] = answer.created.into();
         writeln!(out, "{json:#}")?;
     } else if answer.created {
-        let address = &arguments.coordinator.address;
-        writeln!(out, "{name} is accepted: `evoxo watch {name} --coordinator {address}` follows it")?;
+        let (program, address) = (program(), &arguments.coordinator.address);
+        writeln!(out, "{name} is accepted: `{program} watch {name} --coordinator {address}` follows it")?;
     } else {
         let (done, total) = (run.rounds_done, run.rounds_total);
         writeln!(out, "{name} exists already, with {done} of {total} rounds done{}", standstill(&run))?;

@@ -8,6 +8,7 @@ use evoxo_proto::v1::{self, RunState};
 use crate::{
     progress::Progress,
     remote::{Coordinator, connect, converse, refused, run_to_json},
+    say::program,
 };
 
 /// The run and the coordinator.
@@ -44,16 +45,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match last.state() {
         RunState::Finished if arguments.json => {}
         RunState::Finished => {
-            let (name, address) = (&last.name, &arguments.coordinator.address);
+            let (name, program, address) = (&last.name, program(), &arguments.coordinator.address);
             let mut out = std::io::stdout().lock();
             writeln!(out, "{name} is finished, {}", digest(&last))?;
-            writeln!(out, "`evoxo fetch {name} --coordinator {address}` gets its results")?;
+            writeln!(out, "`{program} fetch {name} --coordinator {address}` gets its results")?;
         }
         RunState::Cancelled => bail!("{} was cancelled", last.name),
         RunState::InDoubt => {
-            bail!("{} is in doubt, {}: {}; `evoxo fetch` gets its results", last.name, digest(&last), last.message)
+            let (name, digest, message) = (&last.name, digest(&last), &last.message);
+            bail!("{name} is in doubt, {digest}: {message}; `{} fetch` gets its results", program())
         }
-        RunState::Failed => bail!("{} failed: {}; `evoxo resume` tries it again", last.name, last.message),
+        RunState::Failed => bail!("{} failed: {}; `{} resume` tries it again", last.name, last.message, program()),
         RunState::Blocked => bail!("{} is blocked: {}", last.name, last.message),
         _ => bail!("the coordinator closed the connection: the run continues; watch it again"),
     }

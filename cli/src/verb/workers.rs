@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, io::Write as _, process::ExitCode};
 use evoxo_proto::v1;
 use serde_json::json;
 
-use crate::remote::{Coordinator, connect, converse, refused};
+use crate::{
+    remote::{Coordinator, connect, converse, refused},
+    say::program,
+};
 
 /// The coordinator and the output.
 #[derive(clap::Args)]
@@ -36,7 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if workers.is_empty() {
-        writeln!(out, "no workers: start some with `evoxo-worker --coordinator {}`", arguments.coordinator.address)?;
+        let (program, address) = (program(), &arguments.coordinator.address);
+        writeln!(out, "no workers: start some with `{program} worker --coordinator {address}`")?;
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(

@@ -11,6 +11,7 @@ mod problems;
 mod registry;
 mod replica;
 mod result;
+mod standard;
 
 use std::ops::Range;
 
@@ -21,7 +22,8 @@ pub use kind::{ArmReplicas, Column, Demand, Identity, Kernel, Kind, Restored};
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::{Replica, replica_digest, run_digest};
-pub use result::{champion_stem, curve, file_name, replica_json, settings_json};
+pub use result::{arm_json, champion_stem, curve, file_name, replica_json, settings_json};
+pub use standard::{standard_report, standard_report_of_result};
 
 use crate::{card::Card, task::Task};
 

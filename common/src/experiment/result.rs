@@ -84,6 +84,13 @@ pub fn replica_json(config: &Config, arm: usize, replica: &Replica) -> Value {
     json
 }
 
+/// What `result.json` keeps of an arm of any kind: its name, its settings and its replicas. A report adds its own.
+#[must_use]
+pub fn arm_json(config: &Config, arm: usize, replicas: &[&Replica]) -> Value {
+    let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, arm, replica)).collect();
+    json!({"name": config.arms[arm].name, "settings": settings_json(config, arm), "replicas": replicas})
+}
+
 /// An arm's settings in `result.json`, each as in a file.
 #[must_use]
 pub fn settings_json(config: &Config, arm: usize) -> Value {

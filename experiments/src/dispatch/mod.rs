@@ -9,9 +9,7 @@ use bytes::Bytes;
 use evoxo_common::{
     card::Card,
     digest::Digest,
-    experiment::{
-        ArmReplicas, Column, Config, Demand, Experiment, Identity, Kind, Replica, replica_json, settings_json,
-    },
+    experiment::{ArmReplicas, Column, Config, Demand, Experiment, Identity, Kind, arm_json},
     report::{Report, Table},
     rng::Stream,
     settings,
@@ -182,7 +180,7 @@ impl Experiment for Dispatch {
 
 /// The amounts of work. Times are not results, so they are not here.
 fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    let row = |(arm, replicas): &(usize, Vec<&Replica>)| {
+    let row = |(arm, replicas): &ArmReplicas<'_>| {
         let settings = Settings::of(&config.arms[*arm].settings);
         let rounds: u64 = replicas.iter().map(|replica| replica.rounds()).sum();
         let numbers = [
@@ -196,10 +194,7 @@ fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         std::iter::once(config.arms[*arm].name.clone()).chain(numbers.map(|number| number.to_string())).collect()
     };
     let header = ["arm", "replicas", "rounds", "tasks computed", "bytes in", "bytes shared", "bytes out"];
-    let arm_json = |(arm, replicas): &(usize, Vec<&Replica>)| {
-        let replicas: Vec<Value> = replicas.iter().map(|replica| replica_json(config, *arm, replica)).collect();
-        json!({"name": config.arms[*arm].name, "settings": settings_json(config, *arm), "replicas": replicas})
-    };
+    let arms_json: Vec<Value> = arms.iter().map(|(arm, replicas)| arm_json(config, *arm, replicas)).collect();
     Report {
         tables: vec![Table {
             title: "Tasks that do nothing".into(),
@@ -207,7 +202,7 @@ fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
             rows: arms.iter().map(row).collect(),
         }],
         notes: vec!["Times are in result.json under provenance.".into()],
-        json: json!({"arms": arms.iter().map(arm_json).collect::<Vec<_>>(), "summary": {}}),
+        json: json!({"arms": arms_json, "summary": {}}),
         figures: Vec::new(),
     }
 }

@@ -1,0 +1,5 @@
+//! The person's tool with one experiment more: `onemax run onemax.toml`, and every other verb of `evoxo`.
+
+fn main() -> std::process::ExitCode {
+    evoxo::main(&evoxo_experiments::registry().with(&[onemax::KIND]))
+}

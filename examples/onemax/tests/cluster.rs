@@ -1,0 +1,42 @@
+//! The example on a cluster of real processes, with `kill -9` on both sides, beside a worker that does not know it.
+
+use std::process::Command;
+
+use evoxo_common::promises;
+use evoxo_tests::{live::Site, person::Person};
+
+const BITS: &str = "experiment = \"onemax\"\nreplicas = 3\n[settings]\npopulation = 20\ngenerations = 1500\nslice = 5";
+const ECHOES: &str = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 5\ntasks = 10";
+
+#[tokio::test]
+async fn a_cluster_computes_what_one_thread_computes() {
+    let stock = std::env::var("EVOXO_WORKER").expect("EVOXO_WORKER must be the path of evoxo's own evoxo-worker");
+    let site = Site::of_tool(env!("CARGO_BIN_EXE_onemax"));
+    let mut coordinator = site.coordinator(&[]);
+    let address = coordinator.address.to_string();
+    let mut person = Person::of(coordinator.address);
+
+    // Evoxo's own worker is admitted for the kinds that it knows, and gets no task of another.
+    let _stock = site.start("stock", Command::new(stock).args(["--coordinator", &address, "--name", "stock"]));
+    person.submit("bits", BITS).await;
+    person.submit("echoes", ECHOES).await;
+    person.finished("echoes").await;
+    assert_eq!(person.get("bits").await.unwrap().rounds_done, 0);
+
+    let mut workers = [(); 2].map(|()| site.worker(coordinator.address, &[]));
+    for _ in 0..3 {
+        person.worker("stock").await;
+        let rounds = person.wait("bits", |_| true).await.rounds_done + 300;
+        let run = person.wait("bits", |run| run.rounds_done >= rounds).await;
+        assert!(run.rounds_done < run.rounds_total, "nothing is left to interrupt");
+        workers[0].kill();
+        coordinator.process.kill();
+        coordinator = site.coordinator_on(&address, &[]);
+        workers[0] = site.worker(coordinator.address, &[]);
+    }
+    let registry = evoxo_experiments::registry().with(&[onemax::KIND]);
+    assert_eq!(person.finished("bits").await.digest, promises::check(&registry, BITS));
+    let stock = person.worker("stock").await;
+    assert!(stock.kinds.contains(&"dispatch".into()) && !stock.kinds.contains(&"onemax".into()), "{stock:?}");
+    assert_eq!((stock.tasks_assigned, stock.tasks_done), (0, 0));
+}
