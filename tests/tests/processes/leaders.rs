@@ -1,14 +1,23 @@
 //! Two coordinators on one store.
 
-use std::fs;
+use std::{fs, net::SocketAddr};
 
-use evoxo_proto::v1::{ResumeRequest, RunState};
+use evoxo_proto::v1::{ResumeRequest, RunState, WatchRequest};
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
 };
 
+use tonic::transport::Endpoint;
+use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+
 use crate::lasting;
+
+async fn health(coordinator: SocketAddr) -> ServingStatus {
+    let endpoint = Endpoint::new(format!("http://{coordinator}")).expect("a good URL");
+    let mut health = HealthClient::new(endpoint.connect().await.expect("it listens"));
+    health.check(HealthCheckRequest::default()).await.expect("a response").into_inner().status()
+}
 
 #[tokio::test]
 async fn a_second_coordinator_on_the_machine_does_not_start() {
@@ -38,10 +47,16 @@ async fn a_run_is_taken_over_and_taken_back() {
     let blocked = person.wait("run", |run| run.state() == RunState::Blocked).await;
     assert!(blocked.message.contains("another coordinator owns run run now"), "{blocked:?}");
     assert!(blocked.message.contains("evoxo resume run"), "{blocked:?}");
+    let mut watch = person.client.watch(WatchRequest { name: "run".into() }).await.expect("a stream").into_inner();
+    let seen = watch.message().await.expect("the run").expect("one message");
+    assert_eq!(seen.state(), RunState::Blocked);
+    assert!(watch.message().await.expect("no error").is_none(), "nothing more is to be seen: the watch ends");
+    assert_eq!(health(first.address).await, ServingStatus::NotServing);
     drop(second);
     let resume = ResumeRequest { name: "run".into() };
     person.client.resume(resume).await.expect("it is free again");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert_eq!(health(first.address).await, ServingStatus::Serving);
 }
 
 #[tokio::test]
