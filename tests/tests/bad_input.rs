@@ -324,7 +324,7 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
     ("", RUN, Code::InvalidArgument, &["\"\" cannot name a run"]),
     ("Run", RUN, Code::InvalidArgument, &["\"Run\" cannot name a run", "a-z, 0-9"]),
     ("run\u{1b}[2J", RUN, Code::InvalidArgument, &["\"run[2J\" cannot name a run"]),
-    ("run", "MANY ARMS", Code::ResourceExhausted, &["at most 100000"]),
+    ("run", "MANY ARMS", Code::ResourceExhausted, &["at most 25000"]),
     ("run", "LONG FILE", Code::InvalidArgument, &["bytes, more than 1048576"]),
     ("run", "HUGE FILE", Code::OutOfRange, &["a message of 16777227 bytes: at most 16777216 are possible"]),
 ];

@@ -234,8 +234,8 @@ impl Coordinator {
             self.runs.shown(id);
             let (now, view) = (self.now, self.view(id));
             let (Some(run), Some(view)) = (self.runs.adjust(id), view) else { continue };
-            // A run that is not in the store yet has not been confirmed to anyone.
-            if run.creating {
+            // What is not in the store yet is not shown to anyone.
+            if run.creating || self.writes.has_unconfirmed(id) {
                 continue;
             }
             run.published = Some((view.state(), now));

@@ -65,6 +65,13 @@ impl Writes {
         self.pending.remove(&id)
     }
 
+    /// Whether something is being written that a person must not see before it is in the store: a failure, a saved task or a
+    /// doubt. If the coordinator was killed in between, it would be gone.
+    pub(super) fn has_unconfirmed(&self, run: RunId) -> bool {
+        let unconfirmed = |what: &Pending| matches!(what, Pending::Failure | Pending::Repeated(_));
+        self.pending.values().any(|pending| pending.run == run && unconfirmed(&pending.what))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }

@@ -99,7 +99,9 @@ impl Story {
     pub(super) fn tell(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            for effect in self.core.handle(self.now, event) {
+            let effects = self.core.handle(self.now, event);
+            shows_only_what_is_stored(&effects);
+            for effect in effects {
                 self.carry_out(effect, &mut events);
             }
         }
@@ -244,6 +246,18 @@ impl Story {
     /// The number of log lines about a topic.
     pub(super) fn logged(&self, topic: Topic) -> usize {
         self.log.iter().filter(|(other, _)| *other == topic).count()
+    }
+}
+
+/// A failure or a doubt that is being written is not shown yet: it would be gone if the coordinator was killed now.
+fn shows_only_what_is_stored(effects: &[Effect]) {
+    let written = effects.iter().filter_map(|effect| match effect {
+        Effect::Store { run, what: Write::Doubt { .. } | Write::Poison { .. }, .. } => Some(run),
+        _ => None,
+    });
+    for name in written {
+        let shown = |effect: &Effect| matches!(effect, Effect::Publish(view) if view.run.name == *name);
+        assert!(!effects.iter().any(shown), "run {name} is shown with what is not stored");
     }
 }
 
