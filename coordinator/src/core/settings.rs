@@ -6,6 +6,9 @@ const PLAN_AHEAD_BYTES: u64 = 64 << 20;
 /// The memory for the record of one replica, about, in bytes.
 const RECORD_BYTES: u64 = 256;
 
+/// The records that are allowed however little memory there is.
+const RECORDS_MIN: u64 = 4096;
+
 /// The number of tasks in one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Batch {
@@ -67,7 +70,7 @@ impl Settings {
     /// must be small compared to it.
     #[must_use]
     pub fn records_max(&self) -> u64 {
-        self.memory_bytes_max / 16 / RECORD_BYTES
+        (self.memory_bytes_max / 16 / RECORD_BYTES).max(RECORDS_MIN)
     }
 
     /// The most bytes of a run's tasks that are planned and not computed.
