@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Or a player without a file: perfect or teacher
     #[arg(value_name = "WHO")]
     file: PathBuf,
-    /// Print it as JSON: win, draw, loss as fractions (unfiltered: against plain chance), unbeatable, and more
+    /// Print it as JSON: win, draw, loss as fractions (unfiltered: against a random mover without the filter), unbeatable, and more
     #[arg(long)]
     json: bool,
 }

@@ -430,7 +430,7 @@ impl Settings {
     /// Games per task.
     #[must_use]
     pub fn games_of_task(&self) -> u64 {
-        // About 0.1 s or more of work.
+        // A few tenths of a second of work.
         if self.segment_games == 0 { 10_000 } else { self.segment_games }
     }
 }
