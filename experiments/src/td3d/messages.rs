@@ -79,7 +79,8 @@ pub struct Learning {
     /// The discount factor, 0 to 1.
     #[prost(float, tag = "6")]
     pub gamma: f32,
-    /// Against the benchmark player the learner moves first in every game, not only in those with an even number.
+    /// Against the benchmark player in training the learner moves first in every game, not only in those with an even
+    /// number.
     #[prost(bool, tag = "7")]
     pub learner_first: bool,
     /// The derivative of the output unit's activation is a factor of the error.
@@ -101,6 +102,21 @@ pub struct Learning {
     /// Time constant of the averaged weights that are tested, in games; 0 tests the weights themselves.
     #[prost(uint64, tag = "13")]
     pub averaging_games: u64,
+    /// The learner moves first in every game of a test, not only in those with an even number.
+    #[prost(bool, tag = "14")]
+    pub learner_first_in_tests: bool,
+    /// An exploring move is any legal move but the best one, if there is another.
+    #[prost(bool, tag = "15")]
+    pub explores_others: bool,
+    /// The share of the learner's moves in tests that are any legal move, 0 to 1.
+    #[prost(double, tag = "16")]
+    pub test_epsilon: f64,
+    /// An afterstate learns from the one after the opponent's next move, negated, instead of that after its own side's.
+    #[prost(bool, tag = "17")]
+    pub each_ply: bool,
+    /// Against the benchmark player its afterstates learn as well.
+    #[prost(bool, tag = "18")]
+    pub learns_opponents_moves: bool,
 }
 /// A network, how it learns, and where its random numbers come from.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -267,6 +283,8 @@ pub enum Activation {
     Logistic = 1,
     /// tanh(x).
     Tanh = 2,
+    /// tanh(x / 2), learnt with the slope of tanh(x): 1 - v^2 where the value is v.
+    LogisticUnhalved = 3,
 }
 impl Activation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -278,6 +296,7 @@ impl Activation {
             Self::Unspecified => "ACTIVATION_UNSPECIFIED",
             Self::Logistic => "ACTIVATION_LOGISTIC",
             Self::Tanh => "ACTIVATION_TANH",
+            Self::LogisticUnhalved => "ACTIVATION_LOGISTIC_UNHALVED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -286,6 +305,7 @@ impl Activation {
             "ACTIVATION_UNSPECIFIED" => Some(Self::Unspecified),
             "ACTIVATION_LOGISTIC" => Some(Self::Logistic),
             "ACTIVATION_TANH" => Some(Self::Tanh),
+            "ACTIVATION_LOGISTIC_UNHALVED" => Some(Self::LogisticUnhalved),
             _ => None,
         }
     }

@@ -41,7 +41,7 @@ use joint::Joint;
 use messages::{LearnTask, State, Tally};
 use part::PART;
 use segment::{LEARN, Learn, NAME};
-use settings::Settings;
+use settings::{InitialBiases, Settings};
 use wire::{Trial, read_weights, write_weights};
 
 /// The kind.
@@ -167,7 +167,14 @@ impl Td3d {
         if self.state.games > 0 {
             return (self.state.weights.clone(), self.state.average.clone());
         }
-        let weights = write_weights(&self.trial.architecture.initial(self.trial.stream.text("weights")));
+        let architecture = &self.trial.architecture;
+        let mut weights = architecture.initial(self.trial.stream.text("weights"));
+        if self.settings.initial_biases == InitialBiases::Zero {
+            let tensors = architecture.tensors();
+            let biases = tensors.into_iter().filter(|tensor| tensor.name.ends_with(".bias"));
+            biases.for_each(|tensor| weights[tensor.range].fill(0.0));
+        }
+        let weights = write_weights(&weights);
         let average = if self.trial.learning.averaging_games > 0 { weights.clone() } else { Bytes::new() };
         (weights, average)
     }

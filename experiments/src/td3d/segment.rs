@@ -259,12 +259,17 @@ pub(super) fn workload() -> Vec<LearnTask> {
                 epsilon: 0.1,
                 gamma: 0.99,
                 learner_first: nearest,
+                learner_first_in_tests: nearest,
                 output_derivative: !nearest,
                 learns_explorations: !nearest,
                 bootstrapped_end: nearest,
                 learns_opponents_end: index % 3 != 0,
                 exact_wins: index % 3 == 1,
                 averaging_games: if index % 2 == 0 { 1000 } else { 0 },
+                explores_others: index == 2,
+                test_epsilon: if index == 2 { 0.1 } else { 0.0 },
+                each_ply: index == 7,
+                learns_opponents_moves: index == 5,
             };
             let trial = Trial { architecture, learning, stream: Stream::root(0).text("signature").word(index as u64) };
             let weights = write_weights(&architecture.initial(trial.stream.text("weights")));

@@ -1,6 +1,6 @@
 //! The settings of `td3d`.
 
-use evoxo_common::{choice, ratio::Ratio, settings, settings::Choice as _};
+use evoxo_common::{ratio::Ratio, settings, settings::Choice as _};
 use evoxo_games::{
     board::Shape,
     net::{
@@ -9,185 +9,17 @@ use evoxo_games::{
     },
 };
 
+pub use choices::{
+    Activation, Biases, Exploring, ExploringMoves, FirstMove, Game, InitialBiases, Join, LastStep, LearnsFrom, Loser,
+    NetworkKind, OpponentsMoves, OutputDerivative, Reading, Schedule, Shared, TestFirstMove, TrainingOpponent, Wins,
+};
+
 use super::{
     segment::{GAMES_MAX, TEST_GAMES_MAX, TESTS_MAX, TRIAL_GAMES_MAX},
     wire::check_network,
 };
 
-choice! {
-    /// The network. The first five are the paper's.
-    pub enum NetworkKind {
-        /// 4 units for each line, connected to its cells only
-        SmallStructured = "small-structured",
-        /// the same, and a second layer of 32 units
-        DeepStructured = "deep-structured",
-        /// 50 units, connected to all cells
-        Small = "small",
-        /// 95 units, connected to all cells, and a second layer of 51
-        Deep = "deep",
-        /// 169 units, connected to all cells
-        Wide = "wide",
-        /// a table for each line with an entry for each state of its cells, and a second layer of 8 units
-        Tuples = "tuples",
-        /// the tables alone: the value is the sum of their entries
-        LinearTuples = "linear-tuples",
-    }
-}
-
-choice! {
-    /// The opponent in training.
-    pub enum TrainingOpponent {
-        /// itself; both sides learn
-        Itself = "self",
-        /// the player that it is tested against; only the learner's own afterstates learn
-        Benchmark = "benchmark",
-    }
-}
-
-choice! {
-    /// The reading of what the paper leaves open, for the settings that are "by-reading": biases, output_derivative,
-    /// exploring, first_move and last_step.
-    pub enum Reading {
-        /// what comes nearest to the paper's figures: yes, out, skip, learner, bootstrapped
-        Nearest = "nearest",
-        /// its text, word by word: no, in, learn, alternating, direct
-        Literal = "literal",
-    }
-}
-
-choice! {
-    /// Whether units have biases. The paper's counts of weights include none.
-    pub enum Biases {
-        /// as the setting `reading` says
-        ByReading = "by-reading",
-        /// no biases
-        No = "no",
-        /// all units but the inputs have one
-        Yes = "yes",
-    }
-}
-
-choice! {
-    /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
-    pub enum OutputDerivative {
-        /// as the setting `reading` says
-        ByReading = "by-reading",
-        /// it is, as in backpropagation
-        In = "in",
-        /// it is not
-        Out = "out",
-    }
-}
-
-choice! {
-    /// Whether the afterstate before an exploring move learns from the afterstate after it.
-    pub enum Exploring {
-        /// as the setting `reading` says
-        ByReading = "by-reading",
-        /// it does
-        Learn = "learn",
-        /// it does not
-        Skip = "skip",
-    }
-}
-
-choice! {
-    /// Which side moves first against the benchmark player, in tests and in training.
-    pub enum FirstMove {
-        /// as the setting `reading` says
-        ByReading = "by-reading",
-        /// the learner in every other game
-        Alternating = "alternating",
-        /// the learner in every game
-        Learner = "learner",
-    }
-}
-
-choice! {
-    /// How the side learns that makes the last move.
-    pub enum LastStep {
-        /// as the setting `reading` says
-        ByReading = "by-reading",
-        /// its previous afterstate learns the reward
-        Direct = "direct",
-        /// its previous afterstate learns the value of the final one, and the final one learns the reward
-        Bootstrapped = "bootstrapped",
-    }
-}
-
-choice! {
-    /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a draw.
-    pub enum Loser {
-        /// it does, in both readings
-        Learn = "learn",
-        /// it does not
-        Skip = "skip",
-    }
-}
-
-choice! {
-    /// The "logistic function scaled to [-1, 1]".
-    pub enum Activation {
-        /// tanh(x / 2), in both readings
-        Logistic = "logistic",
-        /// tanh(x)
-        Tanh = "tanh",
-    }
-}
-
-choice! {
-    /// How moves that win at once are treated. Beyond the paper.
-    pub enum Wins {
-        /// their values are learnt like all others
-        Learned = "learned",
-        /// one is always chosen if there is one, and its value is the reward
-        Exact = "exact",
-    }
-}
-
-choice! {
-    /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future work.
-    pub enum Shared {
-        /// they are not
-        No = "no",
-        /// units of the second layer see the board in all its orientations
-        Yes = "yes",
-    }
-}
-
-choice! {
-    /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
-    pub enum Game {
-        /// 4x4x4, four in a row, stones fall
-        ScoreFour = "score-four",
-        /// 4x4x4, four in a row
-        Qubic = "qubic",
-        /// 7 columns, 6 rows, four in a row, stones fall
-        ConnectFour = "connect-four",
-        /// 3x3, three in a row
-        TicTacToe = "tic-tac-toe",
-    }
-}
-
-choice! {
-    /// How the learning rate changes over a trial.
-    pub enum Schedule {
-        /// not at all
-        Constant = "constant",
-        /// linearly to alpha_end after the last game
-        Linear = "linear",
-    }
-}
-
-choice! {
-    /// The learners over which the mean of a weight is taken.
-    pub enum Join {
-        /// those that changed it
-        Touched = "touched",
-        /// all of them
-        All = "all",
-    }
-}
+mod choices;
 
 settings! {
     /// Neural networks that learn a game by temporal differences, against themselves or a fixed benchmark player, and
@@ -209,6 +41,16 @@ settings! {
         exploring: Exploring = choice("by-reading"),
         /// Which side moves first against the benchmark player, in tests and in training.
         first_move: FirstMove = choice("by-reading"),
+        /// Which side moves first in tests.
+        test_first_move: TestFirstMove = choice("as-in-training"),
+        /// Which moves are made to explore.
+        exploring_moves: ExploringMoves = choice("any"),
+        /// The initial biases.
+        initial_biases: InitialBiases = choice("uniform"),
+        /// The afterstate that an afterstate learns from. The paper: own-move.
+        learns_from: LearnsFrom = choice("own-move"),
+        /// Whose afterstates learn against the benchmark player. The paper: skip.
+        opponents_moves: OpponentsMoves = choice("skip"),
         /// How the side learns that makes the last move.
         last_step: LastStep = choice("by-reading"),
         /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a
@@ -241,6 +83,8 @@ settings! {
         alpha_end: Ratio = decimal(0, 999_999_999_999, "0.001"),
         /// The share of moves that explore. The paper: 0.1.
         epsilon: Ratio = decimal(0, 1, "0.1"),
+        /// The share of moves in tests that explore. The paper: none.
+        test_epsilon: Ratio = decimal(0, 1, "0"),
         /// The discount factor: the factor of the next afterstate's value. The paper: 1.
         gamma: Ratio = decimal(0, 1, "1"),
         /// Time constant, in games, of the running average of the weights that is tested; 0 tests the weights
@@ -362,6 +206,7 @@ impl Settings {
             biases: self.open().biases,
             activation: match self.activation {
                 Activation::Logistic => net::Activation::Logistic,
+                Activation::LogisticUnhalved => net::Activation::LogisticUnhalved,
                 Activation::Tanh => net::Activation::Tanh,
             },
             shared: self.shared == Shared::Yes,
@@ -378,10 +223,18 @@ impl Settings {
             opponent: if self.opponent == TrainingOpponent::Itself { Opponent::Itself } else { Opponent::Benchmark },
             rate: Rate { start, end, games: self.games },
             epsilon: self.epsilon.to_f64(),
+            explores_others: self.exploring_moves == ExploringMoves::Others,
+            test_epsilon: self.test_epsilon.to_f64(),
             gamma: self.gamma.to_f64() as f32,
             learner_first: open.learner_first,
+            learner_first_in_tests: match self.test_first_move {
+                TestFirstMove::AsInTraining => open.learner_first,
+                own => own == TestFirstMove::Learner,
+            },
             output_derivative: open.output_derivative,
             learns_explorations: open.learns_explorations,
+            each_ply: self.learns_from == LearnsFrom::EachPly,
+            learns_opponents_moves: self.opponents_moves == OpponentsMoves::Learn,
             bootstrapped_end: open.bootstrapped_end,
             learns_opponents_end: self.loser == Loser::Learn,
             exact_wins: self.wins == Wins::Exact,
@@ -418,8 +271,15 @@ impl Settings {
     /// The reading followed in everything that the paper leaves open: "nearest" or "literal", or "own" if neither.
     #[must_use]
     pub fn reading_followed(&self) -> &'static str {
-        let common =
-            self.activation == Activation::Logistic && self.loser == Loser::Learn && self.wins == Wins::Learned;
+        let common = self.activation == Activation::Logistic
+            && self.loser == Loser::Learn
+            && self.wins == Wins::Learned
+            && self.learning().learner_first_in_tests == self.open().learner_first
+            && self.exploring_moves == ExploringMoves::Any
+            && (self.initial_biases == InitialBiases::Uniform || !self.open().biases)
+            && self.learns_from == LearnsFrom::OwnMove
+            && (self.opponents_moves == OpponentsMoves::Skip || self.opponent == TrainingOpponent::Itself)
+            && self.test_epsilon == Ratio::ZERO;
         match self.open() {
             NEAREST if common => "nearest",
             LITERAL if common => "literal",

@@ -8,7 +8,7 @@ use evoxo_games::{
     board::{Shape, score_four},
     net::{
         Activation, Architecture, Engine, First,
-        learn::{Learner, Learning, Opponent, Rate},
+        learn::{Learner, Learning},
         reference::{Plain, Shared, Tables},
     },
 };
@@ -96,17 +96,10 @@ impl Speed {
             let activation = Activation::Logistic;
             let architecture = Architecture { shape, first, second, biases: false, activation, shared: self.shared };
             let learning = Learning {
-                opponent: Opponent::Itself,
-                rate: Rate { start: 0.005, end: 0.005, games: 1 },
-                epsilon: 0.1,
-                gamma: 1.0,
-                learner_first: false,
                 output_derivative: true,
                 learns_explorations: true,
-                bootstrapped_end: false,
                 learns_opponents_end: true,
-                exact_wins: false,
-                averaging_games: 0,
+                ..Learning::PLAIN
             };
             let trial = Trial { architecture, learning, stream: Stream::root(1).text("speed") };
             let weights = architecture.initial(trial.stream.text("weights"));

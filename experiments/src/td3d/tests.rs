@@ -145,28 +145,41 @@ fn settings_of(overrides: &[(&str, &str)]) -> Settings {
 }
 
 #[test]
+fn biases_can_begin_at_zero() {
+    let weights = |initial: &str| {
+        let overrides = [("network", "deep"), ("initial_biases", initial)];
+        let config = parse_with("experiment = \"td3d\"", &overrides);
+        let trial = Td3d::start(Identity { seed: 1, arm: "", replica: 0, settings: &config.arms[0].settings });
+        let architecture = trial.trial.architecture;
+        (architecture.tensors(), read_weights(&trial.weights().0, architecture.parameters()).unwrap())
+    };
+    let ((tensors, uniform), (_, zero)) = (weights("uniform"), weights("zero"));
+    for tensor in tensors {
+        let (uniform, zero) = (&uniform[tensor.range.clone()], &zero[tensor.range.clone()]);
+        assert!(uniform.iter().all(|weight| *weight != 0.0), "{}", tensor.name);
+        let expected = if tensor.name.ends_with(".bias") { vec![0.0; uniform.len()] } else { uniform.to_vec() };
+        assert_eq!(zero, expected, "{}", tensor.name);
+    }
+}
+
+#[test]
 fn presets_are_as_documented_and_single_settings_override_them() {
     let arm = |overrides: &[(&str, &str)]| {
         let settings = settings_of(overrides);
         (settings.learning(), settings.architecture(), settings.reading_followed())
     };
     let nearest = Learning {
-        opponent: Opponent::Itself,
-        rate: Rate { start: 0.005, end: 0.005, games: 1_000_000 },
-        epsilon: 0.1,
-        gamma: 1.0,
         learner_first: true,
-        output_derivative: false,
-        learns_explorations: false,
+        learner_first_in_tests: true,
         bootstrapped_end: true,
         learns_opponents_end: true,
-        exact_wins: false,
-        averaging_games: 0,
+        ..Learning::PLAIN
     };
     let (learning, network, reading) = arm(&[]);
     assert_eq!((learning, network.biases, reading), (nearest, true, "nearest"));
     let literal = Learning {
         learner_first: false,
+        learner_first_in_tests: false,
         output_derivative: true,
         learns_explorations: true,
         bootstrapped_end: false,
@@ -174,9 +187,24 @@ fn presets_are_as_documented_and_single_settings_override_them() {
     };
     let (learning, network, reading) = arm(&[("reading", "literal")]);
     assert_eq!((learning, network.biases, reading), (literal, false, "literal"));
-    for (setting, value) in [("biases", "no"), ("exploring", "learn"), ("loser", "skip"), ("wins", "exact")] {
+    for (setting, value) in [
+        ("biases", "no"),
+        ("exploring", "learn"),
+        ("loser", "skip"),
+        ("wins", "exact"),
+        ("activation", "logistic-unhalved"),
+        ("test_first_move", "alternating"),
+        ("exploring_moves", "others"),
+        ("initial_biases", "zero"),
+        ("learns_from", "each-ply"),
+        ("test_epsilon", "0.1"),
+    ] {
         assert_eq!(arm(&[(setting, value)]).2, "own", "{setting}");
     }
+    assert_eq!(arm(&[("opponents_moves", "learn")]).2, "nearest", "it changes nothing in self-play");
+    assert_eq!(arm(&[("opponents_moves", "learn"), ("opponent", "benchmark")]).2, "own");
+    let (learning, ..) = arm(&[("reading", "literal"), ("test_first_move", "learner")]);
+    assert!(!learning.learner_first && learning.learner_first_in_tests);
     let spelled = [("reading", "literal"), ("biases", "yes"), ("output_derivative", "out"), ("exploring", "skip")];
     let spelled = [&spelled[..], &[("first_move", "learner"), ("last_step", "bootstrapped")]].concat();
     assert_eq!(arm(&spelled).2, "nearest", "the values count, not how they are given");

@@ -68,9 +68,13 @@ fn read_network(network: &messages::Network) -> Result<Architecture, Refusal> {
     };
     let activation = match network.activation() {
         messages::Activation::Logistic => Activation::Logistic,
+        messages::Activation::LogisticUnhalved => Activation::LogisticUnhalved,
         messages::Activation::Tanh => Activation::Tanh,
         messages::Activation::Unspecified => {
-            return Err(Refusal(format!("{} is not an activation: give logistic or tanh", network.activation)));
+            return Err(Refusal(format!(
+                "{} is not an activation: give logistic, logistic-unhalved or tanh",
+                network.activation
+            )));
         }
     };
     let shape = Shape {
@@ -109,6 +113,7 @@ fn write_network(architecture: &Architecture) -> messages::Network {
     };
     let activation = match architecture.activation {
         Activation::Logistic => messages::Activation::Logistic,
+        Activation::LogisticUnhalved => messages::Activation::LogisticUnhalved,
         Activation::Tanh => messages::Activation::Tanh,
     };
     messages::Network {
@@ -136,17 +141,26 @@ fn read_learning(learning: &messages::Learning) -> Result<Learning, Refusal> {
             rates[0], rates[1], learning.games
         )));
     }
-    if !(0.0..=1.0).contains(&learning.epsilon) || !(0.0..=1.0).contains(&learning.gamma) {
-        return Err(Refusal(format!("epsilon {} and gamma {} must be from 0 to 1", learning.epsilon, learning.gamma)));
+    for (what, share) in
+        [("epsilon", learning.epsilon), ("gamma", learning.gamma.into()), ("test_epsilon", learning.test_epsilon)]
+    {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Refusal(format!("{what} is {share}: it must be from 0 to 1")));
+        }
     }
     Ok(Learning {
         opponent,
         rate: Rate { start: learning.rate_start, end: learning.rate_end, games: learning.games },
         epsilon: learning.epsilon,
         gamma: learning.gamma,
+        explores_others: learning.explores_others,
+        test_epsilon: learning.test_epsilon,
         learner_first: learning.learner_first,
+        learner_first_in_tests: learning.learner_first_in_tests,
         output_derivative: learning.output_derivative,
         learns_explorations: learning.learns_explorations,
+        each_ply: learning.each_ply,
+        learns_opponents_moves: learning.learns_opponents_moves,
         bootstrapped_end: learning.bootstrapped_end,
         learns_opponents_end: learning.learns_opponents_end,
         exact_wins: learning.exact_wins,
@@ -166,9 +180,14 @@ fn write_learning(learning: &Learning) -> messages::Learning {
         games: learning.rate.games,
         epsilon: learning.epsilon,
         gamma: learning.gamma,
+        explores_others: learning.explores_others,
+        test_epsilon: learning.test_epsilon,
         learner_first: learning.learner_first,
+        learner_first_in_tests: learning.learner_first_in_tests,
         output_derivative: learning.output_derivative,
         learns_explorations: learning.learns_explorations,
+        each_ply: learning.each_ply,
+        learns_opponents_moves: learning.learns_opponents_moves,
         bootstrapped_end: learning.bootstrapped_end,
         learns_opponents_end: learning.learns_opponents_end,
         exact_wins: learning.exact_wins,

@@ -1,4 +1,5 @@
-//! Activation functions of units: the logistic function scaled to [-1, 1], which is tanh(x / 2), or tanh(x).
+//! Activation functions of units: the logistic function scaled to [-1, 1], which is tanh(x / 2), or tanh(x); and the slopes
+//! that learning uses.
 //!
 //! tanh is computed in f32 from basic operations only, so that it has the same bits everywhere, alone or sixteen at a time:
 //!
@@ -24,6 +25,8 @@ use evoxo_common::math;
 pub enum Activation {
     /// tanh(x / 2), which is the logistic function scaled to [-1, 1].
     Logistic,
+    /// tanh(x / 2), learnt as if its slope were that of tanh(x).
+    LogisticUnhalved,
     /// tanh(x).
     Tanh,
 }
@@ -49,17 +52,17 @@ impl Activation {
     #[must_use]
     pub fn apply_f64(self, sum: f64) -> f64 {
         match self {
-            Self::Logistic => math::tanh(sum / 2.0),
+            Self::Logistic | Self::LogisticUnhalved => math::tanh(sum / 2.0),
             Self::Tanh => math::tanh(sum),
         }
     }
 
-    /// The slope at value 0; at value v the slope is this times 1 - v^2.
+    /// The slope at value 0 that learning uses; at value v the slope is this times 1 - v^2.
     #[must_use]
     pub const fn slope(self) -> f32 {
         match self {
             Self::Logistic => 0.5,
-            Self::Tanh => 1.0,
+            Self::LogisticUnhalved | Self::Tanh => 1.0,
         }
     }
 
@@ -68,7 +71,7 @@ impl Activation {
     #[inline(always)]
     pub(crate) const fn curve(self) -> Curve {
         let (mut odd, mut even, mut limit) = (ODD, EVEN, LIMIT);
-        if matches!(self, Self::Logistic) {
+        if matches!(self, Self::Logistic | Self::LogisticUnhalved) {
             limit *= 2.0;
             let (mut power, mut term) = (1.0, 0);
             while term < TERMS {

@@ -74,7 +74,7 @@ impl Champion for Network {
         let (weights, all) = (architecture.connections(), architecture.parameters());
         let biases = if all > weights { format!(" and {} biases", all - weights) } else { String::new() };
         let activation = match architecture.activation {
-            Activation::Logistic => "logistic units, tanh(x / 2)",
+            Activation::Logistic | Activation::LogisticUnhalved => "logistic units, tanh(x / 2)",
             Activation::Tanh => "units with tanh(x)",
         };
         let mut text = format!(

@@ -9,7 +9,8 @@
 //!
 //! 1. compute the values of all legal moves, with the present weights;
 //! 2. choose a move (of equal values the lowest cell) and play it;
-//! 3. update the mover's previous afterstate: towards gamma times the value chosen in step 2, or towards the reward;
+//! 3. update the mover's previous afterstate: towards gamma times the value chosen in step 2, or towards the reward (with
+//!    [`Learning::each_ply`] the opponent's previous afterstate, towards the negative of that);
 //! 4. after the last move, with [`Learning::bootstrapped_end`], update the final afterstate towards the reward;
 //! 5. after the last move, with [`Learning::learns_opponents_end`], update the opponent's last afterstate towards its reward.
 //!
@@ -34,7 +35,7 @@ use evoxo_common::{
 pub enum Opponent {
     /// Itself: both sides learn, with the same weights.
     Itself,
-    /// The benchmark player; only the learner's own afterstates learn.
+    /// The benchmark player. Only the learner's own afterstates learn, unless [`Learning::learns_opponents_moves`].
     Benchmark,
 }
 
@@ -48,15 +49,27 @@ pub struct Learning {
     /// The share of moves, 0 to 1, that explore: any legal move, each equally likely. A random move counts as exploring
     /// even if it is the best one.
     pub epsilon: f64,
+    /// An exploring move is any legal move but the best one, if there is another.
+    pub explores_others: bool,
+    /// The share of the learner's moves in tests, 0 to 1, that are any legal move instead of the best one.
+    pub test_epsilon: f64,
     /// The discount factor, 0 to 1: the factor of the next afterstate's value.
     pub gamma: f32,
-    /// Against another player the learner always moves first. Otherwise it moves first in games and tests with an even
+    /// Against another player in training the learner always moves first. Otherwise it moves first in games with an even
     /// number.
     pub learner_first: bool,
+    /// The same in tests.
+    pub learner_first_in_tests: bool,
     /// The derivative of the output unit's activation is a factor of the error that is propagated back.
     pub output_derivative: bool,
     /// The previous afterstate also learns when the move after it explored.
     pub learns_explorations: bool,
+    /// An afterstate learns from the one after the opponent's next move (seen by the opponent, so its value is negated),
+    /// instead of the one after the same side's next move. The opponent's last afterstate then learns from the last move like
+    /// all others, and [`Learning::learns_opponents_end`] changes nothing.
+    pub each_ply: bool,
+    /// Against the benchmark player its afterstates learn as well.
+    pub learns_opponents_moves: bool,
     /// How the side learns that makes the last move. If true, its previous afterstate learns the value of the final one, and
     /// the final one learns the reward; otherwise the previous one learns the reward, and the final one does not learn.
     pub bootstrapped_end: bool,
@@ -67,6 +80,29 @@ pub struct Learning {
     pub exact_wins: bool,
     /// Time constant, in games, of the averaged weights that are tested (see [`Average`]); 0: the weights themselves are tested.
     pub averaging_games: u64,
+}
+
+impl Learning {
+    /// Of each reading the one that adds nothing to Algorithm 1: self-play with the paper's epsilon, gamma and (for a million
+    /// games) learning rate.
+    pub const PLAIN: Self = Self {
+        opponent: Opponent::Itself,
+        rate: Rate { start: 0.005, end: 0.005, games: 1_000_000 },
+        epsilon: 0.1,
+        explores_others: false,
+        test_epsilon: 0.0,
+        gamma: 1.0,
+        learner_first: false,
+        learner_first_in_tests: false,
+        output_derivative: false,
+        learns_explorations: false,
+        each_ply: false,
+        learns_opponents_moves: false,
+        bootstrapped_end: false,
+        learns_opponents_end: false,
+        exact_wins: false,
+        averaging_games: 0,
+    };
 }
 
 /// A learning rate that changes linearly over a trial.
@@ -135,6 +171,8 @@ pub struct Learner<'a, E> {
     learning: Learning,
     /// [`Learning::epsilon`] times 2^63.
     exploring_below: u64,
+    /// [`Learning::test_epsilon`] times 2^63.
+    test_exploring_below: u64,
     values: [f32; 64],
 }
 
@@ -151,8 +189,9 @@ impl<'a, E: Engine> Learner<'a, E> {
     /// A learner with this engine, which holds the initial weights; `activation` is that of the output unit.
     #[must_use]
     pub fn new(engine: &'a mut E, geometry: &'a Geometry, activation: Activation, learning: Learning) -> Self {
-        let exploring_below = (learning.epsilon * (1_u64 << 63) as f64) as u64;
-        Self { engine, geometry, activation, learning, exploring_below, values: [0.0; 64] }
+        let [exploring_below, test_exploring_below] =
+            [learning.epsilon, learning.test_epsilon].map(|share| (share * (1_u64 << 63) as f64) as u64);
+        Self { engine, geometry, activation, learning, exploring_below, test_exploring_below, values: [0.0; 64] }
     }
 
     /// Plays these games, counted over the whole trial, and learns from them. Game g draws from `stream`, "game", g.
@@ -161,11 +200,11 @@ impl<'a, E: Engine> Learner<'a, E> {
         let stream = stream.text("game");
         for game in games {
             let mut rng = stream.word(game).rng();
-            let learners = match self.learning.opponent {
+            let players = match self.learning.opponent {
                 Opponent::Itself => [true, true],
-                Opponent::Benchmark => Side::BOTH.map(|side| side == self.learner_side(game)),
+                Opponent::Benchmark => Side::BOTH.map(|side| side == side_in(game, self.learning.learner_first)),
             };
-            self.game(learners, self.learning.rate.at(game), &mut rng);
+            self.game(players, self.learning.rate.at(game), &mut rng);
             let played = game + 1;
             if let Some(average) = &mut average
                 && played.is_multiple_of(AVERAGING_STEP_GAMES)
@@ -181,7 +220,7 @@ impl<'a, E: Engine> Learner<'a, E> {
         let mut tally = Tally::default();
         for game in games.map(u64::from) {
             let mut rng = stream.word(game).rng();
-            let side = self.learner_side(game);
+            let side = side_in(game, self.learning.learner_first_in_tests);
             match self.match_game(side, &mut rng) {
                 None => tally.draws += 1,
                 Some(winner) if winner == side => tally.wins += 1,
@@ -191,26 +230,19 @@ impl<'a, E: Engine> Learner<'a, E> {
         tally
     }
 
-    /// The learner's side in a game against the benchmark player.
-    fn learner_side(&self, game: u64) -> Side {
-        if self.learning.learner_first || game.is_multiple_of(2) { Side::X } else { Side::O }
-    }
-
-    /// One game that is learnt from; `learners` says which sides the network plays.
+    /// One game that is learnt from; `players` says which sides the network plays.
     #[inline(always)]
-    fn game(&mut self, learners: [bool; 2], rate: f32, rng: &mut Generator) {
+    fn game(&mut self, players: [bool; 2], rate: f32, rng: &mut Generator) {
+        let learners = players.map(|plays| plays || self.learning.learns_opponents_moves);
         let mut position = Position::START;
         let mut previous: [Option<Board>; 2] = [None; 2];
         self.engine.reset();
         loop {
             let side = position.to_move();
-            let learns = learners[side as usize];
-            let before = previous[side as usize];
-            let choice = if learns {
-                self.explore(position, before.is_some() && self.learning.learns_explorations, rng)
-            } else {
-                Choice { cell: benchmark(position, self.geometry, rng), value: 0.0, explored: false }
-            };
+            // The side whose previous afterstate learns from this move, and this move's result as that side sees it.
+            let (from, sign) = if self.learning.each_ply { (side.other(), -1.0) } else { (side, 1.0) };
+            let before = previous[from as usize];
+            let choice = self.choose(position, players[side as usize], before.is_some(), rng);
             let won = position.wins(self.geometry, side) >> choice.cell & 1 != 0;
             self.engine.play(choice.cell);
             position = position.play(self.geometry, choice.cell);
@@ -224,13 +256,14 @@ impl<'a, E: Engine> Learner<'a, E> {
                 steps[count] = (board, side, target);
                 count += 1;
             };
-            if learns {
-                let bootstraps = !over || self.learning.bootstrapped_end;
-                if let Some(before) = before
-                    && (self.learning.learns_explorations || !choice.explored)
-                {
-                    learn(before, side, if bootstraps { self.learning.gamma * choice.value } else { reward });
-                }
+            let bootstraps = !over || self.learning.bootstrapped_end;
+            if let Some(before) = before
+                && (self.learning.learns_explorations || !choice.explored)
+            {
+                let target = if bootstraps { self.learning.gamma * choice.value } else { reward };
+                learn(before, from, sign * target);
+            }
+            if learners[side as usize] {
                 if over && bootstraps {
                     learn(board, side, reward);
                 }
@@ -239,6 +272,7 @@ impl<'a, E: Engine> Learner<'a, E> {
             if over
                 && let Some(last) = previous[side.other() as usize]
                 && self.learning.learns_opponents_end
+                && !self.learning.each_ply
             {
                 learn(last, side.other(), -reward);
             }
@@ -259,7 +293,12 @@ impl<'a, E: Engine> Learner<'a, E> {
         loop {
             let side = position.to_move();
             let cell = if side == learner {
-                self.exact_win(position).unwrap_or_else(|| self.best(position.legal(self.geometry)).cell)
+                let legal = position.legal(self.geometry);
+                match self.exact_win(position) {
+                    Some(cell) => cell,
+                    None if self.explores_in_test(rng) => any_of(legal, rng),
+                    None => self.best(legal).cell,
+                }
             } else {
                 benchmark(position, self.geometry, rng)
             };
@@ -274,22 +313,42 @@ impl<'a, E: Engine> Learner<'a, E> {
         }
     }
 
-    /// The epsilon-greedy choice. The value of an exploring move is computed only if `valued`: if something learns towards it.
+    /// A move: epsilon-greedy if the network `plays`, otherwise the benchmark player's. The value of a move that was not chosen
+    /// by its value is computed only if something learns from it, as `valued` says.
     #[inline(always)]
-    fn explore(&mut self, position: Position, valued: bool, rng: &mut Generator) -> Choice {
-        if let Some(cell) = self.exact_win(position) {
+    fn choose(&mut self, position: Position, plays: bool, valued: bool, rng: &mut Generator) -> Choice {
+        let win = self.exact_win(position);
+        if let (true, Some(cell)) = (plays, win) {
             return Choice { cell, value: 1.0, explored: false };
         }
-        let explored = rng.next_u64() >> 1 < self.exploring_below;
         let mut legal = position.legal(self.geometry);
-        if explored {
-            let cell = any_of(legal, rng);
-            if !valued {
+        let explored = plays && rng.next_u64() >> 1 < self.exploring_below;
+        let chosen = !plays || (explored && !self.learning.explores_others);
+        if chosen {
+            let cell = if plays { any_of(legal, rng) } else { benchmark(position, self.geometry, rng) };
+            // The benchmark player wins wherever it can.
+            if !plays && win.is_some() {
+                return Choice { cell, value: 1.0, explored };
+            }
+            if !valued || (explored && !self.learning.learns_explorations) {
                 return Choice { cell, value: 0.0, explored };
             }
             legal = 1 << cell;
         }
-        Choice { explored, ..self.best(legal) }
+        let best = self.best(legal);
+        let others = legal & !(1 << best.cell);
+        if explored && !chosen && others != 0 {
+            let cell = any_of(others, rng);
+            let value = self.activation.apply(self.values[usize::from(cell) % 64]);
+            return Choice { cell, value, explored };
+        }
+        Choice { explored, ..best }
+    }
+
+    /// Without exploring in tests no random number is drawn.
+    #[inline(always)]
+    fn explores_in_test(&self, rng: &mut Generator) -> bool {
+        self.test_exploring_below > 0 && rng.next_u64() >> 1 < self.test_exploring_below
     }
 
     #[inline(always)]
@@ -318,6 +377,11 @@ impl<'a, E: Engine> Learner<'a, E> {
         }
         Choice { cell: cell as u8, value: self.activation.apply(best), explored: false }
     }
+}
+
+/// The learner's side in a game against the benchmark player.
+fn side_in(game: u64, learner_first: bool) -> Side {
+    if learner_first || game.is_multiple_of(2) { Side::X } else { Side::O }
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ proptest! {
     #[test]
     fn a_trial_is_read_as_it_was_written(
         width in 2..8_u8, height in 1..8_u8, gravity: bool, biases: bool, tanh: bool, benchmark: bool,
-        second in 0..65_usize, first in 0..4_usize, bits in 0..64_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
+        second in 0..65_usize, first in 0..4_usize, bits in 0..1024_u32, rate in 0.0..1.0_f32, games in 1..1000_u64, seed: u64,
     ) {
         let bit = |index: u32| bits >> index & 1 == 1;
         let shape = Shape { width, height, depth: 1, k: 2, gravity };
@@ -144,10 +144,15 @@ proptest! {
             opponent: if benchmark { Opponent::Benchmark } else { Opponent::Itself },
             rate: Rate { start: rate, end: 1.0 - rate, games },
             epsilon: f64::from(rate),
+            explores_others: bit(6),
+            test_epsilon: 1.0 - f64::from(rate),
             gamma: 1.0 - rate,
             learner_first: bit(0),
+            learner_first_in_tests: bit(7),
             output_derivative: bit(1),
             learns_explorations: bit(2),
+            each_ply: bit(8),
+            learns_opponents_moves: bit(9),
             bootstrapped_end: bit(3),
             learns_opponents_end: bit(4),
             exact_wins: bit(5),

@@ -59,17 +59,12 @@ impl Engine for Recorder {
 
 /// Of each reading the one that does not add a step.
 const BARE: Learning = Learning {
-    opponent: Opponent::Itself,
     rate: Rate { start: 0.5, end: 0.5, games: 1 },
     epsilon: 0.0,
-    gamma: 1.0,
     learner_first: true,
-    output_derivative: false,
+    learner_first_in_tests: true,
     learns_explorations: true,
-    bootstrapped_end: false,
-    learns_opponents_end: false,
-    exact_wins: false,
-    averaging_games: 0,
+    ..Learning::PLAIN
 };
 
 fn train(learning: Learning, script: &[u8], seed: u64, games: Range<u64>) -> Recorder {
@@ -173,6 +168,58 @@ fn epsilon_is_the_share_of_moves_that_explore() {
     }
 }
 
+/// Every move explores, and none is the best one: the script's, or the lowest cell where the script ends.
+#[test]
+fn exploring_moves_can_be_others_than_the_best() {
+    let learning = Learning { epsilon: 1.0, explores_others: true, ..BARE };
+    for seed in 0..50 {
+        let recorder = train(learning, DRAWN, seed, 0..1);
+        let moves: Vec<u8> = recorder.moves.bytes().map(|cell| cell - b'0').collect();
+        let mut board = Board::EMPTY;
+        for (ply, cell) in moves.iter().enumerate() {
+            let legal = recorder.geometry.legal(board);
+            let scripted = DRAWN.get(ply).filter(|cell| legal >> **cell & 1 == 1);
+            let best = scripted.map_or(legal.trailing_zeros(), |cell| u32::from(*cell));
+            assert!(u32::from(*cell) != best || legal.count_ones() == 1, "{moves:?}");
+            board = board.play(*cell);
+        }
+        // The values of moves off the script, or the reward.
+        let targets = [" -0.762 ", " 1.000 "];
+        let first = recorder.steps.first().filter(|step| step.starts_with("3: "));
+        assert!(first.is_none_or(|step| targets.iter().any(|target| step.contains(target))), "{first:?}");
+    }
+}
+
+#[test]
+fn an_afterstate_can_learn_from_each_ply() {
+    let learning = Learning { each_ply: true, learns_opponents_end: true, ..BARE };
+    assert_eq!(
+        steps(learning, WON),
+        ["2: X.... X -0.197 x0.5", "3: X.O.. O -0.291 x0.5", "4: X.O.X X -1.000 x0.5"],
+        "the end is learnt once"
+    );
+    let both = Learning { bootstrapped_end: true, gamma: 0.5, ..learning };
+    assert_eq!(steps(both, WON)[2..], ["4: X.O.X X -0.190 x0.5", "4: X.OOX O 1.000 x0.5"]);
+}
+
+#[test]
+fn the_opponents_moves_can_be_learnt_too() {
+    let learning = Learning { opponent: Opponent::Benchmark, learns_opponents_moves: true, ..BARE };
+    // As below: the benchmark player blocks at 1 and wins with 2.
+    let recorder = train(learning, &[0, 1, 3, 9], 1, 0..1);
+    assert_eq!(recorder.moves, "0132");
+    assert_eq!(recorder.steps, ["3: X.... X 0.291 x0.5", "4: XO... O 1.000 x0.5"]);
+    let bootstrapped = train(Learning { bootstrapped_end: true, ..learning }, &[0, 1, 3, 2], 1, 0..1);
+    assert_eq!(bootstrapped.steps[1..], ["4: XO... O 0.380 x0.5", "4: XOOX. O 1.000 x0.5"]);
+    assert_eq!(bootstrapped.asked, [5, 3, 1], "its move is valued where something learns from it");
+    let exact = train(Learning { exact_wins: true, bootstrapped_end: true, ..learning }, &[0, 1, 3, 2], 1, 0..1);
+    assert_eq!(exact.steps[1..], ["4: XO... O 1.000 x0.5", "4: XOOX. O 1.000 x0.5"]);
+    // Each ply, and only the learner learns: from the opponent's moves.
+    let plies = Learning { learns_opponents_moves: false, each_ply: true, bootstrapped_end: true, ..learning };
+    let recorder = train(plies, &[0, 1, 3, 2], 1, 0..1);
+    assert_eq!(recorder.steps, ["2: X.... X -0.197 x0.5", "4: XO.X. X -0.380 x0.5"]);
+}
+
 #[test]
 fn against_the_benchmark_player_only_the_learner_learns() {
     let learning = Learning { opponent: Opponent::Benchmark, learns_opponents_end: true, ..BARE };
@@ -247,8 +294,11 @@ fn a_test_neither_explores_nor_learns() {
     assert!(tally.wins < 10);
     let (tally, _) = test(Learning { exact_wins: true, ..keen }, &[2, 9, 0], 10);
     assert_eq!(tally, Tally { wins: 10, draws: 0, losses: 0 });
+    // Where it explores in tests, it asks for no values.
+    let (_, recorder) = test(Learning { test_epsilon: 1.0, epsilon: 0.0, ..keen }, &[0, 9, 3], 10);
+    assert!(recorder.asked.is_empty(), "{:?}", recorder.asked);
     // As the second player it often loses: its script takes no middle and blocks nothing.
-    let (tally, recorder) = test(Learning { learner_first: false, ..keen }, &[0, 4, 3], 10);
+    let (tally, recorder) = test(Learning { learner_first_in_tests: false, ..keen }, &[0, 4, 3], 10);
     assert_eq!(recorder.resets, 10);
     assert!(tally.losses >= 5, "{tally:?}");
 }

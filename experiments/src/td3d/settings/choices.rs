@@ -1,0 +1,232 @@
+//! The settings of `td3d` that are a choice between words.
+
+use evoxo_common::choice;
+
+choice! {
+    /// The network. The first five are the paper's.
+    pub enum NetworkKind {
+        /// 4 units for each line, connected to its cells only
+        SmallStructured = "small-structured",
+        /// the same, and a second layer of 32 units
+        DeepStructured = "deep-structured",
+        /// 50 units, connected to all cells
+        Small = "small",
+        /// 95 units, connected to all cells, and a second layer of 51
+        Deep = "deep",
+        /// 169 units, connected to all cells
+        Wide = "wide",
+        /// a table for each line with an entry for each state of its cells, and a second layer of 8 units
+        Tuples = "tuples",
+        /// the tables alone: the value is the sum of their entries
+        LinearTuples = "linear-tuples",
+    }
+}
+
+choice! {
+    /// The opponent in training.
+    pub enum TrainingOpponent {
+        /// itself; both sides learn
+        Itself = "self",
+        /// the player that it is tested against; only the learner's own afterstates learn
+        Benchmark = "benchmark",
+    }
+}
+
+choice! {
+    /// The reading of what the paper leaves open, for the settings that are "by-reading": biases, output_derivative,
+    /// exploring, first_move and last_step.
+    pub enum Reading {
+        /// what comes nearest to the paper's figures: yes, out, skip, learner, bootstrapped
+        Nearest = "nearest",
+        /// its text, word by word: no, in, learn, alternating, direct
+        Literal = "literal",
+    }
+}
+
+choice! {
+    /// Whether units have biases. The paper's counts of weights include none.
+    pub enum Biases {
+        /// as the setting `reading` says
+        ByReading = "by-reading",
+        /// no biases
+        No = "no",
+        /// all units but the inputs have one
+        Yes = "yes",
+    }
+}
+
+choice! {
+    /// Whether the derivative of the output unit's activation is a factor of the error that is propagated back.
+    pub enum OutputDerivative {
+        /// as the setting `reading` says
+        ByReading = "by-reading",
+        /// it is, as in backpropagation
+        In = "in",
+        /// it is not
+        Out = "out",
+    }
+}
+
+choice! {
+    /// Whether the afterstate before an exploring move learns from the afterstate after it.
+    pub enum Exploring {
+        /// as the setting `reading` says
+        ByReading = "by-reading",
+        /// it does
+        Learn = "learn",
+        /// it does not
+        Skip = "skip",
+    }
+}
+
+choice! {
+    /// Which side moves first against the benchmark player, in tests and in training.
+    pub enum FirstMove {
+        /// as the setting `reading` says
+        ByReading = "by-reading",
+        /// the learner in every other game
+        Alternating = "alternating",
+        /// the learner in every game
+        Learner = "learner",
+    }
+}
+
+choice! {
+    /// Which side moves first in tests.
+    pub enum TestFirstMove {
+        /// as in training
+        AsInTraining = "as-in-training",
+        /// the learner in every other game
+        Alternating = "alternating",
+        /// the learner in every game
+        Learner = "learner",
+    }
+}
+
+choice! {
+    /// Which moves are made to explore.
+    pub enum ExploringMoves {
+        /// any legal move, each equally likely
+        Any = "any",
+        /// any but the best one, if there is another
+        Others = "others",
+    }
+}
+
+choice! {
+    /// The initial biases.
+    pub enum InitialBiases {
+        /// as the weights: uniform in [-0.5, 0.5)
+        Uniform = "uniform",
+        /// 0
+        Zero = "zero",
+    }
+}
+
+choice! {
+    /// The afterstate that an afterstate learns from.
+    pub enum LearnsFrom {
+        /// the one after the next move of the same side
+        OwnMove = "own-move",
+        /// the one after the next move, which the opponent makes: its value, negated
+        EachPly = "each-ply",
+    }
+}
+
+choice! {
+    /// Whose afterstates learn against the benchmark player.
+    pub enum OpponentsMoves {
+        /// the learner's only
+        Skip = "skip",
+        /// the benchmark player's as well
+        Learn = "learn",
+    }
+}
+
+choice! {
+    /// How the side learns that makes the last move.
+    pub enum LastStep {
+        /// as the setting `reading` says
+        ByReading = "by-reading",
+        /// its previous afterstate learns the reward
+        Direct = "direct",
+        /// its previous afterstate learns the value of the final one, and the final one learns the reward
+        Bootstrapped = "bootstrapped",
+    }
+}
+
+choice! {
+    /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a draw.
+    pub enum Loser {
+        /// it does, in both readings
+        Learn = "learn",
+        /// it does not
+        Skip = "skip",
+    }
+}
+
+choice! {
+    /// The "logistic function scaled to [-1, 1]".
+    pub enum Activation {
+        /// tanh(x / 2), in both readings
+        Logistic = "logistic",
+        /// tanh(x / 2), learnt as if its slope were that of tanh(x): 1 - v^2 where its value is v, not half of that
+        LogisticUnhalved = "logistic-unhalved",
+        /// tanh(x)
+        Tanh = "tanh",
+    }
+}
+
+choice! {
+    /// How moves that win at once are treated. Beyond the paper.
+    pub enum Wins {
+        /// their values are learnt like all others
+        Learned = "learned",
+        /// one is always chosen if there is one, and its value is the reward
+        Exact = "exact",
+    }
+}
+
+choice! {
+    /// Whether weights are shared over the symmetries of the board; not for dense networks. The paper's future work.
+    pub enum Shared {
+        /// they are not
+        No = "no",
+        /// units of the second layer see the board in all its orientations
+        Yes = "yes",
+    }
+}
+
+choice! {
+    /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
+    pub enum Game {
+        /// 4x4x4, four in a row, stones fall
+        ScoreFour = "score-four",
+        /// 4x4x4, four in a row
+        Qubic = "qubic",
+        /// 7 columns, 6 rows, four in a row, stones fall
+        ConnectFour = "connect-four",
+        /// 3x3, three in a row
+        TicTacToe = "tic-tac-toe",
+    }
+}
+
+choice! {
+    /// How the learning rate changes over a trial.
+    pub enum Schedule {
+        /// not at all
+        Constant = "constant",
+        /// linearly to alpha_end after the last game
+        Linear = "linear",
+    }
+}
+
+choice! {
+    /// The learners over which the mean of a weight is taken.
+    pub enum Join {
+        /// those that changed it
+        Touched = "touched",
+        /// all of them
+        All = "all",
+    }
+}
