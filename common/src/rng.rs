@@ -28,6 +28,7 @@ pub struct Stream {
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014; constants by Stafford): a bijection of 64-bit words.
+#[inline]
 fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -61,6 +62,7 @@ impl Stream {
 
     /// Goes one step down the path, to a numbered child.
     #[must_use]
+    #[inline]
     pub fn word(self, word: u64) -> Self {
         let low = mix(self.low ^ mix(word.wrapping_add(GOLDEN)));
         let high = mix(self.high.rotate_left(32).wrapping_add(low) ^ word.wrapping_mul(GOLDEN));
@@ -80,6 +82,7 @@ impl Stream {
 
     /// The generator of the stream's numbers, from the first.
     #[must_use]
+    #[inline]
     pub fn rng(self) -> Generator {
         let words = [
             mix(self.high.wrapping_add(GOLDEN)),
@@ -99,6 +102,7 @@ impl Stream {
 ///
 /// # Panics
 /// If `bound` is 0.
+#[inline]
 pub fn below(rng: &mut Generator, bound: u64) -> u64 {
     assert!(bound > 0, "a random number below 0 was asked for");
     loop {
@@ -112,11 +116,13 @@ pub fn below(rng: &mut Generator, bound: u64) -> u64 {
 }
 
 /// True with probability `numerator` / `denominator`, exactly.
+#[inline]
 pub fn chance(rng: &mut Generator, numerator: u64, denominator: u64) -> bool {
     below(rng, denominator) < numerator
 }
 
 /// A number in [0, 1): a multiple of 2^-53, each equally likely.
+#[inline]
 pub fn unit(rng: &mut Generator) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }

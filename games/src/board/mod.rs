@@ -149,10 +149,14 @@ impl PartialOrd for Board {
 }
 
 /// The cells of a mask, in order.
+#[inline]
 pub fn cells(mut mask: u64) -> impl Iterator<Item = u8> {
-    std::iter::from_fn(move || {
-        let cell = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        (cell < 64).then_some(cell as u8)
-    })
+    std::iter::from_fn(
+        #[inline]
+        move || {
+            let cell = mask.trailing_zeros();
+            mask &= mask.wrapping_sub(1);
+            (cell < 64).then_some(cell as u8)
+        },
+    )
 }
