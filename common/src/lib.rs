@@ -16,6 +16,7 @@ pub mod promises;
 pub mod ratio;
 pub mod report;
 pub mod rng;
+pub mod screen;
 pub mod settings;
 pub mod simd;
 pub mod stats;

@@ -1,7 +1,11 @@
-//! A figure as SVG: bands below, lines above, no smoothing. Written by hand, because a plotting crate rounds to whole
-//! pixels, which turns smooth lines into steps.
+//! Figures as SVG: bands below, lines above, no smoothing; and the effects of a screen. Written by hand, because a plotting
+//! crate rounds to whole pixels, which turns smooth lines into steps.
+
+mod effects;
 
 use std::fmt::Write as _;
+
+pub use effects::{HalfNormal, MainEffect, MainEffects};
 
 use crate::{
     report::{Figure, Point, Series},
@@ -87,6 +91,20 @@ impl Axis {
         (0..=count).map(|index| self.low + index as f64 * self.step)
     }
 
+    /// Lines across the picture at the ticks of a vertical axis, with their labels; `down` places a value.
+    fn grid(&self, left: f64, right: f64, down: impl Fn(f64) -> f64) -> String {
+        let line = |tick: f64| {
+            let (down, label) = (down(tick), self.label(tick));
+            format!(
+                "<path d=\"M{left:.1} {down:.1}H{right:.1}\" stroke=\"#e3e3e3\"/>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+                left - 8.0,
+                down + 4.5
+            )
+        };
+        self.ticks().map(line).collect::<Vec<String>>().join("\n")
+    }
+
     fn label(&self, value: f64) -> String {
         let decimals =
             (0..6).find(|decimals| self.step * f64::from(10_u32.pow(*decimals)) >= 1.0 - 1e-9).unwrap_or(6) as usize;
@@ -97,6 +115,17 @@ impl Axis {
             false => text,
         }
     }
+}
+
+/// The beginning of a picture of this size: its background and its title.
+fn head(title: &str, width: f64, height: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{}</text>\n",
+        escape(title)
+    )
 }
 
 /// The picture of a figure.
@@ -129,19 +158,9 @@ pub fn svg(figure: &Figure) -> String {
         let down = height - BOTTOM - y.share(py) * (height - top - BOTTOM);
         (right, down)
     };
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
-    );
+    let mut text = head(&figure.title, width, height);
     let mut add = |line: String| text.push_str(&(line + "\n"));
-    add(format!("<text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{}</text>", escape(&figure.title)));
-    for tick in y.ticks() {
-        let ((left, down), (right, _)) = (place(x.low, tick), place(x.high, tick));
-        add(format!("<path d=\"M{left:.1} {down:.1}H{right:.1}\" stroke=\"#e3e3e3\"/>"));
-        let label = y.label(tick);
-        add(format!("<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>", left - 8.0, down + 4.5));
-    }
+    add(y.grid(place(x.low, y.low).0, place(x.high, y.low).0, |tick| place(x.low, tick).1));
     for tick in x.ticks().filter(|tick| *tick <= x.high) {
         let (right, down) = place(tick, y.low);
         add(format!("<path d=\"M{right:.1} {down:.1}v5\" stroke=\"#999\"/>"));

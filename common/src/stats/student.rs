@@ -19,8 +19,18 @@ pub fn student_tails(t: f64, freedom: f64) -> f64 {
 /// If the degrees of freedom are not positive.
 #[must_use]
 pub fn student_quantile(freedom: f64) -> f64 {
+    student_bound(freedom, 0.05)
+}
+
+/// The t whose tails to both sides together have the probability `tails`, more than 0 and less than 1: what several intervals
+/// together need, 0.05 divided by their number (Bonferroni).
+///
+/// # Panics
+/// If the degrees of freedom are not positive.
+#[must_use]
+pub fn student_bound(freedom: f64, tails: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    while student_tails(high, freedom) > 0.05 {
+    while student_tails(high, freedom) > tails {
         high *= 2.0;
     }
     // Halved until there is no number between.
@@ -28,10 +38,21 @@ pub fn student_quantile(freedom: f64) -> f64 {
         let middle = f64::midpoint(low, high);
         match middle {
             _ if middle <= low || middle >= high => return high,
-            _ if student_tails(middle, freedom) > 0.05 => low = middle,
+            _ if student_tails(middle, freedom) > tails => low = middle,
             _ => high = middle,
         }
     }
+}
+
+/// The probability that a ratio of two variances of equal expectation is at least this great by chance, with these degrees of
+/// freedom above and below (Fisher 1924; Snedecor 1934).
+///
+/// # Panics
+/// If the degrees of freedom are not positive, or the ratio is negative.
+#[must_use]
+pub fn fisher_tail(ratio: f64, above: f64, below: f64) -> f64 {
+    assert!(above > 0.0 && below > 0.0 && ratio >= 0.0, "F = {ratio} with {above} and {below} degrees of freedom");
+    if ratio.is_infinite() { 0.0 } else { incomplete_beta(below / (below + above * ratio), below / 2.0, above / 2.0) }
 }
 
 /// The regularised incomplete beta function I_x(a, b), for x from 0 to 1 and positive a and b.
@@ -106,5 +127,24 @@ mod tests {
         for (freedom, quantile) in [(40.0, 2.021), (60.0, 2.000), (120.0, 1.980), (1e7, 1.960)] {
             near(student_quantile(freedom), quantile, 5.01e-4);
         }
+    }
+
+    #[test]
+    fn bounds_agree_with_tables() {
+        // Two-sided 0.01: Fisher and Yates 1938, table III.
+        for (freedom, bound) in [(1.0, 63.657), (5.0, 4.032), (10.0, 3.169), (30.0, 2.750)] {
+            near(student_bound(freedom, 0.01), bound, 5.01e-4);
+        }
+        assert_eq!(student_bound(7.0, 0.05).to_bits(), student_quantile(7.0).to_bits());
+    }
+
+    /// The 5 % points of F in common tables (Snedecor 1934), and the square of t.
+    #[test]
+    fn ratios_of_variances_agree_with_the_table() {
+        for (above, below, point) in [(1.0, 10.0, 4.965), (4.0, 20.0, 2.866), (9.0, 9.0, 3.179), (2.0, 60.0, 3.150)] {
+            near(fisher_tail(point, above, below), 0.05, 1e-4);
+        }
+        near(fisher_tail(2.5 * 2.5, 1.0, 8.0), student_tails(2.5, 8.0), 1e-14);
+        assert_eq!((fisher_tail(0.0, 3.0, 4.0), fisher_tail(f64::INFINITY, 3.0, 4.0)), (1.0, 0.0));
     }
 }
