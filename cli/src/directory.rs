@@ -7,14 +7,14 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use evoxo_common::{
-    experiment::{Config, Registry},
+    experiment::{Config, Extra, Registry, screen_files},
     plot,
 };
 use serde_json::Value;
 
 use crate::{
     json,
-    results::Results,
+    results::{Results, csv_text},
     say::{notice, usage},
 };
 
@@ -106,6 +106,12 @@ impl Directory {
         results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))?;
         for figure in &results.report.figures {
             self.write(&format!("plots/{}.svg", figure.name), plot::svg(figure))?;
+        }
+        for extra in screen_files(&results.config, &results.report.json) {
+            match extra {
+                Extra::Picture(name, svg) => self.write(&format!("plots/{name}.svg"), svg)?,
+                Extra::Table(name, rows) => self.write(&format!("{name}.csv"), csv_text(&rows)?)?,
+            }
         }
         self.write(RESULT, json::text(result))
     }

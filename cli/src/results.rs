@@ -211,6 +211,13 @@ fn warn_of_more(config: &Config, run: &v1::Run) {
     }
 }
 
+/// The content of a .csv with these rows.
+pub(crate) fn csv_text(rows: &[Vec<String>]) -> anyhow::Result<Vec<u8>> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    rows.iter().try_for_each(|row| table.write_record(row))?;
+    table.into_inner().context("cannot write a table")
+}
+
 /// A card's file, and before it the one that it names: that is there when the card is.
 fn files(card: &Card, stem: &str) -> impl Iterator<Item = (String, Vec<u8>)> + use<> {
     let (card, file) = card.write(stem);

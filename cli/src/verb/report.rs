@@ -3,7 +3,10 @@
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, anyhow};
-use evoxo_common::{experiment::Registry, plot};
+use evoxo_common::{
+    experiment::{Config, Extra, Registry, screen_files},
+    plot,
+};
 use serde_json::Value;
 
 use crate::{
@@ -45,8 +48,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         let unwritable =
             || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
         fs::create_dir_all(directory).with_context(unwritable)?;
-        for figure in &report.figures {
-            fs::write(directory.join(format!("{}.svg", figure.name)), plot::svg(figure)).with_context(unwritable)?;
+        let figures = report.figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)));
+        let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
+        let of_screen = screen_files(&config, &report.json).into_iter().filter_map(|extra| match extra {
+            Extra::Picture(name, svg) => Some((name, svg)),
+            Extra::Table(..) => None,
+        });
+        for (name, svg) in figures.chain(of_screen) {
+            fs::write(directory.join(format!("{name}.svg")), svg).with_context(unwritable)?;
         }
     }
     let mut out = std::io::stdout().lock();

@@ -12,7 +12,7 @@
 //! penalty = 100
 //! ```
 
-use super::Kind;
+use super::{Kind, Screen};
 use crate::{
     digest::Digest,
     settings::{Field, Scope, Shape, Values, toml_text},
@@ -38,6 +38,8 @@ pub struct Config {
     pub replicas: u32,
     /// At least one, in the order of the file.
     pub arms: Vec<Arm>,
+    /// The design that made the arms, if they are the treatments of one.
+    pub screen: Option<Screen>,
 }
 
 /// One configuration of the experiment.
@@ -69,28 +71,50 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
-        head + &self.arms_toml(|_| true)
+        let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_| true) };
+        let factors = |field: &Field| screen.sets(field.name);
+        let response = self.kind.columns[screen.response].name;
+        // Each arm of the file with the first of those that are made of it.
+        let first = self.arms.iter().step_by(screen.design.treatments());
+        let of_file = screen.arms.iter().map(String::as_str).zip(first);
+        head + &screen.to_toml(response) + &arms_toml(of_file, |field| !factors(field))
     }
 
     /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend
-    /// on. The number of replicas is not part of it, so that a finished run can be extended.
+    /// on. The number of replicas is not part of it, so that a finished run can be extended; nor is the response of a screen,
+    /// so that another one can be looked at.
     #[must_use]
     pub fn hash(&self) -> Digest {
         let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed);
-        Digest::of((head + &self.arms_toml(|field| field.scope == Scope::Semantic)).as_bytes())
+        let semantic = |field: &Field| field.scope == Scope::Semantic;
+        Digest::of((head + &arms_toml(self.arms_by_name(), semantic)).as_bytes())
     }
 
-    fn arms_toml(&self, shown: impl Fn(&Field) -> bool) -> String {
-        let mut text = String::new();
-        for arm in &self.arms {
-            text += &format!("\n[arms.{}]\n", toml_text(&arm.name));
-            for (field, value) in arm.settings.iter().filter(|(field, _)| shown(field)) {
-                text += &format!("{} = {value}\n", field.name);
-            }
-        }
-        text
+    fn arms_by_name(&self) -> impl Iterator<Item = (&str, &Arm)> {
+        self.arms.iter().map(|arm| (arm.name.as_str(), arm))
     }
 }
+
+/// The tables of arms with these names.
+fn arms_toml<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>, shown: impl Fn(&Field) -> bool) -> String {
+    let mut text = String::new();
+    for (name, arm) in arms {
+        text += &format!("\n[arms.{}]\n", toml_text(name));
+        for (field, value) in arm.settings.iter().filter(|(field, _)| shown(field)) {
+            text += &format!("{} = {value}\n", field.name);
+        }
+    }
+    text
+}
+
+/// The name of the arm that a screen makes of an arm of the file and a treatment: "small, abd", or for the only arm of a file
+/// without arms "abd".
+pub(super) fn screened_name(arm: &str, treatment: &str) -> String {
+    if arm == ONLY_ARM { treatment.to_owned() } else { format!("{arm}, {treatment}") }
+}
+
+/// The most arms that a sentence names.
+const NAMED_MAX: usize = 8;
 
 /// The arms that a sentence is about, of `count` in all: "arm \"a\"", "arms \"a\", \"b\"" or "in all arms".
 pub(super) fn arms_text(arms: &[&str], count: usize) -> String {
@@ -98,6 +122,7 @@ pub(super) fn arms_text(arms: &[&str], count: usize) -> String {
     match names.as_slice() {
         [name] => format!("arm {name}"),
         all if all.len() == count => "in all arms".into(),
+        many if many.len() > NAMED_MAX => format!("arm {} and {} more arms", many[0], many.len() - 1),
         some => format!("arms {}", some.join(", ")),
     }
 }

@@ -11,7 +11,12 @@ mod problems;
 mod registry;
 mod replica;
 mod result;
+mod screen;
+mod screen_file;
+mod screen_levels;
+mod screen_report;
 mod standard;
+mod written;
 
 use std::ops::Range;
 
@@ -23,6 +28,8 @@ pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::{Replica, replica_digest, run_digest};
 pub use result::{arm_json, champion_stem, curve, file_name, replica_json, settings_json};
+pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
+pub use screen_report::{Extra, screen_files};
 pub use standard::{standard_report, standard_report_of_result};
 
 use crate::{card::Card, task::Task};

@@ -1,14 +1,15 @@
 //! Experiment files: TOML with types. All mistakes are reported at once, with their places and the nearest valid names.
 
-use std::collections::BTreeMap;
-
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, config::arms_text,
+    ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, Screen,
+    config::{arms_text, screened_name},
+    screen_file::ScreenTable,
+    written::{Lines, Place, Raw, Table, raw, read},
 };
 use crate::{
-    settings::{Field, Schema, Shape, Value, Values},
+    settings::{Schema, Value, Values},
     text::{hint, quoted},
 };
 
@@ -16,25 +17,12 @@ use crate::{
 const FOUND_MAX: usize = 1000;
 /// The most keys of a file, including those of its tables: more than any experiment needs.
 const KEYS_MAX: usize = 10_000;
-/// The most characters of a wrong value in a message.
-const SHOWN_MAX: usize = 60;
 
-/// Where a value is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    Line(usize),
-    Override(String),
-}
+/// The most characters of an arm's name.
+const NAME_BYTES_MAX: usize = 64;
 
-/// A value as it is written: its text, or the type that it has instead.
-#[derive(Clone, Debug)]
-struct Raw {
-    text: Result<String, &'static str>,
-    place: Place,
-}
-
-/// Settings by name.
-type Table = BTreeMap<String, Raw>;
+/// An arm with its first line.
+type WrittenArm = (String, usize, Table);
 
 /// A conflict between settings of an arm.
 struct Mistake {
@@ -51,27 +39,14 @@ struct File<'a> {
     top: Table,
     settings: Table,
     /// In the order of the file, each with its first line.
-    arms: Vec<(String, usize, Table)>,
+    arms: Vec<WrittenArm>,
     /// Arms that are not selected.
-    left_out: Vec<(String, usize, Table)>,
+    left_out: Vec<WrittenArm>,
+    screen: Option<ScreenTable>,
     problems: Vec<Problem>,
 }
 
-const TOP: [&str; 5] = ["experiment", "seed", "replicas", "settings", "arms"];
-
-/// The offsets at which lines begin.
-struct Lines(Vec<usize>);
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(offset, _)| offset + 1).collect())
-    }
-
-    /// The line of an offset, from 1.
-    fn at(&self, offset: usize) -> usize {
-        self.0.partition_point(|start| *start <= offset) + 1
-    }
-}
+const TOP: [&str; 6] = ["experiment", "seed", "replicas", "settings", "arms", "screen"];
 
 /// Whether the text has more keys than a file may have. This is counted before parsing, because a parser may take long
 /// with many keys or many mistakes. A key has an equals sign after it, or brackets around it.
@@ -200,6 +175,7 @@ impl<'a> File<'a> {
             settings: Table::new(),
             arms: Vec::new(),
             left_out: Vec::new(),
+            screen: None,
             problems: Vec::new(),
         }
     }
@@ -208,29 +184,23 @@ impl<'a> File<'a> {
         for (key, value) in table {
             let line = self.lines.at(key.span().start);
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("settings", DeValue::Table(settings)) => self.settings = self.read_table(settings),
+                ("settings", DeValue::Table(settings)) => self.settings = self.lines.table(settings),
                 ("arms", DeValue::Table(arms)) => self.read_arms(arms),
-                ("settings" | "arms", _) => self.problem(line, format!("{} must be a table", key.get_ref())),
+                ("screen", DeValue::Table(screen)) => self.screen = Some(ScreenTable::read(&self.lines, line, screen)),
+                ("settings" | "arms" | "screen", _) => self.problem(line, format!("{} must be a table", key.get_ref())),
                 (name, value) => drop(self.top.insert(name.into(), raw(value, line))),
             }
         }
     }
 
-    fn read_table(&self, table: &DeTable<'_>) -> Table {
-        let entry = |(key, value): (&toml::Spanned<toml::de::DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {
-            (key.get_ref().to_string(), raw(value.get_ref(), self.lines.at(key.span().start)))
-        };
-        table.iter().map(entry).collect()
-    }
-
     fn read_arms(&mut self, arms: &DeTable<'_>) {
         for (name, settings) in arms {
             let line = self.lines.at(name.span().start);
-            let good =
-                (1..=64).contains(&name.get_ref().len()) && name.get_ref().chars().all(|c| (' '..='~').contains(&c));
+            let good = (1..=NAME_BYTES_MAX).contains(&name.get_ref().len())
+                && name.get_ref().chars().all(|c| (' '..='~').contains(&c));
             match settings.get_ref() {
                 _ if !good => self.problem(line, "an arm's name must be 1 to 64 printable ASCII characters".into()),
-                DeValue::Table(table) => self.arms.push((name.get_ref().to_string(), line, self.read_table(table))),
+                DeValue::Table(table) => self.arms.push((name.get_ref().to_string(), line, self.lines.table(table))),
                 _ => self.problem(line, format!("arm {:?} must be a table of settings", name.get_ref())),
             }
         }
@@ -255,7 +225,7 @@ impl<'a> File<'a> {
             let sentence = format!("no arm is called {}: the arms are {}", quoted(name), there.join(", "));
             self.problems.push(Problem { line: None, sentence, typed: true });
         }
-        let chosen = |(name, ..): &(String, usize, Table)| only.contains(name);
+        let chosen = |(name, ..): &WrittenArm| only.contains(name);
         let (arms, left_out) = std::mem::take(&mut self.arms).into_iter().partition(chosen);
         (self.arms, self.left_out) = (arms, left_out);
     }
@@ -275,7 +245,7 @@ impl<'a> File<'a> {
                     self.problems.push(Problem { line: None, sentence, typed: true });
                 }
             }
-        } else if ["settings", "arms"].contains(&key) {
+        } else if ["settings", "arms", "screen"].contains(&key) {
             let sentence = format!("--set {key}: it is a table; give SETTING=VALUE or arms.NAME.SETTING=VALUE");
             self.problems.push(Problem { line: None, sentence, typed: true });
         } else if TOP.contains(&key) {
@@ -312,6 +282,7 @@ impl<'a> File<'a> {
         let schema = kind.schema;
         self.check_names(schema);
         let arms = if self.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { self.arms.clone() };
+        let (screen, arms) = self.resolve_screen(kind, arms)?;
         let (count, mut mistakes) = (arms.len(), Vec::new());
         let arms = arms.into_iter().filter_map(|(name, line, own)| {
             let settings = self.resolve_arm(schema, &name, line, &own, &mut mistakes)?;
@@ -319,7 +290,50 @@ impl<'a> File<'a> {
         });
         let arms: Vec<Arm> = arms.collect();
         self.report_once(count, mistakes);
-        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms })
+        Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen })
+    }
+
+    /// The screen, and the arms that it makes of these: each with every treatment.
+    fn resolve_screen(
+        &mut self,
+        kind: &'static Kind,
+        arms: Vec<WrittenArm>,
+    ) -> Option<(Option<Screen>, Vec<WrittenArm>)> {
+        let Some(table) = self.screen.take() else { return Some((None, arms)) };
+        let screen = match table.resolve(kind, arms.iter().map(|(name, ..)| name.clone()).collect()) {
+            Ok(screen) => screen,
+            Err(mistakes) => {
+                mistakes.into_iter().for_each(|(place, sentence)| self.problem_at(&place, &sentence));
+                return None;
+            }
+        };
+        let all = std::iter::once(&self.settings).chain(self.arms.iter().map(|(.., own)| own)).flatten();
+        let twice: Vec<(String, Place)> =
+            all.filter(|(name, _)| screen.sets(name)).map(|(name, raw)| (name.clone(), raw.place.clone())).collect();
+        for (name, place) in &twice {
+            self.problem_at(
+                place,
+                &format!("{name} is a factor of the screen, which sets it: remove it here, or from [screen.factors]"),
+            );
+        }
+        let mut crossed = Vec::new();
+        for (arm, line, own) in arms {
+            for treatment in 0..screen.design.treatments() {
+                let name = screened_name(&arm, &screen.design.treatment(treatment));
+                if name.len() > NAME_BYTES_MAX {
+                    let sentence = format!(
+                        "the name of arm {arm:?} is too long for a screen: with its treatments it \
+                         has {} characters, more than {NAME_BYTES_MAX}",
+                        name.len()
+                    );
+                    self.problem(line, sentence);
+                    return None;
+                }
+                let own: Table = own.clone().into_iter().chain(table.settings(&screen.design, treatment)).collect();
+                crossed.push((name, line, own));
+            }
+        }
+        Some((Some(screen), crossed))
     }
 
     fn kind(&mut self) -> Option<&'static Kind> {
@@ -423,52 +437,4 @@ impl<'a> File<'a> {
             self.problem_at(&first.place, &format!("{}: {}", arms_text(&arms, count), first.sentence));
         }
     }
-}
-
-fn raw(value: &DeValue<'_>, line: usize) -> Raw {
-    let text = match value {
-        DeValue::String(text) => Ok(text.to_string()),
-        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str().into()),
-        DeValue::Float(float) => Ok(float.as_str().into()),
-        DeValue::Array(list) => {
-            list.iter().map(|value| number(value.get_ref())).collect::<Result<Vec<_>, _>>().map(|it| it.join(", "))
-        }
-        other => Err(other.type_str()),
-    };
-    Raw { text, place: Place::Line(line) }
-}
-
-/// A number of a list, as it is written.
-fn number<'a>(value: &'a DeValue<'_>) -> Result<&'a str, &'static str> {
-    match value {
-        DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str()),
-        DeValue::Float(float) => Ok(float.as_str()),
-        _ => Err("array"),
-    }
-}
-
-/// What is written, for a message of one line.
-fn shown(text: &str) -> String {
-    let all = text.escape_debug();
-    match all.clone().nth(SHOWN_MAX) {
-        Some(_) => all.take(SHOWN_MAX).chain("...".chars()).collect(),
-        None => all.collect(),
-    }
-}
-
-fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
-    let text = raw.text.as_ref().map_err(|what| {
-        let allowed = field.shape.allowed();
-        match *what {
-            "integer" => format!("{} must be {allowed}, written with decimal digits", field.name),
-            what => format!("{} must be {allowed}, not of type {what}", field.name),
-        }
-    })?;
-    field.shape.read(text).map_err(|allowed| {
-        let hint = match field.shape {
-            Shape::Choice(choices) if text.len() > 1 => hint(text, choices.iter().map(|(name, _)| *name)),
-            _ => String::new(),
-        };
-        format!("{} is {}, but must be {allowed}{hint}", field.name, shown(text))
-    })
 }

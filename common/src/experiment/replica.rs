@@ -7,7 +7,7 @@ use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
 use super::{Arm, Config, Experiment, Identity, Kind};
-use crate::{card::Card, digest::Digest, report::Report, task::Task};
+use crate::{card::Card, digest::Digest, task::Task};
 
 /// One replica of one arm.
 pub struct Replica {
@@ -175,22 +175,6 @@ pub fn replica_digest(arm: &str, index: u32, state: &[u8], failure: &str) -> Dig
 pub fn run_digest(replicas: impl IntoIterator<Item = Digest>) -> Digest {
     let digests: Vec<Digest> = replicas.into_iter().collect();
     Digest::of_pieces(digests.iter().map(|digest| digest.0.as_slice()))
-}
-
-impl Config {
-    /// The report of the run's replicas, in order of arm, then number; some may be unfinished.
-    #[must_use]
-    pub fn report(&self, replicas: &[Replica]) -> Report {
-        let of_arm = |arm: usize| {
-            let replicas = replicas.iter().filter(|replica| replica.arm() == self.arms[arm].name).collect();
-            (arm, replicas)
-        };
-        let arms: Vec<_> = (0..self.arms.len()).map(of_arm).collect();
-        let mut report = (self.kind.report)(self, &arms);
-        report.notes.extend(self.notes());
-        report.add_failures();
-        report
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Parts of a result that are the same for all kinds: names of files, a replica's entry in `result.json`, curves.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Config, Registry, Replica};
+use super::{
+    Config, Registry, Replica,
+    screen_report::{add_screen, responses, responses_of_result},
+};
 use crate::{
     report::{Point, Report, Series},
     stats::quantile,
@@ -19,15 +22,77 @@ impl Config {
         let top = |name: &str| result.get(name).ok_or_else(no_result);
         let mut text =
             format!("experiment = {}\nseed = {}\nreplicas = {}\n", top("experiment")?, top("seed")?, top("replicas")?);
-        for arm in top("arms")?.as_array().ok_or_else(no_result)? {
-            let (name, settings) = (arm["name"].as_str(), arm["settings"].as_object());
-            let (name, settings) = name.zip(settings).ok_or_else(no_result)?;
+        let arms = top("arms")?.as_array().ok_or_else(no_result)?;
+        let own = |arm: &Value| Some((arm["name"].as_str()?.to_owned(), arm["settings"].as_object()?.clone()));
+        let arms: Option<Vec<_>> = arms.iter().map(own).collect();
+        let arms = arms.ok_or_else(no_result)?;
+        let file_arms = match result.get("screen") {
+            None => arms.clone(),
+            Some(screen) => {
+                let (table, arms) = file_of_screen(screen, &arms).ok_or_else(no_result)?;
+                text += &table;
+                arms
+            }
+        };
+        for (name, settings) in file_arms {
             text += &format!("[arms.{name:?}]\n");
             settings.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
         }
-        Self::parse(registry, "the result", &text, &[])
-            .map_err(|problems| format!("its settings are not known here: {problems}"))
+        let config = Self::parse(registry, "the result", &text, &[])
+            .map_err(|problems| format!("its settings are not known here: {problems}"))?;
+        let names = |config: &Self| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
+        if names(&config) != arms.into_iter().map(|(name, _)| name).collect::<Vec<String>>() {
+            return Err(no_result());
+        }
+        Ok(config)
     }
+}
+
+impl Config {
+    /// The report of the run's replicas, in order of arm, then number; some may be unfinished.
+    #[must_use]
+    pub fn report(&self, replicas: &[Replica]) -> Report {
+        let of_arm = |arm: usize| {
+            let replicas = replicas.iter().filter(|replica| replica.arm() == self.arms[arm].name).collect();
+            (arm, replicas)
+        };
+        let arms: Vec<_> = (0..self.arms.len()).map(of_arm).collect();
+        let mut report = (self.kind.report)(self, &arms);
+        if let Some(screen) = &self.screen {
+            add_screen(self, screen, responses(self, screen, replicas), &mut report);
+        }
+        report.notes.extend(self.notes());
+        report.add_failures();
+        report
+    }
+}
+
+/// An arm's name and settings in a result.
+type WrittenArm = (String, Map<String, Value>);
+
+/// The table `[screen]` of the file that gave a result, and its arms without the settings of factors.
+fn file_of_screen(screen: &Value, arms: &[WrittenArm]) -> Option<(String, Vec<WrittenArm>)> {
+    let key = |name: &str| screen.get(name);
+    let factors = key("factors")?.as_object()?;
+    let names = key("arms")?.as_array()?;
+    let (generators, response, at, goal) = (key("generators")?, key("response")?, key("at")?, key("goal")?);
+    let mut text = format!("[screen]\ngenerators = {generators}\nresponse = {response}\nat = {at}\ngoal = {goal}\n");
+    let mut set: Vec<&String> = Vec::new();
+    for (letter, settings) in factors {
+        text += &format!("[screen.factors.{letter:?}]\n");
+        for (name, levels) in settings.as_object()? {
+            text += &format!("{name} = {levels}\n");
+            set.push(name);
+        }
+    }
+    let each = arms.len() / names.len().max(1);
+    let arm = |(name, first): (&Value, &WrittenArm)| {
+        let settings = first.1.iter().filter(|(name, _)| !set.contains(name));
+        let settings = settings.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Some((name["name"].as_str()?.to_owned(), settings))
+    };
+    let arms: Option<Vec<WrittenArm>> = names.iter().zip(arms.iter().step_by(each.max(1))).map(arm).collect();
+    Some((text, arms?))
 }
 
 impl Registry {
@@ -39,6 +104,11 @@ impl Registry {
         let config = Config::of_result(self, result)?;
         let arms = result["arms"].as_array().map_or(&[][..], Vec::as_slice);
         let mut report = (config.kind.report_of_result)(&config, arms)?;
+        if let Some(screen) = &config.screen {
+            let told = responses_of_result(screen, &result["screen"]);
+            let told = told.ok_or("the screen of the result has no responses of all its treatments")?;
+            add_screen(&config, screen, told, &mut report);
+        }
         report.notes.extend(config.notes());
         report.add_failures();
         Ok(report)
@@ -56,13 +126,19 @@ pub fn champion_stem(config: &Config, arm: usize, replica: u32) -> String {
 /// left, an underscore and the arm's index follow; no other name has an underscore.
 #[must_use]
 pub fn file_name(config: &Config, arm: usize) -> String {
+    let names: Vec<&str> = config.arms[..=arm].iter().map(|arm| arm.name.as_str()).collect();
+    plain_name(&names, arm)
+}
+
+/// The same of names of arms.
+pub(super) fn plain_name(names: &[impl AsRef<str>], arm: usize) -> String {
     let plain = |name: &str| {
         let words: Vec<&str> =
             name.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').filter(|w| !w.is_empty()).collect();
         words.join("-").trim_matches('.').to_owned()
     };
-    let name = plain(&config.arms[arm].name);
-    let taken = config.arms[..arm].iter().any(|other| plain(&other.name).eq_ignore_ascii_case(&name));
+    let name = plain(names[arm].as_ref());
+    let taken = names[..arm].iter().any(|other| plain(other.as_ref()).eq_ignore_ascii_case(&name));
     if taken || name.is_empty() { format!("{name}_{arm}") } else { name }
 }
 

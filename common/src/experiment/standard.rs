@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{ArmReplicas, Config, arm_json, curve};
 use crate::{
     report::{Figure, Report, Series, Table},
-    stats::{Estimate, estimate},
+    stats::estimate,
 };
 
 /// What is read of an arm.
@@ -45,7 +45,7 @@ pub fn standard_report_of_result(config: &Config, arms: &[Value]) -> Result<Repo
     let read = |(index, json): (usize, &Value)| read(&config.arms[index].name, json);
     let told = arms.iter().enumerate().map(read).collect::<Result<Vec<Told<'_>>, String>>()?;
     let row = |arm: &Told<'_>| {
-        let mean = estimate(&arm.ends).map_or_else(|| "-".into(), |estimate| estimate.text(decimals(&estimate)));
+        let mean = estimate(&arm.ends).map_or_else(|| "-".into(), |estimate| estimate.text(estimate.decimals()));
         vec![arm.name.to_owned(), arm.ends.len().to_string(), mean]
     };
     let table = Table {
@@ -86,21 +86,10 @@ fn read<'a>(name: &'a str, json: &Value) -> Result<Told<'a>, String> {
     Ok(Told { name, ends, curve })
 }
 
-/// Enough for two digits of the interval; two where there is none.
-fn decimals(estimate: &Estimate) -> usize {
-    match estimate.half_width {
-        Some(half_width) if half_width > 0.0 => (0..6).find(|more| half_width * TENS[*more] >= 10.0).unwrap_or(6),
-        _ => 2,
-    }
-}
-
-/// Powers of ten.
-const TENS: [f64; 6] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{local, testing};
+    use crate::{local, stats::Estimate, testing};
 
     #[test]
     fn the_primary_metric_is_told_and_told_again() {
@@ -129,7 +118,7 @@ mod tests {
 
     #[test]
     fn as_many_decimals_as_the_interval_has_to_tell() {
-        let decimals = |mean, half_width| super::decimals(&Estimate { mean, half_width });
+        let decimals = |mean, half_width| Estimate { mean, half_width }.decimals();
         assert_eq!([decimals(7.0, Some(12.0)), decimals(7.0, Some(0.12)), decimals(7.0, Some(1e-9))], [0, 2, 6]);
         assert_eq!([decimals(70.0, Some(0.0)), decimals(0.5, None)], [2, 2]);
     }

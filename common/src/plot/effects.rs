@@ -14,14 +14,14 @@ const GAP: f64 = 12.0;
 /// How much wider bold letters are than others.
 const BOLD: f64 = 1.25;
 
-/// A half-normal plot: effects that are nothing lie along a line through the origin, and others above it.
+/// A half-normal plot: effects that are 0 lie along a line through the origin, and others above it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HalfNormal {
     /// One line.
     pub title: String,
     /// Each effect's name, half-normal quantile, size, and whether it is found; sizes ascend.
     pub points: Vec<(String, f64, f64, bool)>,
-    /// The standard error: the slope of the line on which effects lie that are nothing. No line is drawn for 0.
+    /// The standard error: the slope of the line on which effects lie that are 0. No line is drawn for 0.
     pub slope: f64,
     /// Where the slope comes from.
     pub slope_source: String,
@@ -92,7 +92,12 @@ impl HalfNormal {
             )
         };
         if self.slope > 0.0 {
-            add(note(0.0, COLOURS[0], "", &format!("effects that are nothing, by {}", escape(&self.slope_source))));
+            add(note(
+                0.0,
+                COLOURS[0],
+                "",
+                &format!("expected of effects that are 0, by {}", escape(&self.slope_source)),
+            ));
         }
         if self.margin.is_some() {
             add(note(1.0, FOUND, " stroke-dasharray=\"6 4\"", "margin of all effects together (95 %)"));
@@ -268,7 +273,7 @@ mod tests {
     #[test]
     fn a_plot_without_error_has_no_lines() {
         let plain = HalfNormal { slope: 0.0, margin: None, ..half_normal() };
-        assert!(!plain.svg().contains("together") && !plain.svg().contains("nothing"));
+        assert!(!plain.svg().contains("together") && !plain.svg().contains("expected"));
         let named = plain.svg().matches("effect &lt;").count();
         assert_eq!(named, 3, "the greatest three have names");
     }

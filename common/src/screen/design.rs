@@ -123,7 +123,8 @@ impl Design {
             return Err((
                 None,
                 format!(
-                    "{} factors without a generator make 2^{0} treatments, more than {TREATMENTS_MAX}: give generators to all but {most} of them",
+                    "{} factors without a generator make 2^{0} treatments, more than {TREATMENTS_MAX}: give \
+                     generators to all but {most} of them",
                     bases.len()
                 ),
             ));
@@ -148,7 +149,8 @@ impl Design {
                 Err((
                     None,
                     format!(
-                        "the generators confound {pair} (I = {word}, resolution II): their effects could not be told apart; give other generators"
+                        "the generators confound {pair} (I = {word}, resolution II): their effects could not \
+                         be told apart; give other generators"
                     ),
                 ))
             }

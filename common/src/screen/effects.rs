@@ -140,7 +140,7 @@ impl Effects {
         }
     }
 
-    /// Lenth's pseudo standard error and simultaneous margin of error: most effects must be nothing.
+    /// Lenth's pseudo standard error and simultaneous margin of error: it assumes that most effects are 0.
     fn judge_by_lenth(&mut self) {
         let count = self.effects.len();
         let sizes: Vec<f64> = self.effects.iter().map(|effect| effect.estimate.abs()).collect();

@@ -231,7 +231,7 @@ fn replicas_as_blocks() {
 fn replicas_that_see_an_effect_differently_widen_its_interval() {
     // A is +10 in one replica, -10 in the next, and so on; the other effects have little noise.
     let value = |treatment: usize, replica: usize| {
-        let sign = if (treatment + replica) % 2 == 0 { 5.0 } else { -5.0 };
+        let sign = if (treatment + replica).is_multiple_of(2) { 5.0 } else { -5.0 };
         sign + ((treatment * 7 + replica * 3) % 5) as f64 / 10.0
     };
     let responses: Vec<Vec<f64>> = (0..16).map(|treatment| (0..6).map(|it| value(treatment, it)).collect()).collect();
@@ -356,7 +356,7 @@ fn one_table_in_twenty_finds_what_is_not_there() {
         for _ in 0..1000 {
             let common: Vec<f64> = (0..replicas).map(|_| 10.0 * normal(&mut rng)).collect();
             let of_treatment = |treatment: usize| {
-                let deviation = if treatment % 4 == 0 { 3.0 } else { 1.0 };
+                let deviation = if treatment.is_multiple_of(4) { 3.0 } else { 1.0 };
                 common.iter().map(|common| common + deviation * normal(&mut rng)).collect::<Vec<f64>>()
             };
             let responses: Vec<Vec<f64>> = (0..16).map(of_treatment).collect();

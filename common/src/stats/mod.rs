@@ -27,12 +27,24 @@ impl Estimate {
         format!("{:.decimals$}{}", self.mean, half_width.unwrap_or_default())
     }
 
+    /// Decimals for [`Self::text`]: enough for two digits of the interval; two where there is none.
+    #[must_use]
+    pub fn decimals(&self) -> usize {
+        match self.half_width {
+            Some(half_width) if half_width > 0.0 => (0..6).find(|more| half_width * TENS[*more] >= 10.0).unwrap_or(6),
+            _ => 2,
+        }
+    }
+
     /// The lower and the upper end of the interval.
     #[must_use]
     pub fn ends(&self) -> [Option<f64>; 2] {
         [-1.0, 1.0].map(|sign| self.half_width.map(|half_width| self.mean + sign * half_width))
     }
 }
+
+/// Powers of ten.
+const TENS: [f64; 6] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5];
 
 /// The quantile 0.975 of the normal distribution.
 const NORMAL: f64 = 1.959_964;

@@ -1,0 +1,403 @@
+//! The report of a screen: effects of each arm as tables, what holds across arms, levels that are favoured, and the same for
+//! programs and as pictures. All of it is made from the responses that `result.json` keeps.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Config, Replica, Screen,
+    screen_levels::{favoured, favoured_elsewhere},
+};
+use crate::{
+    plot::{HalfNormal, MainEffect, MainEffects},
+    report::{Report, Table},
+    screen::{Alias, Basis, Effect, Effects, Word},
+    stats::Estimate,
+    text::probability,
+};
+
+/// What is known of one arm of the file.
+pub(super) struct Screened<'a> {
+    pub(super) arm: &'a str,
+    /// By treatment and replica; `None` where a replica is unfinished, or ended early.
+    responses: Vec<Vec<Option<f64>>>,
+    /// The same of the replicas that all treatments have.
+    pub(super) whole: Vec<Vec<f64>>,
+    pub(super) effects: Option<Effects>,
+}
+
+impl<'a> Screened<'a> {
+    fn new(screen: &Screen, arm: &'a str, responses: Vec<Vec<Option<f64>>>) -> Self {
+        let replicas = responses.iter().map(Vec::len).min().unwrap_or(0);
+        let whole = |replica: &usize| responses.iter().all(|list| list[*replica].is_some());
+        let kept: Vec<usize> = (0..replicas).filter(whole).collect();
+        let of_treatment = |list: &Vec<Option<f64>>| kept.iter().filter_map(|replica| list[*replica]).collect();
+        let whole: Vec<Vec<f64>> = responses.iter().map(of_treatment).collect();
+        let effects = Effects::of(&screen.design, &whole);
+        Self { arm, responses, whole, effects }
+    }
+
+    /// Replicas that are left out because a treatment has no response of them.
+    fn left_out(&self) -> usize {
+        let most = self.responses.iter().map(Vec::len).max().unwrap_or(0);
+        most - self.whole.first().map_or(0, Vec::len)
+    }
+}
+
+/// Responses by arm of the configuration and replica.
+pub(super) type Responses = Vec<Vec<Option<f64>>>;
+
+/// The responses of replicas, which are in order of arm, then number.
+pub(super) fn responses(config: &Config, screen: &Screen, replicas: &[Replica]) -> Responses {
+    let of = |replica: &Replica| {
+        let whole = replica.is_finished() && replica.failure().is_none();
+        whole.then(|| screen.response_of(replica.history())).flatten()
+    };
+    let of_arm = |name: &str| replicas.iter().filter(|replica| replica.arm() == name).map(of).collect();
+    config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
+}
+
+/// The responses in a `result.json`.
+pub(super) fn responses_of_result(screen: &Screen, told: &Value) -> Option<Responses> {
+    let list = |value: &Value| Some(value.as_array()?.iter().map(Value::as_f64).collect());
+    let arms = told["arms"].as_array()?.iter().map(|arm| arm["responses"].as_array()?.iter().map(list).collect());
+    let arms = arms.collect::<Option<Vec<Vec<Vec<Option<f64>>>>>>()?;
+    let fits = |arm: &Vec<_>| arm.len() == screen.design.treatments();
+    (arms.len() == screen.arms.len() && arms.iter().all(fits)).then(|| arms.concat())
+}
+
+fn screened(screen: &Screen, responses: Responses) -> Vec<Screened<'_>> {
+    let mut lists = responses.into_iter();
+    let of = |arm| Screened::new(screen, arm, lists.by_ref().take(screen.design.treatments()).collect());
+    screen.arms.iter().map(String::as_str).map(of).collect()
+}
+
+/// Puts a screen's tables in the place of the kind's, which compare arms with each other one by one, and adds what is known
+/// to the JSON.
+pub(super) fn add_screen(config: &Config, screen: &Screen, responses: Responses, report: &mut Report) {
+    let arms = screened(screen, responses);
+    let mut tables = vec![design_table(screen, config.replicas)];
+    tables.extend(arms.iter().filter_map(|arm| effects_table(config, screen, arm)));
+    tables.extend(across_table(screen, &arms));
+    // The kind's notes explain its tables.
+    report.notes = notes(screen, &arms);
+    if arms.len() > 1 {
+        tables.extend(favoured_elsewhere(screen, &arms));
+    } else if let Some(table) = favoured(config, screen, &arms[0]) {
+        tables.push(table);
+        report.notes.push(
+            "The levels are chosen from the results that the prediction is made of, so it is too good by some chance: compute \
+             these levels anew, with another seed."
+                .into(),
+        );
+    }
+    (report.tables, report.figures) = (tables, Vec::new());
+    report.json["screen"] = to_json(config, screen, &arms);
+}
+
+fn design_table(screen: &Screen, replicas: u32) -> Table {
+    let (design, arms) = (&screen.design, screen.arms.len());
+    let generators = design.generators();
+    let row = |factor: &super::Factor| {
+        let start = format!("{} =", factor.letter);
+        let generator = generators.iter().find(|text| text.starts_with(&start)).cloned().unwrap_or_default();
+        vec![format!("{} {}", factor.letter, factor.name()), factor.level(0), factor.level(1), generator]
+    };
+    let of_arms = if arms > 1 { format!(" x {arms} arms") } else { String::new() };
+    let (treatments, s) = (design.treatments(), if replicas == 1 { "" } else { "s" });
+    let mut table = Table {
+        title: format!("A {}: {treatments} treatments{of_arms} x {replicas} replica{s}", design.name()),
+        header: ["factor", "low", "high", "generator"].map(String::from).to_vec(),
+        rows: screen.factors.iter().map(row).collect(),
+    };
+    if generators.is_empty() {
+        table.header.pop();
+        table.rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
+    table
+}
+
+/// "percent at the end", or "greatest percent".
+pub(super) fn response_text(config: &Config, screen: &Screen) -> String {
+    let name = config.kind.columns[screen.response].name;
+    match (screen.at, screen.goal) {
+        (super::At::End, _) => format!("{name} at the end"),
+        (super::At::Peak, super::Goal::Maximize) => format!("greatest {name}"),
+        (super::At::Peak, super::Goal::Minimize) => format!("least {name}"),
+    }
+}
+
+/// " in arm \"small\"", or nothing where there is only one.
+fn in_arm(screen: &Screen, arm: &str) -> String {
+    if screen.arms.len() > 1 { format!(" in arm {arm:?}") } else { String::new() }
+}
+
+/// Whether a table shows an effect: all main effects and two-factor interactions, and of the others what is found.
+fn is_shown(effect: &Effect) -> bool {
+    effect.aliases[0].word.length() <= 2 || effect.is_found()
+}
+
+/// The effect's first alias; a main effect with its settings.
+fn effect_name(screen: &Screen, word: Word) -> String {
+    match screen.factors.iter().find(|factor| factor.letter == word) {
+        Some(factor) => format!("{word} {}", factor.name()),
+        None => word.to_string(),
+    }
+}
+
+/// "+ CE - DF": all aliases but the first.
+fn others(aliases: &[Alias]) -> String {
+    let sign = |alias: &Alias| if alias.negative { '-' } else { '+' };
+    let words = aliases.iter().skip(1).map(|alias| format!("{} {}", sign(alias), alias.word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option<Table> {
+    let effects = arm.effects.as_ref()?;
+    let of = |effect: &Effect| Estimate { mean: effect.estimate, half_width: effect.half_width };
+    let digits = effects.effects.iter().map(|effect| of(effect).decimals()).max().unwrap_or(2);
+    let row = |effect: &Effect| {
+        let factor = screen.factors.iter().find(|factor| factor.letter == effect.aliases[0].word);
+        vec![
+            effect_name(screen, effect.aliases[0].word),
+            factor.map_or_else(String::new, |factor| format!("{} to {}", factor.level(0), factor.level(1))),
+            others(&effect.aliases),
+            of(effect).text(digits),
+            effect.p.map_or_else(|| "-".into(), probability),
+            if effect.is_found() { "yes" } else { "" }.into(),
+        ]
+    };
+    // Main effects in the order of their letters, then the others by size.
+    let (mut main, mut rest): (Vec<&Effect>, Vec<&Effect>) =
+        effects.effects.iter().filter(|effect| is_shown(effect)).partition(|it| it.aliases[0].word.length() == 1);
+    rest.sort_by(|one, other| other.estimate.abs().total_cmp(&one.estimate.abs()));
+    main.extend(rest);
+    let (response, all) = (response_text(config, screen), effects.effects.len());
+    let method = match effects.basis {
+        Basis::Replicas { .. } => format!("± 95 % interval of all {all} together (Bonferroni t)"),
+        Basis::Lenth => format!("± Lenth's simultaneous margin of error (95 %) of {all}"),
+        Basis::Unknown => "without intervals: one replica and too few effects".into(),
+    };
+    let mut table = Table {
+        title: format!("Effects on {response}{}, {method}", in_arm(screen, arm.arm)),
+        header: ["effect", "levels", "aliased with", "estimate", "p (corrected)", "found"].map(String::from).to_vec(),
+        rows: main.into_iter().map(row).collect(),
+    };
+    if table.rows.iter().all(|row| row[2].is_empty()) {
+        table.header.remove(2);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(2)));
+    }
+    Some(table)
+}
+
+/// Each effect that is a main effect, or found in any arm, beside one another; `None` of one arm.
+fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
+    let all: Vec<&Effects> = arms.iter().filter_map(|arm| arm.effects.as_ref()).collect();
+    if all.len() < 2 || all.len() < arms.len() {
+        return None;
+    }
+    let of = |place: usize| all.iter().map(move |effects| &effects.effects[place]);
+    let shown = |place: &usize| of(*place).any(|effect| effect.aliases[0].word.length() == 1 || effect.is_found());
+    let estimates = all.iter().flat_map(|effects| &effects.effects);
+    let digits = estimates
+        .map(|effect| Estimate { mean: effect.estimate, half_width: effect.half_width }.decimals())
+        .max()
+        .unwrap_or(2);
+    let row = |place: usize| {
+        let aliases = &all[0].effects[place].aliases;
+        let name = format!("{} {}", effect_name(screen, aliases[0].word), others(aliases));
+        let cell = |effect: &Effect| {
+            let mark = if effect.is_found() { "*" } else { " " };
+            format!("{:.digits$}{mark}", effect.estimate)
+        };
+        let found: Vec<f64> = of(place).filter(|it| it.is_found()).map(|effect| effect.estimate.signum()).collect();
+        let verdict = match found.as_slice() {
+            [] => "not found".to_owned(),
+            [first, rest @ ..] if rest.iter().any(|sign| sign != first) => "found with both signs".into(),
+            signs if signs.len() == all.len() => format!("found in all {}", all.len()),
+            signs => {
+                let alike = of(place).filter(|effect| effect.estimate * signs[0] > 0.0).count();
+                format!("found in {} of {}, same sign in {alike}", signs.len(), all.len())
+            }
+        };
+        let mut row = vec![name.trim_end().to_owned()];
+        row.extend(of(place).map(cell));
+        row.push(verdict);
+        row
+    };
+    let names = arms.iter().map(|arm| arm.arm.to_owned());
+    Some(Table {
+        title: "The same effects beside one another (* found in that arm)".into(),
+        header: ["effect".to_owned()].into_iter().chain(names).chain(["verdict".to_owned()]).collect(),
+        rows: (0..all[0].effects.len()).filter(shown).map(row).collect(),
+    })
+}
+
+fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(relation) = screen.design.defining_relation() {
+        notes.push(format!(
+            "Defining relation {relation}. An effect and what it is aliased with are estimated together, and so are \
+             interactions of three and more factors: assume that they are 0, or separate them with further treatments."
+        ));
+    }
+    for arm in arms {
+        let place = in_arm(screen, arm.arm);
+        match arm.left_out() {
+            0 => {}
+            1 => notes.push(format!(
+                "1 replica{place} is left out of the effects: not every treatment has a response of it (yet)."
+            )),
+            count => notes.push(format!(
+                "{count} replicas{place} are left out of the effects: not every treatment has a response of them (yet)."
+            )),
+        }
+        let Some(effects) = &arm.effects else { continue };
+        match effects.basis {
+            Basis::Replicas { freedom } => notes.push(format!(
+                "The error{place} comes from {} replicas as blocks, with {freedom:.1} degrees of freedom.",
+                effects.replicas
+            )),
+            Basis::Lenth => notes.push(format!(
+                "There is one replica{place}: the error is Lenth's, which assumes that most effects are 0. With more replicas it \
+                 would be measured."
+            )),
+            Basis::Unknown => {}
+        }
+        let own: Vec<String> = effects
+            .effects
+            .iter()
+            .filter(|effect| effect.own_error && is_shown(effect))
+            .map(|effect| effect.aliases[0].word.to_string())
+            .collect();
+        if !own.is_empty() {
+            notes.push(format!(
+                "The interval of {}{place} comes from the effect's own differences between replicas, which are greater than \
+                 the common error explains.",
+                own.join(", ")
+            ));
+        }
+    }
+    notes
+}
+
+fn to_json(config: &Config, screen: &Screen, arms: &[Screened<'_>]) -> Value {
+    let levels = |levels: &[crate::settings::Value; 2]| {
+        let text = |value: &crate::settings::Value| Value::from(value.to_string().trim_matches('"'));
+        Value::from(levels.iter().map(text).collect::<Vec<Value>>())
+    };
+    let factor = |factor: &super::Factor| {
+        let settings = factor.settings.iter().map(|(name, values)| ((*name).to_owned(), levels(values)));
+        (factor.letter.to_string(), Value::Object(settings.collect()))
+    };
+    json!({
+        "design": screen.design.name(),
+        "generators": screen.design.generators(),
+        "defining_relation": screen.design.defining_relation(),
+        "response": config.kind.columns[screen.response].name,
+        "at": screen.at.word(),
+        "goal": screen.goal.word(),
+        "factors": screen.factors.iter().map(factor).collect::<Map<String, Value>>(),
+        "arms": arms.iter().map(arm_json).collect::<Vec<Value>>(),
+    })
+}
+
+fn arm_json(arm: &Screened<'_>) -> Value {
+    let effect = |effect: &Effect| {
+        json!({
+            "effect": effect.aliases[0].word.to_string(),
+            "aliased_with": others(&effect.aliases),
+            "estimate": effect.estimate,
+            "half_width": effect.half_width,
+            "p": effect.p,
+            "found": effect.is_found(),
+        })
+    };
+    let mut json = json!({"name": arm.arm, "responses": arm.responses});
+    if let Some(effects) = &arm.effects {
+        json["mean"] = effects.mean.into();
+        json["replicas"] = effects.replicas.into();
+        json["standard_error"] = effects.standard_error.into();
+        json["effects"] = effects.effects.iter().map(effect).collect();
+    }
+    json
+}
+
+/// A file that only the results of a screen have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// A picture: its name without ending, and the SVG.
+    Picture(String, String),
+    /// A table: its name without ending, and its rows with the header first.
+    Table(String, Vec<Vec<String>>),
+}
+
+/// What the results of a screen have beside those of other runs: a half-normal plot and a plot of main effects for each arm of
+/// the file, and the table of all effects. Nothing for a run without a screen.
+#[must_use]
+pub fn screen_files(config: &Config, result: &Value) -> Vec<Extra> {
+    let Some(screen) = &config.screen else { return Vec::new() };
+    let Some(responses) = responses_of_result(screen, &result["screen"]) else { return Vec::new() };
+    let arms = screened(screen, responses);
+    let mut rows =
+        vec![["arm", "effect", "aliased_with", "estimate", "half_width", "p", "found"].map(String::from).to_vec()];
+    let mut files = Vec::new();
+    for (index, arm) in arms.iter().enumerate() {
+        let Some(effects) = &arm.effects else { continue };
+        let name = super::result::plain_name(&screen.arms, index);
+        let suffix = if arms.len() > 1 { format!("-{name}") } else { String::new() };
+        let title = if arms.len() > 1 { format!(", {}", arm.arm) } else { String::new() };
+        let response = response_text(config, screen);
+        let half_normal = half_normal(screen, effects, format!("Effects on {response}{title}"));
+        files.push(Extra::Picture(format!("half-normal{suffix}"), half_normal.svg()));
+        let main = main_effects(screen, effects, format!("Main effects on {response}{title}"), response.clone());
+        files.push(Extra::Picture(format!("main-effects{suffix}"), main.svg()));
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        rows.extend(effects.effects.iter().map(|effect| {
+            vec![
+                arm.arm.to_owned(),
+                effect.aliases[0].word.to_string(),
+                others(&effect.aliases),
+                effect.estimate.to_string(),
+                number(effect.half_width),
+                number(effect.p),
+                effect.is_found().to_string(),
+            ]
+        }));
+    }
+    files.push(Extra::Table("effects".into(), rows));
+    files
+}
+
+fn half_normal(screen: &Screen, effects: &Effects, title: String) -> HalfNormal {
+    let margin = effects.effects.iter().filter(|effect| !effect.own_error).find_map(|effect| effect.half_width);
+    let point = |(place, quantile, size): (usize, f64, f64)| {
+        let effect = &effects.effects[place];
+        (effect_name(screen, effect.aliases[0].word), quantile, size, effect.is_found())
+    };
+    let source = match effects.basis {
+        Basis::Replicas { .. } => "the standard error from replicas",
+        Basis::Lenth => "Lenth's pseudo standard error",
+        Basis::Unknown => "",
+    };
+    HalfNormal {
+        title,
+        points: effects.half_normal().into_iter().map(point).collect(),
+        slope: effects.standard_error,
+        slope_source: source.into(),
+        margin,
+    }
+}
+
+fn main_effects(screen: &Screen, effects: &Effects, title: String, y_label: String) -> MainEffects {
+    let panel = |effect: &Effect| {
+        let factor = screen.factors.iter().find(|factor| factor.letter == effect.aliases[0].word)?;
+        Some(MainEffect {
+            name: format!("{} {}", factor.letter, factor.name()),
+            levels: [factor.level(0), factor.level(1)],
+            effect: effect.estimate,
+            half_width: effect.half_width,
+            found: effect.is_found(),
+        })
+    };
+    MainEffects { title, y_label, mean: effects.mean, panels: effects.effects.iter().filter_map(panel).collect() }
+}
