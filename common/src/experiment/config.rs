@@ -15,7 +15,7 @@
 use super::Kind;
 use crate::{
     digest::Digest,
-    settings::{Field, Scope, Shape, Values, toml_text},
+    settings::{Field, Scope, Shape, Value, Values, toml_text},
 };
 
 /// The most bytes of an experiment file.
@@ -69,7 +69,7 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
-        head + &self.arms_toml(|_| true)
+        head + &self.arms_toml(|_, _| true)
     }
 
     /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend
@@ -77,14 +77,14 @@ impl Config {
     #[must_use]
     pub fn hash(&self) -> Digest {
         let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed);
-        Digest::of((head + &self.arms_toml(|field| field.scope == Scope::Semantic)).as_bytes())
+        Digest::of((head + &self.arms_toml(Field::counts)).as_bytes())
     }
 
-    fn arms_toml(&self, shown: impl Fn(&Field) -> bool) -> String {
+    fn arms_toml(&self, shown: impl Fn(&Field, &Value) -> bool) -> String {
         let mut text = String::new();
         for arm in &self.arms {
             text += &format!("\n[arms.{}]\n", toml_text(&arm.name));
-            for (field, value) in arm.settings.iter().filter(|(field, _)| shown(field)) {
+            for (field, value) in arm.settings.iter().filter(|(field, value)| shown(field, value)) {
                 text += &format!("{} = {value}\n", field.name);
             }
         }
