@@ -51,6 +51,11 @@ fn curve(name: String, (left, right): (f64, f64), function: impl Fn(f64) -> f64)
     Series { name, points: (0..=STEPS).map(point).collect() }
 }
 
+/// To two decimals, and not -0.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0 + 0.0
+}
+
 /// The hidden nodes' functions over the weighted sums that boards give.
 fn static_functions(player: &NetworkPlayer) -> Figure {
     let hidden = player.network().hidden;
@@ -93,7 +98,9 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
     shapes.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.total_cmp(&two.1)));
     let shape = |index: usize| {
         let (mean, spread) = shapes[index * (shapes.len() - 1) / (SHAPES - 1)];
-        curve(format!("m = {mean:.2}, s = {spread:.2}"), (-1.0, 1.0), |k| transfer(k - mean, steepness(spread)))
+        curve(format!("m = {:.2}, s = {spread:.2}", rounded(mean)), (-1.0, 1.0), |k| {
+            transfer(k - mean, steepness(spread))
+        })
     };
     Figure {
         name: "dynamic".into(),

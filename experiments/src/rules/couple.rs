@@ -55,12 +55,13 @@ fn game<const BLOCKS: usize>(
     for stones in 0..CELLS as u32 {
         let agent = &agents[mover];
         let candidates = agent.candidates(own, other);
-        let several = count(&candidates);
-        let cell = if several == 0 {
+        // Most boards match no rule: counting is for the others.
+        let cell = if candidates == [0; BLOCKS] {
             let empty = !(own | other) & BOARD;
             let lot = if stones < CELLS as u32 - 1 { below(rng, u64::from(CELLS as u32 - stones)) } else { 0 };
             nth_cell(empty, lot as usize)
         } else {
+            let several = count(&candidates);
             let nth = if several > 1 { below(rng, u64::from(several)) as u32 } else { 0 };
             let place = place(&candidates, nth);
             tally.rule_moves += 1;

@@ -83,6 +83,22 @@ impl Block {
         Self { rows, ranks, cells }
     }
 
+    /// Of these rules those of the highest rank, and that rank; of none, none.
+    #[inline(always)]
+    fn highest(&self, mut rules: u128) -> (u128, i64) {
+        let (mut best, mut highest) = (0, i64::MIN);
+        while rules != 0 {
+            let bit = rules & rules.wrapping_neg();
+            let rank = self.ranks[rules.trailing_zeros() as usize];
+            if rank >= highest {
+                best = if rank > highest { bit } else { best | bit };
+                highest = rank;
+            }
+            rules ^= bit;
+        }
+        (best, highest)
+    }
+
     /// The rules that match the board for the side with these stones, a bit each.
     #[inline(always)]
     fn matching(&self, own: u32, other: u32) -> u128 {
@@ -173,17 +189,12 @@ impl<const BLOCKS: usize> IndexedAgent<BLOCKS> {
             return matching;
         }
         let (mut best, mut highest) = ([0; BLOCKS], i64::MIN);
-        for (block, mut matching) in matching.into_iter().enumerate() {
-            while matching != 0 {
-                let bit = matching & matching.wrapping_neg();
-                let rank = self.blocks[block].ranks[matching.trailing_zeros() as usize];
-                if rank >= highest {
-                    best = if rank > highest { [0; BLOCKS] } else { best };
-                    best[block] |= bit;
-                    highest = rank;
-                }
-                matching ^= bit;
+        for (block, matching) in matching.into_iter().enumerate() {
+            let (rules, rank) = self.blocks[block].highest(matching);
+            if rank > highest {
+                (best, highest) = ([0; BLOCKS], rank);
             }
+            best[block] = if rank == highest { rules } else { 0 };
         }
         best
     }

@@ -174,6 +174,19 @@ mod tests {
         (part(-400), part(-400), part(0)).prop_map(|(win, draw, penalty)| Points { win, draw, penalty })
     }
 
+    /// Found by a program apart from this one: football's points, and points for nothing but not losing.
+    #[test]
+    fn other_points_have_their_optimum() {
+        let odds = |win: i64, draw: i64, penalty: i64| {
+            let [win, draw, penalty] = [win, draw, penalty].map(Ratio::from);
+            let best = optimum(Side::O, Points { win, draw, penalty });
+            [best.odds.win, best.odds.draw, best.odds.loss, best.fitness].map(|part| part.to_string())
+        };
+        assert_eq!(odds(3, 1, 0), ["146/315", "149/315", "4/63", "587/315"]);
+        assert_eq!(odds(2, 1, 0), ["46/105", "11/21", "4/105", "7/5"]);
+        assert_eq!(odds(0, 0, 1), ["82/315", "233/315", "0", "0"]);
+    }
+
     proptest! {
         #[test]
         fn no_table_is_better(side in prop::sample::select(Side::BOTH.to_vec()), points in any_points(), seed: u64) {
