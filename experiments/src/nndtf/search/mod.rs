@@ -88,8 +88,7 @@ impl Search {
         if state.genes.len() != state.sums.len() * self.genes {
             return Err("the state has another number of genes than its chromosomes need".into());
         }
-        let chromosomes = state.genes.chunks(self.genes);
-        chromosomes.map(|genes| network::check(self.genes, self.bounds, genes)).collect::<Result<(), String>>()?;
+        state.genes.chunks(self.genes).try_for_each(|genes| network::check(self.genes, self.bounds, genes))?;
         let fits = match &self.algorithm {
             Algorithm::Improved(improved) => {
                 self.population_fits(state, improved.population)
