@@ -47,6 +47,10 @@ enum Verb {
     Show(verb::show::Arguments),
     /// The best possible table for a side and a penalty, exactly
     Optimum(verb::optimum::Arguments),
+    /// Train a network to play as a 3x3 champion does, and audit it
+    Imitate(verb::imitate::Arguments),
+    /// The index table of a string's places: index and variation of every board, as a file
+    Index(verb::index::Arguments),
     /// Play against a champion in the terminal
     Play(verb::play::Arguments),
     /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
@@ -106,6 +110,8 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Audit(arguments) => verb::audit::run(&arguments, registry),
         Verb::Show(arguments) => verb::show::run(&arguments, registry),
         Verb::Optimum(arguments) => verb::optimum::run(&arguments),
+        Verb::Imitate(arguments) => verb::imitate::run(&arguments, registry),
+        Verb::Index(arguments) => verb::index::run(&arguments),
         Verb::Play(arguments) => verb::play::run(&arguments, registry),
         Verb::Engine(arguments) => verb::engine::run(&arguments, registry),
         Verb::Report(arguments) => verb::report::run(&arguments, registry),

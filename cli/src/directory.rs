@@ -103,7 +103,7 @@ impl Directory {
     pub(crate) fn write_results(&self, results: &Results, result: &Value) -> anyhow::Result<()> {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history()?)?;
-        results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))?;
+        self.write_champions(results)?;
         for figure in &results.report.figures {
             self.write(&format!("plots/{}.svg", figure.name), plot::svg(figure))?;
         }
@@ -114,6 +114,11 @@ impl Directory {
             }
         }
         self.write(RESULT, json::text(result))
+    }
+
+    /// Writes the champions' cards.
+    pub(crate) fn write_champions(&self, results: &Results) -> anyhow::Result<()> {
+        results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))
     }
 
     /// Writes the cards of whole populations, and says which arms have none.

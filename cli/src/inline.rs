@@ -99,12 +99,18 @@ impl Inline {
 
     /// The run with its replicas, if it is already finished with the requested number.
     pub(crate) fn finished(&mut self, name: &str, config: &Config) -> anyhow::Result<Option<Computed>> {
-        let Some(run) = self.views.get(name).cloned() else { return Ok(None) };
+        let Some(run) = self.views.get(name) else { return Ok(None) };
         let wanted = config.replicas * config.arms.len() as u32;
         let finished = matches!(run.state(), RunState::Finished | RunState::InDoubt);
         if !finished || run.replicas_total < wanted || run.config_hash != config.hash().to_string() {
             return Ok(None);
         }
+        self.saved(name)
+    }
+
+    /// The run with the replicas that have begun, as they are stored; None if there is no such run.
+    pub(crate) fn saved(&mut self, name: &str) -> anyhow::Result<Option<Computed>> {
+        let Some(run) = self.views.get(name).cloned() else { return Ok(None) };
         let replicas = self.fetch(name)?;
         Ok(Some((run, replicas)))
     }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::text::quoted;
+use crate::{report::Figure, text::quoted};
 
 /// The longest card, in bytes.
 pub const CARD_BYTES_MAX: usize = 1 << 20;
@@ -44,6 +44,11 @@ pub trait Champion: Any + fmt::Debug + Send + Sync {
 
     /// Its contents, for `evoxo show`; only the first `first` parts (rules, boards, layers, genes).
     fn show(&self, first: usize) -> Showing;
+
+    /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::graph`] draws. None unless it has some to show.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 
     /// An ability besides those of this trait: a value of a type that the caller knows, such as a player of a game.
     /// `about` has the card's keys besides its own.

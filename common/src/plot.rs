@@ -128,14 +128,27 @@ fn head(title: &str, width: f64, height: f64) -> String {
     )
 }
 
-/// The picture of a figure.
+/// The picture of a figure whose points are means over replicas, with their bands.
 #[must_use]
 pub fn svg(figure: &Figure) -> String {
+    picture(figure, NOTE)
+}
+
+/// The picture of functions: points without bands, at any x.
+#[must_use]
+pub fn graph(figure: &Figure) -> String {
+    picture(figure, "")
+}
+
+/// The picture of a figure, with this explanation of its lines.
+fn picture(figure: &Figure, explained: &str) -> String {
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let least = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
     let most = |value: fn(&Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
-    let x = Axis { low: 0.0, ..Axis::new(0.0, most(|point| point.x), 10.0, 1.0) };
-    let x = Axis { high: most(|point| point.x).max(1.0), ..x };
+    let (left, right) = (least(|point| point.x).min(0.0), most(|point| point.x).max(1.0));
+    // Rounds are counted in whole numbers.
+    let step = if left < 0.0 { 1e-9 } else { 1.0 };
+    let x = Axis { high: right, ..Axis::new(left, right, 10.0, step) };
     let crowded = figure.series.len() >= CROWD;
     let (bottom, top) = figure.y_range.unwrap_or_else(|| match crowded {
         true => (least(|point| point.mean), most(|point| point.mean)),
@@ -145,11 +158,12 @@ pub fn svg(figure: &Figure) -> String {
     let (legend, rows, aside, more) = if crowded {
         let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
         let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
-        (note(0.0, NOTE_OF_CROWD), 1.0, GAP + longest, more.max(0.0))
+        let note = if explained.is_empty() { String::new() } else { note(0.0, NOTE_OF_CROWD) };
+        (note, 1.0, GAP + longest, more.max(0.0))
     } else {
         // A curve outside a given range keeps its colour, but is not in the legend.
         let seen = |series: &&Series| series.points.iter().any(|point| point.high >= y.low && point.low <= y.high);
-        let (legend, rows) = legend(figure.series.iter().enumerate().filter(|(_, series)| seen(series)));
+        let (legend, rows) = legend(figure.series.iter().enumerate().filter(|(_, series)| seen(series)), explained);
         (legend, rows, 0.0, 0.0)
     };
     let (top, width, height) = (TOP + ROW * rows, WIDTH + aside, HEIGHT + ROW * rows + more);
@@ -220,8 +234,8 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     path
 }
 
-/// The names of the curves, in rows above the axes where they hide nothing, and the number of rows.
-fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>) -> (String, f64) {
+/// The names of the curves, in rows above the axes where they hide nothing, then what lines are; and the number of rows.
+fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>, explained: &str) -> (String, f64) {
     let (mut right, mut row, mut text) = (LEFT, 0.0, String::new());
     for (index, series) in series {
         let width = 52.0 + text_width(&series.name);
@@ -244,10 +258,12 @@ fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>) -> (String, f64
     }
     // To the right of the last name if there is room.
     let end = WIDTH - RIGHT;
-    if right + NOTE_WIDTH > end {
+    if right + NOTE_WIDTH > end && !explained.is_empty() {
         row += 1.0;
     }
-    text.push_str(&note(row, NOTE));
+    if !explained.is_empty() {
+        text.push_str(&note(row, explained));
+    }
     (text, row + 1.0)
 }
 
@@ -332,11 +348,26 @@ mod tests {
         insta::assert_snapshot!(svg(&figure()));
     }
 
+    /// Functions have values at negative x too, and nothing is said of means and bands.
+    #[test]
+    fn a_graph_has_negative_values_and_no_bands() {
+        let point = |index: i32| {
+            let (x, mean) = (f64::from(index) / 10.0, f64::from(index * index));
+            Point { x, mean, low: mean, high: mean }
+        };
+        let series = vec![Series { name: "square".into(), points: (-10..=10).map(point).collect() }];
+        let text = graph(&Figure { series, ..figure() });
+        assert!(text.contains(">-0.8<") && text.contains(">0.8<") && !text.contains("band"), "{text}");
+        // The vertex is in the middle.
+        let middle = format!("L{:.2} ", (LEFT + WIDTH - RIGHT) / 2.0);
+        assert!(text.contains(&middle), "{text}");
+    }
+
     /// Many long names: rows that stay within the picture, and distinct looks.
     #[test]
     fn a_long_legend_has_rows() {
         let series = |index: i32| Series { name: format!("a rather long name, {index}"), points: Vec::new() };
-        let (text, rows) = legend((0..10).map(series).collect::<Vec<Series>>().iter().enumerate());
+        let (text, rows) = legend((0..10).map(series).collect::<Vec<Series>>().iter().enumerate(), NOTE);
         insta::assert_snapshot!("legend", text);
         assert_eq!(rows, 4.0);
         let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();

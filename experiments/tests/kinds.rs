@@ -4,17 +4,21 @@ use evoxo_common::promises;
 use evoxo_experiments::registry;
 
 /// A small file of each kind, or several if its rounds can differ.
-const SMALL: [&str; 13] = [
+const SMALL: [&str; 17] = [
     "experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 5\npayload_bytes = 100\nreply_bytes = 50\nshared_bytes = 9",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 4\ngames = 20\nslice = 7",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nside = \"X\"\ngenerations = 4\nfitness = \"exact\"",
+    "experiment = \"invincible\"\n[settings]\npopulation = 30\ngenerations = 4\ngames = 20\nwin = 3\ndraw = 1\npenalty = 0.5",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\nslice = 5",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 0\nstrings = \"long\"\nside = \"O\"",
+    "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nclasses = \"symmetries\"\nslice = 5",
     "experiment = \"rules\"\n[settings]\nagents = 12\nrules = 30\ncycles = 9\ncycles_per_task = 4",
     "experiment = \"rules\"\n[settings]\nagents = 12\nrules = 30\ncycles = 9\nfarming = \"couples\"\ncouples_per_task = 4",
+    "experiment = \"rules\"\n[settings]\nagents = 6\nrules = 300\ncycles = 5\ncycles_per_task = 2",
     "experiment = \"nndtf\"\n[settings]\niterations = 40\nevaluations = 300\nsegment = 9",
     "experiment = \"nndtf\"\n[settings]\niterations = 40\nfarming = \"evaluations\"\nalgorithm = \"traditional\"",
     "experiment = \"nndtf\"\n[settings]\nevaluations = 300\noffspring = 10\nalgorithm = \"cma-es\"\nsegment = 3",
+    "experiment = \"nndtf\"\n[settings]\niterations = 40\nhidden = 5\ngene_min = -2\ngene_max = 3\nsegment = 9",
     "experiment = \"td3d\"\n[settings]\nnetwork = \"small\"\ngames = 40\ntest_every = 10\ntest_games = 5\nsegment_games = 15",
     "experiment = \"td3d\"\n[settings]\nnetwork = \"tuples\"\ngames = 20\ntest_every = 10\ntest_games = 50\nlearners = 3\n\
      momentum = \"0.9\"\naveraging_games = 30",

@@ -290,7 +290,7 @@ mod tests {
     fn optimal_tables() {
         for side in Side::BOTH {
             for penalty in ["0", "1", "2", "3", "4", "6.5", "100"] {
-                check(&optimum::optimum(side, penalty.parse().unwrap()).player);
+                check(&optimum::optimum(side, penalty.parse::<Ratio>().unwrap()).player);
             }
             let safe = check(&optimum::optimum(side, Ratio::from(100)).player);
             assert!(safe.unbeatable() && safe.odds_unfiltered.is_some_and(|odds| odds.loss == Ratio::ZERO));

@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod board;
+pub mod index;
 pub mod net;
 pub mod player;
 pub mod table;

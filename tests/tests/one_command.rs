@@ -252,7 +252,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
     let desk = Desk::new();
     for (round, workers) in ["2", "0"].into_iter().enumerate() {
         let out = format!("out{round}");
-        let many = ["--workers", workers, "--replicas", "12"];
+        let many = ["--workers", workers, "--replicas", "12", "--populations"];
         let mut child = desk.begin(&out, &many);
         kill("-INT", child.id());
         let mut log = String::new();
@@ -260,6 +260,14 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
         let status = child.wait().expect("it ends");
         if status.code() == Some(1) {
             assert!(log.contains("everything is saved. Continue with") && log.contains("run table.toml"), "{log}");
+            assert!(
+                log.contains(&format!("the players that are left are in {out}/champions and {out}/populations")),
+                "{log}"
+            );
+            // Each replica that has begun has its players, and its best one.
+            let count = |name: &str| fs::read_dir(desk.path(&out).join(name)).map_or(0, Iterator::count);
+            let population = count("populations");
+            assert!(population >= count("champions") && count("champions") > 0, "{log}");
         } else {
             assert!(status.success(), "it had just finished: {log}");
         }

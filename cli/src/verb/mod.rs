@@ -4,6 +4,8 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod engine;
 pub(crate) mod fetch;
+pub(crate) mod imitate;
+pub(crate) mod index;
 pub(crate) mod r#match;
 pub(crate) mod new;
 pub(crate) mod optimum;

@@ -5,25 +5,35 @@ use std::{io::Write as _, process::ExitCode};
 use evoxo_common::ratio::Ratio;
 use evoxo_games::{
     board::{Side, tic_tac_toe},
-    table::optimum::{never_losing, optimum},
+    table::{
+        Points,
+        optimum::{never_losing, optimum},
+    },
 };
 use serde_json::json;
 
-/// The side and the penalty.
+/// The side and the points.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The side that plays by the table
     #[arg(long, value_parser = side)]
     side: Side,
-    /// What a loss costs in wins: an exact decimal from 0, for example 6.5
+    /// What a loss costs, in points: an exact decimal from 0, for example 6.5
     #[arg(long, allow_negative_numbers = true, value_parser = penalty)]
     penalty: Ratio,
+    /// Points for a win: an exact decimal
+    #[arg(long, default_value = "1", allow_negative_numbers = true, value_parser = points)]
+    win: Ratio,
+    /// Points for a draw: an exact decimal
+    #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = points)]
+    draw: Ratio,
     /// Print it as JSON: win, draw, loss as fractions, unbeatable, and more
     #[arg(long)]
     json: bool,
 }
 
-fn side(text: &str) -> Result<Side, String> {
+/// The side of a letter.
+pub(super) fn side(text: &str) -> Result<Side, String> {
     match text {
         "X" | "x" => Ok(Side::X),
         "O" | "o" => Ok(Side::O),
@@ -36,10 +46,18 @@ fn penalty(text: &str) -> Result<Ratio, String> {
     penalty.ok_or_else(|| "give a decimal from 0, with at most six digits before and after the point".into())
 }
 
+fn points(text: &str) -> Result<Ratio, String> {
+    text.parse().map_err(|_| "give a decimal, with at most six digits before and after the point".into())
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let best = optimum(arguments.side, arguments.penalty);
+    let Arguments { win, draw, penalty, .. } = *arguments;
+    let points = Points { win, draw, penalty };
+    let best = optimum(arguments.side, points);
     let audit = best.player.audit();
-    let threshold = never_losing(arguments.side).map(|(_, _, penalty)| penalty);
+    // The least penalty for 1 and 0 points, turned into one for these points: the inverse of `as_penalty`.
+    let never_losing = never_losing(arguments.side).filter(|_| win > draw);
+    let threshold = never_losing.map(|(_, _, penalty)| penalty * (win - draw) - draw);
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let figures = json!({
@@ -54,11 +72,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{figures:#}")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (side, penalty) = (arguments.side.letter(), arguments.penalty);
-    writeln!(
-        out,
-        "The best table for {side} when a loss costs {penalty} wins, against the filtered random mover, exactly:"
-    )?;
+    let side = arguments.side.letter();
+    let when = match points == Points::from(penalty) {
+        true => format!("when a loss costs {penalty} wins"),
+        false => format!("for {win} points for a win, {draw} for a draw and a loss that costs {penalty}"),
+    };
+    writeln!(out, "The best table for {side} {when}, against the filtered random mover, exactly:")?;
     for (what, share) in [("wins", best.odds.win), ("draws", best.odds.draw), ("loses", best.odds.loss)] {
         writeln!(out, "  {what:<6} {:>9.5} %   {share}", 100.0 * share.to_f64())?;
     }
@@ -66,6 +85,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     writeln!(out, "{}", if audit.unbeatable() { "It never loses." } else { "It can be beaten." })?;
     if let Some(threshold) = threshold {
         writeln!(out, "For {side}, never losing is optimal from a penalty of {threshold}.")?;
+    }
+    if let Some(same) = points.as_penalty().filter(|same| *same != penalty) {
+        writeln!(out, "Tables rank as they do for 1 point for a win, 0 for a draw and a penalty of {same}.")?;
     }
     if !best.ties.is_empty() {
         writeln!(out, "\nSeveral tables are equally good: the choice makes no difference on")?;

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, bail};
-use evoxo_common::{experiment::Registry, simd};
+use evoxo_common::{
+    experiment::{Config, Registry},
+    simd,
+};
 use evoxo_coordinator::cli::{memory, memory_by_default};
 use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::cli::Simd;
@@ -38,7 +41,7 @@ pub(crate) struct Arguments {
     /// Directory for results and checkpoints [default: out/ and the file's name]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Also write the cards of all players of the last population into populations/
+    /// Also write the cards of all players of the last population into populations/; after Ctrl-C of those that are left
     #[arg(long)]
     populations: bool,
     /// Print the results as JSON (the content of result.json)
@@ -86,7 +89,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let mut progress = Progress::new();
     let outcome = if workers == 0 {
         simd::set_level(arguments.simd.level());
-        inline.compute(&name, &config, &stop, &mut progress)
+        let outcome = inline.compute(&name, &config, &stop, &mut progress);
+        drop(inline);
+        outcome
     } else {
         // The inline cluster has the store open, which the coordinator needs.
         drop(inline);
@@ -97,7 +102,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let (run, replicas) = outcome?;
     match run.state() {
         RunState::Finished | RunState::InDoubt => {}
-        _ if stop.is_asked() => return interrupted(&run),
+        _ if stop.is_asked() => {
+            if arguments.populations {
+                // Everything is saved, and nobody has the store open any more.
+                let saved = Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)?;
+                saved.map_or(Ok(()), |(run, replicas)| write_players(&directory, config, &run, &replicas))?;
+            }
+            return interrupted(&run);
+        }
         RunState::Cancelled => bail!("the run was cancelled"),
         RunState::Blocked | RunState::Failed => bail!("{}", run.message),
         _ => bail!("the run stopped before its end: the same command continues from its last checkpoint"),
@@ -119,6 +131,16 @@ fn finish(
         directory.write_populations(results)?;
     }
     results.print(&result, directory.path(), arguments.json)
+}
+
+/// Writes the players that an unfinished run has.
+fn write_players(directory: &Directory, config: Config, run: &v1::Run, replicas: &[v1::Replica]) -> anyhow::Result<()> {
+    let results = Results::new(config, run, replicas)?;
+    directory.write_champions(&results)?;
+    directory.write_populations(&results)?;
+    let out = directory.path().display();
+    tell(format_args!("the players that are left are in {out}/champions and {out}/populations"));
+    Ok(())
 }
 
 fn interrupted(run: &v1::Run) -> anyhow::Result<ExitCode> {

@@ -1,20 +1,34 @@
-//! `evoxo show FILE`: a champion's contents, for people.
+//! `evoxo show FILE`: a champion's contents, for people; or those of all champions in a directory.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use evoxo_common::experiment::Registry;
+use anyhow::Context as _;
+use evoxo_common::{card::Card, experiment::Registry, plot};
+use serde_json::{Map, Value};
 
-use crate::{champion, say::whole};
+use crate::{
+    champion,
+    say::{usage, whole},
+};
 
 /// The card and the output.
 #[derive(clap::Args)]
 #[command(
     after_help = "For an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its
 opponent's, V no stone, * anything; [ ] is where it moves. For a table or a string: each board with its move, in
-brackets. For a network: its layers, or its genes."
+brackets. For a network: its layers, or its genes.
+
+Examples:
+  evoxo show out/rules/populations --first 3       every agent that is left, with its three heaviest rules
+  evoxo show out/nndtf/champions/proposed-0.json --plots plots     also its transfer functions, as SVG"
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file
+    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a directory with cards
     file: PathBuf,
     /// Number of rules, boards, layers or genes to show
     #[arg(
@@ -25,17 +39,114 @@ pub(crate) struct Arguments {
     )]
     first: Option<usize>,
     /// Print it as JSON: a list of {"when", "move", "priority", "weight"}, of {"board", "move"}, of {"tensor", "shape"}, or of {"name", "gene"}
+    /// Of a directory: for each card's name such a list
     #[arg(long)]
     json: bool,
+    /// Also draw its curves, as SVG, into this directory: the transfer functions of a network of nndtf
+    #[arg(long, value_name = "DIRECTORY")]
+    plots: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    let card = champion::read(registry, &arguments.file)?;
-    let showing = card.champion.show(arguments.first.unwrap_or(usize::MAX));
+    let first = arguments.first.unwrap_or(usize::MAX);
     let mut out = std::io::stdout().lock();
+    if arguments.file.is_dir() {
+        if arguments.plots.is_some() {
+            return Err(usage("--plots draws one champion: give its file instead of a directory"));
+        }
+        let cards = cards(&arguments.file)?;
+        let read = |path: &PathBuf| Ok((stem(path), champion::read(registry, path)?));
+        let cards = cards.iter().map(read).collect::<anyhow::Result<Vec<(String, Card)>>>()?;
+        if arguments.json {
+            let all: Map<String, Value> =
+                cards.into_iter().map(|(name, card)| (name, card.champion.show(first).json)).collect();
+            writeln!(out, "{:#}", Value::from(all))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for (name, card) in cards {
+            writeln!(out, "{name}: {}", card.champion.show(first).text)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let card = champion::read(registry, &arguments.file)?;
+    if let Some(directory) = &arguments.plots {
+        draw(&card, &arguments.file, directory)?;
+    }
+    let showing = card.champion.show(first);
     match arguments.json {
         true => writeln!(out, "{:#}", showing.json)?,
         false => write!(out, "{}", showing.text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a champion's curves.
+fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
+    let figures = card.champion.figures();
+    if figures.is_empty() {
+        let name = file.display();
+        return Err(usage(format_args!(
+            "{name} has no curves to draw: leave out --plots (networks of nndtf have some)"
+        )));
+    }
+    let unwritable =
+        || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
+    fs::create_dir_all(directory).with_context(unwritable)?;
+    for figure in figures {
+        fs::write(directory.join(format!("{}.svg", figure.name)), plot::graph(&figure)).with_context(unwritable)?;
+    }
+    Ok(())
+}
+
+/// The cards in a directory, numbers in the order of numbers.
+fn cards(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(directory).with_context(|| format!("cannot read the directory {}", directory.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut cards: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect();
+    if cards.is_empty() {
+        let name = directory.display();
+        return Err(usage(format_args!("there are no cards in {name}: give a run's champions/ or populations/")));
+    }
+    cards.sort_by_key(|path| in_order(&stem(path)));
+    Ok(cards)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// A key by which page-2 comes before page-10: the name's parts, of digits or of other letters.
+fn in_order(name: &str) -> Vec<(u64, String)> {
+    let mut parts: Vec<(u64, String)> = Vec::new();
+    for letter in name.chars() {
+        match (letter.to_digit(10), parts.last_mut()) {
+            (Some(digit), Some((number, _))) => *number = number.saturating_mul(10).saturating_add(digit.into()),
+            (Some(digit), None) => parts.push((digit.into(), String::new())),
+            (None, _) => parts.push((0, letter.to_string())),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_games::table::optimum::optimum;
+
+    #[test]
+    fn a_directory_is_shown_in_the_order_of_numbers() {
+        let directory = tempfile::tempdir().unwrap();
+        let card = Card::new(optimum(evoxo_games::board::Side::O, evoxo_common::ratio::Ratio::ONE).player);
+        for name in ["page-0-10.json", "page-0-9.json", "page-0-100.json", "other.txt", "best-1.json"] {
+            fs::write(directory.path().join(name), card.write("x").0).unwrap();
+        }
+        let names: Vec<String> = cards(directory.path()).unwrap().iter().map(|path| stem(path)).collect();
+        assert_eq!(names, ["best-1", "page-0-9", "page-0-10", "page-0-100"]);
+        let empty = tempfile::tempdir().unwrap();
+        assert!(cards(empty.path()).unwrap_err().to_string().contains("there are no cards"));
+        let sentence = draw(&card, Path::new("o.json"), empty.path()).unwrap_err().to_string();
+        assert!(sentence.starts_with("o.json has no curves to draw"), "{sentence}");
+    }
 }

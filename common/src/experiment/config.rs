@@ -15,7 +15,7 @@
 use super::{Kind, Screen};
 use crate::{
     digest::Digest,
-    settings::{Field, Scope, Shape, Values, toml_text},
+    settings::{Field, Scope, Shape, Value, Values, toml_text},
 };
 
 /// The most bytes of an experiment file.
@@ -71,13 +71,13 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let head = format!("experiment = \"{}\"\nseed = {}\nreplicas = {}\n", self.kind.name, self.seed, self.replicas);
-        let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_| true) };
+        let Some(screen) = &self.screen else { return head + &arms_toml(self.arms_by_name(), |_, _| true) };
         let factors = |field: &Field| screen.sets(field.name);
         let response = self.kind.columns[screen.response].name;
         // Each arm of the file with the first of those that are made of it.
         let first = self.arms.iter().step_by(screen.design.treatments());
         let of_file = screen.arms.iter().map(String::as_str).zip(first);
-        head + &screen.to_toml(response) + &arms_toml(of_file, |field| !factors(field))
+        head + &screen.to_toml(response) + &arms_toml(of_file, |field, _| !factors(field))
     }
 
     /// SHA-256 of what each replica computes: the experiment, the seed, the arms with the settings that results depend
@@ -86,8 +86,7 @@ impl Config {
     #[must_use]
     pub fn hash(&self) -> Digest {
         let head = format!("evoxo configuration 1\n{}\n{}\n", self.kind.name, self.seed);
-        let semantic = |field: &Field| field.scope == Scope::Semantic;
-        Digest::of((head + &arms_toml(self.arms_by_name(), semantic)).as_bytes())
+        Digest::of((head + &arms_toml(self.arms_by_name(), Field::counts)).as_bytes())
     }
 
     fn arms_by_name(&self) -> impl Iterator<Item = (&str, &Arm)> {
@@ -96,11 +95,11 @@ impl Config {
 }
 
 /// The tables of arms with these names.
-fn arms_toml<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>, shown: impl Fn(&Field) -> bool) -> String {
+fn arms_toml<'a>(arms: impl Iterator<Item = (&'a str, &'a Arm)>, shown: impl Fn(&Field, &Value) -> bool) -> String {
     let mut text = String::new();
     for (name, arm) in arms {
         text += &format!("\n[arms.{}]\n", toml_text(name));
-        for (field, value) in arm.settings.iter().filter(|(field, _)| shown(field)) {
+        for (field, value) in arm.settings.iter().filter(|(field, value)| shown(field, value)) {
             text += &format!("{} = {value}\n", field.name);
         }
     }

@@ -77,8 +77,23 @@ pub enum Shape {
 pub enum Scope {
     /// They do: it is part of the configuration's hash.
     Semantic,
+    /// They do, but the setting came later than runs whose names must stay: at its default everything is as it was before the
+    /// setting existed, and it is left out of the hash and of tasks.
+    Addition,
     /// They do not: it only says how the work is divided.
     Execution,
+}
+
+impl Field {
+    /// Whether this value of the field is part of the configuration's hash, and of tasks that carry settings.
+    #[must_use]
+    pub fn counts(&self, value: &Value) -> bool {
+        match self.scope {
+            Scope::Semantic => true,
+            Scope::Addition => self.shape.read(self.default).as_ref() != Ok(value),
+            Scope::Execution => false,
+        }
+    }
 }
 
 /// A setting's value.
@@ -182,8 +197,8 @@ impl Values {
     /// The settings that results depend on, one per line, for tasks. [`Schema::read`] is the inverse.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let semantic = self.iter().filter(|(field, _)| field.scope == Scope::Semantic);
-        semantic.map(|(field, value)| format!("{} = {value}\n", field.name)).collect()
+        let counting = self.iter().filter(|(field, value)| field.counts(value));
+        counting.map(|(field, value)| format!("{} = {value}\n", field.name)).collect()
     }
 
     /// The values, if they are of this schema: the input of the struct that [`settings!`](crate::settings!) declares.

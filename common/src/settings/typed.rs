@@ -122,7 +122,8 @@ whole!(u64, u32, usize, i64, i32);
 ///
 /// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)`, `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and
 /// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes. `execution` in front says
-/// that results do not depend on the setting.
+/// that results do not depend on the setting, `addition` that it came later and changes nothing at its default (see
+/// [`Scope`](crate::settings::Scope)).
 ///
 /// [`Schema::check`]: crate::settings::Schema::check
 #[macro_export]
@@ -186,6 +187,12 @@ macro_rules! settings {
     (@field $type:ty, $name:expr, $doc:expr, execution $shape:ident $arguments:tt) => {
         $crate::settings::Field {
             scope: $crate::settings::Scope::Execution,
+            ..$crate::settings!(@field $type, $name, $doc, $shape $arguments)
+        }
+    };
+    (@field $type:ty, $name:expr, $doc:expr, addition $shape:ident $arguments:tt) => {
+        $crate::settings::Field {
+            scope: $crate::settings::Scope::Addition,
             ..$crate::settings!(@field $type, $name, $doc, $shape $arguments)
         }
     };
@@ -287,6 +294,8 @@ mod tests {
             numbers: Vec<Ratio> = numbers(3, 0, 10, "1, 2.5"),
             /// Not semantic.
             slice: u32 = execution whole(0, 9, "0"),
+            /// Came later.
+            later: Ratio = addition decimal(0, 9, "0.50"),
         }
         check(|settings| if settings.whole == 7 { vec![(Name::whole, "not 7".into())] } else { Vec::new() })
     }
@@ -308,6 +317,18 @@ mod tests {
         let fields = SCHEMA.fields;
         assert!(fields.iter().all(|field| field.shape.read(field.default).is_ok()));
         assert_eq!((SCHEMA.check)(&values), []);
+    }
+
+    /// What came later is told only where it differs from what was before: names of runs and of tasks stay.
+    #[test]
+    fn additions_are_left_out_at_their_default() {
+        let mut values = SCHEMA.defaults();
+        let before = values.to_text();
+        assert!(before.ends_with("numbers = [1, 2.5]\n"), "{before}");
+        assert_eq!(SCHEMA.read(&(before.clone() + "later = 0.5\n")).unwrap().to_text(), before);
+        values.set("later", super::Value::Decimal(Ratio::ONE));
+        assert_eq!(values.to_text(), before + "later = 1\n");
+        assert_eq!(SCHEMA.read(&values.to_text()), Ok(values));
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! and early ends, which decrease it. [`games`] counts the games that can really be played: more than 315, because of
 //! the replies.
 
+use evoxo_common::rng::Stream;
 use evoxo_games::audit::{Odds, Subject};
 use evoxo_games::board::{Board, Side, cells, tic_tac_toe};
+use evoxo_games::player::random::any_of;
 use evoxo_games::table::graph::Graph;
 use std::collections::BTreeSet;
 
@@ -30,6 +32,44 @@ pub fn board_counts(side: Side) -> BoardCounts {
     };
     let source = boards.iter().filter(|board| board.pieces() != left_out).count();
     BoardCounts { exact: boards.len(), source }
+}
+
+/// The games that the source played to find its boards.
+pub const SEARCH_GAMES: u32 = 1_000_000;
+
+/// The decision boards that random games lead to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// How many different ones, images counted as one.
+    pub boards: usize,
+    /// The game that led to the last new one, counted from 1.
+    pub last_game: u32,
+}
+
+/// The source's own way to its tables: two random movers with the filter play games, and every board on which one of them
+/// has to decide is looked up, and added if it is new. Returns what was found for X and for O.
+///
+/// Once all decision boards are found, further games cannot lead to others, and are not played. Game g draws from
+/// `stream`, g.
+#[must_use]
+pub fn search(stream: Stream, games: u32) -> [Found; 2] {
+    let geometry = tic_tac_toe();
+    let (mut boards, mut found) = ([BTreeSet::new(), BTreeSet::new()], [Found::default(); 2]);
+    for game in 1..=games {
+        let (mut board, rng) = (Board::EMPTY, &mut stream.word(game.into()).rng());
+        while geometry.outcome(board).is_none() {
+            let forced = geometry.forced(board);
+            let side = usize::from(board.to_move() == Side::O);
+            if forced == 0 && boards[side].insert(geometry.canonical(board).0) {
+                found[side] = Found { boards: boards[side].len(), last_game: game };
+            }
+            board = board.play(any_of(if forced == 0 { geometry.legal(board) } else { forced }, rng));
+        }
+        if found.map(|found| found.boards) == Side::BOTH.map(|side| Graph::of(side).len()) {
+            break;
+        }
+    }
+    found
 }
 
 /// X's odds when both sides move at random. `filtered` applies the filter to both.
@@ -69,6 +109,22 @@ mod tests {
     use evoxo_common::ratio::Ratio;
     use evoxo_games::table::optimum::{never_losing, optimum};
 
+    /// A million games find every decision board, and did so long before the last: the source's 57 and 38 are not bad luck.
+    #[test]
+    fn the_sources_search_finds_all_boards() {
+        for seed in 0..3 {
+            let found = search(Stream::root(seed), SEARCH_GAMES);
+            assert_eq!(found.map(|found| found.boards), [58, 43]);
+            let last = found.map(|found| found.last_game).into_iter().max().unwrap();
+            assert!(last < SEARCH_GAMES / 10, "{last}");
+            // One game fewer finds fewer, and the same games find the same.
+            let fewer = search(Stream::root(seed), last - 1).map(|found| found.boards);
+            assert_eq!(fewer.iter().sum::<usize>(), 58 + 43 - 1);
+            assert_eq!(search(Stream::root(seed), last), found);
+        }
+        assert_eq!(search(Stream::root(0), 1).map(|found| found.last_game), [1, 1]);
+    }
+
     /// Every figure of this module and of the optimum, as one text.
     #[test]
     fn figures_are_pinned() {
@@ -81,7 +137,7 @@ mod tests {
             let counts = board_counts(side);
             lines.push(format!("{side:?}: {} boards, {} in the source", counts.exact, counts.source));
             for penalty in ["0", "1", "3", "6.5", "100"] {
-                let best = optimum(side, penalty.parse().unwrap());
+                let best = optimum(side, penalty.parse::<Ratio>().unwrap());
                 let ties = best.ties.iter().map(|tie| format!("{}:{:?}", tie.board.pieces(), tie.cells));
                 lines.push(format!(
                     "{side:?} penalty {penalty}: fitness {}, {}, meets {}, ties {}",

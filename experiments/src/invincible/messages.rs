@@ -66,7 +66,8 @@ pub struct State {
     /// generation the champion comes first. Empty before the first generation.
     #[prost(bytes = "bytes", tag = "2")]
     pub parents: ::prost::bytes::Bytes,
-    /// The fitness of each parent: penalty denominator x wins - penalty numerator x losses.
+    /// The fitness of each parent: the points of all its games, times the least number that makes the points for a win, a draw
+    /// and a loss whole. With 1 for a win and 0 for a draw: penalty denominator x wins - penalty numerator x losses.
     #[prost(sint64, repeated, tag = "3")]
     pub fitness: ::prost::alloc::vec::Vec<i64>,
 }

@@ -2,9 +2,9 @@
 //!
 //! A player has one gene per decision board: the cell to play there ([`evoxo_games::table`]). All play against a random
 //! mover; before either side chooses, the filter acts. The fittest players stay and are the parents of the next
-//! generation; the others are their children, with one or a few genes changed. Fitness is wins minus penalty times
-//! losses, kept as an exact integer (multiplied by the penalty's denominator), so that rounding never decides which
-//! players survive.
+//! generation; the others are their children, with one or a few genes changed. Fitness is the points of all games (wins minus
+//! penalty times losses, unless other points are set), kept as an exact integer, so that rounding never decides which players
+//! survive.
 
 pub mod facts;
 #[allow(missing_docs)]
@@ -23,14 +23,12 @@ use evoxo_common::{
     card::Card,
     evolve::{mutate, select},
     experiment::{Column, Demand, Experiment, Identity, Kind},
-    ratio::Ratio,
     rng::{Generator, Stream, below, chance},
     task::{Task, checked},
 };
 use evoxo_games::{
-    audit::Odds,
     board::Side,
-    table::{self, TableGenome, exact::Scorer, graph::Graph},
+    table::{self, Score, TableGenome, exact::Scorer, graph::Graph},
 };
 use prost::Message as _;
 
@@ -55,7 +53,7 @@ pub const KIND: Kind = Kind {
     kernels: speed::KERNELS,
 };
 
-/// Points are per game: 1 for a win, minus the penalty for a loss. The fittest player is the one whose fitness is the greatest:
+/// Points are per game. The fittest player is the one whose fitness is the greatest:
 /// of sampled games partly the luckiest one, so that its fitness says more than it is worth.
 const COLUMNS: &[Column] = &[
     Column { name: "generation", doc: "generations completed" },
@@ -75,11 +73,6 @@ mod column {
     pub(super) const WORTH: usize = 1;
     pub(super) const FITNESS: usize = 2;
     pub(super) const MEAN: usize = 3;
-}
-
-/// What a player with these odds is worth, in points a game.
-fn worth(odds: Odds, penalty: Ratio) -> Ratio {
-    odds.win - penalty * odds.loss
 }
 
 /// One replica.
@@ -182,25 +175,28 @@ impl Invincible {
         genome
     }
 
-    /// The scale of fitness: points of a whole game times this are an integer.
-    fn scale(&self) -> f64 {
-        let games = match self.settings.fitness {
+    /// The games of a player's score; for exact fitness the common denominator of probabilities.
+    fn games(&self) -> u32 {
+        match self.settings.fitness {
             Fitness::Sampled => self.settings.games,
             Fitness::Exact => self.graph.denominator(),
-        };
-        self.settings.penalty.denominator() as f64 * f64::from(games)
+        }
+    }
+
+    /// The scale of fitness: points a game times this are an integer.
+    fn scale(&self) -> f64 {
+        self.settings.points().scale() as f64 * f64::from(self.games())
     }
 
     fn fitness(&self, wins: u32, losses: u32) -> i64 {
-        let penalty: Ratio = self.settings.penalty;
-        penalty.denominator() * i64::from(wins) - penalty.numerator() * i64::from(losses)
+        self.settings.points().total(Score { wins, losses }, self.games())
     }
 
     fn next_row(&self, fitness: i64, sum: i128) -> Vec<f64> {
         let odds = Scorer::of(self.side).score(self.parent(0)).odds(self.graph.denominator());
         vec![
             f64::from(self.state.generation),
-            worth(odds, self.settings.penalty).to_f64(),
+            self.settings.points().worth(odds).to_f64(),
             fitness as f64 / self.scale(),
             sum as f64 / (self.settings.population as f64 * self.scale()),
             odds.win.to_f64(),

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 
 use super::{
     column,
-    facts::{BoardCounts, board_counts, games, random_play},
+    facts::{BoardCounts, Found, SEARCH_GAMES, board_counts, games, random_play, search},
     settings::{Fitness, Settings},
-    worth,
 };
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
@@ -24,7 +23,7 @@ use evoxo_games::{
     audit::Odds,
     board::Side,
     table::{
-        TableGenome,
+        Points, TableGenome,
         optimum::{Optimum, never_losing, optimum},
     },
 };
@@ -33,7 +32,7 @@ use evoxo_games::{
 struct Arm<'a> {
     name: &'a str,
     side: Side,
-    penalty: Ratio,
+    points: Points,
     /// Whether fitness is what sampled games say.
     sampled: bool,
     replicas: usize,
@@ -88,7 +87,7 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
         tables: [champions_table(&read), optimum_table(&read)]
             .into_iter()
             .chain(fittest_table(&read))
-            .chain([page_table(&read)])
+            .chain([page_table(config, &read)])
             .collect(),
         notes: notes(&read),
         json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
@@ -99,8 +98,9 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
 /// What `result.json` keeps of an arm.
 fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
     let arm = &config.arms[index];
-    let Settings { side, penalty, .. } = Settings::of(&arm.settings);
-    let optimum = optimum(side.into(), penalty);
+    let settings = Settings::of(&arm.settings);
+    let points = settings.points();
+    let optimum = optimum(settings.side.into(), points);
     let told = |replica: &&Replica| {
         let mut json = replica_json(config, index, replica);
         let champion = replica.champion();
@@ -110,7 +110,7 @@ fn arm_json(config: &Config, index: usize, replicas: &[&Replica]) -> Value {
             let audit = player.audit();
             json.extend(audit.odds.to_json().as_object().cloned().unwrap_or_default());
             json.insert("unbeatable".into(), audit.unbeatable().into());
-            json.insert("optimal".into(), (worth(audit.odds, penalty) == optimum.fitness).into());
+            json.insert("optimal".into(), (points.worth(audit.odds) == optimum.fitness).into());
             json.insert("worth".into(), last[column::WORTH].into());
             json.insert("fitness".into(), last[column::FITNESS].into());
             json.insert("peak_generation".into(), peak(replica).into());
@@ -157,18 +157,18 @@ impl<'a> Arm<'a> {
         let champions = replicas.iter().filter(|replica| replica.get("champion").is_some()).map(Champion::read);
         let champions = champions.collect::<Option<_>>().ok_or_else(|| lacks("all that is told of its champions"))?;
         let curves = CURVES.iter().map(|(name, shown, _)| Series::of_json(shown, &json["curves"][*name]));
-        let Settings { side, penalty, fitness, .. } = Settings::of(settings);
-        let side = side.into();
+        let settings = Settings::of(settings);
+        let (side, points) = (settings.side.into(), settings.points());
         Ok(Self {
             name,
             side,
-            penalty,
-            sampled: fitness == Fitness::Sampled,
+            points,
+            sampled: settings.fitness == Fitness::Sampled,
             replicas: replicas.len(),
             unfinished: replicas.iter().filter(|replica| replica["finished"] != true).count(),
             champions,
             curves: curves.collect::<Option<_>>().ok_or_else(|| lacks("its curves"))?,
-            optimum: optimum(side, penalty),
+            optimum: optimum(side, points),
             // The name is older than that of this file: it stays, and so do the intervals.
             stream: Stream::root(*seed).text("finale").text(name),
         })
@@ -226,7 +226,7 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
         let odds = arm.optimum.odds;
         let exact = |share: Ratio| format!("{:.2}", 100.0 * share.to_f64());
         let never = if odds.loss == Ratio::ZERO { "yes" } else { "no" };
-        let best = format!("  optimum, {} at {}", arm.side.letter(), decimal(arm.penalty));
+        let best = format!("  optimum, {} at {}", arm.side.letter(), arm.points);
         rows.push(vec![best, exact(odds.win), exact(odds.draw), exact(odds.loss), never.into(), "".into()]);
     }
     Table {
@@ -236,17 +236,13 @@ fn champions_table(arms: &[Arm<'_>]) -> Table {
     }
 }
 
-fn decimal(value: Ratio) -> String {
-    value.to_f64().to_string()
-}
-
-/// The best table for each side and penalty of the arms, as exact fractions.
+/// The best table for each side and points of the arms, as exact fractions.
 fn optimum_table(arms: &[Arm<'_>]) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for arm in arms {
         let Optimum { odds, fitness, ties, player, .. } = &arm.optimum;
         let row = vec![
-            format!("{} at {}", arm.side.letter(), decimal(arm.penalty)),
+            format!("{} at {}", arm.side.letter(), arm.points),
             odds.win.to_string(),
             odds.draw.to_string(),
             odds.loss.to_string(),
@@ -286,27 +282,33 @@ fn fittest_table(arms: &[Arm<'_>]) -> Option<Table> {
 }
 
 /// Ours beside the page's.
-fn page_table(arms: &[Arm<'_>]) -> Table {
+fn page_table(config: &Config, arms: &[Arm<'_>]) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |what: String, ours: String, page: &str| rows.push(vec![what, ours, page.into()]);
     let [x, o]: [BoardCounts; 2] = Side::BOTH.map(board_counts);
     row("boards X must know (without the empty one)".into(), format!("{} ({})", x.exact, x.source), "57");
     row("boards O must know (without those with two empty cells)".into(), format!("{} ({})", o.exact, o.source), "38");
+    let found = search(Stream::root(config.seed).text("invincible").text("boards"), SEARCH_GAMES);
+    for ((side, Found { boards, last_game }), page) in Side::BOTH.into_iter().zip(found).zip(["57", "38"]) {
+        let what = format!("  found for {} in a million random games", side.letter());
+        row(what, format!("{boards}, the last in game {last_game}"), page);
+    }
     let ratio = |odds: Odds| to_one(2, odds.win.to_f64() / odds.loss.to_f64());
     row("random play, X wins : O wins, no filter".into(), ratio(random_play(false)), "about 2 : 1");
     row("random play, X wins : O wins, both with the filter".into(), ratio(random_play(true)), "about 2 : 1");
     for arm in arms.iter().filter(|arm| !arm.champions.is_empty()) {
         let total = arm.champions.len();
         let never = share_text(arm.unbeatable(), total);
-        if arm.side == Side::O && arm.penalty == Ratio::ONE {
+        let penalty = arm.points.as_penalty();
+        if arm.side == Side::O && penalty == Some(Ratio::ONE) {
             let (odds, interval) = arm.wins_per_loss();
             let interval = interval.map(|(low, high)| format!(" ({low:.1} to {high:.1})")).unwrap_or_default();
             row(format!("{}: O wins : X wins", arm.name), to_one(1, odds) + &interval, "12 : 1");
             row("  the optimum".into(), ratio(arm.optimum.odds), "");
         }
-        let page = match decimal(arm.penalty).as_str() {
-            "100" => "nobody loses any more",
-            "6" | "6.5" | "7" => "\"the very best\", no more",
+        let page = match penalty.map(|penalty| penalty.to_string()).as_deref() {
+            Some("100") => "nobody loses any more",
+            Some("6" | "13/2" | "7") => "\"the very best\", no more",
             _ => "",
         };
         row(format!("{}: champions that never lose", arm.name), never, page);
@@ -350,6 +352,14 @@ fn notes(arms: &[Arm<'_>]) -> Vec<String> {
             ));
         }
     }
+    for points in other_points(arms) {
+        notes.push(match points.as_penalty() {
+            Some(penalty) => format!(
+                "Points of {points} (win, draw, loss) rank players as 1 for a win, 0 for a draw and a loss that costs {penalty}."
+            ),
+            None => format!("With points of {points} (win, draw, loss) a win is worth no more than a draw."),
+        });
+    }
     if arms.iter().any(|arm| !arm.optimum.ties.is_empty()) {
         notes.push("Where several tables are optimal, the one shown loses least and then wins most.".into());
     }
@@ -369,6 +379,15 @@ fn notes(arms: &[Arm<'_>]) -> Vec<String> {
         );
     }
     notes
+}
+
+/// The points of arms that are more than a penalty, each once.
+fn other_points(arms: &[Arm<'_>]) -> Vec<Points> {
+    let mut all: Vec<Points> = arms.iter().map(|arm| arm.points).collect();
+    all.retain(|points| *points != Points::from(points.penalty));
+    all.sort_by_key(|points| (points.win, points.draw, points.penalty));
+    all.dedup();
+    all
 }
 
 fn summary_json(arm: &Arm<'_>) -> Value {

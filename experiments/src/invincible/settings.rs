@@ -1,7 +1,7 @@
 //! The settings of `invincible`.
 
 use evoxo_common::{choice, ratio::Ratio, settings};
-use evoxo_games::board;
+use evoxo_games::{board, table::Points};
 
 choice! {
     /// A side of the board.
@@ -32,14 +32,28 @@ choice! {
     }
 }
 
+impl Settings {
+    /// What the outcomes of a game are worth.
+    #[must_use]
+    pub fn points(&self) -> Points {
+        Points { win: self.win, draw: self.draw, penalty: self.penalty }
+    }
+}
+
 settings! {
     /// Table players of 3x3 tic-tac-toe that evolve until they stop losing. Both sides first complete a line, or else
     /// block one. On every other board a player has one fixed move. All play against a random mover.
     pub struct Settings, names Name, schema SCHEMA {
         /// The side that evolves; X moves first.
         side: Side = choice("O"),
-        /// Fitness is wins minus this times losses. The source tried 1, 100, and 6 or 7, which it calls best.
+        /// What a loss costs, in points: fitness is the points of all games. The source tried 1, 100, and 6 or 7, which it
+        /// calls best.
         penalty: Ratio = decimal(0, 1_000_000, "6.5"),
+        /// Points for a win. The source: 1. Where a win is worth more than a draw, players rank as they do for win = 1, draw = 0
+        /// and a penalty of (penalty + draw) / (win - draw).
+        win: Ratio = addition decimal(-1_000_000, 1_000_000, "1"),
+        /// Points for a draw. The source: 0.
+        draw: Ratio = addition decimal(-1_000_000, 1_000_000, "0"),
         /// How a player's fitness is computed.
         fitness: Fitness = choice("sampled"),
         /// Games of each player per generation; only for sampled fitness. The source: 1000.

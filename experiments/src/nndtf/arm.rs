@@ -16,7 +16,7 @@ use super::{
     card::decimals,
     duel::openings,
     judge::{Judge, firm_fitness},
-    network::{Kind, NetworkPlayer},
+    network::{HIDDEN, Kind, NetworkPlayer, RANGE},
     network_of,
     settings::{Algorithm, Settings},
     training_boards,
@@ -176,6 +176,7 @@ impl<'a> Arm<'a> {
         let Settings { iterations, population, boards, weight, acceptance, crossover, mutation, shape, .. } =
             self.settings;
         let same = (iterations, population, boards) == (50_000, 10, 100);
+        let same = same && self.settings.hidden == HIDDEN && self.settings.bounds() == RANGE;
         let decimals = [(weight, 0.1), (acceptance, 0.5), (crossover, 0.8), (mutation, 0.1), (shape, 5.0)];
         let same = same && decimals.iter().all(|(setting, value)| setting.to_f64() == *value);
         match (self.settings.network, self.settings.algorithm) {

@@ -4,6 +4,7 @@ use std::{any::Any, sync::Arc};
 
 use evoxo_common::{
     card::{CardKind, Champion, Entries, Load, Showing, brief},
+    report::Figure,
     rng::Generator,
     settings::Choice,
 };
@@ -14,35 +15,44 @@ use evoxo_games::{
 };
 use serde_json::{Map, Value, json};
 
-use super::network::{Coupling, HIDDEN, INPUTS, Kind, Network, NetworkPlayer, Numbering, SWEEPS_MAX};
+use super::curves;
+use super::network::{
+    Coupling, GENE_MAX, HIDDEN, HIDDEN_MAX, INPUTS, Kind, Network, NetworkPlayer, Numbering, SWEEPS_MAX,
+};
 
 /// `{"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}`
 ///
-/// `sweeps` and `numbering` may be left out; they are then 1 and left to right. The network plays either side.
+/// `sweeps`, `numbering` and `hidden` (the number of hidden nodes) may be left out; they are then 1, left to right and 8. The
+/// network plays either side.
 pub(super) const CARD: CardKind =
     CardKind { name: "nndtf", keys: &KEYS, about: &["fitness", "fitness_on_all_boards"], read, file: None };
 
-const KEYS: [&str; 5] = ["kind", "network", "sweeps", "numbering", "genes"];
+const KEYS: [&str; 6] = ["kind", "network", "sweeps", "numbering", "genes", "hidden"];
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let kind = word(entries, "network")?.ok_or("the card has no \"network\": give \"double\" or \"traditional\"")?;
     let numbering = word(entries, "numbering")?.unwrap_or(Numbering::LeftToRight);
-    let sweeps = match entries.get("sweeps") {
-        None => 1,
+    let number = |key: &str, what: &str, most: u64, usual: u64| match entries.get(key) {
+        None => Ok(usual),
         Some(value) => match value.as_u64() {
-            Some(sweeps) if (1..=u64::from(SWEEPS_MAX)).contains(&sweeps) => sweeps as u32,
-            _ => return Err(format!("the card's sweeps are {}, not 1 to {SWEEPS_MAX}", brief(value))),
+            Some(number) if (1..=most).contains(&number) => Ok(number),
+            _ => Err(format!("the card's {what} are {}, not 1 to {most}", brief(value))),
         },
     };
+    let sweeps = number("sweeps", "sweeps", SWEEPS_MAX.into(), 1)? as u32;
+    let hidden = number("hidden", "hidden nodes", HIDDEN_MAX as u64, HIDDEN as u64)? as usize;
     let genes = entries.get("genes").and_then(Value::as_array).ok_or("the card has no \"genes\", a list of numbers")?;
     let gene = |(at, value): (usize, &Value)| {
         let gene = value.as_f64().map(|gene| gene as f32).filter(|gene| gene.is_finite());
         gene.ok_or_else(|| {
-            format!("the card's genes: gene {at} is {}, which is not a number from -1 to 1", brief(value))
+            format!(
+                "the card's genes: gene {at} is {}, which is not a number from -{GENE_MAX} to {GENE_MAX}",
+                brief(value)
+            )
         })
     };
     let genes = genes.iter().enumerate().map(gene).collect::<Result<Vec<f32>, String>>()?;
-    let player = NetworkPlayer::new(Network { kind, coupling: Coupling { sweeps }, numbering }, genes);
+    let player = NetworkPlayer::new(Network { kind, hidden, coupling: Coupling { sweeps }, numbering }, genes);
     Ok(Arc::new(player.map_err(|why| format!("the card's genes: {why}"))?))
 }
 
@@ -66,7 +76,8 @@ fn to_map(player: &NetworkPlayer) -> Map<String, Value> {
         network.numbering.word().into(),
         decimals(player.genes()),
     ];
-    KEYS.map(String::from).into_iter().zip(values).collect()
+    let hidden = (network.hidden != HIDDEN).then(|| network.hidden.into());
+    KEYS.map(String::from).into_iter().zip(values.into_iter().chain(hidden)).collect()
 }
 
 /// Numbers as their shortest decimals.
@@ -86,6 +97,10 @@ impl Champion for NetworkPlayer {
             text: genes_text(self, first),
             json: named.map(|(name, gene)| json!({"name": name, "gene": gene})).collect(),
         }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        curves::figures(self)
     }
 
     fn capability(&self, about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {
@@ -112,12 +127,13 @@ impl Play for NetworkPlay {
     }
 
     fn audit(&self) -> Result<Showing, String> {
-        Ok(sides_showing(&self.description, &Side::BOTH.map(|side| (side, self.player.audit(side)))))
+        Ok(sides_showing(&self.description, false, &Side::BOTH.map(|side| (side, self.player.audit(side)))))
     }
 }
 
 /// A network's genes by name, in rows of genes that belong together; each row has a name too.
 fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f32)>)> + '_ {
+    let hidden = player.network().hidden;
     let per_node: &[&str] = match player.network().kind {
         Kind::Double => &["ms", "ss", "p(j+1,j)", "p(j-1,j)", "w"],
         Kind::Traditional => &["bias", "w"],
@@ -128,10 +144,10 @@ fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f
     };
     let node = |name: &str, j: usize| match name.strip_prefix("p(") {
         None => format!("{name}_{j}"),
-        Some("j+1,j)") => format!("p({},{j})", j % HIDDEN + 1),
-        Some(_) => format!("p({},{j})", (j + HIDDEN - 2) % HIDDEN + 1),
+        Some("j+1,j)") => format!("p({},{j})", j % hidden + 1),
+        Some(_) => format!("p({},{j})", (j + hidden - 2) % hidden + 1),
     };
-    let nodes = |row: &dyn Fn(usize) -> String| (1..=HIDDEN).map(row).collect::<Vec<String>>();
+    let nodes = |row: &dyn Fn(usize) -> String| (1..=hidden).map(row).collect::<Vec<String>>();
     let mut rows: Vec<(String, Vec<String>)> =
         (1..=INPUTS).map(|i| (format!("v_{i}j"), nodes(&|j| format!("v_{i}{j}")))).collect();
     let label = |name: &str| if name.starts_with("p(") { name.to_owned() } else { format!("{name}_j") };
@@ -157,14 +173,14 @@ fn genes_text(player: &NetworkPlayer, first: usize) -> String {
         Numbering::LeftToRight => "left to right",
         Numbering::RightToLeft => "right to left",
     };
-    let (count_all, sweeps) = (player.genes().len(), network.coupling.sweeps);
+    let (count_all, sweeps, hidden) = (player.genes().len(), network.coupling.sweeps, network.hidden);
     let sweeps = match network.kind {
         Kind::Double => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
         Kind::Traditional => String::new(),
     };
     let mut text = format!(
         "A network of experiment nndtf with {kind}: {count_all} genes{sweeps}, of either side.\n\
-         v_ij is the weight from cell i, numbered from {order}, to hidden node j (1 to {HIDDEN}).\n\
+         v_ij is the weight from cell i, numbered from {order}, to hidden node j (1 to {hidden}).\n\
          Of node j, {legend}\n\n"
     );
     let mut left = first;
@@ -190,10 +206,12 @@ mod tests {
 
     #[test]
     fn a_card_is_read_as_it_was_written() {
-        for (kind, sweeps, numbering) in
-            [(Kind::Double, 3, Numbering::RightToLeft), (Kind::Traditional, 1, Numbering::LeftToRight)]
-        {
-            let network = Network { kind, coupling: Coupling { sweeps }, numbering };
+        for (kind, hidden, sweeps, numbering) in [
+            (Kind::Double, 8, 3, Numbering::RightToLeft),
+            (Kind::Double, 1, 1, Numbering::LeftToRight),
+            (Kind::Traditional, 16, 1, Numbering::LeftToRight),
+        ] {
+            let network = Network { kind, hidden, coupling: Coupling { sweeps }, numbering };
             let genes = network.random(&mut Stream::root(1).rng());
             let card = Card::new(NetworkPlayer::new(network, genes).unwrap());
             let (text, file) = card.write("one");
@@ -213,11 +231,13 @@ mod tests {
                 card(&format!("\"genes\": [{genes}]")),
                 card(&format!("\"network\": \"treble\", \"genes\": [{genes}]")),
                 card(&good.replace("traditional", "double")),
-                card(&good.replacen("0.5", "1.5", 1)),
+                card(&good.replacen("0.5", "1000.5", 1)),
                 card(&good.replacen("0.5", "null", 1)),
                 card(&good.replacen("0.5, 0.5", "0.5, 1e300", 1)),
                 card(&format!("{good}, \"coupling\": \"final\"")),
                 card(&format!("{good}, \"sweeps\": 65")),
+                card(&format!("{good}, \"hidden\": 17")),
+                card(&format!("{good}, \"hidden\": 4")),
                 card(&format!("{good}, \"numbering\": 7")),
             ]
             .join("\n")
@@ -228,8 +248,8 @@ mod tests {
     #[test]
     fn genes_have_names() {
         for (kind, name) in [(Kind::Double, "double"), (Kind::Traditional, "traditional")] {
-            let network = Network { kind, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
-            let all = (0..kind.genes()).map(|gene| gene as f32 / 1000.0);
+            let network = Network::paper(kind);
+            let all = (0..network.genes()).map(|gene| gene as f32 / 1000.0);
             let player = NetworkPlayer::new(network, all.collect()).unwrap();
             let shown: Vec<(String, f32)> = genes(&player).flat_map(|(_, genes)| genes).collect();
             assert!(shown.iter().map(|(_, gene)| gene).eq(player.genes()));
@@ -248,8 +268,7 @@ mod tests {
 
     #[test]
     fn a_network_plays_both_sides_to_the_end() {
-        let network =
-            Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+        let network = Network::paper(Kind::Double);
         let player = NetworkPlayer::new(network, network.random(&mut Stream::root(1).rng())).unwrap();
         let mut opponent: Player = Card::new(player.clone()).capability().unwrap().unwrap();
         assert_eq!(opponent.name, "nndtf network");

@@ -49,7 +49,7 @@ pub fn series(openings: &[Board], first: &NetworkPlayer, second: &NetworkPlayer)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::network::{Coupling, Kind, Network, Numbering};
+    use crate::nndtf::network::{Kind, Network};
     use evoxo_common::rng::Stream;
 
     #[test]
@@ -68,8 +68,7 @@ mod tests {
     #[test]
     fn a_series_is_its_games() {
         let player = |seed: u64| {
-            let network =
-                Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+            let network = Network::paper(Kind::Double);
             NetworkPlayer::new(network, network.random(&mut Stream::root(seed).rng())).unwrap()
         };
         let (one, two, openings) = (player(1), player(2), openings(1, 0));

@@ -13,7 +13,7 @@
 use evoxo_common::kernel;
 
 use super::network::{
-    HIDDEN, INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
+    INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
 };
 use evoxo_games::player::teacher::{BOARDS, boards, scores};
 
@@ -83,8 +83,8 @@ impl Judge {
     #[must_use]
     pub fn sum(&self, genes: &[f32]) -> u64 {
         match self.network.kind {
-            Kind::Double => sum_double(&self.groups, genes, self.network.coupling.sweeps),
-            Kind::Traditional => sum_traditional(&self.groups, genes),
+            Kind::Double => sum_double(&self.groups, genes, self.network.hidden, self.network.coupling.sweeps),
+            Kind::Traditional => sum_traditional(&self.groups, genes, self.network.hidden),
         }
     }
 
@@ -166,14 +166,18 @@ fn below(place: f64) -> u64 {
 
 /// The weighted sums of the inputs on one board, all nodes in step.
 #[inline(always)]
-fn hidden_sums(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * HIDDEN]) -> [f64; HIDDEN] {
+fn hidden_sums<const HIDDEN: usize>(
+    inputs: &[Lanes; INPUTS],
+    lane: usize,
+    weights: &[[f64; HIDDEN]; INPUTS],
+) -> [f64; HIDDEN] {
     let mut sums = [0.0; HIDDEN];
     for j in 0..HIDDEN {
-        sums[j] = weights[j] * inputs[0][lane];
+        sums[j] = weights[0][j] * inputs[0][lane];
     }
     for i in 1..INPUTS {
         for j in 0..HIDDEN {
-            sums[j] += weights[HIDDEN * i + j] * inputs[i][lane];
+            sums[j] += weights[i][j] * inputs[i][lane];
         }
     }
     sums
@@ -181,7 +185,7 @@ fn hidden_sums(inputs: &[Lanes; INPUTS], lane: usize, weights: &[f64; INPUTS * H
 
 /// The weighted sums of the nodes' outputs.
 #[inline(always)]
-fn output_sum(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
+fn output_sum<const HIDDEN: usize>(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
     let mut sums = [0.0; LANES];
     for lane in 0..LANES {
         sums[lane] = weights[0] * z[0][lane];
@@ -196,7 +200,7 @@ fn output_sum(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
 
 /// Stores the outputs of all nodes for one board.
 #[inline(always)]
-fn store_outputs(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
+fn store_outputs<const HIDDEN: usize>(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
     for (row, output) in rows.iter_mut().zip(&outputs) {
         row[lane] = *output;
     }
@@ -208,108 +212,135 @@ fn part<const N: usize>(genes: &[f32], from: usize) -> [f64; N] {
     std::array::from_fn(|index| f64::from(genes[from + index]))
 }
 
+/// The first layer's weights, input by input.
+#[inline(always)]
+fn weights<const HIDDEN: usize>(genes: &[f32]) -> [[f64; HIDDEN]; INPUTS] {
+    std::array::from_fn(|input| part(genes, HIDDEN * input))
+}
+
+/// Calls a function whose constant is the number of hidden nodes: with loops of fixed length networks are several times as
+/// fast.
+macro_rules! with_hidden {
+    ($hidden:expr, $function:ident $arguments:tt: $($size:literal)+) => {
+        match $hidden {
+            $( $size => $function::<$size> $arguments, )+
+            other => panic!("a network of {other} hidden nodes"),
+        }
+    };
+}
+
 kernel! {
     /// The network with double transfer functions: the operations of [`Network::output`] in their order.
-    fn sum_double(groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
-        assert_eq!(genes.len(), Kind::Double.genes(), "a chromosome has as many genes as its network");
-        const REST: usize = INPUTS * HIDDEN;
-        let weights: [f64; REST] = part(genes, 0);
-        let mean: [f64; HIDDEN] = part(genes, REST);
-        let spread: [f64; HIDDEN] = part(genes, REST + HIDDEN);
-        let next: [f64; HIDDEN] = part(genes, REST + 2 * HIDDEN);
-        let before: [f64; HIDDEN] = part(genes, REST + 3 * HIDDEN);
-        let last: [f64; HIDDEN] = part(genes, REST + 4 * HIDDEN);
-        let output: [f64; 2] = part(genes, REST + 5 * HIDDEN);
-        let mut steep = [0.0; HIDDEN];
-        for j in 0..HIDDEN {
-            steep[j] = steepness(spread[j]);
-        }
-        let output_steep = steepness(output[1]);
-        let mut sum = 0;
-        for batch in groups.chunks(BATCH) {
-            let mut nets = [[0.0; LANES]; BATCH];
-            for (group, net) in batch.iter().zip(&mut nets) {
-                let mut k = [[0.0; LANES]; HIDDEN];
-                for lane in 0..LANES {
-                    let mut difference = hidden_sums(&group.inputs, lane, &weights);
-                    for j in 0..HIDDEN {
-                        difference[j] -= mean[j];
-                    }
-                    store_outputs(&mut k, lane, transfers(difference, steep));
-                }
-                let mut z = k;
-                for _ in 0..sweeps {
-                    let n = z;
-                    for lane in 0..LANES {
-                        let (mut difference, mut steep) = ([0.0; HIDDEN], [0.0; HIDDEN]);
-                        for j in 0..HIDDEN {
-                            let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
-                            difference[j] = k[j][lane] - next[j] * n[after][lane];
-                            steep[j] = steepness(before[j] * n[behind][lane]);
-                        }
-                        store_outputs(&mut z, lane, transfers(difference, steep));
-                    }
-                }
-                *net = output_sum(&z, &last);
-            }
-            let mut halves = [[0; LANES]; BATCH];
-            for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
-                for lane in 0..LANES {
-                    halves[lane] = below(place(transfer(net[lane] - output[0], output_steep)));
-                }
-            }
-            sum += sum_of_shares(batch, &halves);
-        }
-        sum
+    fn sum_double(groups: &[Group], genes: &[f32], hidden: usize, sweeps: u32) -> u64 {
+        assert_eq!(genes.len(), Kind::Double.genes(hidden), "a chromosome has as many genes as its network");
+        with_hidden!(hidden, double(groups, genes, sweeps): 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
     }
+}
+
+#[inline(always)]
+fn double<const HIDDEN: usize>(groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
+    let rest = INPUTS * HIDDEN;
+    let weights: [[f64; HIDDEN]; INPUTS] = weights(genes);
+    let mean: [f64; HIDDEN] = part(genes, rest);
+    let spread: [f64; HIDDEN] = part(genes, rest + HIDDEN);
+    let next: [f64; HIDDEN] = part(genes, rest + 2 * HIDDEN);
+    let before: [f64; HIDDEN] = part(genes, rest + 3 * HIDDEN);
+    let last: [f64; HIDDEN] = part(genes, rest + 4 * HIDDEN);
+    let output: [f64; 2] = part(genes, rest + 5 * HIDDEN);
+    let mut steep = [0.0; HIDDEN];
+    for j in 0..HIDDEN {
+        steep[j] = steepness(spread[j]);
+    }
+    let output_steep = steepness(output[1]);
+    let mut sum = 0;
+    for batch in groups.chunks(BATCH) {
+        let mut nets = [[0.0; LANES]; BATCH];
+        for (group, net) in batch.iter().zip(&mut nets) {
+            let mut k = [[0.0; LANES]; HIDDEN];
+            for lane in 0..LANES {
+                let mut difference = hidden_sums(&group.inputs, lane, &weights);
+                for j in 0..HIDDEN {
+                    difference[j] -= mean[j];
+                }
+                store_outputs(&mut k, lane, transfers(difference, steep));
+            }
+            let mut z = k;
+            for _ in 0..sweeps {
+                let n = z;
+                for lane in 0..LANES {
+                    let (mut difference, mut steep) = ([0.0; HIDDEN], [0.0; HIDDEN]);
+                    for j in 0..HIDDEN {
+                        let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
+                        difference[j] = k[j][lane] - next[j] * n[after][lane];
+                        steep[j] = steepness(before[j] * n[behind][lane]);
+                    }
+                    store_outputs(&mut z, lane, transfers(difference, steep));
+                }
+            }
+            *net = output_sum(&z, &last);
+        }
+        let mut halves = [[0; LANES]; BATCH];
+        for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
+            for lane in 0..LANES {
+                halves[lane] = below(place(transfer(net[lane] - output[0], output_steep)));
+            }
+        }
+        sum += sum_of_shares(batch, &halves);
+    }
+    sum
 }
 
 kernel! {
     /// The traditional network: the operations of [`Network::output`] in their order.
-    fn sum_traditional(groups: &[Group], genes: &[f32]) -> u64 {
-        assert_eq!(genes.len(), Kind::Traditional.genes(), "a chromosome has as many genes as its network");
-        const REST: usize = INPUTS * HIDDEN;
-        let weights: [f64; REST] = part(genes, 0);
-        let bias: [f64; HIDDEN] = part(genes, REST);
-        let last: [f64; HIDDEN] = part(genes, REST + HIDDEN);
-        let output = f64::from(genes[REST + 2 * HIDDEN]);
-        let mut sum = 0;
-        for batch in groups.chunks(BATCH) {
-            let mut nets = [[0.0; LANES]; BATCH];
-            for (group, net) in batch.iter().zip(&mut nets) {
-                let mut z = [[0.0; LANES]; HIDDEN];
-                for lane in 0..LANES {
-                    let mut sums = hidden_sums(&group.inputs, lane, &weights);
-                    for j in 0..HIDDEN {
-                        sums[j] += bias[j];
-                    }
-                    store_outputs(&mut z, lane, tanhs(sums));
-                }
-                *net = output_sum(&z, &last);
-            }
-            let mut halves = [[0; LANES]; BATCH];
-            for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
-                for lane in 0..LANES {
-                    halves[lane] = below(place(tanh(net[lane] + output)));
-                }
-            }
-            sum += sum_of_shares(batch, &halves);
-        }
-        sum
+    fn sum_traditional(groups: &[Group], genes: &[f32], hidden: usize) -> u64 {
+        assert_eq!(genes.len(), Kind::Traditional.genes(hidden), "a chromosome has as many genes as its network");
+        with_hidden!(hidden, traditional(groups, genes): 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
     }
+}
+
+#[inline(always)]
+fn traditional<const HIDDEN: usize>(groups: &[Group], genes: &[f32]) -> u64 {
+    let rest = INPUTS * HIDDEN;
+    let weights: [[f64; HIDDEN]; INPUTS] = weights(genes);
+    let bias: [f64; HIDDEN] = part(genes, rest);
+    let last: [f64; HIDDEN] = part(genes, rest + HIDDEN);
+    let output = f64::from(genes[rest + 2 * HIDDEN]);
+    let mut sum = 0;
+    for batch in groups.chunks(BATCH) {
+        let mut nets = [[0.0; LANES]; BATCH];
+        for (group, net) in batch.iter().zip(&mut nets) {
+            let mut z = [[0.0; LANES]; HIDDEN];
+            for lane in 0..LANES {
+                let mut sums = hidden_sums(&group.inputs, lane, &weights);
+                for j in 0..HIDDEN {
+                    sums[j] += bias[j];
+                }
+                store_outputs(&mut z, lane, tanhs(sums));
+            }
+            *net = output_sum(&z, &last);
+        }
+        let mut halves = [[0; LANES]; BATCH];
+        for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
+            for lane in 0..LANES {
+                halves[lane] = below(place(tanh(net[lane] + output)));
+            }
+        }
+        sum += sum_of_shares(batch, &halves);
+    }
+    sum
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::network::{Coupling, Numbering};
+    use crate::nndtf::network::{Coupling, HIDDEN_MAX, Numbering};
     use evoxo_common::{rng::Stream, simd};
 
     fn networks() -> Vec<Network> {
         let mut networks = Vec::new();
         for numbering in [Numbering::LeftToRight, Numbering::RightToLeft] {
             for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 3), (Kind::Traditional, 1)] {
-                networks.push(Network { kind, coupling: Coupling { sweeps }, numbering });
+                networks.push(Network { coupling: Coupling { sweeps }, numbering, ..Network::paper(kind) });
             }
         }
         networks
@@ -343,8 +374,10 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_reference_at_every_level() {
-        for network in networks() {
-            for seed in 0..40 {
+        let sizes = |kind| (1..=HIDDEN_MAX).map(move |hidden| Network { hidden, ..Network::paper(kind) });
+        let all_sizes = [Kind::Double, Kind::Traditional].into_iter().flat_map(sizes);
+        for (network, seeds) in networks().into_iter().map(|it| (it, 40)).chain(all_sizes.map(|it| (it, 6))) {
+            for seed in 0..seeds {
                 let mut rng = Stream::root(seed).rng();
                 let mut genes = network.random(&mut rng);
                 if seed % 4 == 0 {

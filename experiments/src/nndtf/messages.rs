@@ -13,13 +13,16 @@ pub struct Judge {
     /// Indices of boards with X to move, 0 to 2,422, in the order of boards; all different, at least one.
     #[prost(uint32, repeated, tag = "4")]
     pub boards: ::prost::alloc::vec::Vec<u32>,
+    /// Hidden nodes, 1 to 16; 0 stands for 8. A worker that does not know it gives outputs of another size, which are refused.
+    #[prost(uint32, tag = "5")]
+    pub hidden: u32,
 }
 /// Evaluates chromosomes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FitnessTask {
     #[prost(message, optional, tag = "1")]
     pub judge: ::core::option::Option<Judge>,
-    /// The chromosomes one after another, each gene from -1 to 1; 1 to 4,096 of them.
+    /// The chromosomes one after another, each gene from -1,000 to 1,000; 1 to 4,096 of them.
     #[prost(float, repeated, tag = "2")]
     pub genes: ::prost::alloc::vec::Vec<f32>,
 }
@@ -42,6 +45,9 @@ pub struct Search {
     pub stream_high: u64,
     #[prost(fixed64, tag = "6")]
     pub stream_low: u64,
+    /// The bounds of genes; left out if they are -1 and 1.
+    #[prost(message, optional, tag = "7")]
+    pub bounds: ::core::option::Option<Bounds>,
     #[prost(oneof = "search::Algorithm", tags = "1, 2, 3")]
     pub algorithm: ::core::option::Option<search::Algorithm>,
 }
@@ -56,6 +62,14 @@ pub mod search {
         #[prost(message, tag = "3")]
         Adaptation(super::Adaptation),
     }
+}
+/// The least and the greatest value of a gene, -1,000 to 1,000; the least is less.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct Bounds {
+    #[prost(float, tag = "1")]
+    pub least: f32,
+    #[prost(float, tag = "2")]
+    pub most: f32,
 }
 /// The improved genetic algorithm.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -126,6 +140,7 @@ pub struct State {
 pub struct SegmentTask {
     #[prost(message, optional, tag = "1")]
     pub judge: ::core::option::Option<Judge>,
+    /// Without bounds; left out if there is a bounded search.
     #[prost(message, optional, tag = "2")]
     pub search: ::core::option::Option<Search>,
     #[prost(message, optional, tag = "3")]
@@ -133,6 +148,9 @@ pub struct SegmentTask {
     /// The number of iterations, 1 to 10,000,000; fewer if the search ends before.
     #[prost(uint64, tag = "4")]
     pub iterations: u64,
+    /// A search with bounds. It has a field of its own so that a worker that does not know bounds refuses the task.
+    #[prost(message, optional, tag = "5")]
+    pub bounded_search: ::core::option::Option<Search>,
 }
 /// See SegmentTask.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -161,9 +179,9 @@ pub struct Row {
 #[repr(i32)]
 pub enum Kind {
     Unspecified = 0,
-    /// With double transfer functions: 114 genes.
+    /// With double transfer functions: 14 n + 2 genes for n hidden nodes, 114 for 8.
     Double = 1,
-    /// With the hyperbolic tangent and biases: 89 genes.
+    /// With the hyperbolic tangent and biases: 11 n + 1 genes for n hidden nodes, 89 for 8.
     Traditional = 2,
 }
 impl Kind {

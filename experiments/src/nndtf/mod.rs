@@ -1,4 +1,4 @@
-//! Experiment `nndtf`: networks 9-8-1 that learn from a teacher which cell of 3x3 tic-tac-toe to take (S. H. Ling and H. K.
+//! Experiment `nndtf`: networks 9-8-1 (or of another number of hidden nodes) that learn from a teacher which cell of 3x3 tic-tac-toe to take (S. H. Ling and H. K.
 //! Lam, "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer Functions", JILSA 3, 2011).
 //!
 //! One replica is one search for the genes of one network. An iteration evaluates few chromosomes, in a few
@@ -8,6 +8,7 @@
 
 mod arm;
 mod card;
+mod curves;
 pub mod duel;
 pub mod judge;
 #[allow(missing_docs)]
@@ -37,7 +38,7 @@ use prost::Message as _;
 
 use judge::Judge;
 use messages::{FitnessTask, SegmentTask, State, search::Algorithm as AlgorithmMessage};
-use network::{Coupling, Kind as NetworkKind, Network, NetworkPlayer, Numbering};
+use network::{Coupling, HIDDEN, Kind as NetworkKind, Network, NetworkPlayer, Numbering, RANGE};
 use search::{Asked, Search};
 use settings::{Algorithm, Coupling as Coupled, Farming, Settings};
 use task::{FITNESS, Fitness, NAME, SEGMENT, Segment};
@@ -87,9 +88,9 @@ const SEGMENT_EVALUATIONS: u64 = 50_000;
 
 /// The network of these settings.
 fn network_of(settings: &Settings) -> Network {
-    let Settings { network: kind, coupling, sweeps, numbering, .. } = *settings;
+    let Settings { network: kind, hidden, coupling, sweeps, numbering, .. } = *settings;
     let sweeps = if kind == NetworkKind::Double && coupling == Coupled::Final { sweeps } else { 1 };
-    Network { kind, coupling: Coupling { sweeps }, numbering }
+    Network { kind, hidden, coupling: Coupling { sweeps }, numbering }
 }
 
 /// The number of iterations of these settings' search.
@@ -121,8 +122,14 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
             sigma: settings.sigma.to_f64(),
         }),
     };
-    let (stream_high, stream_low) = (stream.high(), stream.low());
-    messages::Search { algorithm: Some(algorithm), iterations: iterations_of(settings), stream_high, stream_low }
+    let (least, most) = settings.bounds();
+    messages::Search {
+        algorithm: Some(algorithm),
+        iterations: iterations_of(settings),
+        stream_high: stream.high(),
+        stream_low: stream.low(),
+        bounds: ((least, most) != RANGE).then_some(messages::Bounds { least, most }),
+    }
 }
 
 /// The training boards of a replica, which all arms share: `count` different ones, each set equally likely, in the
@@ -160,7 +167,7 @@ impl Nndtf {
         let network = network_of(&settings);
         let stream = Stream::root(seed).text("nndtf").text(arm).word(u64::from(replica));
         let messages = search_of(&settings, stream);
-        let search = Search::new(network.kind, &messages)?;
+        let search = Search::new(network.genes(), &messages)?;
         search.check(&state)?;
         let kind = match network.kind {
             NetworkKind::Double => messages::Kind::Double,
@@ -171,6 +178,7 @@ impl Nndtf {
             sweeps: network.coupling.sweeps,
             right_to_left: network.numbering == Numbering::RightToLeft,
             boards: training_boards(seed, replica, settings.boards),
+            hidden: if network.hidden == HIDDEN { 0 } else { network.hidden as u32 },
         };
         let segment = (settings.farming == Farming::Segments).then(|| segment_of(&settings));
         let mut nndtf = Self { network, judge, messages, search, segment, asked: None, state, rows: Vec::new() };
@@ -229,7 +237,7 @@ fn rounds(settings: &Settings) -> u64 {
 }
 
 fn demand(settings: &Settings) -> Demand {
-    let genes = settings.network.genes() as u64;
+    let genes = network_of(settings).genes() as u64;
     let (chromosomes, distribution) = match settings.algorithm {
         Algorithm::Improved | Algorithm::Traditional => (u64::from(settings.population), 0),
         Algorithm::CmaEs => (u64::from(settings.offspring), 1 + 2 * genes + genes * genes),
@@ -254,8 +262,14 @@ impl Experiment for Nndtf {
         let judge = Some(self.judge.clone());
         let task = match (self.segment, &self.asked) {
             (Some(iterations), _) => {
-                let (search, state) = (Some(self.messages), Some(self.state.clone()));
-                SEGMENT.task::<Segment>(&SegmentTask { judge, search, state, iterations })
+                let bounded = self.messages.bounds.is_some();
+                SEGMENT.task::<Segment>(&SegmentTask {
+                    judge,
+                    search: (!bounded).then_some(self.messages),
+                    state: Some(self.state.clone()),
+                    iterations,
+                    bounded_search: bounded.then_some(self.messages),
+                })
             }
             (None, Some(asked)) => FITNESS.task::<Fitness>(&FitnessTask { judge, genes: asked.genes.clone() }),
             (None, None) => panic!("a search that is not finished asks for something"),
@@ -290,7 +304,7 @@ impl Experiment for Nndtf {
     }
 
     fn champion(&self) -> Option<Card> {
-        let (genes, sum) = search::champion(self.network.kind, &self.state)?;
+        let (genes, sum) = search::champion(self.network.genes(), &self.state)?;
         self.card(&Judge::all(self.network), genes, sum)
     }
 
@@ -301,7 +315,7 @@ impl Experiment for Nndtf {
             return Vec::new();
         }
         let all = Judge::all(self.network);
-        let chromosomes = self.state.genes.chunks(self.network.kind.genes()).zip(&self.state.sums);
+        let chromosomes = self.state.genes.chunks(self.network.genes()).zip(&self.state.sums);
         chromosomes.filter_map(|(genes, sum)| self.card(&all, genes, *sum)).collect()
     }
 }

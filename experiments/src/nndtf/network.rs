@@ -1,4 +1,4 @@
-//! The two networks of `nndtf`, 9-8-1: the one with double transfer functions (Ling and Lam 2011, section 3) and its
+//! The two networks of `nndtf`, 9-8-1 in the paper: the one with double transfer functions (Ling and Lam 2011, section 3) and its
 //! traditional rival, and players made of them.
 //!
 //! The transfer function is f(x; m, s) = exp(-(x - m)^2 / 2 s^2) - 1 for x <= m, else 1 - exp(-(x - m)^2 / 2 s^2); for
@@ -26,17 +26,19 @@ use evoxo_games::{
 
 /// Cells of the board, the network's inputs.
 pub const INPUTS: usize = 9;
-/// Hidden nodes.
+/// Hidden nodes in the paper.
 pub const HIDDEN: usize = 8;
+/// The most hidden nodes.
+pub const HIDDEN_MAX: usize = 16;
 /// The most sweeps.
 pub const SWEEPS_MAX: u32 = 64;
 
 choice! {
     /// The kind of network.
     ///
-    /// The double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1, j), w (8 each), mo, so.
-    /// The traditional one has 89: weights v (input by input, 8 each), biases of the hidden nodes, w (8 each), the output's
-    /// bias.
+    /// With 8 hidden nodes the double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1, j), w
+    /// (8 each), mo, so. The traditional one has 89: weights v (input by input, 8 each), biases of the hidden nodes, w (8
+    /// each), the output's bias.
     pub enum Kind {
         /// with double transfer functions, 114 genes: the paper's proposal
         Double = "double",
@@ -46,12 +48,12 @@ choice! {
 }
 
 impl Kind {
-    /// The length of a chromosome.
+    /// The length of a chromosome of a network with this number of hidden nodes.
     #[must_use]
-    pub const fn genes(self) -> usize {
+    pub const fn genes(self, hidden: usize) -> usize {
         match self {
-            Self::Double => INPUTS * HIDDEN + 5 * HIDDEN + 2,
-            Self::Traditional => INPUTS * HIDDEN + 2 * HIDDEN + 1,
+            Self::Double => INPUTS * hidden + 5 * hidden + 2,
+            Self::Traditional => INPUTS * hidden + 2 * hidden + 1,
         }
     }
 }
@@ -90,6 +92,8 @@ pub struct Coupling {
 pub struct Network {
     /// The kind of network.
     pub kind: Kind,
+    /// Hidden nodes, 1 to [`HIDDEN_MAX`].
+    pub hidden: usize,
     /// Not used by the traditional network.
     pub coupling: Coupling,
     /// How the cells are numbered.
@@ -164,39 +168,53 @@ pub(super) fn number(place: f64) -> f64 {
 }
 
 impl Network {
+    /// The paper's network of a kind: 8 hidden nodes, feed-forward, cells numbered from the left.
+    #[must_use]
+    pub const fn paper(kind: Kind) -> Self {
+        Self { kind, hidden: HIDDEN, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight }
+    }
+
+    /// The length of a chromosome.
+    #[must_use]
+    pub const fn genes(&self) -> usize {
+        self.kind.genes(self.hidden)
+    }
+
     /// The output for this input, -1 to 1: one board at a time, following the formulas.
     ///
     /// # Panics
     /// If there are not as many genes as the network has.
     #[must_use]
     pub fn output(&self, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
-        assert_eq!(genes.len(), self.kind.genes(), "a chromosome has as many genes as its network");
+        assert_eq!(genes.len(), self.genes(), "a chromosome has as many genes as its network");
+        let hidden = self.hidden;
         let genes: Vec<f64> = genes.iter().copied().map(f64::from).collect();
-        let (weights, rest) = genes.split_at(INPUTS * HIDDEN);
-        let net: [f64; HIDDEN] = std::array::from_fn(|j| {
-            let products = (0..INPUTS).map(|i| weights[HIDDEN * i + j] * input[i]);
+        let (weights, rest) = genes.split_at(INPUTS * hidden);
+        let net = |j: usize| {
+            let products = (0..INPUTS).map(|i| weights[hidden * i + j] * input[i]);
             products.reduce(|sum, product| sum + product).unwrap_or(0.0)
-        });
-        let dot = |z: [f64; HIDDEN], w: &[f64]| {
-            (0..HIDDEN).map(|j| w[j] * z[j]).reduce(|sum, product| sum + product).unwrap_or(0.0)
+        };
+        let dot = |z: &[f64], w: &[f64]| {
+            z.iter().zip(w).map(|(z, w)| w * z).reduce(|sum, product| sum + product).unwrap_or(0.0)
         };
         match self.kind {
             Kind::Double => {
-                let [mean, spread, next, before, w] = std::array::from_fn(|part| &rest[HIDDEN * part..][..HIDDEN]);
-                let k: [f64; HIDDEN] = std::array::from_fn(|j| transfer(net[j] - mean[j], steepness(spread[j])));
-                let sweep = |n: [f64; HIDDEN], _| {
-                    std::array::from_fn(|j| {
-                        let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
+                let [mean, spread, next, before, w] = std::array::from_fn(|part| &rest[hidden * part..][..hidden]);
+                let k: Vec<f64> = (0..hidden).map(|j| transfer(net(j) - mean[j], steepness(spread[j]))).collect();
+                let sweep = |n: Vec<f64>, _| {
+                    let node = |j: usize| {
+                        let (after, behind) = ((j + 1) % hidden, (j + hidden - 1) % hidden);
                         transfer(k[j] - next[j] * n[after], steepness(before[j] * n[behind]))
-                    })
+                    };
+                    (0..hidden).map(node).collect()
                 };
-                let z = (0..self.coupling.sweeps).fold(k, sweep);
-                transfer(dot(z, w) - rest[5 * HIDDEN], steepness(rest[5 * HIDDEN + 1]))
+                let z = (0..self.coupling.sweeps).fold(k.clone(), sweep);
+                transfer(dot(&z, w) - rest[5 * hidden], steepness(rest[5 * hidden + 1]))
             }
             Kind::Traditional => {
-                let (bias, w) = (&rest[..HIDDEN], &rest[HIDDEN..2 * HIDDEN]);
-                let z = std::array::from_fn(|j| tanh(net[j] + bias[j]));
-                tanh(dot(z, w) + rest[2 * HIDDEN])
+                let (bias, w) = (&rest[..hidden], &rest[hidden..2 * hidden]);
+                let z: Vec<f64> = (0..hidden).map(|j| tanh(net(j) + bias[j])).collect();
+                tanh(dot(&z, w) + rest[2 * hidden])
             }
         }
     }
@@ -225,13 +243,22 @@ impl Network {
     /// A chromosome of random genes, each uniform in [-1, 1).
     #[must_use]
     pub fn random(&self, rng: &mut Generator) -> Vec<f32> {
-        (0..self.kind.genes()).map(|_| gene(rng)).collect()
+        (0..self.genes()).map(|_| gene(rng, RANGE)).collect()
     }
 }
 
-/// A random gene, uniform in [-1, 1): a multiple of 2^-23, so that no rounding reaches 1.
-pub fn gene(rng: &mut Generator) -> f32 {
-    ((unit(rng) * 16_777_216.0).floor() / 8_388_608.0 - 1.0) as f32
+/// The least and the greatest value of a gene.
+pub type Bounds = (f32, f32);
+/// The paper's bounds of a gene.
+pub const RANGE: Bounds = (-1.0, 1.0);
+/// The greatest magnitude of bounds.
+pub const GENE_MAX: f32 = 1000.0;
+
+/// A random gene, uniform between the bounds in 2^24 steps: with those of the paper a multiple of 2^-23, so that no rounding
+/// reaches 1.
+pub fn gene(rng: &mut Generator, (least, most): Bounds) -> f32 {
+    let [least, most] = [least, most].map(f64::from);
+    ((unit(rng) * 16_777_216.0).floor() / 16_777_216.0 * (most - least) + least) as f32
 }
 
 /// A network with its genes: a player of either side.
@@ -245,9 +272,9 @@ impl NetworkPlayer {
     /// The player of these genes.
     ///
     /// # Errors
-    /// A sentence if there are not as many as the network has, or one is not from -1 to 1.
+    /// A sentence if there are not as many as the network has, or one is not from -[`GENE_MAX`] to [`GENE_MAX`].
     pub fn new(network: Network, genes: Vec<f32>) -> Result<Self, String> {
-        check(network.kind, &genes)?;
+        check(network.genes(), (-GENE_MAX, GENE_MAX), &genes)?;
         Ok(Self { network, genes })
     }
 
@@ -285,17 +312,16 @@ impl NetworkPlayer {
     }
 }
 
-/// Checks a chromosome.
+/// Checks a chromosome that should have this number of genes, within these bounds.
 ///
 /// # Errors
 /// See [`NetworkPlayer::new`].
-pub fn check(kind: Kind, genes: &[f32]) -> Result<(), String> {
-    let count = kind.genes();
+pub fn check(count: usize, (least, most): Bounds, genes: &[f32]) -> Result<(), String> {
     if genes.len() != count {
         return Err(format!("a chromosome of this network has {count} genes, not {}", genes.len()));
     }
-    match genes.iter().position(|gene| !(-1.0..=1.0).contains(gene)) {
+    match genes.iter().position(|gene| !(least..=most).contains(gene)) {
         None => Ok(()),
-        Some(at) => Err(format!("gene {at} is {}, which is not a number from -1 to 1", genes[at])),
+        Some(at) => Err(format!("gene {at} is {}, which is not a number from {least} to {most}", genes[at])),
     }
 }

@@ -1,7 +1,7 @@
 //! The reference implementation of the networks: `exp` and `tanh` of `libm`, each formula as the paper prints it. For
 //! tests and benchmarks only; [`super::network`] plays and evolves.
 
-use super::network::{HIDDEN, INPUTS, Kind, Network};
+use super::network::{INPUTS, Kind, Network};
 use evoxo_common::math::{exp, tanh};
 use evoxo_games::player::teacher::{boards, scores};
 
@@ -17,25 +17,26 @@ fn transfer(x: f64, m: f64, s: f64) -> f64 {
 /// The output, -1 to 1.
 #[must_use]
 pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
+    let hidden = network.hidden;
     let gene = |index: usize| f64::from(genes[index]);
-    let part = |part: usize, j: usize| gene(INPUTS * HIDDEN + HIDDEN * part + j % HIDDEN);
-    let net = |j: usize| (0..INPUTS).map(|i| gene(HIDDEN * i + j) * input[i]).sum::<f64>();
+    let part = |part: usize, j: usize| gene(INPUTS * hidden + hidden * part + j % hidden);
+    let net = |j: usize| (0..INPUTS).map(|i| gene(hidden * i + j) * input[i]).sum::<f64>();
     match network.kind {
         Kind::Double => {
-            let k: Vec<f64> = (0..HIDDEN).map(|j| transfer(net(j), part(0, j), part(1, j))).collect();
+            let k: Vec<f64> = (0..hidden).map(|j| transfer(net(j), part(0, j), part(1, j))).collect();
             let mut z = k.clone();
             for _ in 0..network.coupling.sweeps {
                 let sweep = |j: usize| {
-                    let (after, behind) = (z[(j + 1) % HIDDEN], z[(j + HIDDEN - 1) % HIDDEN]);
+                    let (after, behind) = (z[(j + 1) % hidden], z[(j + hidden - 1) % hidden]);
                     transfer(k[j], part(2, j) * after, part(3, j) * behind)
                 };
-                z = (0..HIDDEN).map(sweep).collect();
+                z = (0..hidden).map(sweep).collect();
             }
-            let sum = (0..HIDDEN).map(|j| part(4, j) * z[j]).sum();
+            let sum = (0..hidden).map(|j| part(4, j) * z[j]).sum();
             transfer(sum, part(5, 0), part(5, 1))
         }
         Kind::Traditional => {
-            let sum: f64 = (0..HIDDEN).map(|j| part(1, j) * tanh(net(j) + part(0, j))).sum();
+            let sum: f64 = (0..hidden).map(|j| part(1, j) * tanh(net(j) + part(0, j))).sum();
             tanh(sum + part(2, 0))
         }
     }
@@ -57,17 +58,15 @@ pub fn fitness(network: Network, genes: &[f32], indices: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::{
-        judge::Judge,
-        network::{Coupling, Numbering},
-    };
+    use crate::nndtf::{judge::Judge, network::Coupling};
     use evoxo_common::rng::Stream;
 
     /// The order of additions and the `exp` differ, so outputs differ by roundings; no choice does.
     #[test]
     fn outputs_are_those_of_the_reference() {
-        for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 2), (Kind::Traditional, 1)] {
-            let network = Network { kind, coupling: Coupling { sweeps }, numbering: Numbering::LeftToRight };
+        let networks = [(Kind::Double, 8, 1), (Kind::Double, 8, 2), (Kind::Traditional, 8, 1), (Kind::Double, 5, 1)];
+        for (kind, hidden, sweeps) in networks.into_iter().chain([(Kind::Traditional, 16, 1)]) {
+            let network = Network { hidden, coupling: Coupling { sweeps }, ..Network::paper(kind) };
             let (mut far, mut total) = (0, 0);
             for seed in 0..200 {
                 let genes = network.random(&mut Stream::root(seed).rng());

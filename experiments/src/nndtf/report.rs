@@ -358,12 +358,7 @@ fn match_json(arms: &[Class<'_>], one: &Match) -> Value {
 }
 
 fn baselines_json() -> Value {
-    let network = Network {
-        kind: super::NetworkKind::Double,
-        coupling: super::Coupling { sweeps: 1 },
-        numbering: super::Numbering::LeftToRight,
-    };
-    let [random, centre] = baselines(network, &every_board());
+    let [random, centre] = baselines(Network::paper(super::NetworkKind::Double), &every_board());
     let [x, o] = Side::BOTH.map(teacher::audit);
     json!({
         "random_legal_cell": random, "cell_nearest_to_5": centre,

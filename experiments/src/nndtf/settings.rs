@@ -4,7 +4,7 @@ use evoxo_common::{choice, ratio::Ratio, settings};
 use evoxo_games::player::teacher::BOARDS;
 
 use super::{
-    network::{Kind, Numbering, SWEEPS_MAX},
+    network::{Bounds, HIDDEN_MAX, Kind, Numbering, SWEEPS_MAX},
     search::{CHROMOSOMES_MAX, ITERATIONS_MAX},
     task::SEGMENT_MAX,
 };
@@ -60,6 +60,12 @@ settings! {
     pub struct Settings, names Name, schema SCHEMA {
         /// The kind of network.
         network: Kind = choice("double"),
+        /// Hidden nodes of either network. The paper: 8.
+        hidden: usize = addition whole(1, HIDDEN_MAX as u64, "8"),
+        /// The least value of a gene. The paper: -1.
+        gene_min: Ratio = addition decimal(-1000, 1000, "-1"),
+        /// The greatest value of a gene. The paper: 1.
+        gene_max: Ratio = addition decimal(-1000, 1000, "1"),
         /// The search algorithm for the genes.
         algorithm: Algorithm = choice("improved"),
         /// Iterations of a genetic algorithm. The paper: 50000.
@@ -71,7 +77,7 @@ settings! {
         population: u32 = whole(2, CHROMOSOMES_MAX as u64, "10"),
         /// Chromosomes per generation of cma-es. Our choice.
         offspring: u32 = whole(4, CHROMOSOMES_MAX as u64, "100"),
-        /// The initial step size of cma-es; genes lie from -1 to 1. Our choice.
+        /// The initial step size of cma-es, in half ranges of a gene. Our choice.
         sigma: Ratio = decimal(0, 10, "0.5"),
         /// The improved algorithm's w: the parents' share of a candidate; the rest comes from the bounds of the genes.
         /// The paper: 0.1.
@@ -107,8 +113,22 @@ settings! {
     check(check)
 }
 
+impl Settings {
+    /// The bounds of a gene.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        (self.gene_min.to_f64() as f32, self.gene_max.to_f64() as f32)
+    }
+}
+
 fn check(settings: &Settings) -> Vec<(Name, String)> {
     let mut problems = Vec::new();
+    let (least, most) = settings.bounds();
+    if least >= most {
+        let sentence =
+            format!("gene_min is {least} and gene_max {most}, so a gene has no range: give more for gene_max");
+        problems.push((Name::gene_max, sentence));
+    }
     let Settings { algorithm, population, offspring, evaluations, .. } = *settings;
     if algorithm == Algorithm::Traditional && population % 2 == 1 {
         let sentence =

@@ -6,7 +6,7 @@ use evoxo_common::{experiment::Kernel, rng::Stream};
 
 use super::{
     judge::Judge,
-    network::{Coupling, Kind, Network, Numbering},
+    network::{Kind, Network},
     reference, training_boards,
 };
 
@@ -33,7 +33,7 @@ struct Workload {
 }
 
 static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
-    let network = Network { kind: Kind::Double, coupling: Coupling { sweeps: 1 }, numbering: Numbering::LeftToRight };
+    let network = Network::paper(Kind::Double);
     let boards = training_boards(1, 0, 100);
     let genes = (0..100).map(|index| network.random(&mut Stream::root(1).word(index).rng())).collect();
     Workload { judge: Judge::new(network, &boards), boards, genes }

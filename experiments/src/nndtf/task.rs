@@ -10,7 +10,7 @@ use evoxo_games::player::teacher::BOARDS;
 use super::{
     judge::{Judge, WHOLE},
     messages::{self, FitnessOutput, FitnessTask, SegmentOutput, SegmentTask, search::Algorithm},
-    network::{self, Coupling, Kind, Network, Numbering, SWEEPS_MAX},
+    network::{self, Coupling, GENE_MAX, HIDDEN, HIDDEN_MAX, Kind, Network, Numbering, RANGE, SWEEPS_MAX},
     search::{CHROMOSOMES_MAX, Search},
 };
 
@@ -73,10 +73,7 @@ pub const SEGMENT_MAX: u64 = 10_000_000;
 /// The judge of a task.
 fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     let judge = task.ok_or_else(|| Refusal("the task has no judge".into()))?;
-    let kind = kind(judge)?;
-    if !(1..=SWEEPS_MAX).contains(&judge.sweeps) {
-        return Err(Refusal(format!("the nodes read their neighbours 1 to {SWEEPS_MAX} times, not {}", judge.sweeps)));
-    }
+    let network = network(judge)?;
     let mut seen = [false; BOARDS];
     for index in &judge.boards {
         match seen.get_mut(*index as usize) {
@@ -88,16 +85,34 @@ fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     if judge.boards.is_empty() {
         return Err(Refusal("the judge has no boards".into()));
     }
-    let numbering = if judge.right_to_left { Numbering::RightToLeft } else { Numbering::LeftToRight };
-    let network = Network { kind, coupling: Coupling { sweeps: judge.sweeps }, numbering };
     Ok(Judge::new(network, &judge.boards))
 }
 
-fn kind(judge: &messages::Judge) -> Result<Kind, Refusal> {
-    match messages::Kind::try_from(judge.kind) {
-        Ok(messages::Kind::Double) => Ok(Kind::Double),
-        Ok(messages::Kind::Traditional) => Ok(Kind::Traditional),
-        _ => Err(Refusal(format!("{} is not a kind of network", judge.kind))),
+/// The network of a judge.
+fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
+    let kind = match messages::Kind::try_from(judge.kind) {
+        Ok(messages::Kind::Double) => Kind::Double,
+        Ok(messages::Kind::Traditional) => Kind::Traditional,
+        _ => return Err(Refusal(format!("{} is not a kind of network", judge.kind))),
+    };
+    let sweeps = judge.sweeps;
+    if !(1..=SWEEPS_MAX).contains(&sweeps) {
+        return Err(Refusal(format!("the nodes read their neighbours 1 to {SWEEPS_MAX} times, not {sweeps}")));
+    }
+    let hidden = if judge.hidden == 0 { HIDDEN } else { judge.hidden as usize };
+    if hidden > HIDDEN_MAX {
+        return Err(Refusal(format!("a network has 1 to {HIDDEN_MAX} hidden nodes, not {hidden}")));
+    }
+    let numbering = if judge.right_to_left { Numbering::RightToLeft } else { Numbering::LeftToRight };
+    Ok(Network { kind, hidden, coupling: Coupling { sweeps }, numbering })
+}
+
+/// The search of a segment.
+fn search(task: &SegmentTask) -> Option<&messages::Search> {
+    match (&task.search, &task.bounded_search) {
+        (Some(search), None) if search.bounds.is_none() => Some(search),
+        (None, Some(search)) if search.bounds.is_some() => Some(search),
+        _ => None,
     }
 }
 
@@ -107,13 +122,14 @@ fn kind(judge: &messages::Judge) -> Result<Kind, Refusal> {
 /// A [`Refusal`] that says which figure is out of range.
 fn fitness(task: &FitnessTask) -> Result<FitnessOutput, Refusal> {
     let judge = judge(task.judge.as_ref())?;
-    let kind = judge.network().kind;
-    let chromosomes = task.genes.chunks(kind.genes());
+    let count = judge.network().genes();
+    let chromosomes = task.genes.chunks(count);
     if !(1..=CHROMOSOMES_MAX).contains(&chromosomes.len()) {
         return Err(Refusal(format!("a task has 1 to {CHROMOSOMES_MAX} chromosomes, not {}", chromosomes.len())));
     }
     for (index, genes) in chromosomes.clone().enumerate() {
-        network::check(kind, genes).map_err(|why| Refusal(format!("chromosome {index}: {why}")))?;
+        let checked = network::check(count, (-GENE_MAX, GENE_MAX), genes);
+        checked.map_err(|why| Refusal(format!("chromosome {index}: {why}")))?;
     }
     Ok(FitnessOutput { sums: chromosomes.map(|genes| judge.sum(genes)).collect() })
 }
@@ -124,9 +140,9 @@ fn fitness(task: &FitnessTask) -> Result<FitnessOutput, Refusal> {
 /// A [`Refusal`] that says what is wrong with the task.
 fn segment(task: &SegmentTask) -> Result<SegmentOutput, Refusal> {
     let judge = judge(task.judge.as_ref())?;
-    let kind = judge.network().kind;
-    let (search, mut state) = match (&task.search, &task.state) {
-        (Some(search), Some(state)) => (Search::new(kind, search).map_err(Refusal)?, state.clone()),
+    let genes = judge.network().genes();
+    let (search, mut state) = match (search(task), &task.state) {
+        (Some(search), Some(state)) => (Search::new(genes, search).map_err(Refusal)?, state.clone()),
         _ => return Err(Refusal("the task has no search or no state".into())),
     };
     search.check(&state).map_err(Refusal)?;
@@ -137,7 +153,7 @@ fn segment(task: &SegmentTask) -> Result<SegmentOutput, Refusal> {
     let mut rows = Vec::new();
     while state.iteration < end && !search.finished(&state) {
         let asked = search.ask(&state);
-        let sums: Vec<u64> = asked.genes.chunks(kind.genes()).map(|genes| judge.sum(genes)).collect();
+        let sums: Vec<u64> = asked.genes.chunks(genes).map(|genes| judge.sum(genes)).collect();
         rows.extend(search.tell(&mut state, asked, &sums));
     }
     Ok(SegmentOutput { state: Some(state), rows })
@@ -149,7 +165,7 @@ fn segment(task: &SegmentTask) -> Result<SegmentOutput, Refusal> {
 /// A [`Refusal`] if it has not.
 fn check_fitness(task: &FitnessTask, output: &FitnessOutput) -> Result<(), Refusal> {
     let judge = task.judge.as_ref().ok_or_else(|| Refusal("the task has no judge".into()))?;
-    let count = task.genes.len() / kind(judge)?.genes();
+    let count = task.genes.len() / network(judge)?.genes();
     if output.sums.len() != count {
         return Err(Refusal(format!("{} sums for {count} chromosomes", output.sums.len())));
     }
@@ -172,7 +188,7 @@ fn check_sums(judge: &messages::Judge, sums: &[u64]) -> Result<(), Refusal> {
 /// A [`Refusal`] if it is not.
 fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refusal> {
     let (Some(judge), Some(search), Some(before), Some(state)) =
-        (&task.judge, &task.search, &task.state, &output.state)
+        (&task.judge, search(task), &task.state, &output.state)
     else {
         return Err(Refusal("a segment without a judge, a search or a state".into()));
     };
@@ -185,7 +201,7 @@ fn check_segment(task: &SegmentTask, output: &SegmentOutput) -> Result<(), Refus
         return Err(Refusal("the rows are not of these iterations".into()));
     }
     check_sums(judge, &state.sums)?;
-    Search::new(kind(judge)?, search).and_then(|search| search.check(state)).map_err(Refusal)
+    Search::new(network(judge)?.genes(), search).and_then(|search| search.check(state)).map_err(Refusal)
 }
 
 /// A few tasks of each kind that touch every branch of the computation.
@@ -196,12 +212,14 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         sweeps,
         right_to_left,
         boards: (0..BOARDS as u32).step_by(60).collect(),
+        hidden: 0,
     };
     let search = |algorithm| messages::Search {
         algorithm: Some(algorithm),
         iterations: 20,
         stream_high: stream.high(),
         stream_low: stream.low(),
+        bounds: None,
     };
     let improved = Algorithm::Improved(messages::Improved { population: 6, weight: 0.1, acceptance: 0.5 });
     let traditional = Algorithm::Traditional(messages::Traditional {
@@ -218,14 +236,14 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         judge(messages::Kind::Traditional, 1, false),
     ];
     let fitness = judges.iter().map(|judge| {
-        let kind = kind(judge).expect("it is one of the two");
+        let network = network(judge).expect("it is one of the two");
         let mut rng = stream.text("genes").rng();
-        let mut genes: Vec<f32> = (0..3 * kind.genes()).map(|_| network::gene(&mut rng)).collect();
+        let mut genes: Vec<f32> = (0..3 * network.genes()).map(|_| network::gene(&mut rng, RANGE)).collect();
         // One more, whose outputs are so near to 0, the middle between cells 4 and 6, that only double precision tells
         // the side.
-        let mut near: Vec<f32> = (0..kind.genes()).map(|_| network::gene(&mut rng)).collect();
-        let (weights, last) = near.split_at_mut(kind.genes() - if kind == Kind::Double { 2 } else { 1 });
-        weights.iter_mut().rev().take(network::HIDDEN).for_each(|weight| *weight *= f32::EPSILON);
+        let mut near: Vec<f32> = (0..network.genes()).map(|_| network::gene(&mut rng, RANGE)).collect();
+        let (weights, last) = near.split_at_mut(network.genes() - if network.kind == Kind::Double { 2 } else { 1 });
+        weights.iter_mut().rev().take(HIDDEN).for_each(|weight| *weight *= f32::EPSILON);
         last[0] = 0.0;
         genes.extend(near);
         FitnessTask { judge: Some(judge.clone()), genes }
@@ -233,7 +251,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
     let segment = judges.iter().zip([improved, traditional, adaptation]).map(|(judge, algorithm)| {
         let state = Some(messages::State::default());
         let search = Some(search(algorithm));
-        SegmentTask { judge: Some(judge.clone()), search, state, iterations: 20 }
+        SegmentTask { judge: Some(judge.clone()), search, state, iterations: 20, bounded_search: None }
     });
     (fitness.collect(), segment.collect())
 }

@@ -39,6 +39,31 @@ fn the_digest_is_pinned_for_every_way_of_farming() {
     simd::at_each_level(|level| assert_eq!(digest(&whole), digest(&run_with(&[])), "{level:?}"));
 }
 
+/// Other numbers of hidden nodes and other bounds give other searches, the same for both ways of farming; at their defaults
+/// nothing of them is told, so that tasks are called as they were before these settings.
+#[test]
+fn hidden_nodes_and_bounds_are_settings() {
+    let config = |overrides: &[(&str, &str)]| parse_with(SMALL, overrides);
+    let usual = config(&[]);
+    for overrides in [&[("hidden", "4")][..], &[("hidden", "13")], &[("gene_min", "-3"), ("gene_max", "2.5")]] {
+        let other = run_with(overrides);
+        assert_ne!(config(overrides).hash(), usual.hash());
+        let farmed: Vec<(&str, &str)> = overrides.iter().copied().chain([("farming", "evaluations")]).collect();
+        assert_eq!(digest(&other), digest(&run_with(&farmed)), "{overrides:?}");
+        for replica in &other {
+            assert_eq!(Replica::restore(&config(overrides), &replica.save()).unwrap().digest(), replica.digest());
+            let card = replica.champion().unwrap();
+            let player = card.champion_as::<NetworkPlayer>().unwrap();
+            assert_eq!(player.genes().len(), player.network().genes());
+        }
+    }
+    let spelt = config(&[("hidden", "8"), ("gene_min", "-1"), ("gene_max", "1")]);
+    assert_eq!(spelt.hash(), usual.hash());
+    let planned = Replica::start(&spelt, &spelt.arms[0], 0).plan(0..1).remove(0);
+    let SegmentTask { judge, search, bounded_search, .. } = SegmentTask::decode(planned.body).unwrap();
+    assert_eq!((judge.unwrap().hidden, search.unwrap().bounds, bounded_search), (0, None, None));
+}
+
 /// A replica may change its way of farming after every round: both ways use the same state.
 #[test]
 fn a_state_can_be_continued_by_the_other_way_of_farming() {
@@ -113,6 +138,8 @@ fn settings_that_make_no_sense_are_refused() {
         problems("acceptance = 1.1"),
         problems("network = \"triple\""),
         problems("sweeps = 65"),
+        problems("hidden = 17"),
+        problems("gene_min = 1"),
     ];
     insta::assert_snapshot!(all.join("\n"));
 }
@@ -141,11 +168,13 @@ fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
         fitness(|task| task.genes[120] = f32::INFINITY),
         fitness(|task| task.genes = vec![0.0; 4097 * 114]),
         judge(|judge| judge.kind = 7),
+        judge(|judge| judge.hidden = 17),
         judge(|judge| judge.sweeps = 0),
         judge(|judge| judge.boards.clear()),
         judge(|judge| judge.boards[1] = judge.boards[0]),
         judge(|judge| judge.boards = (0..2424).collect()),
         segment(|task| task.search = None),
+        segment(|task| task.bounded_search = task.search.take()),
         segment(|task| task.state = None),
         segment(|task| task.iterations = 0),
         segment(|task| task.state.as_mut().unwrap().iteration = 21),

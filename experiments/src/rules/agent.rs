@@ -9,8 +9,8 @@ use evoxo_games::{
     board::{Board, Side},
 };
 
-/// The most rules of an agent: each is a bit of a mask.
-pub const RULES_MAX: usize = 128;
+/// The most rules of an agent. The page sets no bound; more than these no longer fit its card and its tasks.
+pub const RULES_MAX: usize = 1024;
 
 /// An agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 
 use super::{
     agent::{Agent, RULES_MAX},
-    index::IndexedAgent,
     rule::{self, PRIORITY_MAX, Rule},
     settings::WEIGHT_MAX,
     strength,
@@ -158,14 +157,13 @@ impl Play for Agent {
     /// It plays both sides without the filter, and partly at random: its odds are exact to rounding, and the proof
     /// considers every random choice.
     fn audit(&self) -> Result<Showing, String> {
-        let ready = IndexedAgent::new(self);
-        let (rules, share) = (self.rules.len(), 100.0 * strength::strength(&ready));
+        let (rules, share) = (self.rules.len(), 100.0 * strength::strength(self));
         let mut text = format!(
             "An agent of {rules} rules; it chooses at random between rules that rank equally, and if none matches.\n\
              Against a random mover it scores {share:.3} % on average, a draw being half a win.\n"
         );
         let mut json = Map::new();
-        let odds = strength::odds(&ready).into_iter().zip(strength::odds_filtered(&ready));
+        let odds = strength::odds(self).into_iter().zip(strength::odds_filtered(self));
         for (side, (unfiltered, filtered)) in Side::BOTH.into_iter().zip(odds) {
             let (side, audit) = (side.letter(), Agent::audit(self, side));
             text += &format!("\nAs {side}, against a random mover, exactly:\n");
@@ -199,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(seed: u64, count in 1..=128_usize) {
+        fn what_is_written_is_read(seed: u64, count in 1..=RULES_MAX) {
             let rng = &mut Stream::root(seed).rng();
             let rules: Vec<Rule> = (0..count).map(|_| Rule::random(rng)).collect();
             let weights = rules.iter().map(|_| below(rng, 100) as i32 - 50).collect();
@@ -249,10 +247,10 @@ mod tests {
             let sentence = read_card(text).unwrap_err();
             assert!(sentence.contains(part) && !sentence.contains('\n'), "{sentence}");
         }
-        let many = vec!["\"V********1\""; 129].join(", ");
-        for (list, count) in [(many.as_str(), 129), ("", 0)] {
+        let many = vec!["\"V********1\""; 1025].join(", ");
+        for (list, count) in [(many.as_str(), 1025), ("", 0)] {
             let sentence = read_card(&format!("{{\"kind\": \"rules\", \"rules\": [{list}]}}")).unwrap_err();
-            assert_eq!(sentence, format!("the card has {count} rules: give 1 to 128"));
+            assert_eq!(sentence, format!("the card has {count} rules: give 1 to 1024"));
         }
     }
 

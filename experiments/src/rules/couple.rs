@@ -5,7 +5,10 @@
 //! alternate), then each choice when it is made: among equally ranked rules in the order of the list, among empty cells
 //! in their order. A choice with one option draws nothing.
 
-use super::{agent::RULES_MAX, index::IndexedAgent, rule::CELLS};
+use super::{
+    index::{BLOCK, IndexedAgent, Mask, count, place},
+    rule::CELLS,
+};
 use evoxo_common::rng::{Generator, below};
 
 /// The results of a couple's games, without the changes of weights.
@@ -22,11 +25,11 @@ pub struct Tally {
 }
 
 /// Plays a couple's games, and changes the weights of both agents' rules.
-pub fn play(agents: &mut [IndexedAgent; 2], games: u32, rng: &mut Generator) -> Tally {
+pub fn play<const BLOCKS: usize>(agents: &mut [IndexedAgent<BLOCKS>; 2], games: u32, rng: &mut Generator) -> Tally {
     let first = below(rng, 2) as usize;
     let mut tally = Tally::default();
     for game in 0..games as usize {
-        let mut used = [0; 2];
+        let mut used = [[0; BLOCKS]; 2];
         let winner = self::game(agents, (first + game) % 2, rng, &mut tally, &mut used);
         let Some(winner) = winner else {
             tally.draws += 1;
@@ -41,29 +44,29 @@ pub fn play(agents: &mut [IndexedAgent; 2], games: u32, rng: &mut Generator) -> 
 
 /// Plays one game and records the rules that each agent used. Returns the winner.
 #[inline(always)]
-fn game(
-    agents: &[IndexedAgent; 2],
+fn game<const BLOCKS: usize>(
+    agents: &[IndexedAgent<BLOCKS>; 2],
     mut mover: usize,
     rng: &mut Generator,
     tally: &mut Tally,
-    used: &mut [u128; 2],
+    used: &mut [Mask<BLOCKS>; 2],
 ) -> Option<usize> {
     let (mut own, mut other) = (0_u32, 0_u32);
     for stones in 0..CELLS as u32 {
         let agent = &agents[mover];
         let candidates = agent.candidates(own, other);
-        let cell = if candidates == 0 {
+        // Most boards match no rule: counting is for the others.
+        let cell = if candidates == [0; BLOCKS] {
             let empty = !(own | other) & BOARD;
             let lot = if stones < CELLS as u32 - 1 { below(rng, u64::from(CELLS as u32 - stones)) } else { 0 };
             nth_cell(empty, lot as usize)
         } else {
-            let rule = match candidates.count_ones() {
-                1 => candidates.trailing_zeros(),
-                several => nth_bit(candidates, below(rng, u64::from(several))),
-            };
+            let several = count(&candidates);
+            let nth = if several > 1 { below(rng, u64::from(several)) as u32 } else { 0 };
+            let place = place(&candidates, nth);
             tally.rule_moves += 1;
-            used[mover] |= 1 << rule;
-            agent.cell(rule)
+            used[mover][place / BLOCK % BLOCKS] |= 1 << (place % BLOCK);
+            agent.cell(place)
         };
         own |= 1 << cell;
         if wins(own) {
@@ -120,20 +123,11 @@ fn nth_cell(mask: u32, nth: usize) -> u8 {
     CELL[mask as usize % 512][nth % 16]
 }
 
-/// The bit of a mask that has `nth` bits of the mask below it.
-fn nth_bit(mut mask: u128, nth: u64) -> u32 {
-    for _ in 0..nth {
-        mask &= mask - 1;
-    }
-    mask.trailing_zeros()
-}
-
-const _: () = assert!(RULES_MAX <= u128::BITS as usize, "a rule is a bit of a mask");
-
 #[cfg(test)]
 mod tests {
     use super::super::{
-        agent::Agent,
+        agent::{Agent, RULES_MAX},
+        index::with_blocks,
         reference,
         rule::{Rule, read},
     };
@@ -148,7 +142,7 @@ mod tests {
     }
 
     /// The weights of an agent's rules after its games.
-    fn weights(agent: &Agent, ready: &IndexedAgent) -> Vec<i32> {
+    fn weights<const BLOCKS: usize>(agent: &Agent, ready: &IndexedAgent<BLOCKS>) -> Vec<i32> {
         (0..agent.rules.len()).map(|place| ready.weight(place, agent.rules[place])).collect()
     }
 
@@ -156,14 +150,15 @@ mod tests {
         #[test]
         fn games_are_those_of_the_reference(seed: u64, count in 0..=RULES_MAX, rigged in 0..=10_i128, games in 0..40_u32) {
             let mut agents = [0, 1].map(|one| random(seed ^ one, count, Ratio::new(rigged, 10)));
-            let mut ready = [0, 1].map(|one| IndexedAgent::new(&agents[one]));
             let stream = Stream::root(seed).text("games");
-            let fast = play(&mut ready, games, &mut stream.rng());
+            let (fast, found) = with_blocks!(count, BLOCKS => {
+                let mut ready = [0, 1].map(|one| IndexedAgent::<BLOCKS>::new(&agents[one]));
+                let tally = play(&mut ready, games, &mut stream.rng());
+                (tally, [0, 1].map(|one| weights(&agents[one], &ready[one])))
+            });
             let expected = reference::play(&mut agents, games, &mut stream.rng());
             prop_assert_eq!(fast, expected);
-            for (agent, ready) in agents.iter().zip(&ready) {
-                prop_assert_eq!(&weights(agent, ready), &agent.weights);
-            }
+            prop_assert_eq!(found, agents.map(|agent| agent.weights));
         }
     }
 
@@ -176,7 +171,7 @@ mod tests {
     /// begin equally often.
     #[test]
     fn agents_without_rules_play_at_random() {
-        let mut agents = [0, 1].map(|seed| IndexedAgent::new(&random(seed, 0, Ratio::ZERO)));
+        let mut agents = [0, 1].map(|seed| IndexedAgent::<1>::new(&random(seed, 0, Ratio::ZERO)));
         let games = 40_000;
         let tally = play(&mut agents, games, &mut Stream::root(1).rng());
         assert!((f64::from(tally.draws) / f64::from(games) - 0.1270).abs() < 0.01, "{tally:?}");
@@ -191,7 +186,7 @@ mod tests {
             .map(|(text, priority)| read(text, priority).unwrap());
         let idle = read("*******V*8", 0).unwrap();
         let agents = [Agent::newborn(rules.to_vec()), Agent::newborn(vec![idle])];
-        let mut ready = [0, 1].map(|one| IndexedAgent::new(&agents[one]));
+        let mut ready = [0, 1].map(|one| IndexedAgent::<1>::new(&agents[one]));
         let tally = play(&mut ready, 1000, &mut Stream::root(2).rng());
         let [winner, loser] = [0, 1].map(|one| weights(&agents[one], &ready[one]));
         assert!(tally.points > 400, "{tally:?}");

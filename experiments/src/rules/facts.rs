@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::{
     agent::Agent,
     column::{ALIVE, DRAWS, FOUND, GOOD, RULE_SHARE, STRENGTH},
-    index::IndexedAgent,
     strength::{Odds, odds},
 };
 use evoxo_common::{
@@ -91,7 +90,7 @@ pub(super) fn replica_facts(config: &Config, arm: usize, replica: &Replica) -> V
         "first_alive_after": first_alive.map(|first| history[first][0]),
         "cycles_alive_since_percent": kept,
     });
-    let odds = odds(&IndexedAgent::new(agent)).map(|Odds { win, draw, loss }| {
+    let odds = odds(agent).map(|Odds { win, draw, loss }| {
         let [win, draw, loss] = [win, draw, loss].map(|share| rounded(100.0 * share));
         json!({"win": win, "draw": draw, "loss": loss})
     });

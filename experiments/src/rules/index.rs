@@ -3,6 +3,9 @@
 //! For each row of the board and each of its 27 states there is a mask of the rules that accept it; the rules that
 //! match a board are the AND of three masks. A row's mask is itself the AND of the masks of its three cells, so this is
 //! the bit-sliced index with nine ANDs, six of which are done once, when the index is built.
+//!
+//! A word has 128 rules. Longer lists have several *blocks* of such words, whose number is known when a loop is compiled: for
+//! an agent of one block everything is as if there were no others.
 
 use super::{
     agent::{Agent, RULES_MAX},
@@ -12,22 +15,53 @@ use super::{
 /// A row's state: own stones in the low three bits, the opponent's in the next three.
 const STATES: usize = 64;
 
-/// The index of an agent's rules. A rule's bit is its place in the list.
+/// The rules of a block: a bit of a word each.
+pub const BLOCK: usize = u128::BITS as usize;
+
+/// Rules of an agent of this many blocks, a bit each: the rule at place p is bit p % 128 of word p / 128.
+pub type Mask<const BLOCKS: usize> = [u128; BLOCKS];
+
+/// Computes `$body` with `$blocks`, a constant, as the number of blocks that hold this number of rules.
+macro_rules! with_blocks {
+    ($rules:expr, $blocks:ident => $body:expr) => {
+        match usize::div_ceil($rules, $crate::rules::index::BLOCK) {
+            0 | 1 => {
+                const $blocks: usize = 1;
+                $body
+            }
+            2 => {
+                const $blocks: usize = 2;
+                $body
+            }
+            3 | 4 => {
+                const $blocks: usize = 4;
+                $body
+            }
+            _ => {
+                const $blocks: usize = 8;
+                $body
+            }
+        }
+    };
+}
+pub(super) use with_blocks;
+
+const _: () = assert!(RULES_MAX <= 8 * BLOCK, "the longest list fits the most blocks");
+
+/// A block of an agent's rules: the index; for each rule its rank (priority, then weight, in one number) and the cell it
+/// moves to.
 #[derive(Clone, Debug)]
-pub struct Index {
+struct Block {
     rows: [[u128; STATES]; 3],
+    ranks: [i64; BLOCK],
+    cells: [u8; BLOCK],
 }
 
-impl Index {
-    /// Builds the index of an agent's rules.
-    ///
-    /// # Panics
-    /// If there are more than [`RULES_MAX`].
-    #[must_use]
-    pub fn new(rules: &[Rule]) -> Self {
-        assert!(rules.len() <= RULES_MAX, "{} rules, more than {RULES_MAX}", rules.len());
+impl Block {
+    /// Prepares at most [`BLOCK`] rules with their weights.
+    fn new(rules: &[Rule], weights: &[i32]) -> Self {
         let refusing = planes(rules);
-        let all = u128::MAX.checked_shr((RULES_MAX - rules.len()) as u32).unwrap_or(0);
+        let all = u128::MAX.checked_shr((BLOCK - rules.len()) as u32).unwrap_or(0);
         let mut rows = [[0; STATES]; 3];
         for (row, masks) in rows.iter_mut().enumerate() {
             // The masks of a cell's three states: empty, own, other.
@@ -41,13 +75,33 @@ impl Index {
                 }
             }
         }
-        Self { rows }
+        let (mut ranks, mut cells) = ([0; BLOCK], [0; BLOCK]);
+        for (place, (rule, weight)) in rules.iter().zip(weights).enumerate() {
+            ranks[place] = i64::from(rule.priority()) * PRIORITY + i64::from(*weight);
+            cells[place] = rule.to();
+        }
+        Self { rows, ranks, cells }
+    }
+
+    /// Of these rules those of the highest rank, and that rank; of none, none.
+    #[inline(always)]
+    fn highest(&self, mut rules: u128) -> (u128, i64) {
+        let (mut best, mut highest) = (0, i64::MIN);
+        while rules != 0 {
+            let bit = rules & rules.wrapping_neg();
+            let rank = self.ranks[rules.trailing_zeros() as usize];
+            if rank >= highest {
+                best = if rank > highest { bit } else { best | bit };
+                highest = rank;
+            }
+            rules ^= bit;
+        }
+        (best, highest)
     }
 
     /// The rules that match the board for the side with these stones, a bit each.
-    #[must_use]
     #[inline(always)]
-    pub fn matching(&self, own: u32, other: u32) -> u128 {
+    fn matching(&self, own: u32, other: u32) -> u128 {
         let state = |row: u32| (own >> (3 * row) & 7 | (other >> (3 * row) & 7) << 3) as usize;
         self.rows[0][state(0)] & self.rows[1][state(1)] & self.rows[2][state(2)]
     }
@@ -58,7 +112,7 @@ const STATE: [usize; 3] = [0, 1, 8];
 
 /// For each state (empty, own, other) and each cell, the rules that do not accept it.
 fn planes(rules: &[Rule]) -> [u128; 3 * CELLS] {
-    let mut words = [0_u32; RULES_MAX];
+    let mut words = [0_u32; BLOCK];
     for (word, rule) in words.iter_mut().zip(rules) {
         let Needs { own, other, empty } = rule.needs();
         *word = own | other | (other | empty) << CELLS | (own | empty) << (2 * CELLS);
@@ -90,72 +144,109 @@ fn transpose(words: &mut [u32; 32]) {
     }
 }
 
-/// An agent prepared for playing: its index, and for each rule its rank (priority, then weight, in one number) and the
-/// cell it moves to.
+/// An agent prepared for playing.
 #[derive(Clone, Debug)]
-pub struct IndexedAgent {
-    index: Index,
-    ranks: [i64; RULES_MAX],
-    cells: [u8; RULES_MAX],
+pub struct IndexedAgent<const BLOCKS: usize> {
+    blocks: [Block; BLOCKS],
 }
 
 /// The rank of a priority level, greater than any weight.
 const PRIORITY: i64 = 1 << 40;
 
-impl IndexedAgent {
+impl<const BLOCKS: usize> IndexedAgent<BLOCKS> {
     /// Prepares an agent.
+    ///
+    /// # Panics
+    /// If it has more rules than these blocks hold.
     #[must_use]
     pub fn new(agent: &Agent) -> Self {
-        let (mut ranks, mut cells) = ([0; RULES_MAX], [0; RULES_MAX]);
-        for (place, (rule, weight)) in agent.rules.iter().zip(&agent.weights).enumerate() {
-            ranks[place] = i64::from(rule.priority()) * PRIORITY + i64::from(*weight);
-            cells[place] = rule.to();
-        }
-        Self { index: Index::new(&agent.rules), ranks, cells }
+        let rules = agent.rules.len();
+        assert!(rules <= BLOCKS * BLOCK, "{rules} rules, more than {BLOCKS} blocks of {BLOCK}");
+        let block = |block: usize| {
+            let places = (BLOCK * block).min(rules)..(BLOCK * (block + 1)).min(rules);
+            Block::new(&agent.rules[places.clone()], &agent.weights[places])
+        };
+        Self { blocks: std::array::from_fn(block) }
     }
 
     /// Adds to the weights of the rules in a mask.
     #[inline(always)]
-    pub fn add(&mut self, mut rules: u128, change: i64) {
-        while rules != 0 {
-            self.ranks[rules.trailing_zeros() as usize] += change;
-            rules &= rules - 1;
+    pub fn add(&mut self, rules: Mask<BLOCKS>, change: i64) {
+        for (block, mut rules) in self.blocks.iter_mut().zip(rules) {
+            while rules != 0 {
+                block.ranks[rules.trailing_zeros() as usize] += change;
+                rules &= rules - 1;
+            }
         }
     }
 
     /// The rules among which the side with these stones draws: [`Agent::candidates`] with a bit each.
     #[must_use]
     #[inline(always)]
-    pub fn candidates(&self, own: u32, other: u32) -> u128 {
-        let mut matching = self.index.matching(own, other);
-        if matching & matching.wrapping_sub(1) == 0 {
+    pub fn candidates(&self, own: u32, other: u32) -> Mask<BLOCKS> {
+        let matching: Mask<BLOCKS> = std::array::from_fn(|block| self.blocks[block].matching(own, other));
+        if BLOCKS == 1 && matching[0] & matching[0].wrapping_sub(1) == 0 {
             return matching;
         }
-        let (mut best, mut highest) = (0, i64::MIN);
-        while matching != 0 {
-            let bit = matching & matching.wrapping_neg();
-            let rank = self.ranks[matching.trailing_zeros() as usize];
-            if rank >= highest {
-                best = if rank > highest { bit } else { best | bit };
-                highest = rank;
+        let (mut best, mut highest) = ([0; BLOCKS], i64::MIN);
+        for (block, matching) in matching.into_iter().enumerate() {
+            let (rules, rank) = self.blocks[block].highest(matching);
+            if rank > highest {
+                (best, highest) = ([0; BLOCKS], rank);
             }
-            matching ^= bit;
+            best[block] = if rank == highest { rules } else { 0 };
         }
         best
     }
 
-    /// The cell that a rule moves to.
+    /// The cell that the rule at this place moves to.
     #[must_use]
     #[inline(always)]
-    pub fn cell(&self, rule: u32) -> u8 {
-        self.cells[rule as usize % RULES_MAX]
+    pub fn cell(&self, place: usize) -> u8 {
+        self.blocks[place / BLOCK % BLOCKS].cells[place % BLOCK]
     }
 
     /// The weight of the rule at this place.
     #[must_use]
     pub fn weight(&self, place: usize, rule: Rule) -> i32 {
-        (self.ranks[place] - i64::from(rule.priority()) * PRIORITY) as i32
+        (self.blocks[place / BLOCK].ranks[place % BLOCK] - i64::from(rule.priority()) * PRIORITY) as i32
     }
+}
+
+/// How many rules a mask has.
+#[must_use]
+#[inline(always)]
+pub fn count<const BLOCKS: usize>(mask: &Mask<BLOCKS>) -> u32 {
+    mask.iter().map(|word| word.count_ones()).sum()
+}
+
+/// The places of a mask's rules, in order.
+pub fn places<const BLOCKS: usize>(mask: &Mask<BLOCKS>) -> impl Iterator<Item = usize> {
+    mask.iter().copied().enumerate().flat_map(|(block, mut word)| {
+        std::iter::from_fn(move || {
+            let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+            word &= word - 1;
+            Some(BLOCK * block + bit)
+        })
+    })
+}
+
+/// The place of the rule of a mask that has `nth` rules of the mask before it.
+///
+/// # Panics
+/// If there are not so many.
+#[must_use]
+#[inline(always)]
+pub fn place<const BLOCKS: usize>(mask: &Mask<BLOCKS>, mut nth: u32) -> usize {
+    for (block, mut word) in mask.iter().copied().enumerate() {
+        let rules = word.count_ones();
+        if BLOCKS == 1 || nth < rules {
+            (0..nth).for_each(|_| word &= word.wrapping_sub(1));
+            return BLOCK * block + word.trailing_zeros() as usize;
+        }
+        nth -= rules;
+    }
+    panic!("a mask has fewer rules than the number of the one that was asked for")
 }
 
 #[cfg(test)]
@@ -187,15 +278,20 @@ mod tests {
             let rules: Vec<Rule> = (0..count).map(|_| Rule::born(rng, Ratio::new(rigged, 10))).collect();
             let weights = rules.iter().map(|_| below(rng, 5) as i32 - 2).collect();
             let agent = Agent { weights, ..Agent::newborn(rules) };
-            let mut ready = IndexedAgent::new(&agent);
+            with_blocks!(count, BLOCKS => {
+            let mut ready = IndexedAgent::<BLOCKS>::new(&agent);
             for code in 0..3_u32.pow(9) {
                 let state = |wanted| (0..9).map(|cell| u32::from(code / 3_u32.pow(cell) % 3 == wanted) << cell).sum::<u32>();
                 let (own, other) = (state(1), state(2));
-                let candidates: u128 = agent.candidates(own, other).iter().map(|rule| 1_u128 << rule).sum();
-                prop_assert_eq!(ready.candidates(own, other), candidates);
+                let (found, places) = (ready.candidates(own, other), agent.candidates(own, other));
+                let listed: Vec<usize> = super::places(&found).collect();
+                prop_assert_eq!(&listed, &places);
+                prop_assert!((0..super::count(&found)).all(|nth| place(&found, nth) == places[nth as usize]));
+                prop_assert!(places.iter().all(|place| ready.cell(*place) == agent.rules[*place].to()));
             }
-            ready.add(u128::MAX, 3);
+            ready.add([u128::MAX; BLOCKS], 3);
             prop_assert!((0..count).all(|place| ready.weight(place, agent.rules[place]) == agent.weights[place] + 3));
+            });
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{
     agent::Agent,
     couple::{self, Tally},
-    index::IndexedAgent,
+    index::{IndexedAgent, with_blocks},
     rule::{Rule, Source},
     settings::{
         AgentWeights, Fate, IdenticalParents, Inherit, InheritedWeights, Knowledge, Mutations, Newborn, Pairing,
@@ -93,7 +93,7 @@ impl Population {
     ) -> Report {
         self.learn(settings, couples, played);
         self.order(settings);
-        let (best, strength) = (self.agents[0].weight, strength(&IndexedAgent::new(&self.agents[0])));
+        let (best, strength) = (self.agents[0].weight, strength(&self.agents[0]));
         self.breed(settings, stream);
         let alive = self.sought();
         self.found |= alive;
@@ -254,7 +254,12 @@ const FILTER: usize = 64;
 /// The games of couple `number` of the cycle whose stream this is.
 #[must_use]
 pub fn play(agents: [&Agent; 2], games: u32, stream: Stream, number: u64) -> Played {
-    let mut ready = agents.map(IndexedAgent::new);
+    let rules = agents.map(|agent| agent.rules.len()).into_iter().max().unwrap_or(0);
+    with_blocks!(rules, BLOCKS => play_indexed::<BLOCKS>(agents, games, stream, number))
+}
+
+fn play_indexed<const BLOCKS: usize>(agents: [&Agent; 2], games: u32, stream: Stream, number: u64) -> Played {
+    let mut ready = agents.map(IndexedAgent::<BLOCKS>::new);
     let tally = couple::play(&mut ready, games, &mut stream.text("couple").word(number).rng());
     let changes = [0, 1].map(|one| {
         let places = agents[one].rules.iter().zip(&agents[one].weights).enumerate();

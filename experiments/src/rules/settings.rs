@@ -6,6 +6,8 @@ use super::{agent::RULES_MAX, rule::Source};
 
 /// The most agents of a population.
 pub const AGENTS_MAX: u64 = 1000;
+/// The most rules of all agents together: a population with its weights fits a task of 8 MiB.
+pub const POPULATION_RULES_MAX: usize = 800_000;
 /// The most games of a couple in a cycle.
 pub const GAMES_MAX: u64 = 1000;
 /// The most cycles.
@@ -245,6 +247,12 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     let Settings { agents, games, cycles, mutation: rate, cluster: again, .. } = *settings;
     if !agents.is_multiple_of(2) {
         problems.push((Name::agents, format!("agents is {agents}, but they play in couples: give an even number")));
+    }
+    let rules = agents * settings.rules;
+    if rules > POPULATION_RULES_MAX {
+        let sentence =
+            format!("{rules} rules of all agents are more than {POPULATION_RULES_MAX}: lower rules or agents");
+        problems.push((Name::rules, sentence));
     }
     let games = agents as u64 / 2 * u64::from(games) * u64::from(cycles);
     if games > WEIGHT_MAX as u64 {

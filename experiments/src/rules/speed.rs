@@ -11,7 +11,7 @@ use evoxo_common::{
 use super::{
     agent::Agent,
     couple,
-    index::IndexedAgent,
+    index::{IndexedAgent, with_blocks},
     population::{Played, Population},
     reference,
     settings::{SCHEMA, Settings},
@@ -56,7 +56,9 @@ static AGENTS: LazyLock<[Agent; 2]> = LazyLock::new(|| {
 
 /// Prepares both and plays games; returns the difference of games won.
 fn fast_games(agents: &[Agent; 2], games: u32, rng: &mut Generator) -> i32 {
-    couple::play(&mut agents.each_ref().map(IndexedAgent::new), games, rng).points
+    with_blocks!(agents[0].rules.len(), BLOCKS => {
+        couple::play(&mut agents.each_ref().map(IndexedAgent::<BLOCKS>::new), games, rng).points
+    })
 }
 
 /// The same by the reference implementation.

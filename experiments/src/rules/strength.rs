@@ -5,7 +5,12 @@
 
 use std::sync::LazyLock;
 
-use super::{couple::wins, index::IndexedAgent, rule::CELLS};
+use super::{
+    agent::Agent,
+    couple::wins,
+    index::{IndexedAgent, count, places, with_blocks},
+    rule::CELLS,
+};
 
 /// Probabilities of the outcomes of a game, from the agent's side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +96,15 @@ fn positions() -> &'static [Position] {
 
 /// The agent's expected value as the beginner and as the second player, given the values of a win, a draw and a loss.
 /// `FILTERED` says whether the random mover has the filter of [`evoxo_games::audit`].
-fn expectations<const FILTERED: bool>(agent: &IndexedAgent, [win, draw, loss]: [f64; 3]) -> [f64; 2] {
+fn expectations<const FILTERED: bool>(agent: &Agent, worth: [f64; 3]) -> [f64; 2] {
+    with_blocks!(agent.rules.len(), BLOCKS => walk::<FILTERED, BLOCKS>(&IndexedAgent::new(agent), worth))
+}
+
+/// The same of an agent that is prepared.
+fn walk<const FILTERED: bool, const BLOCKS: usize>(
+    agent: &IndexedAgent<BLOCKS>,
+    [win, draw, loss]: [f64; 3],
+) -> [f64; 2] {
     let positions = positions();
     // The agent's expected values: where it is to move, and where the random mover is to move.
     let mut moving = vec![0.0; positions.len() + 2];
@@ -106,15 +119,11 @@ fn expectations<const FILTERED: bool>(agent: &IndexedAgent, [win, draw, loss]: [
             sum / f64::from(position.legal)
         };
         let candidates = agent.candidates(position.own.into(), position.other.into());
-        let chosen = match candidates {
+        let chosen = match count(&candidates) {
             0 => mean(&waiting),
-            mut rules => {
-                let (mut sum, count) = (0.0, rules.count_ones());
-                while rules != 0 {
-                    sum += waiting[position.after(agent.cell(rules.trailing_zeros()))];
-                    rules &= rules - 1;
-                }
-                sum / f64::from(count)
+            rules => {
+                let values = places(&candidates).map(|place| waiting[position.after(agent.cell(place))]);
+                values.fold(0.0, |sum, value| sum + value) / f64::from(rules)
             }
         };
         let random = match if FILTERED { position.forced() } else { 0 } {
@@ -131,20 +140,20 @@ fn expectations<const FILTERED: bool>(agent: &IndexedAgent, [win, draw, loss]: [
 
 /// The agent's expected share of points per game against a random mover, a draw counting half: the mean of both sides.
 #[must_use]
-pub fn strength(agent: &IndexedAgent) -> f64 {
+pub fn strength(agent: &Agent) -> f64 {
     let [beginning, second] = expectations::<false>(agent, [1.0, 0.5, 0.0]);
     (beginning + second) / 2.0
 }
 
 /// The agent's odds against a random mover as X and as O.
 #[must_use]
-pub fn odds(agent: &IndexedAgent) -> [Odds; 2] {
+pub fn odds(agent: &Agent) -> [Odds; 2] {
     both(|worth| expectations::<false>(agent, worth))
 }
 
 /// The agent's odds against a random mover with the filter of [`evoxo_games::audit`], as X and as O.
 #[must_use]
-pub fn odds_filtered(agent: &IndexedAgent) -> [Odds; 2] {
+pub fn odds_filtered(agent: &Agent) -> [Odds; 2] {
     both(|worth| expectations::<true>(agent, worth))
 }
 
@@ -156,7 +165,6 @@ fn both(expectations: impl Fn([f64; 3]) -> [f64; 2]) -> [Odds; 2] {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        agent::Agent,
         reference,
         rule::{Rule, read},
     };
@@ -175,11 +183,11 @@ mod tests {
 
     #[test]
     fn without_rules_it_is_random_play() {
-        let [x, o] = odds(&IndexedAgent::new(&Agent::default()));
+        let [x, o] = odds(&Agent::default());
         let close = |one: f64, two: f64| (one - two).abs() < 1e-12;
         assert!(close(x.win, 737.0 / 1260.0) && close(x.loss, 121.0 / 420.0) && close(x.draw, 8.0 / 63.0), "{x:?}");
         assert!(close(o.win, x.loss) && close(o.loss, x.win) && close(o.draw, x.draw), "{o:?}");
-        assert!(close(strength(&IndexedAgent::new(&Agent::default())), 0.5));
+        assert!(close(strength(&Agent::default()), 0.5));
     }
 
     /// An agent whose rules never tie chooses one cell or any. Then the audit, which is independent of rules, gives its
@@ -188,8 +196,7 @@ mod tests {
     fn odds_are_those_of_the_audit() {
         let rules = ["VVVVVVVVV5", "PPV******3", "V********1"].map(|text| read(text, 0).unwrap());
         let agent = Agent { weights: vec![3, 2, 1], ..Agent::newborn(rules.into()) };
-        let ready = IndexedAgent::new(&agent);
-        let (plain, filtered) = (odds(&ready), odds_filtered(&ready));
+        let (plain, filtered) = (odds(&agent), odds_filtered(&agent));
         for (index, side) in Side::BOTH.into_iter().enumerate() {
             let audit = agent.audit(side);
             for (ours, exact) in [(plain[index], audit.odds_unfiltered.unwrap()), (filtered[index], audit.odds)] {
@@ -203,12 +210,12 @@ mod tests {
 
     #[test]
     fn odds_are_those_of_the_reference() {
-        for seed in 0..2 {
+        for (seed, count) in [(0, 100), (1, 100), (1, 300)] {
             let rng = &mut Stream::root(seed).rng();
-            let rules: Vec<Rule> = (0..100).map(|_| Rule::born(rng, Ratio::new(seed.into(), 1))).collect();
+            let rules: Vec<Rule> = (0..count).map(|_| Rule::born(rng, Ratio::new(seed.into(), 1))).collect();
             let weights = rules.iter().map(|_| below(rng, 3) as i32).collect();
             let agent = Agent { weights, ..Agent::newborn(rules) };
-            let fast = odds(&IndexedAgent::new(&agent));
+            let fast = odds(&agent);
             for (side, fast) in Side::BOTH.into_iter().zip(fast) {
                 let expected = reference::odds(&agent, side, Board::EMPTY);
                 for (one, two) in [(fast.win, expected.win), (fast.draw, expected.draw), (fast.loss, expected.loss)] {
@@ -216,7 +223,7 @@ mod tests {
                 }
             }
             let points = fast.iter().map(|odds| odds.win + odds.draw / 2.0).sum::<f64>() / 2.0;
-            assert!((strength(&IndexedAgent::new(&agent)) - points).abs() < 1e-12);
+            assert!((strength(&agent) - points).abs() < 1e-12);
         }
     }
 
@@ -224,7 +231,7 @@ mod tests {
     fn a_good_rule_makes_it_stronger() {
         let strength = |rules: &[&str]| {
             let rules = rules.iter().map(|text| read(text, 0).unwrap()).collect();
-            strength(&IndexedAgent::new(&Agent::newborn(rules)))
+            strength(&Agent::newborn(rules))
         };
         assert!(strength(&["PPV******3"]) > 0.5 && strength(&["PPV******3", "***PPV***6"]) > strength(&["PPV******3"]));
     }

@@ -76,7 +76,7 @@ fn family(settings: &str, before: &Population) -> (Vec<usize>, Vec<Vec<usize>>) 
 
 #[test]
 fn numbers_of_agents_rules_and_games_are_settings() {
-    for (agents, rules, games) in [(40, 100, 5), (4, 1, 1), (6, 128, 9)] {
+    for (agents, rules, games) in [(40, 100, 5), (4, 1, 1), (6, 128, 9), (6, 129, 9), (4, 1024, 3)] {
         let settings = self::settings(&format!("agents = {agents}\nrules = {rules}\ngames = {games}"));
         let mut population = Population::start(&settings, stream());
         assert_eq!((population.agents.len(), population.agents[0].rules.len()), (agents, rules));

@@ -42,15 +42,15 @@ settings! {
         /// Which side moves first against the benchmark player, in tests and in training.
         first_move: FirstMove = choice("by-reading"),
         /// Which side moves first in tests.
-        test_first_move: TestFirstMove = choice("as-in-training"),
+        test_first_move: TestFirstMove = addition choice("as-in-training"),
         /// Which moves are made to explore.
-        exploring_moves: ExploringMoves = choice("any"),
+        exploring_moves: ExploringMoves = addition choice("any"),
         /// The initial biases.
-        initial_biases: InitialBiases = choice("uniform"),
+        initial_biases: InitialBiases = addition choice("uniform"),
         /// The afterstate that an afterstate learns from. The paper: own-move.
-        learns_from: LearnsFrom = choice("own-move"),
+        learns_from: LearnsFrom = addition choice("own-move"),
         /// Whose afterstates learn against the benchmark player. The paper: skip.
-        opponents_moves: OpponentsMoves = choice("skip"),
+        opponents_moves: OpponentsMoves = addition choice("skip"),
         /// How the side learns that makes the last move.
         last_step: LastStep = choice("by-reading"),
         /// Whether the last afterstate of the side that did not make the last move learns its reward: -1, or 0 for a
@@ -84,7 +84,7 @@ settings! {
         /// The share of moves that explore. The paper: 0.1.
         epsilon: Ratio = decimal(0, 1, "0.1"),
         /// The share of moves in tests that explore. The paper: none.
-        test_epsilon: Ratio = decimal(0, 1, "0"),
+        test_epsilon: Ratio = addition decimal(0, 1, "0"),
         /// The discount factor: the factor of the next afterstate's value. The paper: 1.
         gamma: Ratio = decimal(0, 1, "1"),
         /// Time constant, in games, of the running average of the weights that is tested; 0 tests the weights

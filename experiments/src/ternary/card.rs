@@ -16,16 +16,17 @@ use evoxo_games::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    index::{PLACEMENT, Strings, board_of},
+    index::{Classes, PLACEMENT, Strings, board_of},
     player::{Alphabet, Code, Ternary},
 };
 
 /// `{"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}`
 ///
-/// `genome` has the letters of the string, in the order of its index table.
+/// `genome` has the letters of the string, in the order of its index table. A string in which mirror images share a place also
+/// has `"classes": "symmetries"`.
 pub(super) const CARD: CardKind = CardKind { name: "ternary", keys: &KEYS, about: &[], read, file: None };
 
-const KEYS: [&str; 5] = ["kind", "side", "strings", "alphabet", "genome"];
+const KEYS: [&str; 6] = ["kind", "side", "strings", "alphabet", "genome", "classes"];
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
     let side = side_of_card(entries)?;
@@ -43,7 +44,12 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
         Some(3) => Alphabet::Three,
         _ => return Err(wrong("alphabet", "3 or 9")),
     };
-    let code = Code { side, strings, alphabet };
+    let classes = match entries.get("classes").map(Value::as_str) {
+        None | Some(Some("rotations")) => Classes::Rotations,
+        Some(Some("symmetries")) => Classes::Symmetries,
+        _ => return Err(wrong("classes", "\"rotations\" or \"symmetries\"")),
+    };
+    let code = Code { side, strings, classes, alphabet };
     let text = entries.get("genome").and_then(Value::as_str).ok_or_else(|| wrong("genome", "a text of digits"))?;
     if let Some((place, letter)) = text.chars().enumerate().find(|(_, letter)| !letter.is_ascii_digit()) {
         return Err(format!("the card's genome: letter {place} is {}, not a digit", quoted(&letter.to_string())));
@@ -53,7 +59,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
     Ok(Arc::new(Ternary { code, genome }))
 }
 
-/// `kind`, `side`, `strings`, `alphabet` and `genome`.
+/// `kind`, `side`, `strings`, `alphabet` and `genome`; `classes` where it is not rotations.
 fn to_map(player: &Ternary) -> Map<String, Value> {
     let genome: String = player.genome.iter().map(|letter| char::from(b'0' + letter)).collect();
     let values = [
@@ -63,7 +69,8 @@ fn to_map(player: &Ternary) -> Map<String, Value> {
         player.code.alphabet.letters().into(),
         genome.into(),
     ];
-    KEYS.map(String::from).into_iter().zip(values).collect()
+    let classes = (player.code.classes == Classes::Symmetries).then(|| player.code.classes.word().into());
+    KEYS.map(String::from).into_iter().zip(values.into_iter().chain(classes)).collect()
 }
 
 impl Champion for Ternary {
@@ -73,8 +80,12 @@ impl Champion for Ternary {
 
     fn show(&self, first: usize) -> Showing {
         let (side, total) = (self.code.side.letter(), decisions(self).count());
+        let images = match self.code.classes {
+            Classes::Rotations => "turns",
+            Classes::Symmetries => "turns and mirror images",
+        };
         let text = format!(
-            "A string that plays {side}: its move on each of {total} boards and, turned, on their turns;\n\
+            "A string that plays {side}: its move on each of {total} boards and, turned, on their {images};\n\
              brackets around a stone mean any empty cell.\n\n"
         );
         let game = tic_tac_toe();
@@ -162,11 +173,12 @@ mod tests {
 
     #[test]
     fn cards_of_strings_are_read_as_written() {
-        for number in 0..8_usize {
+        for number in 0..16_usize {
             let code = Code {
                 side: Side::BOTH[number & 1],
                 strings: Strings::BOTH[number >> 1 & 1],
-                alphabet: [Alphabet::Three, Alphabet::Nine][number >> 2],
+                alphabet: [Alphabet::Three, Alphabet::Nine][number >> 2 & 1],
+                classes: Classes::BOTH[number >> 3],
             };
             let genome = code.random(&mut Stream::root(number as u64).rng());
             let mut card = Card::new(Ternary { code, genome });
@@ -197,6 +209,9 @@ mod tests {
             "the card's genome: letter 0 of a string is 3, but the alphabet has only 0 to 2"
         );
         assert_eq!(sentence("\"short\"", "9", &letters(104, "x")), "the card's genome: letter 0 is \"x\", not a digit");
+        let text = r#"{"kind":"ternary","side":"X","strings":"short","alphabet":3,"classes":"flips","genome":"0"}"#;
+        let sentence = read_card(text).unwrap_err();
+        assert_eq!(sentence, "the card's classes is \"flips\", not \"rotations\" or \"symmetries\"");
         let missing = read_card(r#"{"kind":"ternary","side":"X"}"#).unwrap_err();
         assert_eq!(missing, "the card has no \"strings\": give \"long\" or \"short\"");
     }
@@ -205,7 +220,7 @@ mod tests {
     #[test]
     fn strings_are_described() {
         let text = |strings: Strings, genome: fn(usize) -> Vec<u8>| {
-            let code = Code { side: Side::O, strings, alphabet: Alphabet::Three };
+            let code = Code { side: Side::O, strings, classes: Classes::Rotations, alphabet: Alphabet::Three };
             Ternary { code, genome: genome(code.len()) }.audit().unwrap().text
         };
         insta::assert_snapshot!(text(Strings::Short, |letters| vec![0; letters]));
@@ -216,7 +231,8 @@ mod tests {
     /// cell.
     #[test]
     fn a_string_plays_by_its_letters() {
-        let code = Code { side: Side::O, strings: Strings::Short, alphabet: Alphabet::Nine };
+        let classes = Classes::Rotations;
+        let code = Code { side: Side::O, strings: Strings::Short, classes, alphabet: Alphabet::Nine };
         let card = Card::new(Ternary { code, genome: vec![8; code.len()] });
         let mut player: Player = card.capability().unwrap().unwrap();
         assert_eq!((player.name.as_str(), player.side), ("string O", Some(Side::O)));

@@ -139,22 +139,23 @@ pub fn on_board(cell: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{player::Alphabet, reference};
+    use super::super::{index::Classes, player::Alphabet, reference};
     use super::*;
     use evoxo_common::rng::Stream;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn games_are_those_of_the_reference(seed: u64, kind in 0..16_u8) {
+        fn games_are_those_of_the_reference(seed: u64, kind in 0..32_u8) {
             let strings = Strings::BOTH[usize::from(kind & 1)];
             let alphabet = [Alphabet::Nine, Alphabet::Three][usize::from(kind >> 1 & 1)];
             let side = Side::BOTH[usize::from(kind >> 2 & 1)];
-            let code = Code { side, strings, alphabet };
+            let classes = Classes::BOTH[usize::from(kind >> 4)];
+            let code = Code { side, strings, classes, alphabet };
             let other = Code { side: side.other(), ..code };
             let mut rng = Stream::root(seed).rng();
             let (mut genome, string) = (code.random(&mut rng), other.random(&mut rng));
-            let opponent = match kind >> 3 {
+            let opponent = match kind >> 3 & 1 {
                 0 => Opponent::String(other, &string),
                 _ => Opponent::Random { rules: seed & 1 == 1 },
             };
@@ -172,7 +173,8 @@ mod tests {
     /// Repairs end: against one opponent that never changes and never moves at random, a string repeats its game.
     #[test]
     fn repairs_are_kept() {
-        let code = Code { side: Side::X, strings: Strings::Long, alphabet: Alphabet::Three };
+        let classes = Classes::Rotations;
+        let code = Code { side: Side::X, strings: Strings::Long, classes, alphabet: Alphabet::Three };
         let mut rng = Stream::root(3).rng();
         let mut genome = code.random(&mut rng);
         let before = code.broken(&genome);

@@ -1,14 +1,13 @@
 //! Experiment `ternary`: strings of letters that play 3x3 tic-tac-toe and are repaired as they play.
 //!
 //! Source: C. Karr and L. M. Freeman (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter
-//! 17. A string has a place for every board ([`index`]). Where it names a taken cell, a random empty one is played and
+//! 17. A string has a place for every board ([`evoxo_games::index`]). Where it names a taken cell, a random empty one is played and
 //! written into the string, and children inherit it. Both sides evolve, each against the other and against a random
 //! mover; one is reported. Fitness is kept as an exact integer: wins minus penalty times losses, multiplied by the
 //! penalty's denominator.
 
 mod card;
 pub mod game;
-pub mod index;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -33,10 +32,10 @@ use evoxo_common::{
     rng::{Stream, chance},
     task::{Task, checked},
 };
-use evoxo_games::board::Side;
+use evoxo_games::{board::Side, index};
 use prost::Message as _;
 
-use index::Strings;
+use index::{Classes, Strings};
 use messages::{Population, State, TournamentOutput, TournamentTask};
 use player::Code;
 use settings::{Crossover, RandomMover, Settings};
@@ -91,11 +90,6 @@ struct Ternary {
     row: Vec<f64>,
 }
 
-/// The meaning of an arm's strings.
-fn code_of(settings: &Settings) -> Code {
-    Code { side: settings.side.into(), strings: settings.strings, alphabet: settings.alphabet }
-}
-
 /// Players per task.
 fn slice(settings: &Settings) -> usize {
     match settings.slice {
@@ -106,7 +100,7 @@ fn slice(settings: &Settings) -> usize {
 
 /// The meanings of the strings of the sides that evolve, the reported side first.
 fn codes(settings: &Settings) -> Vec<Code> {
-    let code = code_of(settings);
+    let code = settings.code();
     let other = Code { side: code.side.other(), ..code };
     if settings.opponents > 0 { vec![code, other] } else { vec![code] }
 }
@@ -147,7 +141,7 @@ impl Ternary {
         let settings = Settings::of(identity.settings);
         Self {
             stream: Stream::root(identity.seed).text("ternary").text(identity.arm).word(u64::from(identity.replica)),
-            code: code_of(&settings),
+            code: settings.code(),
             slice: slice(&settings),
             settings,
             state: State::default(),
@@ -267,12 +261,18 @@ impl Experiment for Ternary {
         let task = |index: usize| {
             let (number, first) = (index / slices, index % slices * self.slice);
             let (code, last) = (codes[number], (first + self.slice).min(population));
+            let genomes = bred[number].slice(first * code.len()..last * code.len());
+            let (genomes, mirrored_genomes) = match code.classes {
+                Classes::Rotations => (genomes, Bytes::new()),
+                Classes::Symmetries => (Bytes::new(), genomes),
+            };
             let games = self.stream.text(name(code.side)).word(self.state.generation.into()).text("games");
             let task = TournamentTask {
                 side: messages::Side::from(code.side).into(),
                 rules: code.strings == Strings::Short,
                 letters: code.alphabet.letters().into(),
-                genomes: bred[number].slice(first * code.len()..last * code.len()),
+                genomes,
+                mirrored_genomes,
                 opponents,
                 random_games,
                 random_rules: random_mover == RandomMover::Rules,

@@ -37,7 +37,10 @@ fn walk(code: Code, genome: &[u8], rules: bool, board: Board) -> Odds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{index::Strings, player::Alphabet};
+    use super::super::{
+        index::{Classes, Strings},
+        player::Alphabet,
+    };
     use super::*;
     use evoxo_common::rng::Stream;
     use evoxo_games::board::Side;
@@ -46,7 +49,8 @@ mod tests {
     fn the_odds_are_those_of_the_audit() {
         for seed in 0..8 {
             let side = Side::BOTH[seed as usize % 2];
-            let code = Code { side, strings: Strings::BOTH[seed as usize / 2 % 2], alphabet: Alphabet::Three };
+            let (strings, classes) = (Strings::BOTH[seed as usize / 2 % 2], Classes::BOTH[seed as usize / 4]);
+            let code = Code { side, strings, classes, alphabet: Alphabet::Three };
             let genome = code.random(&mut Stream::root(seed).rng());
             let audit = code.subject(&genome).audit().unwrap();
             for (rules, exact) in [(true, audit.odds), (false, audit.odds_unfiltered.unwrap())] {

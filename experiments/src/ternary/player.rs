@@ -1,6 +1,6 @@
 //! Players made of strings: two alphabets, decoding, and decisions that name a taken cell.
 
-use super::index::{Index, PLACEMENT, Strings, code_of, numbers, ruled, turned_cell};
+use super::index::{Classes, Index, PLACEMENT, Strings, code_of, inverse, moved_cell, numbers, ruled};
 use evoxo_common::choice;
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::{
@@ -45,6 +45,8 @@ pub struct Code {
     pub side: Side,
     /// Which decisions it holds.
     pub strings: Strings,
+    /// Which boards share a decision.
+    pub classes: Classes,
     /// How they are written.
     pub alphabet: Alphabet,
 }
@@ -62,8 +64,8 @@ pub struct Ternary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     class: usize,
-    turns: u8,
-    /// The chapter's cell that the string names, rotated to the board.
+    variation: u8,
+    /// The chapter's cell that the string names, turned to the board.
     pub cell: u8,
 }
 
@@ -71,10 +73,10 @@ impl Code {
     /// The table of its decisions.
     #[must_use]
     pub fn index(self) -> &'static Index {
-        Index::of(self.side, self.strings)
+        Index::of(self.side, self.strings, self.classes)
     }
 
-    /// The number of letters of a string: for X 1,224 or 612 (long), 208 or 104 (short).
+    /// The number of letters of a string: for X and rotations 1,224 or 612 (long), 208 or 104 (short).
     #[must_use]
     pub fn len(self) -> usize {
         self.index().len() * self.alphabet.digits()
@@ -125,12 +127,12 @@ impl Code {
             Alphabet::Nine => genome[class],
             Alphabet::Three => 3 * genome[2 * class] + genome[2 * class + 1],
         };
-        Some(Decision { class, turns: entry.turns, cell: turned_cell(cell, (4 - entry.turns) % 4) })
+        Some(Decision { class, variation: entry.variation, cell: moved_cell(cell, inverse(entry.variation)) })
     }
 
     /// Replaces a decision that names a taken cell by the cell that was played instead.
     pub fn repair(self, genome: &mut [u8], decision: Decision, cell: u8) {
-        let cell = turned_cell(cell, decision.turns);
+        let cell = moved_cell(cell, decision.variation);
         match self.alphabet {
             Alphabet::Nine => genome[decision.class] = cell,
             Alphabet::Three => genome[2 * decision.class..][..2].copy_from_slice(&[cell / 3, cell % 3]),
@@ -183,8 +185,10 @@ mod tests {
     fn codes() -> impl Strategy<Value = Code> {
         let side = prop::sample::select(Side::BOTH.to_vec());
         let strings = prop::sample::select(Strings::BOTH.to_vec());
+        let classes = prop::sample::select(Classes::BOTH.to_vec());
         let alphabet = prop::sample::select(vec![Alphabet::Nine, Alphabet::Three]);
-        (side, strings, alphabet).prop_map(|(side, strings, alphabet)| Code { side, strings, alphabet })
+        let parts = (side, strings, classes, alphabet);
+        parts.prop_map(|(side, strings, classes, alphabet)| Code { side, strings, classes, alphabet })
     }
 
     /// The chapter's example: the string of a hundred decisions begins 5 0 4 in nine letters; the second decision is
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn the_example_of_the_chapter() {
         for (alphabet, start) in [(Alphabet::Nine, vec![5, 0, 4]), (Alphabet::Three, vec![1, 2, 0, 0, 1, 1])] {
-            let code = Code { side: Side::X, strings: Strings::Long, alphabet };
+            let code = Code { side: Side::X, strings: Strings::Long, classes: Classes::Rotations, alphabet };
             let mut genome = vec![0; code.len()];
             genome[..start.len()].copy_from_slice(&start);
             assert_eq!([0, 5, 7].map(|board| code.decision(&genome, board).unwrap().cell), [5, 0, 4]);
@@ -206,14 +210,15 @@ mod tests {
 
     #[test]
     fn lengths_of_the_chapter() {
-        let lengths = |side, alphabet| Strings::BOTH.map(|strings| Code { side, strings, alphabet }.len());
+        let classes = Classes::Rotations;
+        let lengths = |side, alphabet| Strings::BOTH.map(|strings| Code { side, strings, classes, alphabet }.len());
         assert_eq!(lengths(Side::X, Alphabet::Nine), [612, 104]);
         assert_eq!(lengths(Side::X, Alphabet::Three), [1224, 208]);
         assert_eq!(lengths(Side::O, Alphabet::Three), [1052, 136]);
     }
 
     proptest! {
-        /// A repaired string plays the repair on every rotation of the board.
+        /// A repaired string plays the repair on every variation of the board.
         #[test]
         fn a_repair_is_what_the_string_plays_from_then_on(code in codes(), seed: u64) {
             let mut rng = Stream::root(seed).rng();
@@ -227,18 +232,26 @@ mod tests {
             prop_assert_eq!(code.check(&genome), Ok(()));
         }
 
-        /// The player's moves are legal, and on a rotated board its move is rotated.
+        /// The player's moves are legal, and on a turned board its move is turned; with all symmetries on a mirrored board too.
         #[test]
         fn moves_turn_with_the_board(code in codes(), seed: u64) {
             let genome = code.random(&mut Stream::root(seed).rng());
-            let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
+            let all = tic_tac_toe().symmetries();
+            let quarter = all.iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
+            let mirror = all.iter().find(|turn| turn.cell(0) == 2 && turn.cell(8) == 6).unwrap();
             for representative in code.index().representatives() {
                 let board = super::super::index::board_of(*representative);
                 let chosen = code.choose(&genome, board);
                 prop_assert!(chosen != 0 && chosen & !tic_tac_toe().legal(board) == 0);
-                // A board that equals its own half-turn has one decision for both.
-                if quarter.board(quarter.board(board)) != board {
+                // A board that equals an image of itself has one decision for both, which may not turn.
+                let lopsided = match code.classes {
+                    Classes::Rotations => quarter.board(quarter.board(board)) != board,
+                    Classes::Symmetries => all.iter().filter(|symmetry| symmetry.board(board) == board).count() == 1,
+                };
+                if lopsided {
                     prop_assert_eq!(code.choose(&genome, quarter.board(board)), quarter.mask(chosen));
+                    let image = code.choose(&genome, mirror.board(board));
+                    prop_assert!(code.classes == Classes::Rotations || image == mirror.mask(chosen));
                 }
             }
             let broken = (0..code.index().len()).filter(|class| {
@@ -252,7 +265,8 @@ mod tests {
 
     #[test]
     fn short_strings_obey_the_rules() {
-        let code = Code { side: Side::O, strings: Strings::Short, alphabet: Alphabet::Nine };
+        let classes = Classes::Rotations;
+        let code = Code { side: Side::O, strings: Strings::Short, classes, alphabet: Alphabet::Nine };
         let genome = vec![0; code.len()];
         let board = tic_tac_toe().board_of("X..OOX...").unwrap();
         assert!(board.to_move() == Side::X && code.choose(&genome, board) == 0, "not its turn");
@@ -263,7 +277,8 @@ mod tests {
 
     #[test]
     fn invalid_strings_are_refused() {
-        let code = Code { side: Side::X, strings: Strings::Short, alphabet: Alphabet::Three };
+        let classes = Classes::Rotations;
+        let code = Code { side: Side::X, strings: Strings::Short, classes, alphabet: Alphabet::Three };
         assert!(code.check(&[0; 104]).unwrap_err().contains("104 letters instead of 208"));
         let mut genome = vec![0; 208];
         genome[17] = 3;

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    index::{Index, Strings},
+    index::{Classes, Index, Strings},
     told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN},
 };
 use evoxo_common::{
@@ -141,7 +141,9 @@ const DIFFERENCES: [&str; 3] = ["win", "loss", "win_over_time"];
 
 fn contests<'a>(arms: &[Arm<'a>]) -> Vec<Contest<'a>> {
     let mut all = Vec::new();
-    for (key, favoured, other) in [("strings", "short", "long"), ("alphabet", "3", "9")] {
+    for (key, favoured, other) in
+        [("strings", "short", "long"), ("alphabet", "3", "9"), ("classes", "symmetries", "rotations")]
+    {
         for better in arms.iter().filter(|arm| arm.settings[key] == favoured) {
             let mut settings = better.settings.clone();
             settings[key] = other.into();
@@ -197,7 +199,7 @@ fn contests_table(contests: &[Contest<'_>]) -> Table {
 
 /// Lengths beside the chapter's.
 fn chapter_table() -> Table {
-    let classes = |side: Side, strings: Strings| Index::of(side, strings).len();
+    let classes = |side: Side, strings: Strings| Index::of(side, strings, Classes::Rotations).len();
     let row = |what: &str, ours: usize, chapter: &str| vec![what.into(), ours.to_string(), chapter.into()];
     let long = classes(Side::X, Strings::Long);
     let short = classes(Side::X, Strings::Short);

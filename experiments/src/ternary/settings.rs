@@ -3,7 +3,10 @@
 use evoxo_common::{choice, ratio::Ratio, settings};
 use evoxo_games::board;
 
-use super::{index::Strings, player::Alphabet};
+use super::{
+    index::{Classes, Strings},
+    player::{Alphabet, Code},
+};
 
 choice! {
     /// The side that is reported; X moves first.
@@ -47,6 +50,15 @@ impl From<Side> for board::Side {
     }
 }
 
+impl Settings {
+    /// The meaning of the reported side's strings.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        let Self { side, strings, classes, alphabet, .. } = *self;
+        Code { side: side.into(), strings, classes, alphabet }
+    }
+}
+
 settings! {
     /// Players of 3x3 tic-tac-toe whose moves are letters of a string, one place for every board (rotated boards share
     /// one). A string that names a taken cell is repaired: a random empty one is played and written instead. The
@@ -56,6 +68,8 @@ settings! {
         side: Side = choice("X"),
         /// The decisions that a string holds.
         strings: Strings = choice("short"),
+        /// Which boards share a place of the string.
+        classes: Classes = addition choice("rotations"),
         /// Letters of the alphabet: 9 (a letter is a cell) or 3 (two letters are a cell). The chapter takes 3.
         alphabet: Alphabet = choice("3"),
         /// Number of generations; the champion is the best of the last.
@@ -92,6 +106,12 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     let Settings { elite, population, .. } = *settings;
     if elite > population {
         problems.push((Name::elite, format!("elite is {elite}, but the population is only {population}")));
+    }
+    let shortest = board::Side::BOTH.map(|side| Code { side, ..settings.code() }.len()).into_iter().min().unwrap_or(0);
+    if settings.mutations > Ratio::from(shortest as i64) {
+        let sentence =
+            format!("mutations is {}, but a string has only {shortest} letters", settings.mutations.to_f64());
+        problems.push((Name::mutations, sentence));
     }
     if settings.opponents + settings.random_games == 0 {
         let sentence = "opponents and random_games are both 0, so there would be no games: give one of them";

@@ -11,7 +11,7 @@ use evoxo_games::board::{Outcome, Side};
 
 use super::{
     game::{self, Opponent, Tally},
-    index::Strings,
+    index::{Classes, Strings},
     player::{Alphabet, Code},
     reference,
 };
@@ -27,7 +27,8 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
 /// Plays games; returns their number.
 fn games(count: u64, play: fn(Code, &mut [u8], Opponent<'_>, &mut Generator, &mut Tally) -> Outcome) -> u64 {
     let rng = &mut Stream::root(1).text("bench").rng();
-    let [code, other] = Side::BOTH.map(|side| Code { side, strings: Strings::Short, alphabet: Alphabet::Three });
+    let (strings, classes, alphabet) = (Strings::Short, Classes::Rotations, Alphabet::Three);
+    let [code, other] = Side::BOTH.map(|side| Code { side, strings, classes, alphabet });
     let (mut genome, opponent) = (code.random(rng), other.random(rng));
     let mut tally = Tally::default();
     for _ in 0..count {

@@ -77,6 +77,7 @@ fn every_setting_does_something() {
         ("side", "O"),
         ("strings", "long"),
         ("alphabet", "9"),
+        ("classes", "symmetries"),
         ("generations", "5"),
         ("population", "11"),
         ("opponents", "4"),

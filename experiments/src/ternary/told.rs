@@ -140,7 +140,7 @@ impl<'a> Arm<'a> {
     fn new(config: &'a Config, index: usize, replicas: Vec<ReplicaResult>, curves: Vec<Series>) -> Self {
         let arm = &config.arms[index];
         let (name, settings) = (&arm.name, settings_json(config, index));
-        Self { name, settings, code: super::code_of(&super::Settings::of(&arm.settings)), replicas, curves }
+        Self { name, settings, code: super::Settings::of(&arm.settings).code(), replicas, curves }
     }
 
     pub(super) fn to_json(&self) -> Value {

@@ -9,7 +9,7 @@ use evoxo_games::board::Side;
 
 use super::{
     game::{Opponent, Tally, game},
-    index::Strings,
+    index::{Classes, Strings},
     messages::{self, TournamentOutput, TournamentTask},
     player::{Alphabet, Code},
 };
@@ -62,7 +62,17 @@ fn code(task: &TournamentTask) -> Result<Code, Refusal> {
         other => return Err(Refusal(format!("an alphabet of {other} letters was asked for, not 9 or 3"))),
     };
     let strings = if task.rules { Strings::Short } else { Strings::Long };
-    Ok(Code { side, strings, alphabet })
+    let classes = match (task.genomes.is_empty(), task.mirrored_genomes.is_empty()) {
+        (_, true) => Classes::Rotations,
+        (true, false) => Classes::Symmetries,
+        (false, false) => return Err(Refusal("the task has genomes of two meanings: give one".into())),
+    };
+    Ok(Code { side, strings, classes, alphabet })
+}
+
+/// A task's strings, one after another.
+fn genomes(task: &TournamentTask) -> &Bytes {
+    if task.mirrored_genomes.is_empty() { &task.genomes } else { &task.mirrored_genomes }
 }
 
 /// Splits the strings, which are stored one after another, and checks each.
@@ -82,7 +92,7 @@ fn strings(code: Code, bytes: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
 fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, Refusal> {
     let code = code(task)?;
     let other = Code { side: code.side.other(), ..code };
-    let (players, others) = (strings(code, &task.genomes)?, strings(other, shared)?);
+    let (players, others) = (strings(code, genomes(task))?, strings(other, shared)?);
     if task.opponents > OPPONENTS_MAX || task.random_games > RANDOM_GAMES_MAX {
         return Err(Refusal(format!(
             "each player has {} games with strings and {} with the random mover: at most {OPPONENTS_MAX} and {RANDOM_GAMES_MAX}",
@@ -94,7 +104,7 @@ fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, 
     }
     let stream = Stream::from_words(task.stream_high, task.stream_low);
     let mut output = TournamentOutput::default();
-    let mut genomes = Vec::with_capacity(task.genomes.len());
+    let mut repaired = Vec::with_capacity(genomes(task).len());
     for (index, player) in players.iter().enumerate() {
         let mut genome = player.to_vec();
         let mut tally = Tally::default();
@@ -109,9 +119,9 @@ fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, 
         output.wins.push(tally.wins);
         output.losses.push(tally.losses);
         output.repairs.push(tally.repairs);
-        genomes.extend_from_slice(&genome);
+        repaired.extend_from_slice(&genome);
     }
-    output.genomes = genomes.into();
+    output.genomes = repaired.into();
     Ok(output)
 }
 
@@ -121,9 +131,9 @@ fn tournament(task: &TournamentTask, shared: &[u8]) -> Result<TournamentOutput, 
 /// A sentence that says what is wrong with it.
 fn check(task: &TournamentTask, output: &TournamentOutput) -> Result<(), Refusal> {
     let code = code(task)?;
-    let players = task.genomes.len() / code.len();
+    let players = genomes(task).len() / code.len();
     let lengths = [output.wins.len(), output.losses.len(), output.repairs.len()];
-    if lengths != [players; 3] || output.genomes.len() != task.genomes.len() {
+    if lengths != [players; 3] || output.genomes.len() != genomes(task).len() {
         return Err(Refusal(format!("the output does not fit {players} players")));
     }
     strings(code, &output.genomes)?;
@@ -145,7 +155,7 @@ fn workload() -> Vec<(TournamentTask, Bytes)> {
     for (number, side) in [Side::X, Side::O, Side::X, Side::O].into_iter().enumerate() {
         for alphabet in [Alphabet::Nine, Alphabet::Three] {
             let strings = Strings::BOTH[number / 2];
-            let code = Code { side, strings, alphabet };
+            let code = Code { side, strings, classes: Classes::Rotations, alphabet };
             let mut rng = Stream::root(7).text("ternary").word(number as u64).rng();
             let genomes: Vec<u8> = (0..4).flat_map(|_| code.random(&mut rng)).collect();
             let other = Code { side: side.other(), ..code };
@@ -161,6 +171,7 @@ fn workload() -> Vec<(TournamentTask, Bytes)> {
                 stream_high: 1,
                 stream_low: 2,
                 first_individual: 3,
+                mirrored_genomes: Bytes::new(),
             };
             tasks.push((work, others.into()));
         }
@@ -198,6 +209,21 @@ mod tests {
         }
     }
 
+    /// Strings of which mirror images share a place play and are repaired too.
+    #[test]
+    fn mirrored_strings_play() {
+        let (task, _) = task(0);
+        let code =
+            Code { side: Side::X, strings: Strings::Long, classes: Classes::Symmetries, alphabet: Alphabet::Nine };
+        let mut rng = Stream::root(5).rng();
+        let genomes: Bytes = (0..2).flat_map(|_| code.random(&mut rng)).collect::<Vec<u8>>().into();
+        let others = Code { side: Side::O, ..code }.random(&mut rng);
+        let task = TournamentTask { genomes: Bytes::new(), mirrored_genomes: genomes, ..task };
+        let output = tournament(&task, &others).unwrap();
+        assert_eq!((output.wins.len(), output.genomes.len(), check(&task, &output)), (2, 2 * 338, Ok(())));
+        assert!(output.repairs.iter().all(|repairs| *repairs > 0) && output.genomes != task.mirrored_genomes);
+    }
+
     #[test]
     fn invalid_tasks_are_refused_with_a_sentence() {
         let says = |change: fn(&mut TournamentTask, &mut Vec<u8>), says: &str| {
@@ -211,6 +237,11 @@ mod tests {
         says(|task, _| task.genomes = vec![0; 613].into(), "1 letters instead of 612");
         says(|_, others| *others = vec![9; 526], "letter 0 of a string is 9");
         says(|_, others| others.clear(), "no strings of the other side");
+        says(|task, _| task.mirrored_genomes = vec![0; 338].into(), "two meanings");
+        says(
+            |task, _| (task.genomes, task.mirrored_genomes) = (Bytes::new(), vec![0; 337].into()),
+            "337 letters instead of 338",
+        );
         says(|task, _| task.opponents = 65_537, "65537 games with strings");
         says(|task, _| task.random_games = 16_777_217, "16777217 with the random mover");
         let (task, others) = task(0);

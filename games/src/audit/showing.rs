@@ -65,14 +65,16 @@ pub fn audit_json(audit: &Audit) -> Value {
     })
 }
 
-/// The audits of a player of both sides that decides every move itself; `who` begins a sentence.
+/// The audits of a player of both sides that decides every move itself, or has the filter before it; `who` begins a sentence.
 #[must_use]
-pub fn sides_showing(who: &str, audits: &[(Side, Audit)]) -> Showing {
+pub fn sides_showing(who: &str, filtered: bool, audits: &[(Side, Audit)]) -> Showing {
+    let how = match filtered {
+        true => "; both sides complete a line or block one before they choose.",
+        false => ", which chooses every move itself. The filter completes a line or blocks one first.",
+    };
     let text = |(side, audit): &(Side, Audit)| {
         let (side, audit) = (side.letter(), audit_text(audit));
-        format!(
-            "{who} as {side}, which chooses every move itself. The filter completes a line or blocks one first.\n\n{audit}"
-        )
+        format!("{who} as {side}{how}\n\n{audit}")
     };
     let json = audits.iter().map(|(side, audit)| (side.letter().to_string(), audit_json(audit)));
     let json: Map<String, Value> = json.collect();

@@ -20,7 +20,7 @@ use crate::{
 ///
 /// The weights are in a file beside the card. The file alone is enough to play: its metadata hold the architecture. A card
 /// made by hand may leave out `architecture` and `sha256`. `"wins": "exact"` says that the player takes any move that wins at
-/// once, whatever the network's values, as it did in its tests.
+/// once, whatever the network's values, as it did in its tests; "filtered" that it first completes a line, else blocks one.
 pub const CARD: CardKind = CardKind {
     name: "network",
     keys: &KEYS,
@@ -104,7 +104,7 @@ impl Champion for Network {
         let play = NetworkPlay {
             network: self.clone(),
             engine: BoxedEngine(engine(&self.architecture, &self.weights)),
-            exact_wins: exact_wins(about)?,
+            wins: wins(about)?,
             depth: None,
             description,
         };
@@ -112,13 +112,38 @@ impl Champion for Network {
     }
 }
 
-/// Whether the card says that the player takes any move that wins at once, whatever its value.
-fn exact_wins(about: &Map<String, Value>) -> Result<bool, String> {
+/// What a network's player does whatever the values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wins {
+    /// Nothing: `"wins": "learned"`, or no such key.
+    Learned,
+    /// It takes a move that wins at once: `"exact"`.
+    Exact,
+    /// It completes a line, else blocks one: `"filtered"`.
+    Filtered,
+}
+
+impl Wins {
+    /// The cells among which it takes the lowest, whatever their values, when its side is to move; 0 if there are none.
+    fn cells(self, geometry: &Geometry, position: Position) -> u64 {
+        let side = position.to_move();
+        match (self, position.wins(geometry, side)) {
+            (Self::Learned, _) => 0,
+            (Self::Filtered, 0) => position.wins(geometry, side.other()),
+            (_, wins) => wins,
+        }
+    }
+}
+
+/// What the card says of wins.
+fn wins(about: &Map<String, Value>) -> Result<Wins, String> {
     match about.get("wins").map(|wins| (wins, wins.as_str())) {
-        None | Some((_, Some("learned"))) => Ok(false),
-        Some((_, Some("exact"))) => Ok(true),
+        None | Some((_, Some("learned"))) => Ok(Wins::Learned),
+        Some((_, Some("exact"))) => Ok(Wins::Exact),
+        Some((_, Some("filtered"))) => Ok(Wins::Filtered),
         Some((wins, _)) => {
-            Err(format!("the card's wins are {}, but only \"exact\" and \"learned\" are known", brief(wins)))
+            let wins = brief(wins);
+            Err(format!("the card's wins are {wins}, but only \"exact\", \"filtered\" and \"learned\" are known"))
         }
     }
 }
@@ -127,8 +152,8 @@ fn exact_wins(about: &Map<String, Value>) -> Result<bool, String> {
 struct NetworkPlay {
     network: Network,
     engine: BoxedEngine,
-    /// Whether it takes a move that wins at once whatever its value.
-    exact_wins: bool,
+    /// What it does whatever the values are.
+    wins: Wins,
     /// How many plies it looks ahead; None: it compares the values of its moves.
     depth: Option<u32>,
     /// What it is, as the beginning of a sentence.
@@ -141,15 +166,19 @@ struct BoxedEngine(Box<dyn Engine>);
 impl NetworkPlay {
     /// The move with the highest value (the lowest cell of several), and the value. The value of an exact win is the reward, 1.
     fn best(&mut self, geometry: &Geometry, position: Position) -> (u8, f32) {
-        let mut wins = cells(position.wins(geometry, position.to_move()));
-        if let (true, Some(cell)) = (self.exact_wins, wins.next()) {
-            return (cell, 1.0);
+        let forced = self.wins.cells(geometry, position);
+        if forced & position.wins(geometry, position.to_move()) != 0 {
+            return (forced.trailing_zeros() as u8, 1.0);
         }
         self.engine.set_up(position.board());
         let mut sums = [0.0; 64];
         self.engine.0.values(position.legal(geometry), &mut sums);
         let activation = self.network.architecture.activation;
-        let moves = cells(position.legal(geometry)).map(|cell| (cell, activation.apply(sums[usize::from(cell)])));
+        let value = |cell: u8| (cell, activation.apply(sums[usize::from(cell)]));
+        if forced != 0 {
+            return value(forced.trailing_zeros() as u8);
+        }
+        let moves = cells(position.legal(geometry)).map(value);
         moves
             .reduce(|best, next| if next.1 > best.1 { next } else { best })
             .expect("a game that goes on has a legal move")
@@ -176,7 +205,11 @@ impl Play for NetworkPlay {
             None => {
                 let (cell, value) = self.best(geometry, position);
                 let wins = position.wins(geometry, position.to_move()) >> cell & 1 == 1;
-                let why = if wins { why::COMPLETES.into() } else { format!("it values this at {value:+.3}") };
+                let why = match (wins, self.wins.cells(geometry, position)) {
+                    (true, _) => why::COMPLETES.into(),
+                    (false, 0) => format!("it values this at {value:+.3}"),
+                    (false, _) => why::BLOCKS.into(),
+                };
                 Move { cell, why }
             }
             Some(depth) => {
@@ -192,12 +225,12 @@ impl Play for NetworkPlay {
     }
 
     fn audit(&self) -> Result<Showing, String> {
-        Ok(sides_showing(&self.description, &audits(&self.network, self.exact_wins)?))
+        Ok(sides_showing(&self.description, self.wins == Wins::Filtered, &audits(&self.network, self.wins)?))
     }
 }
 
 /// Audits as both sides: the network takes the legal move with the highest value, the lowest cell of several.
-fn audits(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit)>, String> {
+pub(super) fn audits(network: &Network, wins: Wins) -> Result<Vec<(Side, Audit)>, String> {
     let (game, architecture) = (tic_tac_toe(), &network.architecture);
     if architecture.shape != game.shape() {
         let Shape { width, height, depth, .. } = architecture.shape;
@@ -210,11 +243,12 @@ fn audits(network: &Network, exact_wins: bool) -> Result<Vec<(Side, Audit)>, Str
         let best = |board: Board| {
             let values = cells(game.legal(board)).map(|cell| (network.sum(board.play(cell), side), cell));
             let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
-            let wins = if exact_wins { game.completing(board, side) } else { 0 };
+            let wins = if wins == Wins::Exact { game.completing(board, side) } else { 0 };
             // Of several wins the lowest cell, as in play.
             if wins != 0 { wins & wins.wrapping_neg() } else { best.map_or(0, |(_, cell)| 1 << cell) }
         };
-        Ok((side, Subject { side, filtered: false, choose: Box::new(best) }.audit()?))
+        let filtered = wins == Wins::Filtered;
+        Ok((side, Subject { side, filtered, choose: Box::new(best) }.audit()?))
     };
     Side::BOTH.into_iter().map(audit).collect()
 }
@@ -315,15 +349,35 @@ mod tests {
             (0..20).map(|seed| Network { architecture, weights: architecture.initial(Stream::root(seed)) });
         let blind = networks.find(|network| chosen(network, "learned", None, position).cell != 51).unwrap();
         assert_eq!(chosen(&blind, "exact", None, position), Move::new(51, why::COMPLETES));
+        assert_eq!(chosen(&blind, "filtered", None, position), Move::new(51, why::COMPLETES));
+    }
+
+    /// A network with the filter blocks what it does not value, and loses less for it.
+    #[test]
+    fn a_filtered_network_completes_and_blocks() {
+        let audits = |wins| self::audits(&small(), wins).unwrap();
+        for ((side, filtered), (_, learned)) in audits(Wins::Filtered).iter().zip(&audits(Wins::Learned)) {
+            assert!(
+                filtered.odds.loss < learned.odds.loss,
+                "{side:?}: {} and {}",
+                filtered.odds.loss,
+                learned.odds.loss
+            );
+        }
+        let at = |text: &str| Position::of(tic_tac_toe(), tic_tac_toe().board_of(text).unwrap());
+        let [blocks, completes] =
+            [at("XX./.O./..."), at("XX./OO./X..")].map(|position| chosen(&small(), "filtered", None, position));
+        assert_eq!((blocks, completes), (Move::new(2, why::BLOCKS), Move::new(5, why::COMPLETES)));
     }
 
     #[test]
     fn wins_are_exact_or_learned_and_nothing_else() {
         let with = |about: &[(&str, Value)]| {
-            exact_wins(&about.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+            wins(&about.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
         };
-        assert_eq!((with(&[]), with(&[("wins", json!("learned"))])), (Ok(false), Ok(false)));
-        assert_eq!(with(&[("wins", json!("exact"))]), Ok(true));
+        assert_eq!((with(&[]), with(&[("wins", json!("learned"))])), (Ok(Wins::Learned), Ok(Wins::Learned)));
+        assert_eq!(with(&[("wins", json!("exact"))]), Ok(Wins::Exact));
+        assert_eq!(with(&[("wins", json!("filtered"))]), Ok(Wins::Filtered));
         for wrong in [json!("exakt"), json!(3)] {
             let sentence = with(&[("wins", wrong.clone())]).unwrap_err();
             assert!(sentence.contains(&format!("wins are {wrong}, but only")), "{sentence}");
@@ -345,19 +399,19 @@ mod tests {
     /// An untrained network can lose, and its audit says so: each losing line is a game that the other side wins.
     #[test]
     fn networks_on_3x3_are_audited_as_both_sides() {
-        let audits = audits(&small(), false).unwrap();
+        let audits = audits(&small(), Wins::Learned).unwrap();
         for (side, audit) in &audits {
             assert!(!audit.unbeatable() && audit.odds_unfiltered.is_some(), "{side:?}: {audit:?}");
             let last = boards(&audit.examples[0]).last().unwrap();
             assert!(tic_tac_toe().has_line(last.stones(side.other())), "{side:?}: {last:?}");
         }
         // With exact wins it may still lose, but it wins more often, and in no losing line it missed a win.
-        for ((side, exact), (_, audit)) in self::audits(&small(), true).unwrap().iter().zip(&audits) {
+        for ((side, exact), (_, audit)) in self::audits(&small(), Wins::Exact).unwrap().iter().zip(&audits) {
             assert!(exact.odds.win > audit.odds.win, "{side:?}: {} and {}", exact.odds.win, audit.odds.win);
             let missed = |board: Board| board.to_move() == *side && tic_tac_toe().completing(board, *side) != 0;
             assert!(!exact.examples.iter().any(|line| boards(&line[..line.len() - 1]).any(missed)), "{side:?}");
         }
-        assert!(self::audits(&deep_structured(), true).unwrap_err().contains("4x4x4 cells has too many games"));
+        assert!(self::audits(&deep_structured(), Wins::Exact).unwrap_err().contains("4x4x4 cells has too many games"));
     }
 
     #[test]

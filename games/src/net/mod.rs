@@ -27,6 +27,7 @@ mod card;
 mod dispatch;
 mod engine;
 mod file;
+pub mod imitate;
 mod lanes;
 pub mod learn;
 mod perceptron;

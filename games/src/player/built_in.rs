@@ -162,7 +162,7 @@ impl Play for Teacher {
 /// The audit of a player of both sides that decides every move itself and takes these cells, each equally likely.
 fn audit_of_both_sides(who: &str, choose: &dyn Fn(Board) -> u64) -> Result<Showing, String> {
     let audit = |side| Ok((side, Subject { side, filtered: false, choose: Box::new(choose) }.audit()?));
-    Ok(sides_showing(who, &Side::BOTH.into_iter().map(audit).collect::<Result<Vec<_>, String>>()?))
+    Ok(sides_showing(who, false, &Side::BOTH.into_iter().map(audit).collect::<Result<Vec<_>, String>>()?))
 }
 
 #[cfg(test)]

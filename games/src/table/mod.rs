@@ -1,15 +1,17 @@
 //! Table players of 3x3: one move for every board that the filter leaves to them. Which boards there are, what a table is
-//! worth exactly, and the best table for any penalty.
+//! worth exactly, and the best table for any points.
 
 mod card;
 pub mod exact;
 mod genome;
 pub mod graph;
 pub mod optimum;
+mod points;
 pub mod reference;
 
 pub use card::CARD;
 pub use genome::{TableGenome, check};
+pub use points::Points;
 
 use evoxo_common::ratio::Ratio;
 

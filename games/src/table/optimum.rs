@@ -1,26 +1,26 @@
-//! The best possible table for a penalty, exactly.
+//! The best possible table for any points, exactly.
 //!
 //! Every board's value depends only on the boards that follow, so the best cell of each is found from the last board
 //! back (dynamic programming; Bellman, 1957). Scores are whole numbers of the ways in which the opponent can go on, as in
-//! [`super::exact`]; a table's fitness is wins - penalty x losses.
+//! [`super::exact`]. Options of one board are compared without the points that a draw in every game would give: see
+//! [`super::points`].
 
-use super::Score;
 use super::genome::TableGenome;
 use super::graph::{Graph, Target, options_product};
+use super::{Points, Score};
 use crate::audit::Odds;
 use crate::board::{Board, Outcome, Side, tic_tac_toe};
 use evoxo_common::ratio::Ratio;
 use std::collections::BTreeSet;
 
-/// The best table for a side and penalty.
+/// The best table for a side and points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Optimum {
-    /// Of all tables with the highest fitness, one that loses least. (It then also wins most: fitness and losses
-    /// determine the wins.)
+    /// Of all tables with the highest fitness, one that loses least, and of those one that wins most.
     pub player: TableGenome,
     /// Its odds against the random mover, both with the filter.
     pub odds: Odds,
-    /// Wins - penalty x losses, per game.
+    /// What it is worth, in points a game.
     pub fitness: Ratio,
     /// The boards on which the choice between several cells makes no difference to the fitness, of those that tables of
     /// this fitness can meet; cells that are images of each other count as one. If there are any, several differing
@@ -37,17 +37,17 @@ pub struct Tie {
     pub cells: Vec<u8>,
 }
 
-/// The best table for a side and penalty.
+/// The best table for a side and these points, or for this penalty of a loss if 1 is for a win and 0 for a draw.
 #[must_use]
-pub fn optimum(side: Side, penalty: Ratio) -> Optimum {
-    let graph = Graph::of(side);
-    let plan = Plan::new(graph, |score| (fitness(score, penalty), -i128::from(score.losses)));
+pub fn optimum(side: Side, points: impl Into<Points>) -> Optimum {
+    let points = points.into();
+    let plan = Plan::new(Graph::of(side), |score| aim(score, points));
     let odds = plan.odds();
-    Optimum { fitness: odds.win - penalty * odds.loss, odds, ties: plan.ties(), player: plan.player() }
+    Optimum { fitness: points.worth(odds), odds, ties: plan.ties(), player: plan.player() }
 }
 
-/// The table that wins most among those that never lose, and the smallest penalty at which it is optimal; None if every
-/// table of the side can lose. (For 3x3 there is one for either side.)
+/// The table that wins most among those that never lose, and the smallest penalty at which it is optimal if 1 is for a win
+/// and 0 for a draw; None if every table of the side can lose. (For 3x3 there is one for either side.)
 ///
 /// Never losing, with W0 wins, is optimal when W - penalty x L <= W0 for every table, that is when the penalty is at least
 /// the greatest (W - W0) / L of all tables that can lose. That ratio is found by Dinkelbach's iteration (1967): take the
@@ -56,29 +56,30 @@ pub fn optimum(side: Side, penalty: Ratio) -> Optimum {
 #[must_use]
 pub fn never_losing(side: Side) -> Option<(TableGenome, Odds, Ratio)> {
     let graph = Graph::of(side);
-    let safest = Plan::new(graph, |score| (-i128::from(score.losses), i128::from(score.wins)));
+    let safest = Plan::new(graph, |score| (-i128::from(score.losses), i128::from(score.wins), 0));
     let safe = safest.score();
     if safe.losses > 0 {
         return None;
     }
     let mut penalty = Ratio::ZERO;
     loop {
-        let best = Plan::new(graph, |score| (fitness(score, penalty), -i128::from(score.losses))).score();
-        if best.losses == 0 || fitness(best, penalty) == fitness(safe, penalty) {
+        let best = Plan::new(graph, |score| aim(score, penalty.into())).score();
+        if best.losses == 0 || aim(best, penalty.into()).0 == aim(safe, penalty.into()).0 {
             return Some((safest.player(), safest.odds(), penalty));
         }
         penalty = Ratio::new(i128::from(best.wins) - i128::from(safe.wins), best.losses.into());
     }
 }
 
-/// Fitness times the penalty's denominator: a whole number.
-fn fitness(score: Score, penalty: Ratio) -> i128 {
-    i128::from(penalty.denominator()) * i128::from(score.wins)
-        - i128::from(penalty.numerator()) * i128::from(score.losses)
+/// What the points make of a score, up to a factor and what all scores of the same number of games have in common; then
+/// fewest losses, then most wins.
+fn aim(score: Score, points: Points) -> Value {
+    let ((gain, cost), wins, losses) = (points.gain_and_cost(), i128::from(score.wins), i128::from(score.losses));
+    (gain * wins - cost * losses, -losses, wins)
 }
 
-/// The first thing to maximise, and the second among equals; both linear in the score.
-type Value = (i128, i128);
+/// The first thing to maximise, the second among equals, and the third; all linear in the score.
+type Value = (i128, i128, i128);
 
 /// The best cell of every decision board, for some aim.
 struct Plan {
@@ -163,20 +164,38 @@ mod tests {
     use evoxo_common::rng::{Stream, below};
     use proptest::prelude::*;
 
-    fn score(side: Side, genes: &[u8], penalty: Ratio) -> Value {
-        let score = Scorer::of(side).score(genes);
-        (fitness(score, penalty), -i128::from(score.losses))
+    fn score(side: Side, genes: &[u8], points: impl Into<Points>) -> Value {
+        aim(Scorer::of(side).score(genes), points.into())
+    }
+
+    /// Points of any order: wins may be worth less than draws.
+    fn any_points() -> impl Strategy<Value = Points> {
+        let part = |from: i128| (from..400).prop_map(|points| Ratio::new(points, 40));
+        (part(-400), part(-400), part(0)).prop_map(|(win, draw, penalty)| Points { win, draw, penalty })
+    }
+
+    /// Found by a program apart from this one: football's points, and points for nothing but not losing.
+    #[test]
+    fn other_points_have_their_optimum() {
+        let odds = |win: i64, draw: i64, penalty: i64| {
+            let [win, draw, penalty] = [win, draw, penalty].map(Ratio::from);
+            let best = optimum(Side::O, Points { win, draw, penalty });
+            [best.odds.win, best.odds.draw, best.odds.loss, best.fitness].map(|part| part.to_string())
+        };
+        assert_eq!(odds(3, 1, 0), ["146/315", "149/315", "4/63", "587/315"]);
+        assert_eq!(odds(2, 1, 0), ["46/105", "11/21", "4/105", "7/5"]);
+        assert_eq!(odds(0, 0, 1), ["82/315", "233/315", "0", "0"]);
     }
 
     proptest! {
         #[test]
-        fn no_table_is_better(side in prop::sample::select(Side::BOTH.to_vec()), penalty in 0..400_i128, seed: u64) {
-            let penalty = Ratio::new(penalty, 40);
-            let best = optimum(side, penalty);
+        fn no_table_is_better(side in prop::sample::select(Side::BOTH.to_vec()), points in any_points(), seed: u64) {
+            let best = optimum(side, points);
+            prop_assert_eq!(best.fitness, points.worth(best.odds));
             let mut rng = Stream::root(seed).rng();
             prop_assert_eq!(best.odds, super::super::reference::exact(&best.player));
-            let top = score(side, best.player.genes(), penalty);
-            prop_assert!(score(side, TableGenome::random(side, &mut rng).genes(), penalty) <= top);
+            let top = score(side, best.player.genes(), points);
+            prop_assert!(score(side, TableGenome::random(side, &mut rng).genes(), points) <= top);
             // Whichever of the tied cells are played, the fitness stays, and the losses do not fall.
             let mut genes = best.player.genes().to_vec();
             for tie in &best.ties {
@@ -184,16 +203,28 @@ mod tests {
                 prop_assert!(tie.cells.contains(&genes[class]));
                 genes[class] = tie.cells[below(&mut rng, tie.cells.len() as u64) as usize];
             }
-            prop_assert_eq!(score(side, &genes, penalty).0, top.0);
-            prop_assert!(score(side, &genes, penalty) <= top);
+            prop_assert_eq!(score(side, &genes, points).0, top.0);
+            prop_assert!(score(side, &genes, points) <= top);
+        }
+
+        /// Where a win is worth more than a draw, points rank tables as a penalty does.
+        #[test]
+        fn points_are_a_penalty(side in prop::sample::select(Side::BOTH.to_vec()), points in any_points()) {
+            let best = optimum(side, points);
+            match points.as_penalty() {
+                Some(penalty) => {
+                    let as_penalty = optimum(side, penalty);
+                    prop_assert_eq!((best.player, best.odds, best.ties), (as_penalty.player, as_penalty.odds, as_penalty.ties));
+                }
+                None => prop_assert!(points.win <= points.draw),
+            }
         }
 
         /// One other cell on a board that is met: an image of the cell or tied, or else a loss of fitness.
         #[test]
-        fn every_other_cell_is_worse(side in prop::sample::select(Side::BOTH.to_vec()), penalty in 0..400_i128) {
-            let penalty = Ratio::new(penalty, 40);
-            let best = optimum(side, penalty);
-            let top = score(side, best.player.genes(), penalty);
+        fn every_other_cell_is_worse(side in prop::sample::select(Side::BOTH.to_vec()), points in any_points()) {
+            let best = optimum(side, points);
+            let top = score(side, best.player.genes(), points);
             for class in best.player.met() {
                 let board = Graph::of(side).boards()[class];
                 let image = |cell: u8| tic_tac_toe().canonical(board.play(cell)).0;
@@ -202,8 +233,8 @@ mod tests {
                     let mut genes = best.player.genes().to_vec();
                     let equal = image(genes[class]) == image(*cell) || tied.iter().any(|tie| image(*tie) == image(*cell));
                     genes[class] = *cell;
-                    prop_assert_eq!(score(side, &genes, penalty).0 == top.0, equal);
-                    prop_assert!(score(side, &genes, penalty) <= top);
+                    prop_assert_eq!(score(side, &genes, points).0 == top.0, equal);
+                    prop_assert!(score(side, &genes, points) <= top);
                 }
             }
         }

@@ -43,7 +43,7 @@ fn the_fittest_is_worth_no_more_than_the_optimum() {
     assert!(sampled[3].points.last().unwrap().mean > optimum, "{:?}", sampled[3]);
     let replica = &report.json["arms"][0]["replicas"][0];
     let odds = Odds::of_json(replica).unwrap();
-    assert_eq!(replica["worth"].as_f64(), Some(super::worth(odds, Ratio::new(13, 2)).to_f64()));
+    assert_eq!(replica["worth"].as_f64(), Some(Points::from(Ratio::new(13, 2)).worth(odds).to_f64()));
     assert!(replica["fitness"].as_f64() > Some(optimum), "{replica}");
     let fittest = report.tables.iter().find(|table| table.header[0] == "fittest player").unwrap();
     assert_eq!((fittest.rows.len(), &*fittest.rows[0][1]), (1, "0.2603"));
@@ -73,6 +73,34 @@ fn a_result_is_enough() {
     }
 }
 
+/// Points of all three outcomes have their own optimum and note, and rank players as a penalty does: the same players survive.
+#[test]
+fn points_of_wins_and_draws_count() {
+    let text = |points: &str| {
+        format!(
+            "experiment = \"invincible\"\n[settings]\npopulation = 60\nfathers = 5\ngenerations = 5\ngames = 50\n\
+             [arms.O]\n{points}\n"
+        )
+    };
+    let champion = |points: &str| {
+        let champion = run(&parse(&text(points)))[0].champion().unwrap();
+        champion.champion_as::<TableGenome>().unwrap().clone()
+    };
+    let football = "win = 3\ndraw = 1\npenalty = 0";
+    assert_eq!(champion(football), champion("penalty = 0.5"));
+    assert_ne!(champion(football), champion("penalty = 100"));
+    let config = parse(&text(football));
+    let report = config.report(&run(&config));
+    let note =
+        "Points of 3, 1, 0 (win, draw, loss) rank players as 1 for a win, 0 for a draw and a loss that costs 1/2.";
+    assert!(report.notes.iter().any(|other| other == note), "{:?}", report.notes);
+    assert_eq!(report.tables[1].rows[0][0], "O at 3, 1, 0");
+    let best = optimum(Side::O, Points { win: 3.into(), draw: Ratio::ONE, penalty: Ratio::ZERO });
+    assert_eq!(report.tables[1].rows[0][4], format!("{} = {:.4}", best.fitness, best.fitness.to_f64()));
+    let settings = &report.json["arms"][0]["settings"];
+    assert_eq!((&settings["win"], &settings["draw"]), (&"3".into(), &"1".into()));
+}
+
 #[test]
 fn nothing_yet_is_no_reason_to_fail() {
     let config = parse(CONFIG);
@@ -85,5 +113,5 @@ fn nothing_yet_is_no_reason_to_fail() {
 fn the_optimum_is_called_optimal() {
     let best = optimum(Side::O, Ratio::ONE);
     let score = evoxo_games::table::exact::Scorer::of(Side::O).score(best.player.genes());
-    assert_eq!(worth(score.odds(945), Ratio::ONE), best.fitness);
+    assert_eq!(Points::from(Ratio::ONE).worth(score.odds(945)), best.fitness);
 }

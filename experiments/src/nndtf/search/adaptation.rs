@@ -1,19 +1,19 @@
 //! The modern rival: an evolution strategy with covariance matrix adaptation ([`evoxo_common::evolve::adaptation`]).
 //!
-//! The search space has no bounds; a gene is its coordinate folded into -1 to 1 by reflection at both bounds, so that
-//! steps work near a bound as well as anywhere. The first mean is a random chromosome. The champion is the best ever
+//! The search space has no bounds; a gene is its coordinate folded into -1 to 1 by reflection at both ends, so that
+//! steps work near a bound as well as anywhere. The bounds of a gene are where -1 and 1 are. The first mean is a random chromosome. The champion is the best ever
 //! evaluated.
 
 use crate::nndtf::messages;
 
 use super::{Asked, CHROMOSOMES_MAX, Search, first_greatest};
-use crate::nndtf::network::gene;
+use crate::nndtf::network::{Bounds, RANGE, gene};
 use evoxo_common::evolve::{
     adaptation::{Distribution, Strategy},
     select,
 };
 
-/// A step size beyond this is useless: genes have a range of 2.
+/// A step size beyond this is useless: coordinates have a range of 2.
 const SIGMA_MAX: f64 = 1e6;
 
 /// Checks that the parameters are in range.
@@ -30,7 +30,7 @@ pub(super) fn check(adaptation: &messages::Adaptation) -> Result<(), String> {
 
 /// Whether a state has the numbers of a distribution and one chromosome, or is empty.
 pub(super) fn fits(search: &Search, state: &messages::State) -> bool {
-    let n = search.kind.genes();
+    let n = search.genes;
     let begun = state.iteration > 0;
     state.sums.len() == usize::from(begun)
         && state.distribution.len() == if begun { 1 + n + n + n * n } else { 0 }
@@ -38,14 +38,14 @@ pub(super) fn fits(search: &Search, state: &messages::State) -> bool {
 }
 
 fn strategy(search: &Search, adaptation: &messages::Adaptation) -> Strategy {
-    Strategy::new(search.kind.genes(), adaptation.offspring as usize)
+    Strategy::new(search.genes, adaptation.offspring as usize)
 }
 
 fn distribution(search: &Search, adaptation: &messages::Adaptation, state: &messages::State) -> Distribution {
-    let n = search.kind.genes();
+    let n = search.genes;
     let Some((sigma, rest)) = state.distribution.split_first() else {
         let mut rng = search.rng(state, "mean");
-        let mean = (0..n).map(|_| f64::from(gene(&mut rng))).collect();
+        let mean = (0..n).map(|_| f64::from(gene(&mut rng, RANGE))).collect();
         return strategy(search, adaptation).start(mean, adaptation.sigma);
     };
     let (mean, rest) = rest.split_at(n);
@@ -53,12 +53,18 @@ fn distribution(search: &Search, adaptation: &messages::Adaptation, state: &mess
     Distribution { sigma: *sigma, mean: mean.to_vec(), path: path.to_vec(), matrix: matrix.to_vec() }
 }
 
+/// The gene of a folded coordinate. With the paper's bounds it is the coordinate itself.
+fn scaled(folded: f64, (least, most): Bounds) -> f32 {
+    let [least, most] = [least, most].map(f64::from);
+    ((most + least) / 2.0 + (most - least) / 2.0 * folded) as f32
+}
+
 /// A coordinate folded into -1 to 1.
-fn fold(place: f64) -> f32 {
+fn fold(place: f64) -> f64 {
     // An odd distance from a multiple of 4 is a bound; at a distance of 2 the middle recurs, reversed.
     let turned = place + 1.0;
     let within = turned - 4.0 * (turned / 4.0).floor();
-    (if within <= 2.0 { within - 1.0 } else { 3.0 - within }) as f32
+    if within <= 2.0 { within - 1.0 } else { 3.0 - within }
 }
 
 /// The next generation.
@@ -66,7 +72,11 @@ pub(super) fn ask(search: &Search, adaptation: &messages::Adaptation, state: &me
     let (strategy, distribution) = (strategy(search, adaptation), distribution(search, adaptation, state));
     let steps = strategy.draw(&distribution, &mut search.rng(state, "steps"));
     let individuals = 0..adaptation.offspring as usize;
-    let genes = individuals.flat_map(|index| strategy.individual(&distribution, &steps, index).map(fold)).collect();
+    let genes = individuals
+        .flat_map(|index| {
+            strategy.individual(&distribution, &steps, index).map(|place| scaled(fold(place), search.bounds))
+        })
+        .collect();
     Asked { genes, steps: Some(steps) }
 }
 

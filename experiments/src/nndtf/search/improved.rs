@@ -8,7 +8,7 @@
 
 use crate::nndtf::messages;
 
-use super::{CHROMOSOMES_MAX, RANGE, Search, first_greatest, first_least, is_probability, shares};
+use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, shares};
 use crate::nndtf::network::gene;
 use evoxo_common::{
     evolve::{cross, mutate, select},
@@ -35,7 +35,7 @@ pub(super) fn ask(search: &Search, improved: &messages::Improved, state: &messag
     let mut rng = search.rng(state, "parents");
     let fitness = shares(&state.sums);
     let [mother, father] = [(); 2].map(|()| search.chromosome(&state.genes, select::roulette(&mut rng, &fitness)));
-    let candidates = cross::four_candidates(mother, father, improved.weight, RANGE);
+    let candidates = cross::four_candidates(mother, father, improved.weight, search.bounds);
     match state.offspring {
         0 => candidates.concat(),
         chosen => mutants(search, state, &candidates[chosen as usize - 1]).concat(),
@@ -46,9 +46,9 @@ fn mutants(search: &Search, state: &messages::State, offspring: &[f32]) -> [Vec<
     let mut rng = search.rng(state, "mutants");
     let [mut one, mut some, mut all] = [(); 3].map(|()| offspring.to_vec());
     let locus = below(&mut rng, one.len() as u64) as usize;
-    one[locus] = gene(&mut rng);
-    mutate::redraw_each(&mut rng, &mut some, (1, 2), |rng, _, _| gene(rng));
-    all.fill_with(|| gene(&mut rng));
+    one[locus] = gene(&mut rng, search.bounds);
+    mutate::redraw_each(&mut rng, &mut some, (1, 2), |rng, _, _| gene(rng, search.bounds));
+    all.fill_with(|| gene(&mut rng, search.bounds));
     [one, some, all]
 }
 
@@ -69,7 +69,7 @@ pub(super) fn tell(
             let worst = first_least(&state.sums);
             if anyway || sums[mutant] > state.sums[worst] {
                 state.sums[worst] = sums[mutant];
-                let length = search.kind.genes();
+                let length = search.genes;
                 state.genes[worst * length..][..length].copy_from_slice(search.chromosome(&asked, mutant));
             }
         };

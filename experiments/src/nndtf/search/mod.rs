@@ -11,14 +11,12 @@ mod traditional;
 use crate::nndtf::messages;
 use crate::nndtf::messages::search::Algorithm;
 
-use super::network::{self, Kind};
+use super::network::{self, Bounds, GENE_MAX, RANGE};
 use evoxo_common::{
     evolve::{adaptation::Steps, select},
     rng::{Generator, Stream},
 };
 
-/// The bounds of a gene.
-pub(super) const RANGE: (f32, f32) = (-1.0, 1.0);
 /// The largest population, and the most chromosomes of one task.
 pub const CHROMOSOMES_MAX: usize = 4096;
 /// The most iterations of a search.
@@ -44,18 +42,20 @@ impl From<Vec<f32>> for Asked {
 /// A search for the genes of a network.
 #[derive(Clone, Debug)]
 pub struct Search {
-    kind: Kind,
+    /// The length of a chromosome.
+    genes: usize,
+    bounds: Bounds,
     algorithm: Algorithm,
     iterations: u64,
     stream: Stream,
 }
 
 impl Search {
-    /// Reads a search as a task carries it.
+    /// Reads a search, as a task carries it, for chromosomes of this length.
     ///
     /// # Errors
     /// A sentence if a figure is outside its range.
-    pub fn new(kind: Kind, search: &messages::Search) -> Result<Self, String> {
+    pub fn new(genes: usize, search: &messages::Search) -> Result<Self, String> {
         if search.iterations == 0 || search.iterations > ITERATIONS_MAX {
             return Err(format!("a search has 1 to {ITERATIONS_MAX} iterations, not {}", search.iterations));
         }
@@ -65,8 +65,13 @@ impl Search {
             Algorithm::Traditional(traditional) => traditional::check(traditional)?,
             Algorithm::Adaptation(adaptation) => adaptation::check(adaptation)?,
         }
+        let bounds = search.bounds.map_or(RANGE, |bounds| (bounds.least, bounds.most));
+        let sensible = |bound: f32| bound.abs() <= GENE_MAX;
+        if !sensible(bounds.0) || !sensible(bounds.1) || bounds.0 >= bounds.1 {
+            return Err(format!("genes from {} to {}: give bounds from -{GENE_MAX} to {GENE_MAX}", bounds.0, bounds.1));
+        }
         let stream = Stream::from_words(search.stream_high, search.stream_low);
-        Ok(Self { kind, algorithm, iterations: search.iterations, stream })
+        Ok(Self { genes, bounds, algorithm, iterations: search.iterations, stream })
     }
 
     /// Checks that a state is one that this search can have.
@@ -80,10 +85,10 @@ impl Search {
                 state.iteration, self.iterations
             ));
         }
-        if state.genes.len() != state.sums.len() * self.kind.genes() {
+        if state.genes.len() != state.sums.len() * self.genes {
             return Err("the state has another number of genes than its chromosomes need".into());
         }
-        state.genes.chunks(self.kind.genes()).try_for_each(|genes| network::check(self.kind, genes))?;
+        state.genes.chunks(self.genes).try_for_each(|genes| network::check(self.genes, self.bounds, genes))?;
         let fits = match &self.algorithm {
             Algorithm::Improved(improved) => {
                 self.population_fits(state, improved.population)
@@ -119,11 +124,14 @@ impl Search {
     #[must_use]
     pub fn ask(&self, state: &messages::State) -> Asked {
         assert!(!self.finished(state), "a finished search has nothing to evaluate");
-        match &self.algorithm {
+        let mut asked = match &self.algorithm {
             Algorithm::Improved(improved) => improved::ask(self, improved, state).into(),
             Algorithm::Traditional(traditional) => traditional::ask(self, traditional, state).into(),
             Algorithm::Adaptation(adaptation) => adaptation::ask(self, adaptation, state),
-        }
+        };
+        // A blend of two genes may be a rounding beyond them.
+        asked.genes.iter_mut().for_each(|gene| *gene = gene.clamp(self.bounds.0, self.bounds.1));
+        asked
     }
 
     /// Advances with the sums of the chromosomes asked for; returns a row if the iteration belongs in the history.
@@ -131,7 +139,7 @@ impl Search {
     /// # Panics
     /// If there is not one sum for each chromosome asked.
     pub fn tell(&self, state: &mut messages::State, asked: Asked, sums: &[u64]) -> Option<messages::Row> {
-        assert_eq!(asked.genes.len(), sums.len() * self.kind.genes(), "one sum for each chromosome");
+        assert_eq!(asked.genes.len(), sums.len() * self.genes, "one sum for each chromosome");
         let before = state.iteration;
         match &self.algorithm {
             Algorithm::Improved(improved) => improved::tell(self, improved, state, asked.genes, sums),
@@ -188,19 +196,19 @@ impl Search {
     /// A first population.
     fn random(&self, state: &messages::State, population: u32) -> Vec<f32> {
         let mut rng = self.rng(state, "births");
-        (0..population as usize * self.kind.genes()).map(|_| network::gene(&mut rng)).collect()
+        (0..population as usize * self.genes).map(|_| network::gene(&mut rng, self.bounds)).collect()
     }
 
     fn chromosome<'a>(&self, genes: &'a [f32], index: usize) -> &'a [f32] {
-        &genes[index * self.kind.genes()..][..self.kind.genes()]
+        &genes[index * self.genes..][..self.genes]
     }
 }
 
-/// The fittest chromosome of a state, the first of several; `None` before the first evaluation.
+/// The fittest chromosome, of this length, of a state, the first of several; `None` before the first evaluation.
 #[must_use]
-pub fn champion(kind: Kind, state: &messages::State) -> Option<(&[f32], u64)> {
+pub fn champion(genes: usize, state: &messages::State) -> Option<(&[f32], u64)> {
     let best = first_greatest(&state.sums)?;
-    Some((&state.genes[best * kind.genes()..][..kind.genes()], state.sums[best]))
+    Some((&state.genes[best * genes..][..genes], state.sums[best]))
 }
 
 /// The index of the greatest, the first of several.

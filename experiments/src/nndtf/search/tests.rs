@@ -3,12 +3,17 @@
 use crate::nndtf::messages;
 
 use super::*;
+use crate::nndtf::network::{Kind, Network};
 
-const GENES: usize = Kind::Traditional.genes();
+const GENES: usize = Network::paper(Kind::Traditional).genes();
 
 fn search(algorithm: Algorithm, iterations: u64) -> Search {
-    let message = messages::Search { algorithm: Some(algorithm), iterations, stream_high: 5, stream_low: 6 };
-    Search::new(Kind::Traditional, &message).unwrap()
+    bounded(algorithm, iterations, None)
+}
+
+fn bounded(algorithm: Algorithm, iterations: u64, bounds: Option<messages::Bounds>) -> Search {
+    let message = messages::Search { algorithm: Some(algorithm), iterations, stream_high: 5, stream_low: 6, bounds };
+    Search::new(GENES, &message).unwrap()
 }
 
 fn improved(acceptance: f64) -> Algorithm {
@@ -181,12 +186,37 @@ fn all_searches_search() {
             Some((iterations, state.sums.iter().max().copied()))
         );
         assert_eq!(rows.len() as u64, iterations.div_ceil(iterations.div_ceil(100)));
-        closeness(champion(Kind::Traditional, &state).unwrap().0)
+        closeness(champion(GENES, &state).unwrap().0)
     };
     let [improved, traditional, adaptation] =
         [reached(improved(0.5), 2000), reached(traditional(), 2000), reached(adaptation(), 1500)];
     insta::assert_snapshot!(format!("{improved} {traditional} {adaptation}"));
     assert!(improved > 1_500_000 && traditional > 1_500_000 && adaptation > 1_990_000);
+}
+
+/// Genes stay within any bounds, reach beyond the paper's, and bounds that are none are refused.
+#[test]
+fn genes_keep_to_their_bounds() {
+    let (least, most) = (-0.3, 2.7);
+    for algorithm in [improved(0.5), traditional(), adaptation()] {
+        let (search, mut state) =
+            (bounded(algorithm, 60, Some(messages::Bounds { least, most })), messages::State::default());
+        let mut beyond = 0;
+        while !search.finished(&state) {
+            let asked = search.ask(&state);
+            assert!(asked.genes.iter().all(|gene| (least..=most).contains(gene)));
+            beyond += asked.genes.iter().filter(|gene| **gene > 1.0).count();
+            let sums: Vec<u64> = asked.genes.chunks(GENES).map(closeness).collect();
+            search.tell(&mut state, asked, &sums);
+            assert_eq!(search.check(&state), Ok(()));
+        }
+        assert!(beyond > 1000, "{beyond}");
+    }
+    for (least, most) in [(1.0, 1.0), (2.0, -2.0), (f32::NAN, 1.0), (-1.0, f32::INFINITY), (-1001.0, 0.0)] {
+        let bounds = Some(messages::Bounds { least, most });
+        let message = messages::Search { algorithm: Some(improved(0.5)), iterations: 1, bounds, ..Default::default() };
+        assert!(Search::new(GENES, &message).unwrap_err().contains("give bounds from -1000 to 1000"));
+    }
 }
 
 /// If all individuals are equally fit, the search has no direction, but its numbers stay finite.
@@ -204,8 +234,8 @@ fn equal_fitness_keeps_numbers_finite() {
 #[test]
 fn figures_out_of_range_are_refused_with_a_sentence() {
     let refused = |algorithm, iterations| {
-        let message = messages::Search { algorithm, iterations, stream_high: 0, stream_low: 0 };
-        Search::new(Kind::Double, &message).unwrap_err()
+        let message = messages::Search { algorithm, iterations, stream_high: 0, stream_low: 0, bounds: None };
+        Search::new(114, &message).unwrap_err()
     };
     let sentences = [
         refused(None, 1),

@@ -8,7 +8,7 @@
 
 use crate::nndtf::messages;
 
-use super::{CHROMOSOMES_MAX, RANGE, Search, first_greatest, first_least, is_probability, shares};
+use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, shares};
 use evoxo_common::{
     evolve::{cross, mutate, select},
     rng::unit,
@@ -47,7 +47,7 @@ pub(super) fn ask(search: &Search, traditional: &messages::Traditional, state: &
             false => [mother.to_vec(), father.to_vec()],
         };
         for mut child in couple {
-            mutate::non_uniform(&mut rng, &mut child, RANGE, traditional.mutation, progress);
+            mutate::non_uniform(&mut rng, &mut child, search.bounds, traditional.mutation, progress);
             children.extend(child);
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn tell(
     if let Some(best) = first_greatest(&state.sums) {
         let beaten_from = state.sums[best] + u64::from(traditional.keeps_best);
         if sums.iter().all(|sum| *sum < beaten_from) {
-            let (worst, length) = (first_least(&sums), search.kind.genes());
+            let (worst, length) = (first_least(&sums), search.genes);
             sums[worst] = state.sums[best];
             asked[worst * length..][..length].copy_from_slice(search.chromosome(&state.genes, best));
         }

@@ -57,7 +57,7 @@ fn invalid_tasks_are_refused_with_a_sentence() {
         (|task| task.first_cycle = u32::MAX, "cycles after 4294967295"),
         (|task| set(task, "agents = 7"), "agents is 7, but they play in couples: give an even number"),
         (|task| set(task, "agents = 1002"), "agents is \"1002\", but must be"),
-        (|task| set(task, "rules = 129"), "rules is \"129\""),
+        (|task| set(task, "rules = 1025"), "rules is \"1025\""),
         (|task| set(task, "games = 0"), "games is \"0\""),
         (|task| set(task, "mutation = 1.5"), "mutation is \"1.5\""),
         (|task| set(task, "selection = \"best\""), "selection is"),

@@ -1,12 +1,13 @@
-//! The chapter's index tables: which place of the string holds the decision for a board.
+//! Index tables of 3x3: which place of a player's string holds the decision for a board. After C. Karr and L. M. Freeman
+//! (eds.), *Industrial Applications of Genetic Algorithms*, CRC Press 1998, chapter 17, pages 325 to 328.
 //!
 //! The chapter numbers the cells of the board 0 to 8. A board's code is nine digits (0 empty, 1 X, 2 O), cell 0 first,
-//! read as a number of base 3. Boards that are rotations of each other share an index; the variation says how they are
-//! rotated.
+//! read as a number of base 3. Boards that are variants of each other share an index; the variation says how they are
+//! turned.
 //!
 //! The chapter speaks of flips and mirror images, but its sample table and its number of indices (612) fit rotations by
-//! quarter-turns alone: mirror images are kept apart. Numbering the cells row by row does not give the sample table.
-//! Any numbering does in which cells 6, 7 and 8 follow each other in quarter-turns; ours ([`PLACEMENT`]) is:
+//! quarter-turns alone: mirror images are kept apart. [`Classes`] has both. Numbering the cells row by row does not give the
+//! sample table. Any numbering does in which cells 6, 7 and 8 follow each other in quarter-turns; ours ([`PLACEMENT`]) is:
 //!
 //! ```text
 //! 5 1 6
@@ -17,7 +18,7 @@
 use evoxo_common::choice;
 use std::sync::LazyLock;
 
-use evoxo_games::board::{Board, Side, tic_tac_toe};
+use crate::board::{Board, Side, tic_tac_toe};
 
 /// The cell of [`tic_tac_toe`], row-major from the top left, for each of the chapter's cells.
 pub const PLACEMENT: [u8; 9] = [4, 1, 5, 7, 3, 0, 2, 8, 6];
@@ -29,6 +30,9 @@ const TURNED: [[u8; 9]; 4] = [
     [0, 3, 4, 1, 2, 7, 8, 5, 6],
     [0, 4, 1, 2, 3, 8, 5, 6, 7],
 ];
+
+/// The cell to which the mirror that exchanges left and right moves each of the chapter's cells.
+const MIRRORED: [u8; 9] = [0, 1, 4, 3, 2, 6, 5, 8, 7];
 
 /// What a 1 on each of the chapter's cells adds to a code.
 const WEIGHTS: [u16; 9] = [6561, 2187, 729, 243, 81, 27, 9, 3, 1];
@@ -51,13 +55,37 @@ impl Strings {
     pub const BOTH: [Self; 2] = [Self::Long, Self::Short];
 }
 
+choice! {
+    /// Which boards share a place of a string.
+    pub enum Classes {
+        /// quarter-turns of each other, which gives the chapter's numbers
+        Rotations = "rotations",
+        /// mirror images of each other too, of which the chapter speaks: strings are little more than half as long
+        Symmetries = "symmetries",
+    }
+}
+
+impl Classes {
+    /// Both, the one with more classes first.
+    pub const BOTH: [Self; 2] = [Self::Rotations, Self::Symmetries];
+
+    /// The number of variations of a board.
+    const fn variations(self) -> u8 {
+        match self {
+            Self::Rotations => 4,
+            Self::Symmetries => 8,
+        }
+    }
+}
+
 /// Where the decision for a board is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The chapter's index, but counted from 0.
     pub class: u16,
-    /// The chapter's variation: how many clockwise quarter-turns lead to the representative, 0 to 3.
-    pub turns: u8,
+    /// The chapter's variation: what leads to the representative. 0 to 3 is the number of clockwise quarter-turns; 4 to 7 are
+    /// the same after the board was mirrored, left for right.
+    pub variation: u8,
 }
 
 /// The table of one side.
@@ -68,29 +96,32 @@ pub struct Index {
 }
 
 impl Index {
-    /// The table for a side: 612 classes for X and 526 for O in long strings, 104 and 68 in short ones.
+    /// The table for a side. With rotations it has 612 classes for X and 526 for O in long strings, 104 and 68 in short ones;
+    /// with all symmetries 338 and 289, 58 and 43.
     #[must_use]
-    pub fn of(side: Side, strings: Strings) -> &'static Self {
-        static TABLES: LazyLock<[Index; 4]> = LazyLock::new(|| {
-            let table = |number: usize| Index::build(Side::BOTH[number / 2], Strings::BOTH[number % 2]);
+    pub fn of(side: Side, strings: Strings, classes: Classes) -> &'static Self {
+        static TABLES: LazyLock<[Index; 8]> = LazyLock::new(|| {
+            let table = |number: usize| {
+                Index::build(Side::BOTH[number / 2 % 2], Strings::BOTH[number % 2], Classes::BOTH[number / 4])
+            };
             std::array::from_fn(table)
         });
-        &TABLES[2 * side as usize + strings as usize]
+        &TABLES[4 * classes as usize + 2 * side as usize + strings as usize]
     }
 
-    fn build(side: Side, strings: Strings) -> Self {
+    fn build(side: Side, strings: Strings, classes: Classes) -> Self {
         let mut entries = vec![None; CODES];
         let mut representatives = Vec::new();
         for code in 0..CODES as u16 {
             if entries[usize::from(code)].is_some() || !decides(side, strings, board_of(code)) {
                 continue;
             }
-            // The first code of a class is its representative. An image that is `turns` turns back needs `turns` turns.
+            // The first code of a class is its representative. What a variation takes back needs that variation.
             let class = representatives.len() as u16;
             representatives.push(code);
-            for turns in 0..4 {
-                let image = turned(code, (4 - turns) % 4);
-                entries[usize::from(image)].get_or_insert(Entry { class, turns });
+            for variation in 0..classes.variations() {
+                let image = moved(code, inverse(variation));
+                entries[usize::from(image)].get_or_insert(Entry { class, variation });
             }
         }
         Self { entries, representatives }
@@ -158,15 +189,22 @@ pub fn board_of(code: u16) -> Board {
     })
 }
 
-/// The code of a board after clockwise quarter-turns.
-fn turned(code: u16, turns: u8) -> u16 {
-    (0..9_u8).map(|cell| code / weight(cell, Side::X) % 3 * weight(turned_cell(cell, turns), Side::X)).sum()
+/// The code of a board after a variation.
+fn moved(code: u16, variation: u8) -> u16 {
+    (0..9_u8).map(|cell| code / weight(cell, Side::X) % 3 * weight(moved_cell(cell, variation), Side::X)).sum()
 }
 
-/// The cell to which 0 to 3 clockwise quarter-turns move one of the chapter's cells.
+/// The cell to which a variation, 0 to 7, moves one of the chapter's cells: see [`Entry::variation`].
 #[must_use]
-pub fn turned_cell(cell: u8, turns: u8) -> u8 {
-    TURNED[usize::from(turns)][usize::from(cell)]
+pub fn moved_cell(cell: u8, variation: u8) -> u8 {
+    let cell = if variation < 4 { cell } else { MIRRORED[usize::from(cell)] };
+    TURNED[usize::from(variation % 4)][usize::from(cell)]
+}
+
+/// The variation that takes another back. A mirror image that is turned is a mirror image in another axis: its own inverse.
+#[must_use]
+pub const fn inverse(variation: u8) -> u8 {
+    if variation < 4 { (4 - variation) % 4 } else { variation }
 }
 
 /// The chapter's numbers of the cells in a mask of [`tic_tac_toe`], ascending.
@@ -190,16 +228,16 @@ pub fn number_of(cell: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evoxo_games::board::cells;
+    use crate::board::cells;
     use std::collections::BTreeSet;
 
     /// The chapter's table of the first boards with X to move.
     #[test]
     fn the_sample_table_of_the_chapter() {
-        let index = Index::of(Side::X, Strings::Long);
+        let index = Index::of(Side::X, Strings::Long, Classes::Rotations);
         let sample = [(0, 1, 0), (5, 2, 0), (7, 3, 0), (11, 4, 0), (15, 2, 1), (19, 4, 2)];
-        for (code, class, turns) in sample {
-            assert_eq!(index.entry(code), Some(Entry { class: class - 1, turns }), "code {code}");
+        for (code, class, variation) in sample {
+            assert_eq!(index.entry(code), Some(Entry { class: class - 1, variation }), "code {code}");
         }
         let listed: Vec<u16> = (0..20).filter(|code| index.entry(*code).is_some()).collect();
         assert_eq!(listed, sample.map(|(code, ..)| code));
@@ -207,23 +245,33 @@ mod tests {
 
     #[test]
     fn as_many_classes_as_the_chapter_says() {
-        let counts = Side::BOTH.map(|side| Strings::BOTH.map(|strings| Index::of(side, strings).len()));
-        assert_eq!(counts, [[612, 104], [526, 68]]);
+        let counts = |classes: Classes| {
+            Side::BOTH.map(|side| Strings::BOTH.map(|strings| Index::of(side, strings, classes).len()))
+        };
+        assert_eq!(counts(Classes::Rotations), [[612, 104], [526, 68]]);
+        assert_eq!(counts(Classes::Symmetries), [[338, 58], [289, 43]]);
     }
 
-    /// Only rotations join boards, and every board finds its representative.
+    /// Only rotations join boards, or all symmetries, and every board finds its representative.
     #[test]
-    fn every_turn_of_a_board_leads_to_its_representative() {
+    fn every_variation_of_a_board_leads_to_its_representative() {
         let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
-        for (side, strings) in Side::BOTH.into_iter().flat_map(|side| Strings::BOTH.map(|strings| (side, strings))) {
-            let index = Index::of(side, strings);
+        let mirror = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(8) == 6).unwrap();
+        let tables =
+            (0..8).map(|number| (Side::BOTH[number / 4], Strings::BOTH[number / 2 % 2], Classes::BOTH[number % 2]));
+        for (side, strings, classes) in tables {
+            let index = Index::of(side, strings, classes);
             let mut seen = BTreeSet::new();
             for code in 0..CODES as u16 {
                 let mut board = board_of(code);
                 assert_eq!(code_of(board), code);
                 let Some(entry) = index.entry(code) else { continue };
                 assert_eq!(board.to_move(), side);
-                for _ in 0..entry.turns {
+                assert!(entry.variation < classes.variations());
+                if entry.variation >= 4 {
+                    board = mirror.board(board);
+                }
+                for _ in 0..entry.variation % 4 {
                     board = quarter.board(board);
                 }
                 assert_eq!(code_of(board), index.representatives()[usize::from(entry.class)]);
@@ -240,8 +288,8 @@ mod tests {
         }
         let quarter = tic_tac_toe().symmetries().iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
         for cell in 0..9 {
-            assert_eq!(PLACEMENT[usize::from(turned_cell(cell, 1))], quarter.cell(PLACEMENT[usize::from(cell)]));
-            assert_eq!(turned_cell(turned_cell(cell, 3), 1), cell);
+            assert_eq!(PLACEMENT[usize::from(moved_cell(cell, 1))], quarter.cell(PLACEMENT[usize::from(cell)]));
+            (0..8).for_each(|variation| assert_eq!(moved_cell(moved_cell(cell, variation), inverse(variation)), cell));
         }
         assert_eq!(ruled(tic_tac_toe().board_of("XX.OO....").unwrap()), Some(number_of(2)));
         assert_eq!(ruled(tic_tac_toe().board_of("XX.O.....").unwrap()), Some(number_of(2)), "O blocks");

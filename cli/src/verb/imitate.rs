@@ -1,0 +1,75 @@
+//! `evoxo imitate CHAMPION`: a network learns to play 3x3 as a champion does, and is audited.
+
+use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context as _, anyhow};
+use evoxo_common::{experiment::Registry, rng::Stream};
+use evoxo_games::net::imitate::{Course, audit, card, learn, lessons};
+use serde_json::json;
+
+use crate::{
+    champion,
+    say::{usage, whole},
+};
+
+/// The teacher, the course and where the network goes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the opponent does. If the
+champion always completes or blocks a line first, as tables do, so does the network, and it learns the other boards.
+With the same seed it is the same network on every machine.
+
+Example:
+  evoxo imitate out/invincible/champions/O-loss-costs-100-0.json --out pupil.json
+  evoxo play pupil.json --side x"
+)]
+pub(crate) struct Arguments {
+    /// The champion to imitate: the card of a player of 3x3 that leaves nothing to chance
+    file: PathBuf,
+    /// The network's card; its weights go beside it, under the same name with the ending .safetensors
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Hidden units
+    #[arg(long, default_value = "50", value_parser = whole::<usize>(1, 1024))]
+    units: usize,
+    /// Passes over all boards at most; it ends when every move is known
+    #[arg(long, default_value = "2000", value_parser = whole::<u32>(1, 1_000_000))]
+    passes: u32,
+    /// The seed of the initial weights and of the orders of boards
+    #[arg(long, default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
+    seed: u64,
+    /// Print it as JSON: lessons, known, pass and the audit
+    #[arg(long)]
+    json: bool,
+}
+
+/// The learning rate: with twice as much not every champion of X was learnt.
+const RATE: f32 = 0.01;
+
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let Arguments { file: who, out, units, passes, seed, .. } = arguments;
+    let stem =
+        out.file_stem().and_then(|stem| stem.to_str()).filter(|_| out.extension().is_some_and(|it| it == "json"));
+    let stem = stem.ok_or_else(|| usage(format_args!("{} is not a name for a card: give NAME.json", out.display())))?;
+    let mut teacher = champion::read_player(registry, who)?;
+    let lessons = lessons(&mut teacher).map_err(|why| anyhow!("{}: {why}", who.display()))?;
+    let stream = Stream::root(*seed).text("imitate");
+    let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });
+    let (text, file) = card(&lessons, &learnt).write(stem);
+    let unwritable = || format!("cannot write {}: choose another file with --out", out.display());
+    if let Some((name, bytes)) = file {
+        fs::write(out.with_file_name(name), bytes).with_context(unwritable)?;
+    }
+    fs::write(out, text).with_context(unwritable)?;
+    let audit = audit(&lessons, &learnt);
+    let (all, known, pass) = (lessons.boards.len(), learnt.known, learnt.pass);
+    let mut stdout = std::io::stdout().lock();
+    if arguments.json {
+        let found = json!({"lessons": all, "known": known, "pass": pass, "audit": audit.json});
+        writeln!(stdout, "{found:#}")?;
+    } else {
+        writeln!(stdout, "After {pass} passes the network plays the champion's moves on {known} of {all} boards.\n")?;
+        writeln!(stdout, "{}\nThe network is in {}", audit.text, out.display())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

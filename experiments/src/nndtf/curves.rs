@@ -1,0 +1,157 @@
+//! The transfer functions of a network as curves, for `evoxo show --plots`: Figures 4 and 5 of the paper show samples of them for
+//! means and spreads that its authors chose; here they have those of a network's genes.
+
+use evoxo_common::report::{Figure, Point, Series};
+use evoxo_games::player::teacher::boards;
+
+use super::network::{INPUTS, Kind, NetworkPlayer, steepness, tanh, transfer};
+
+/// Steps of a curve from its left end to its right one.
+const STEPS: u32 = 400;
+/// Boards for which a node's dynamic function is drawn: those with the least and the greatest mean, and between them.
+const SHAPES: usize = 5;
+
+/// One figure for the functions that stay the same on all boards (static, equation 7; or the hyperbolic tangent), and for a
+/// network with double transfer functions one for the function that changes with its neighbours' outputs (dynamic, equation
+/// 9), of the node that weighs most at the output.
+pub(super) fn figures(player: &NetworkPlayer) -> Vec<Figure> {
+    let mut figures = vec![static_functions(player)];
+    if player.network().kind == Kind::Double {
+        figures.push(dynamic_function(player));
+    }
+    figures
+}
+
+/// Genes after the first layer's weights: part `part`, of node `node`.
+fn gene(player: &NetworkPlayer, part: usize, node: usize) -> f64 {
+    let hidden = player.network().hidden;
+    f64::from(player.genes()[INPUTS * hidden + hidden * part + node])
+}
+
+/// A node's weighted sum of the inputs on each board with X to move.
+fn sums(player: &NetworkPlayer, node: usize) -> Vec<f64> {
+    let (network, hidden) = (player.network(), player.network().hidden);
+    let sum = |input: [f64; INPUTS]| {
+        input.iter().enumerate().map(|(i, value)| f64::from(player.genes()[hidden * i + node]) * value).sum()
+    };
+    boards().iter().map(|board| sum(network.input(*board))).collect()
+}
+
+/// The least and the greatest of some values, and at least from -1 to 1, as in the paper's figures.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((-1.0, 1.0), |(least, most), value| (least.min(value), most.max(value)))
+}
+
+fn curve(name: String, (left, right): (f64, f64), function: impl Fn(f64) -> f64) -> Series {
+    let point = |step: u32| {
+        let x = left + (right - left) * f64::from(step) / f64::from(STEPS);
+        let y = function(x);
+        Point { x, mean: y, low: y, high: y }
+    };
+    Series { name, points: (0..=STEPS).map(point).collect() }
+}
+
+/// To two decimals, and not -0.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0 + 0.0
+}
+
+/// The hidden nodes' functions over the weighted sums that boards give.
+fn static_functions(player: &NetworkPlayer) -> Figure {
+    let hidden = player.network().hidden;
+    let ends = range((0..hidden).flat_map(|node| sums(player, node)));
+    let node = |node: usize| match player.network().kind {
+        Kind::Double => {
+            let (mean, spread) = (gene(player, 0, node), gene(player, 1, node));
+            let name = format!("{}: m = {mean:.2}, s = {:.2}", node + 1, spread.abs());
+            curve(name, ends, |x| transfer(x - mean, steepness(spread)))
+        }
+        Kind::Traditional => {
+            let bias = gene(player, 0, node);
+            curve(format!("{}: bias {bias:.2}", node + 1), ends, |x| tanh(x + bias))
+        }
+    };
+    Figure {
+        name: "static".into(),
+        title: "Transfer functions of the hidden nodes".into(),
+        x_label: "weighted sum of the inputs".into(),
+        y_label: "output".into(),
+        y_range: Some((-1.0, 1.0)),
+        series: (0..hidden).map(node).collect(),
+    }
+}
+
+/// The dynamic function of the node that weighs most, for boards that give it different shapes.
+fn dynamic_function(player: &NetworkPlayer) -> Figure {
+    let hidden = player.network().hidden;
+    let weight = |node: usize| gene(player, 4, node).abs();
+    let node = (0..hidden).fold(0, |best, node| if weight(node) > weight(best) { node } else { best });
+    let outputs = |node: usize| {
+        let (mean, spread) = (gene(player, 0, node), steepness(gene(player, 1, node)));
+        sums(player, node).into_iter().map(move |sum| transfer(sum - mean, spread))
+    };
+    // The neighbours' static outputs: with several sweeps this is the function of the first.
+    let neighbours = outputs((node + 1) % hidden).zip(outputs((node + hidden - 1) % hidden));
+    let mut shapes: Vec<(f64, f64)> = neighbours
+        .map(|(after, behind)| (gene(player, 2, node) * after, (gene(player, 3, node) * behind).abs()))
+        .collect();
+    shapes.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.total_cmp(&two.1)));
+    let shape = |index: usize| {
+        let (mean, spread) = shapes[index * (shapes.len() - 1) / (SHAPES - 1)];
+        curve(format!("m = {:.2}, s = {spread:.2}", rounded(mean)), (-1.0, 1.0), |k| {
+            transfer(k - mean, steepness(spread))
+        })
+    };
+    Figure {
+        name: "dynamic".into(),
+        title: format!("Dynamic transfer function of node {} on {SHAPES} boards", node + 1),
+        x_label: "the node's static output".into(),
+        y_label: "output".into(),
+        y_range: Some((-1.0, 1.0)),
+        series: (0..SHAPES).map(shape).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nndtf::network::Network;
+    use evoxo_common::{plot::graph, rng::Stream};
+
+    #[test]
+    fn curves_are_the_networks_functions() {
+        for kind in [Kind::Double, Kind::Traditional] {
+            let network = Network { hidden: 5, ..Network::paper(kind) };
+            let player = NetworkPlayer::new(network, network.random(&mut Stream::root(4).rng())).unwrap();
+            let figures = figures(&player);
+            assert_eq!(figures.len(), if kind == Kind::Double { 2 } else { 1 });
+            assert_eq!(figures[0].series.len(), 5);
+            for figure in &figures {
+                let points = || figure.series.iter().flat_map(|series| &series.points);
+                assert!(points().all(|point| (-1.0..=1.0).contains(&point.mean)), "{}", figure.name);
+                // Rising from the left to the right, as in the paper's figures.
+                assert!(figure.series.iter().all(|series| series.points.is_sorted_by(|a, b| a.mean <= b.mean)));
+                assert!(graph(figure).ends_with("</svg>\n"));
+            }
+            // The sums that boards give are within the picture.
+            let all: Vec<f64> = (0..5).flat_map(|node| sums(&player, node)).collect();
+            let (left, right) = (figures[0].series[0].points[0].x, figures[0].series[0].points[400].x);
+            assert!(all.iter().all(|sum| (left..=right).contains(sum)));
+        }
+    }
+
+    /// The network's output, put together from its curves: the node's static output, then its dynamic one.
+    #[test]
+    fn a_network_of_one_node_is_its_two_curves() {
+        let network = Network { hidden: 1, ..Network::paper(Kind::Double) };
+        let player = NetworkPlayer::new(network, network.random(&mut Stream::root(5).rng())).unwrap();
+        for (index, board) in boards().iter().enumerate().step_by(97) {
+            let static_output = transfer(sums(&player, 0)[index] - gene(&player, 0, 0), steepness(gene(&player, 1, 0)));
+            let (mean, spread) = (gene(&player, 2, 0) * static_output, gene(&player, 3, 0) * static_output);
+            let node = transfer(static_output - mean, steepness(spread)) * gene(&player, 4, 0);
+            let (mean, spread) = (f64::from(player.genes()[14]), f64::from(player.genes()[15]));
+            let output = transfer(node - mean, steepness(spread));
+            assert_eq!(network.output(player.genes(), &network.input(*board)), output);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A network that learns to play 3x3 as another player does: from that player's moves alone, without playing for points.
+//!
+//! **Lessons.** The boards on which the teacher decides when it plays its own moves against anybody, each with the teacher's
+//! move. Moves that lead to images of one board count as the same, and boards after each of them are lessons too: so a pupil that
+//! knows all lessons plays the teacher's game, and has its odds. A teacher that always completes a line or else blocks one, as
+//! tables do, gets a pupil with that filter before it, which has nothing to learn where the filter moves; a pupil of any other
+//! teacher decides on every board.
+//!
+//! **Learning.** The network values boards after a move, and plays the move of the highest value. In each pass all lessons come
+//! once, in a new random order, and the board after each move is learnt: towards 1 after the teacher's move, towards -1 after
+//! any other, by online backpropagation without the slope of the output unit, which is gradient descent on the cross-entropy
+//! (Bishop 2006, section 5.2). The pass after which the network knows most lessons counts, the earliest of several. Everything
+//! is computed by [`reference`] in double precision: its values do not depend on the processor.
+
+use std::collections::BTreeSet;
+
+use evoxo_common::{
+    card::{Card, Showing},
+    rng::{Stream, shuffle},
+};
+
+use super::{
+    Activation, Architecture, First, Network,
+    card::{Wins, audits},
+    reference::{self, Reference},
+};
+use crate::{
+    audit::sides_showing,
+    board::{Board, Position, Shape, Side, cells, tic_tac_toe},
+    player::Player,
+};
+
+/// A board with a side to move, and what the teacher plays there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lesson {
+    /// The board.
+    pub board: Board,
+    /// The cells whose taking leads to an image of what the teacher's move leads to, as a mask.
+    pub right: u64,
+}
+
+/// All that a teacher teaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lessons {
+    /// Whether the teacher always completes a line if it can, else blocks one: then the pupil has that filter before it.
+    pub filtered: bool,
+    /// The boards on which it decides: if filtered, those on which no line can be completed.
+    pub boards: Vec<Lesson>,
+}
+
+/// The lessons of a teacher, for the side that it plays or for both.
+///
+/// # Errors
+/// A sentence if it does not play 3x3, or leaves something to chance.
+pub fn lessons(teacher: &mut Player) -> Result<Lessons, String> {
+    if teacher.geometry.shape() != Shape::TIC_TAC_TOE {
+        return Err("only players of 3x3 can be imitated".into());
+    }
+    if teacher.play.is_random() {
+        return Err("it leaves moves to chance, so there is no move to learn".into());
+    }
+    let mut boards = Vec::new();
+    let only = teacher.side;
+    for side in Side::BOTH.into_iter().filter(|side| only.is_none_or(|only| only == *side)) {
+        walk(teacher, side, Board::EMPTY, &mut BTreeSet::new(), &mut boards);
+    }
+    let forced = |lesson: &Lesson| tic_tac_toe().forced(lesson.board);
+    let filtered = boards.iter().all(|lesson| forced(lesson) == 0 || lesson.right & forced(lesson) != 0);
+    boards.retain(|lesson| !filtered || forced(lesson) == 0);
+    Ok(Lessons { filtered, boards })
+}
+
+/// Adds the lessons that follow a board.
+fn walk(teacher: &mut Player, side: Side, board: Board, seen: &mut BTreeSet<Board>, lessons: &mut Vec<Lesson>) {
+    let geometry = tic_tac_toe();
+    if geometry.outcome(board).is_some() || !seen.insert(board) {
+        return;
+    }
+    let mut moves = geometry.legal(board);
+    if board.to_move() == side {
+        // The teacher leaves nothing to chance: the generator is not used.
+        let cell = teacher.choose(Position::of(geometry, board), &mut Stream::root(0).rng());
+        let after = |cell: u8| geometry.canonical(board.play(cell)).0;
+        moves = cells(moves).filter(|other| after(*other) == after(cell)).fold(0, |right, cell| right | 1 << cell);
+        lessons.push(Lesson { board, right: moves });
+    }
+    cells(moves).for_each(|cell| walk(teacher, side, board.play(cell), seen, lessons));
+}
+
+/// How a network learns.
+#[derive(Clone, Copy, Debug)]
+pub struct Course {
+    /// Hidden units, 1 to 1,024.
+    pub units: usize,
+    /// The learning rate.
+    pub rate: f32,
+    /// The most passes; learning ends before if all lessons are known.
+    pub passes: u32,
+    /// Names the initial weights and the orders of lessons.
+    pub stream: Stream,
+}
+
+/// What became of a course.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learnt {
+    /// The network after the pass that counts.
+    pub network: Network,
+    /// That pass, from 1; 0 if the initial weights knew most.
+    pub pass: u32,
+    /// The lessons that the network knows then: it plays one of the right cells.
+    pub known: usize,
+}
+
+/// Learns these lessons.
+///
+/// # Panics
+/// If [`Architecture::check`] refuses the number of units.
+#[must_use]
+pub fn learn(lessons: &Lessons, course: Course) -> Learnt {
+    let lessons = &lessons.boards[..];
+    let architecture = Architecture {
+        shape: Shape::TIC_TAC_TOE,
+        first: First::Dense { units: course.units },
+        second: 0,
+        biases: true,
+        activation: Activation::Logistic,
+        shared: false,
+    };
+    assert_eq!(architecture.check(), Ok(()), "a course for a network that is possible");
+    let initial = architecture.initial(course.stream.text("weights"));
+    let mut pupil = reference::of(&architecture, &initial);
+    let mut best =
+        Learnt { known: known(&*pupil, lessons), network: Network { architecture, weights: initial }, pass: 0 };
+    let mut order: Vec<usize> = (0..lessons.len()).collect();
+    for pass in 1..=course.passes {
+        if best.known == lessons.len() {
+            break;
+        }
+        shuffle(&mut course.stream.text("order").word(pass.into()).rng(), &mut order);
+        for Lesson { board, right } in order.iter().map(|index| lessons[*index]) {
+            let legal = tic_tac_toe().legal(board);
+            // Where every move is right there is nothing to learn.
+            for cell in cells(legal).filter(|_| legal != right) {
+                let target = if right >> cell & 1 == 1 { 1.0 } else { -1.0 };
+                pupil.learn(board.play(cell), board.to_move(), target, course.rate, false);
+            }
+        }
+        // What counts is what a file keeps: weights in single precision.
+        let weights = pupil.weights();
+        let known = known(&*reference::of(&architecture, &weights), lessons);
+        if known > best.known {
+            best = Learnt { network: Network { architecture, weights }, pass, known };
+        }
+    }
+    best
+}
+
+/// The card of a pupil.
+#[must_use]
+pub fn card(lessons: &Lessons, learnt: &Learnt) -> Card {
+    let mut card = Card::new(learnt.network.clone());
+    card.about.insert("wins".into(), if lessons.filtered { "filtered" } else { "learned" }.into());
+    card
+}
+
+/// The exact odds of a pupil as the sides that it was taught, and the proof that it never loses or the games that it loses.
+///
+/// # Panics
+/// Never: a network of 3x3 has a move on every board.
+#[must_use]
+pub fn audit(lessons: &Lessons, learnt: &Learnt) -> Showing {
+    let wins = if lessons.filtered { Wins::Filtered } else { Wins::Learned };
+    let taught = |side: Side| lessons.boards.iter().any(|lesson| lesson.board.to_move() == side);
+    let mut audits = audits(&learnt.network, wins).expect("a network of 3x3 has a move on every board");
+    audits.retain(|(side, _)| taught(*side));
+    sides_showing("The network", lessons.filtered, &audits)
+}
+
+/// How many lessons a network knows.
+fn known(network: &dyn Reference, lessons: &[Lesson]) -> usize {
+    let knows = |lesson: &&Lesson| {
+        let side = lesson.board.to_move();
+        let values =
+            cells(tic_tac_toe().legal(lesson.board)).map(|cell| (network.sum(lesson.board.play(cell), side), cell));
+        let best = values.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        best.is_some_and(|(_, cell)| lesson.right >> cell & 1 == 1)
+    };
+    lessons.iter().filter(knows).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{audit::Subject, net::CARD, player::built_in, table::optimum::optimum};
+    use evoxo_common::ratio::Ratio;
+
+    fn teacher(side: Side) -> (Player, crate::audit::Audit) {
+        let table = optimum(side, Ratio::from(100)).player;
+        let audit = table.audit();
+        (Card::new(table).capability().unwrap().unwrap(), audit)
+    }
+
+    /// Whoever plays the right cells has the teacher's odds, though it need not play the teacher's cells: here the last of them.
+    #[test]
+    fn lessons_are_the_teachers_game() {
+        for side in Side::BOTH {
+            let (mut player, audit) = teacher(side);
+            let lessons = lessons(&mut player).unwrap();
+            assert!(lessons.filtered && lessons.boards.iter().all(|it| it.right & !tic_tac_toe().legal(it.board) == 0));
+            let choose = |board: Board| {
+                let lesson = lessons.boards.iter().find(|lesson| lesson.board == board);
+                lesson.map_or(0, |lesson| 1 << (63 - lesson.right.leading_zeros()))
+            };
+            let pupil = Subject { side, filtered: true, choose: Box::new(choose) }.audit().unwrap();
+            assert!(pupil.unbeatable() && pupil.odds == audit.odds, "{side:?}: {pupil:?}");
+        }
+    }
+
+    /// One that does not block every line has a pupil that decides everything.
+    #[test]
+    fn a_teacher_without_the_filter_is_asked_everywhere() {
+        let architecture = Architecture {
+            shape: Shape::TIC_TAC_TOE,
+            first: First::Dense { units: 3 },
+            second: 0,
+            biases: true,
+            activation: Activation::Tanh,
+            shared: false,
+        };
+        let weights = architecture.initial(Stream::root(1));
+        let mut teacher = Card::new(Network { architecture, weights }).capability().unwrap().unwrap();
+        let lessons = lessons(&mut teacher).unwrap();
+        assert!(!lessons.filtered && lessons.boards.iter().any(|lesson| tic_tac_toe().forced(lesson.board) != 0));
+        assert!(Side::BOTH.iter().all(|side| lessons.boards.iter().any(|lesson| lesson.board.to_move() == *side)));
+    }
+
+    /// A few passes teach much of a course, the same each time; a hundred times as many teach all of it (see the guide).
+    #[test]
+    fn a_network_learns_its_lessons() {
+        let (mut player, _) = teacher(Side::O);
+        let lessons = lessons(&mut player).unwrap();
+        let course = Course { units: 20, rate: 0.02, passes: 30, stream: Stream::root(1) };
+        let learnt = learn(&lessons, course);
+        let before = learn(&lessons, Course { passes: 0, ..course });
+        assert!(learnt.known > before.known + lessons.boards.len() / 5, "{} and {}", before.known, learnt.known);
+        assert_eq!((before.pass, learn(&lessons, course)), (0, learnt.clone()));
+        // As a file it is the same network.
+        assert_eq!(
+            audit(&lessons, &learnt).json.as_object().unwrap().keys().collect::<Vec<_>>(),
+            ["O"],
+            "what it was taught"
+        );
+        let (text, file) = card(&lessons, &learnt).write("pupil");
+        let read = Card::read(&[&CARD], &text, &mut |_| Ok(file.clone().unwrap().1)).unwrap();
+        assert_eq!(read.champion_as::<Network>(), Some(&learnt.network));
+    }
+
+    #[test]
+    fn chance_and_other_games_cannot_be_imitated() {
+        let refused = |name, geometry| lessons(&mut built_in(name, geometry).unwrap()).unwrap_err();
+        assert!(refused("perfect", tic_tac_toe()).contains("to chance"));
+        assert!(refused("benchmark", crate::board::score_four()).contains("only players of 3x3"));
+    }
+}
