@@ -1,16 +1,18 @@
 //! One source, several instruction sets, the same bits.
 //!
-//! A kernel wrapped in `kernel!` is compiled for the baseline of the target (SSE2 on x86-64), for AVX2 and for AVX-512;
-//! the copy to run is chosen at run time. The compiler vectorises it. The bits agree because lanes are outputs, sums
-//! have a fixed order and no operations are fused; the behaviour signature and the tests check this.
+//! A kernel wrapped in `kernel!` is compiled for the baseline of the target (SSE2 on x86-64, NEON on ARM64), and on x86-64
+//! for AVX2 and for AVX-512 too; the copy to run is chosen at run time. The compiler vectorises it. The bits agree because
+//! lanes are outputs, sums have a fixed order and no operations are fused; the behaviour signature and the tests check
+//! this.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The most advanced instructions that the kernels of this process may use.
+/// The most advanced instructions that the kernels of this process may use. Only x86-64 has several levels; elsewhere each
+/// of them is the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// Those that every machine of the target has (SSE2 on x86-64).
+    /// Those that every machine of the target has (SSE2 on x86-64, NEON on ARM64).
     Baseline = 0,
     /// Up to AVX2, if the machine has it.
     Avx2 = 1,

@@ -89,7 +89,7 @@ pub enum Simd {
     /// The best that this machine has.
     #[default]
     Auto,
-    /// Up to AVX2.
+    /// Up to AVX2; on ARM64 the same as baseline, NEON.
     Avx2,
     /// Those that every machine has.
     Baseline,
