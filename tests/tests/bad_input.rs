@@ -299,10 +299,10 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
     ),
     (
         "run",
-        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 129\nmutation = 1.5\nselection = \"best\"\nweak_weight = -0.5",
+        "experiment = \"rules\"\n[settings]\nagents = 7\nrules = 1025\nmutation = 1.5\nselection = \"best\"\nweak_weight = -0.5",
         Code::InvalidArgument,
         &[
-            "file:4: rules is 129",
+            "file:4: rules is 1025",
             "1 to 128",
             "file:5: mutation is 1.5",
             "file:6: selection is best",
