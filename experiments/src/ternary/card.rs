@@ -15,10 +15,8 @@ use evoxo_games::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{
-    index::{Classes, PLACEMENT, Strings, board_of},
-    player::{Alphabet, Code, Ternary},
-};
+use super::player::{Alphabet, Code, Ternary};
+use evoxo_games::index::{Classes, PLACEMENT, Strings, board_of};
 
 /// `{"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}`
 ///

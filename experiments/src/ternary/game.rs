@@ -2,12 +2,10 @@
 
 use std::sync::LazyLock;
 
-use super::{
-    index::{PLACEMENT, Strings, number_of, weight},
-    player::Code,
-};
+use super::player::Code;
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Outcome, Side, cells, tic_tac_toe};
+use evoxo_games::index::{PLACEMENT, Strings, number_of, weight};
 
 /// The opponent of a string.
 #[derive(Clone, Copy, Debug)]
@@ -139,9 +137,10 @@ pub fn on_board(cell: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{index::Classes, player::Alphabet, reference};
+    use super::super::{player::Alphabet, reference};
     use super::*;
     use evoxo_common::rng::Stream;
+    use evoxo_games::index::Classes;
     use proptest::prelude::*;
 
     proptest! {

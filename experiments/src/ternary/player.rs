@@ -1,8 +1,8 @@
 //! Players made of strings: two alphabets, decoding, and decisions that name a taken cell.
 
-use super::index::{Classes, Index, PLACEMENT, Strings, code_of, inverse, moved_cell, numbers, ruled};
 use evoxo_common::choice;
 use evoxo_common::rng::{Generator, below};
+use evoxo_games::index::{Classes, Index, PLACEMENT, Strings, code_of, inverse, moved_cell, numbers, ruled};
 use evoxo_games::{
     audit::Subject,
     board::{Board, Side, tic_tac_toe},
@@ -167,7 +167,7 @@ impl Code {
     #[must_use]
     pub fn broken(self, genome: &[u8]) -> usize {
         let broken = |code: &&u16| {
-            let legal = tic_tac_toe().legal(super::index::board_of(**code));
+            let legal = tic_tac_toe().legal(evoxo_games::index::board_of(**code));
             self.decision(genome, **code).is_some_and(|decision| !numbers(legal).any(|cell| cell == decision.cell))
         };
         self.index().representatives().iter().filter(broken).count()
@@ -176,10 +176,10 @@ impl Code {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::{number_of, weight};
     use super::*;
     use evoxo_common::rng::Stream;
     use evoxo_games::board::cells;
+    use evoxo_games::index::{number_of, weight};
     use proptest::prelude::*;
 
     fn codes() -> impl Strategy<Value = Code> {
@@ -240,7 +240,7 @@ mod tests {
             let quarter = all.iter().find(|turn| turn.cell(0) == 2 && turn.cell(2) == 8).unwrap();
             let mirror = all.iter().find(|turn| turn.cell(0) == 2 && turn.cell(8) == 6).unwrap();
             for representative in code.index().representatives() {
-                let board = super::super::index::board_of(*representative);
+                let board = evoxo_games::index::board_of(*representative);
                 let chosen = code.choose(&genome, board);
                 prop_assert!(chosen != 0 && chosen & !tic_tac_toe().legal(board) == 0);
                 // A board that equals an image of itself has one decision for both, which may not turn.
@@ -255,7 +255,7 @@ mod tests {
                 }
             }
             let broken = (0..code.index().len()).filter(|class| {
-                let board = super::super::index::board_of(code.index().representatives()[*class]);
+                let board = evoxo_games::index::board_of(code.index().representatives()[*class]);
                 code.choose(&genome, board).count_ones() > 1
             });
             // A decision that names a taken cell shows only if its board has more than one empty cell.

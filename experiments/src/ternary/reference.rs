@@ -2,11 +2,11 @@
 
 use super::{
     game::{Opponent, Tally, on_board},
-    index::{Strings, code_of, numbers, ruled},
     player::Code,
 };
 use evoxo_common::rng::{Generator, below};
 use evoxo_games::board::{Board, Outcome, tic_tac_toe};
+use evoxo_games::index::{Strings, code_of, numbers, ruled};
 
 /// The same as [`super::game::game`] for the same random numbers, on boards, with moves chosen as the audit chooses
 /// them.

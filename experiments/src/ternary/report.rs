@@ -6,10 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    index::{Classes, Index, Strings},
-    told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN},
-};
+use super::told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN};
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
     report::{Figure, Report, Series, Table},
@@ -17,6 +14,7 @@ use evoxo_common::{
     text::probability,
 };
 use evoxo_games::board::Side;
+use evoxo_games::index::{Classes, Index, Strings};
 
 /// Rows that are told of a replica: see [`Arm::column`].
 const FIRST: usize = 0;

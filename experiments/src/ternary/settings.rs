@@ -3,10 +3,8 @@
 use evoxo_common::{choice, ratio::Ratio, settings};
 use evoxo_games::board;
 
-use super::{
-    index::{Classes, Strings},
-    player::{Alphabet, Code},
-};
+use super::player::{Alphabet, Code};
+use evoxo_games::index::{Classes, Strings};
 
 choice! {
     /// The side that is reported; X moves first.

@@ -11,10 +11,10 @@ use evoxo_games::board::{Outcome, Side};
 
 use super::{
     game::{self, Opponent, Tally},
-    index::{Classes, Strings},
     player::{Alphabet, Code},
     reference,
 };
+use evoxo_games::index::{Classes, Strings};
 
 /// The kernels.
 pub(super) const KERNELS: &[Kernel] = &[Kernel {

@@ -9,10 +9,10 @@ use evoxo_games::board::Side;
 
 use super::{
     game::{Opponent, Tally, game},
-    index::{Classes, Strings},
     messages::{self, TournamentOutput, TournamentTask},
     player::{Alphabet, Code},
 };
+use evoxo_games::index::{Classes, Strings};
 
 /// The kind's name.
 pub(super) const NAME: &str = "ternary";

@@ -4,7 +4,7 @@ use std::{
     fs,
     os::unix::process::CommandExt as _,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use evoxo_proto::v1::{FetchRequest, RunState};
@@ -41,7 +41,11 @@ async fn ctrl_c_saves_everything() {
         let mut command = Command::new(program("evoxo"));
         command.args(["run", "long.toml", "--workers", "2"]).current_dir(site.path("")).process_group(0);
         let mut run = site.start("evoxo", &mut command);
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let start = Instant::now();
+        while !run.log().contains("replicas finished") {
+            assert!(start.elapsed() < PATIENCE, "it does not begin: {}", run.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         run.interrupt_group();
         assert_eq!(run.end().await.code(), Some(1));
         let told = run.log();
@@ -70,7 +74,7 @@ async fn the_number_of_finished_runs_can_be_limited() {
         person.submit(name, &echoes(2)).await;
         person.finished(name).await;
     }
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     while site.path("store/runs/two").exists() || site.path("store/runs/one").exists() {
         assert!(start.elapsed() < PATIENCE, "old runs stay");
         tokio::time::sleep(Duration::from_millis(10)).await;
