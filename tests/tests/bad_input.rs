@@ -303,7 +303,7 @@ const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
         Code::InvalidArgument,
         &[
             "file:4: rules is 1025",
-            "1 to 128",
+            "1 to 1024",
             "file:5: mutation is 1.5",
             "file:6: selection is best",
             "file:7: weak_weight is -0.5, but must be a whole number from -1000000 to 1000000",
