@@ -10,7 +10,7 @@
 //! once, in a new random order, and the board after each move is learnt: towards 1 after the teacher's move, towards -1 after
 //! any other, by online backpropagation without the slope of the output unit, which is gradient descent on the cross-entropy
 //! (Bishop 2006, section 5.2). The pass after which the network knows most lessons counts, the earliest of several. Everything
-//! is computed by [`reference`] in double precision: its values do not depend on the processor.
+//! is computed by `net::reference` in double precision: its values do not depend on the processor.
 
 use std::collections::BTreeSet;
 

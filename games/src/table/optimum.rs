@@ -3,7 +3,7 @@
 //! Every board's value depends only on the boards that follow, so the best cell of each is found from the last board
 //! back (dynamic programming; Bellman, 1957). Scores are whole numbers of the ways in which the opponent can go on, as in
 //! [`super::exact`]. Options of one board are compared without the points that a draw in every game would give: see
-//! [`super::points`].
+//! `points.rs` beside this file.
 
 use super::genome::TableGenome;
 use super::graph::{Graph, Target, options_product};
