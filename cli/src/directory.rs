@@ -6,14 +6,11 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use evoxo_common::{
-    experiment::{Config, Extra, Registry, screen_files},
-    plot,
-};
+use evoxo_common::experiment::{Config, Registry, ScreenFiles, screen_files};
 use serde_json::Value;
 
 use crate::{
-    json,
+    json, plots,
     results::{Results, csv_text},
     say::{notice, usage},
 };
@@ -104,14 +101,12 @@ impl Directory {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history()?)?;
         self.write_champions(results)?;
-        for figure in &results.report.figures {
-            self.write(&format!("plots/{}.svg", figure.name), plot::svg(figure))?;
+        let ScreenFiles { pictures, effects } = screen_files(&results.config, &results.report.json);
+        for (name, svg) in plots::curves(&results.report).chain(pictures) {
+            self.write(&format!("plots/{name}.svg"), svg)?;
         }
-        for extra in screen_files(&results.config, &results.report.json) {
-            match extra {
-                Extra::Picture(name, svg) => self.write(&format!("plots/{name}.svg"), svg)?,
-                Extra::Table(name, rows) => self.write(&format!("{name}.csv"), csv_text(&rows)?)?,
-            }
+        if !effects.is_empty() {
+            self.write("effects.csv", csv_text(&effects)?)?;
         }
         self.write(RESULT, json::text(result))
     }

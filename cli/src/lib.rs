@@ -15,6 +15,7 @@ mod file;
 mod inline;
 mod json;
 mod player;
+mod plots;
 mod progress;
 mod remote;
 mod results;

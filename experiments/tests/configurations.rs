@@ -1,25 +1,14 @@
 //! Experiment files of the kinds that come with evoxo: their mistakes are reported, and templates are valid.
 
+mod files;
+
 use evoxo_common::{
-    experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, template},
+    experiment::{Config, FILE_BYTES_MAX, REPLICAS_MAX, template},
     local,
 };
 use evoxo_experiments::registry;
+use files::{parse, problems};
 use proptest::prelude::*;
-
-/// The configuration of a file.
-fn parse(text: &str, overrides: &[(&str, &str)]) -> Result<Config, Problems> {
-    let overrides: Vec<(String, String)> =
-        overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Config::parse(&registry(), "x.toml", text, &overrides)
-}
-
-fn problems(text: &str, overrides: &[(&str, &str)]) -> String {
-    match parse(text, overrides) {
-        Ok(config) => panic!("no problem in {config:?}"),
-        Err(problems) => problems.to_string(),
-    }
-}
 
 /// A setting of an arm, as in a file.
 fn setting(config: &Config, arm: usize, name: &str) -> String {

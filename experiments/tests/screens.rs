@@ -1,26 +1,15 @@
 //! Screens of the kinds that come with evoxo: every mistake has its sentence, and a screened run is an ordinary run of its
 //! arms with another report.
 
+mod files;
+
 use evoxo_common::{
-    experiment::{Config, Extra, Problems, screen_files},
+    experiment::{Config, screen_files},
     local,
 };
 use evoxo_experiments::registry;
+use files::{parse, problems};
 use serde_json::{Value, json};
-
-/// The configuration of a file.
-fn parse(text: &str, overrides: &[(&str, &str)]) -> Result<Config, Problems> {
-    let overrides: Vec<(String, String)> =
-        overrides.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    Config::parse(&registry(), "x.toml", text, &overrides)
-}
-
-fn problems(text: &str, overrides: &[(&str, &str)]) -> String {
-    match parse(text, overrides) {
-        Ok(config) => panic!("no problem in {config:?}"),
-        Err(problems) => problems.to_string(),
-    }
-}
 
 /// A screen of three factors in four treatments, for two arms.
 const SMALL: &str = r#"experiment = "ternary"
@@ -93,18 +82,9 @@ fn the_report_of_a_screen_is_pinned_and_made_again_from_its_result() {
     let again = registry().report_of_result(&result).unwrap();
     assert_eq!((&again.tables, &again.notes, &again.json), (&report.tables, &report.notes, &report.json));
     let files = screen_files(&config, &report.json);
-    let names: Vec<&str> = files
-        .iter()
-        .map(|file| match file {
-            Extra::Picture(name, _) | Extra::Table(name, _) => name.as_str(),
-        })
-        .collect();
-    assert_eq!(
-        names,
-        ["half-normal-first", "main-effects-first", "half-normal-second-O", "main-effects-second-O", "effects"]
-    );
-    let Some(Extra::Table(_, rows)) = files.last() else { panic!("{files:?}") };
-    assert_eq!(rows.len(), 1 + 2 * 3, "a header, and three contrasts of two arms");
+    let names: Vec<&str> = files.pictures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["half-normal-first", "main-effects-first", "half-normal-second-O", "main-effects-second-O"]);
+    assert_eq!(files.effects.len(), 1 + 2 * 3, "a header, and three contrasts of two arms");
     // A result in which something is missing is refused.
     for key in ["factors", "arms", "generators"] {
         let mut cut = result.clone();

@@ -1,16 +1,13 @@
 //! `evoxo report FILE`, or the directory that it is in: tables and plots of a run again, from its `result.json` alone.
 
-use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, anyhow};
-use evoxo_common::{
-    experiment::{Config, Extra, Registry, screen_files},
-    plot,
-};
+use anyhow::anyhow;
+use evoxo_common::experiment::{Config, Registry, screen_files};
 use serde_json::Value;
 
 use crate::{
-    file, json,
+    file, json, plots,
     results::{add_report, digest_text, report_text},
 };
 
@@ -45,18 +42,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let mut result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
     let report = registry.report_of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
     if let Some(directory) = &arguments.plots {
-        let unwritable =
-            || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
-        fs::create_dir_all(directory).with_context(unwritable)?;
-        let figures = report.figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)));
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
-        let of_screen = screen_files(&config, &report.json).into_iter().filter_map(|extra| match extra {
-            Extra::Picture(name, svg) => Some((name, svg)),
-            Extra::Table(..) => None,
-        });
-        for (name, svg) in figures.chain(of_screen) {
-            fs::write(directory.join(format!("{name}.svg")), svg).with_context(unwritable)?;
-        }
+        let of_screen = screen_files(&config, &report.json).pictures;
+        plots::write(directory, plots::curves(&report).chain(of_screen))?;
     }
     let mut out = std::io::stdout().lock();
     if arguments.json {

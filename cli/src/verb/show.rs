@@ -12,7 +12,7 @@ use evoxo_common::{card::Card, experiment::Registry, plot};
 use serde_json::{Map, Value};
 
 use crate::{
-    champion,
+    champion, plots,
     say::{usage, whole},
 };
 
@@ -89,13 +89,7 @@ fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
             "{name} has no curves to draw: leave out --plots (networks of nndtf have some)"
         )));
     }
-    let unwritable =
-        || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
-    fs::create_dir_all(directory).with_context(unwritable)?;
-    for figure in figures {
-        fs::write(directory.join(format!("{}.svg", figure.name)), plot::graph(&figure)).with_context(unwritable)?;
-    }
-    Ok(())
+    plots::write(directory, figures.iter().map(|figure| (figure.name.clone(), plot::graph(figure))))
 }
 
 /// The cards in a directory, numbers in the order of numbers.

@@ -5,6 +5,7 @@
 //! them all on one thread, and a cluster is only a faster way to do the same.
 
 mod config;
+mod file_names;
 mod kind;
 mod parse;
 mod problems;
@@ -15,6 +16,7 @@ mod screen;
 mod screen_file;
 mod screen_levels;
 mod screen_report;
+mod screen_responses;
 mod standard;
 mod written;
 
@@ -23,13 +25,14 @@ use std::ops::Range;
 use bytes::Bytes;
 
 pub use config::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
+pub use file_names::{champion_stem, file_name};
 pub use kind::{ArmReplicas, Column, Demand, Identity, Kernel, Kind, Restored};
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::{Replica, replica_digest, run_digest};
-pub use result::{arm_json, champion_stem, curve, file_name, replica_json, settings_json};
+pub use result::{arm_json, curve, replica_json, settings_json};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
-pub use screen_report::{Extra, screen_files};
+pub use screen_report::{ScreenFiles, screen_files};
 pub use standard::{standard_report, standard_report_of_result};
 
 use crate::{card::Card, task::Task};

@@ -3,7 +3,7 @@
 
 use super::{
     Config, Factor, Screen,
-    screen_report::{Screened, response_text},
+    screen_responses::{Screened, response_text},
 };
 use crate::{
     report::Table,

@@ -4,8 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Config, Replica, Screen,
+    Config, Screen,
+    file_names::plain_name,
     screen_levels::{favoured, favoured_elsewhere},
+    screen_responses::{Responses, Screened, response_text, responses_of_result, screened},
 };
 use crate::{
     plot::{HalfNormal, MainEffect, MainEffects},
@@ -14,62 +16,6 @@ use crate::{
     stats::Estimate,
     text::probability,
 };
-
-/// What is known of one arm of the file.
-pub(super) struct Screened<'a> {
-    pub(super) arm: &'a str,
-    /// By treatment and replica; `None` where a replica is unfinished, or ended early.
-    responses: Vec<Vec<Option<f64>>>,
-    /// The same of the replicas that all treatments have.
-    pub(super) whole: Vec<Vec<f64>>,
-    pub(super) effects: Option<Effects>,
-}
-
-impl<'a> Screened<'a> {
-    fn new(screen: &Screen, arm: &'a str, responses: Vec<Vec<Option<f64>>>) -> Self {
-        let replicas = responses.iter().map(Vec::len).min().unwrap_or(0);
-        let whole = |replica: &usize| responses.iter().all(|list| list[*replica].is_some());
-        let kept: Vec<usize> = (0..replicas).filter(whole).collect();
-        let of_treatment = |list: &Vec<Option<f64>>| kept.iter().filter_map(|replica| list[*replica]).collect();
-        let whole: Vec<Vec<f64>> = responses.iter().map(of_treatment).collect();
-        let effects = Effects::of(&screen.design, &whole);
-        Self { arm, responses, whole, effects }
-    }
-
-    /// Replicas that are left out because a treatment has no response of them.
-    fn left_out(&self) -> usize {
-        let most = self.responses.iter().map(Vec::len).max().unwrap_or(0);
-        most - self.whole.first().map_or(0, Vec::len)
-    }
-}
-
-/// Responses by arm of the configuration and replica.
-pub(super) type Responses = Vec<Vec<Option<f64>>>;
-
-/// The responses of replicas, which are in order of arm, then number.
-pub(super) fn responses(config: &Config, screen: &Screen, replicas: &[Replica]) -> Responses {
-    let of = |replica: &Replica| {
-        let whole = replica.is_finished() && replica.failure().is_none();
-        whole.then(|| screen.response_of(replica.history())).flatten()
-    };
-    let of_arm = |name: &str| replicas.iter().filter(|replica| replica.arm() == name).map(of).collect();
-    config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
-}
-
-/// The responses in a `result.json`.
-pub(super) fn responses_of_result(screen: &Screen, told: &Value) -> Option<Responses> {
-    let list = |value: &Value| Some(value.as_array()?.iter().map(Value::as_f64).collect());
-    let arms = told["arms"].as_array()?.iter().map(|arm| arm["responses"].as_array()?.iter().map(list).collect());
-    let arms = arms.collect::<Option<Vec<Vec<Vec<Option<f64>>>>>>()?;
-    let fits = |arm: &Vec<_>| arm.len() == screen.design.treatments();
-    (arms.len() == screen.arms.len() && arms.iter().all(fits)).then(|| arms.concat())
-}
-
-fn screened(screen: &Screen, responses: Responses) -> Vec<Screened<'_>> {
-    let mut lists = responses.into_iter();
-    let of = |arm| Screened::new(screen, arm, lists.by_ref().take(screen.design.treatments()).collect());
-    screen.arms.iter().map(String::as_str).map(of).collect()
-}
 
 /// Puts a screen's tables in the place of the kind's, which compare arms with each other one by one, and adds what is known
 /// to the JSON.
@@ -114,16 +60,6 @@ fn design_table(screen: &Screen, replicas: u32) -> Table {
         table.rows.iter_mut().for_each(|row| drop(row.pop()));
     }
     table
-}
-
-/// "percent at the end", or "greatest percent".
-pub(super) fn response_text(config: &Config, screen: &Screen) -> String {
-    let name = config.kind.columns[screen.response].name;
-    match (screen.at, screen.goal) {
-        (super::At::End, _) => format!("{name} at the end"),
-        (super::At::Peak, super::Goal::Maximize) => format!("greatest {name}"),
-        (super::At::Peak, super::Goal::Minimize) => format!("least {name}"),
-    }
 }
 
 /// " in arm \"small\"", or nothing where there is only one.
@@ -322,35 +258,34 @@ fn arm_json(arm: &Screened<'_>) -> Value {
     json
 }
 
-/// A file that only the results of a screen have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Extra {
-    /// A picture: its name without ending, and the SVG.
-    Picture(String, String),
-    /// A table: its name without ending, and its rows with the header first.
-    Table(String, Vec<Vec<String>>),
+/// What the results of a screen have beside those of other runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScreenFiles {
+    /// A half-normal plot and a plot of main effects for each arm of the file: name without ending, and SVG.
+    pub pictures: Vec<(String, String)>,
+    /// `effects.csv`, the table of all effects: its rows with the header first; empty without a screen.
+    pub effects: Vec<Vec<String>>,
 }
 
-/// What the results of a screen have beside those of other runs: a half-normal plot and a plot of main effects for each arm of
-/// the file, and the table of all effects. Nothing for a run without a screen.
+/// Makes the files of a screen from the content of `result.json`; none for a run without a screen.
 #[must_use]
-pub fn screen_files(config: &Config, result: &Value) -> Vec<Extra> {
-    let Some(screen) = &config.screen else { return Vec::new() };
-    let Some(responses) = responses_of_result(screen, &result["screen"]) else { return Vec::new() };
+pub fn screen_files(config: &Config, result: &Value) -> ScreenFiles {
+    let Some(screen) = &config.screen else { return ScreenFiles::default() };
+    let Some(responses) = responses_of_result(screen, &result["screen"]) else { return ScreenFiles::default() };
     let arms = screened(screen, responses);
     let mut rows =
         vec![["arm", "effect", "aliased_with", "estimate", "half_width", "p", "found"].map(String::from).to_vec()];
-    let mut files = Vec::new();
+    let mut pictures = Vec::new();
     for (index, arm) in arms.iter().enumerate() {
         let Some(effects) = &arm.effects else { continue };
-        let name = super::result::plain_name(&screen.arms, index);
+        let name = plain_name(&screen.arms, index);
         let suffix = if arms.len() > 1 { format!("-{name}") } else { String::new() };
         let title = if arms.len() > 1 { format!(", {}", arm.arm) } else { String::new() };
         let response = response_text(config, screen);
         let half_normal = half_normal(screen, effects, format!("Effects on {response}{title}"));
-        files.push(Extra::Picture(format!("half-normal{suffix}"), half_normal.svg()));
+        pictures.push((format!("half-normal{suffix}"), half_normal.svg()));
         let main = main_effects(screen, effects, format!("Main effects on {response}{title}"), response.clone());
-        files.push(Extra::Picture(format!("main-effects{suffix}"), main.svg()));
+        pictures.push((format!("main-effects{suffix}"), main.svg()));
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         rows.extend(effects.effects.iter().map(|effect| {
             vec![
@@ -364,8 +299,7 @@ pub fn screen_files(config: &Config, result: &Value) -> Vec<Extra> {
             ]
         }));
     }
-    files.push(Extra::Table("effects".into(), rows));
-    files
+    ScreenFiles { pictures, effects: rows }
 }
 
 fn half_normal(screen: &Screen, effects: &Effects, title: String) -> HalfNormal {

@@ -1,0 +1,22 @@
+//! Pictures as files.
+
+use std::{fs, path::Path};
+
+use anyhow::Context as _;
+use evoxo_common::{plot, report::Report};
+
+/// The names and SVGs of a report's curves.
+pub(crate) fn curves(report: &Report) -> impl Iterator<Item = (String, String)> {
+    report.figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)))
+}
+
+/// Writes pictures, by name and SVG, into the directory that was given with `--plots`.
+pub(crate) fn write(directory: &Path, pictures: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
+    let unwritable =
+        || format!("cannot write the plots into {}: choose another directory with --plots", directory.display());
+    fs::create_dir_all(directory).with_context(unwritable)?;
+    for (name, svg) in pictures {
+        fs::write(directory.join(format!("{name}.svg")), svg).with_context(unwritable)?;
+    }
+    Ok(())
+}

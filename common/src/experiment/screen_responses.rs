@@ -1,0 +1,73 @@
+//! The responses of a screen, by arm of its file, treatment and replica: what everything that a screen tells is made of.
+
+use serde_json::Value;
+
+use super::{At, Config, Goal, Replica, Screen};
+use crate::screen::Effects;
+
+/// "percent at the end", or "greatest percent".
+pub(super) fn response_text(config: &Config, screen: &Screen) -> String {
+    let name = config.kind.columns[screen.response].name;
+    match (screen.at, screen.goal) {
+        (At::End, _) => format!("{name} at the end"),
+        (At::Peak, Goal::Maximize) => format!("greatest {name}"),
+        (At::Peak, Goal::Minimize) => format!("least {name}"),
+    }
+}
+
+/// What is known of one arm of the file.
+pub(super) struct Screened<'a> {
+    pub(super) arm: &'a str,
+    /// By treatment and replica; `None` where a replica is unfinished, or ended early.
+    pub(super) responses: Vec<Vec<Option<f64>>>,
+    /// The same of the replicas that all treatments have.
+    pub(super) whole: Vec<Vec<f64>>,
+    pub(super) effects: Option<Effects>,
+}
+
+impl<'a> Screened<'a> {
+    fn new(screen: &Screen, arm: &'a str, responses: Vec<Vec<Option<f64>>>) -> Self {
+        let replicas = responses.iter().map(Vec::len).min().unwrap_or(0);
+        let whole = |replica: &usize| responses.iter().all(|list| list[*replica].is_some());
+        let kept: Vec<usize> = (0..replicas).filter(whole).collect();
+        let of_treatment = |list: &Vec<Option<f64>>| kept.iter().filter_map(|replica| list[*replica]).collect();
+        let whole: Vec<Vec<f64>> = responses.iter().map(of_treatment).collect();
+        let effects = Effects::of(&screen.design, &whole);
+        Self { arm, responses, whole, effects }
+    }
+
+    /// Replicas that are left out because a treatment has no response of them.
+    pub(super) fn left_out(&self) -> usize {
+        let most = self.responses.iter().map(Vec::len).max().unwrap_or(0);
+        most - self.whole.first().map_or(0, Vec::len)
+    }
+}
+
+/// Responses by arm of the configuration and replica.
+pub(super) type Responses = Vec<Vec<Option<f64>>>;
+
+/// The responses of replicas, which are in order of arm, then number.
+pub(super) fn responses(config: &Config, screen: &Screen, replicas: &[Replica]) -> Responses {
+    let of = |replica: &Replica| {
+        let whole = replica.is_finished() && replica.failure().is_none();
+        whole.then(|| screen.response_of(replica.history())).flatten()
+    };
+    let of_arm = |name: &str| replicas.iter().filter(|replica| replica.arm() == name).map(of).collect();
+    config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
+}
+
+/// The responses in a `result.json`.
+pub(super) fn responses_of_result(screen: &Screen, told: &Value) -> Option<Responses> {
+    let list = |value: &Value| Some(value.as_array()?.iter().map(Value::as_f64).collect());
+    let arms = told["arms"].as_array()?.iter().map(|arm| arm["responses"].as_array()?.iter().map(list).collect());
+    let arms = arms.collect::<Option<Vec<Vec<Vec<Option<f64>>>>>>()?;
+    let fits = |arm: &Vec<_>| arm.len() == screen.design.treatments();
+    (arms.len() == screen.arms.len() && arms.iter().all(fits)).then(|| arms.concat())
+}
+
+/// What is known of each arm of the file.
+pub(super) fn screened(screen: &Screen, responses: Responses) -> Vec<Screened<'_>> {
+    let mut lists = responses.into_iter();
+    let of = |arm| Screened::new(screen, arm, lists.by_ref().take(screen.design.treatments()).collect());
+    screen.arms.iter().map(String::as_str).map(of).collect()
+}
