@@ -13,7 +13,7 @@
 use evoxo_common::kernel;
 
 use super::network::{
-    INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
+    HIDDEN_MAX, INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
 };
 use evoxo_games::player::teacher::{BOARDS, boards, scores};
 
@@ -166,17 +166,17 @@ fn below(place: f64) -> u64 {
 
 /// The weighted sums of the inputs on one board, all nodes in step.
 #[inline(always)]
-fn hidden_sums<const HIDDEN: usize>(
+fn hidden_sums<const ROOM: usize>(
     inputs: &[Lanes; INPUTS],
     lane: usize,
-    weights: &[[f64; HIDDEN]; INPUTS],
-) -> [f64; HIDDEN] {
-    let mut sums = [0.0; HIDDEN];
-    for j in 0..HIDDEN {
+    weights: &[[f64; ROOM]; INPUTS],
+) -> [f64; ROOM] {
+    let mut sums = [0.0; ROOM];
+    for j in 0..ROOM {
         sums[j] = weights[0][j] * inputs[0][lane];
     }
     for i in 1..INPUTS {
-        for j in 0..HIDDEN {
+        for j in 0..ROOM {
             sums[j] += weights[i][j] * inputs[i][lane];
         }
     }
@@ -185,12 +185,12 @@ fn hidden_sums<const HIDDEN: usize>(
 
 /// The weighted sums of the nodes' outputs.
 #[inline(always)]
-fn output_sum<const HIDDEN: usize>(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN]) -> Lanes {
+fn output_sum<const ROOM: usize>(hidden: usize, z: &[Lanes; ROOM], weights: &[f64; ROOM]) -> Lanes {
     let mut sums = [0.0; LANES];
     for lane in 0..LANES {
         sums[lane] = weights[0] * z[0][lane];
     }
-    for j in 1..HIDDEN {
+    for j in 1..hidden {
         for lane in 0..LANES {
             sums[lane] += weights[j] * z[j][lane];
         }
@@ -200,31 +200,37 @@ fn output_sum<const HIDDEN: usize>(z: &[Lanes; HIDDEN], weights: &[f64; HIDDEN])
 
 /// Stores the outputs of all nodes for one board.
 #[inline(always)]
-fn store_outputs<const HIDDEN: usize>(rows: &mut [Lanes; HIDDEN], lane: usize, outputs: [f64; HIDDEN]) {
+fn store_outputs<const ROOM: usize>(rows: &mut [Lanes; ROOM], lane: usize, outputs: [f64; ROOM]) {
     for (row, output) in rows.iter_mut().zip(&outputs) {
         row[lane] = *output;
     }
 }
 
-/// `N` genes, beginning with this one.
+/// Genes of these nodes, beginning with this one; 0 where there is no node.
 #[inline(always)]
-fn part<const N: usize>(genes: &[f32], from: usize) -> [f64; N] {
-    std::array::from_fn(|index| f64::from(genes[from + index]))
+fn part<const ROOM: usize>(hidden: usize, genes: &[f32], from: usize) -> [f64; ROOM] {
+    let mut part = [0.0; ROOM];
+    for j in 0..hidden {
+        part[j] = f64::from(genes[from + j]);
+    }
+    part
 }
 
 /// The first layer's weights, input by input.
 #[inline(always)]
-fn weights<const HIDDEN: usize>(genes: &[f32]) -> [[f64; HIDDEN]; INPUTS] {
-    std::array::from_fn(|input| part(genes, HIDDEN * input))
+fn weights<const ROOM: usize>(hidden: usize, genes: &[f32]) -> [[f64; ROOM]; INPUTS] {
+    std::array::from_fn(|input| part(hidden, genes, hidden * input))
 }
 
-/// Calls a function whose constant is the number of hidden nodes: with loops of fixed length networks are several times as
-/// fast.
+/// Calls a function whose constant is how many hidden nodes there is room for: with loops of fixed length networks are
+/// several times as fast. The paper's eight nodes have code of their own; a code for each number would take minutes to
+/// compile.
 macro_rules! with_hidden {
-    ($hidden:expr, $function:ident $arguments:tt: $($size:literal)+) => {
+    ($function:ident($hidden:expr, $($argument:expr),+)) => {
         match $hidden {
-            $( $size => $function::<$size> $arguments, )+
-            other => panic!("a network of {other} hidden nodes"),
+            8 => $function::<8>(8, $($argument),+),
+            hidden @ 1..8 => $function::<8>(hidden, $($argument),+),
+            hidden => $function::<HIDDEN_MAX>(hidden, $($argument),+),
         }
     };
 }
@@ -233,22 +239,22 @@ kernel! {
     /// The network with double transfer functions: the operations of [`Network::output`] in their order.
     fn sum_double(groups: &[Group], genes: &[f32], hidden: usize, sweeps: u32) -> u64 {
         assert_eq!(genes.len(), Kind::Double.genes(hidden), "a chromosome has as many genes as its network");
-        with_hidden!(hidden, double(groups, genes, sweeps): 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+        with_hidden!(double(hidden, groups, genes, sweeps))
     }
 }
 
 #[inline(always)]
-fn double<const HIDDEN: usize>(groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
-    let rest = INPUTS * HIDDEN;
-    let weights: [[f64; HIDDEN]; INPUTS] = weights(genes);
-    let mean: [f64; HIDDEN] = part(genes, rest);
-    let spread: [f64; HIDDEN] = part(genes, rest + HIDDEN);
-    let next: [f64; HIDDEN] = part(genes, rest + 2 * HIDDEN);
-    let before: [f64; HIDDEN] = part(genes, rest + 3 * HIDDEN);
-    let last: [f64; HIDDEN] = part(genes, rest + 4 * HIDDEN);
-    let output: [f64; 2] = part(genes, rest + 5 * HIDDEN);
-    let mut steep = [0.0; HIDDEN];
-    for j in 0..HIDDEN {
+fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], sweeps: u32) -> u64 {
+    let rest = INPUTS * hidden;
+    let weights: [[f64; ROOM]; INPUTS] = weights(hidden, genes);
+    let mean: [f64; ROOM] = part(hidden, genes, rest);
+    let spread: [f64; ROOM] = part(hidden, genes, rest + hidden);
+    let next: [f64; ROOM] = part(hidden, genes, rest + 2 * hidden);
+    let before: [f64; ROOM] = part(hidden, genes, rest + 3 * hidden);
+    let last: [f64; ROOM] = part(hidden, genes, rest + 4 * hidden);
+    let output: [f64; 2] = part(2, genes, rest + 5 * hidden);
+    let mut steep = [0.0; ROOM];
+    for j in 0..ROOM {
         steep[j] = steepness(spread[j]);
     }
     let output_steep = steepness(output[1]);
@@ -256,10 +262,10 @@ fn double<const HIDDEN: usize>(groups: &[Group], genes: &[f32], sweeps: u32) -> 
     for batch in groups.chunks(BATCH) {
         let mut nets = [[0.0; LANES]; BATCH];
         for (group, net) in batch.iter().zip(&mut nets) {
-            let mut k = [[0.0; LANES]; HIDDEN];
+            let mut k = [[0.0; LANES]; ROOM];
             for lane in 0..LANES {
                 let mut difference = hidden_sums(&group.inputs, lane, &weights);
-                for j in 0..HIDDEN {
+                for j in 0..ROOM {
                     difference[j] -= mean[j];
                 }
                 store_outputs(&mut k, lane, transfers(difference, steep));
@@ -268,16 +274,17 @@ fn double<const HIDDEN: usize>(groups: &[Group], genes: &[f32], sweeps: u32) -> 
             for _ in 0..sweeps {
                 let n = z;
                 for lane in 0..LANES {
-                    let (mut difference, mut steep) = ([0.0; HIDDEN], [0.0; HIDDEN]);
-                    for j in 0..HIDDEN {
-                        let (after, behind) = ((j + 1) % HIDDEN, (j + HIDDEN - 1) % HIDDEN);
+                    let (mut difference, mut steep) = ([0.0; ROOM], [0.0; ROOM]);
+                    for j in 0..hidden {
+                        let after = if j + 1 < hidden { j + 1 } else { 0 };
+                        let behind = if j > 0 { j - 1 } else { hidden - 1 };
                         difference[j] = k[j][lane] - next[j] * n[after][lane];
                         steep[j] = steepness(before[j] * n[behind][lane]);
                     }
                     store_outputs(&mut z, lane, transfers(difference, steep));
                 }
             }
-            *net = output_sum(&z, &last);
+            *net = output_sum(hidden, &z, &last);
         }
         let mut halves = [[0; LANES]; BATCH];
         for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
@@ -294,30 +301,30 @@ kernel! {
     /// The traditional network: the operations of [`Network::output`] in their order.
     fn sum_traditional(groups: &[Group], genes: &[f32], hidden: usize) -> u64 {
         assert_eq!(genes.len(), Kind::Traditional.genes(hidden), "a chromosome has as many genes as its network");
-        with_hidden!(hidden, traditional(groups, genes): 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+        with_hidden!(traditional(hidden, groups, genes))
     }
 }
 
 #[inline(always)]
-fn traditional<const HIDDEN: usize>(groups: &[Group], genes: &[f32]) -> u64 {
-    let rest = INPUTS * HIDDEN;
-    let weights: [[f64; HIDDEN]; INPUTS] = weights(genes);
-    let bias: [f64; HIDDEN] = part(genes, rest);
-    let last: [f64; HIDDEN] = part(genes, rest + HIDDEN);
-    let output = f64::from(genes[rest + 2 * HIDDEN]);
+fn traditional<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32]) -> u64 {
+    let rest = INPUTS * hidden;
+    let weights: [[f64; ROOM]; INPUTS] = weights(hidden, genes);
+    let bias: [f64; ROOM] = part(hidden, genes, rest);
+    let last: [f64; ROOM] = part(hidden, genes, rest + hidden);
+    let output = f64::from(genes[rest + 2 * hidden]);
     let mut sum = 0;
     for batch in groups.chunks(BATCH) {
         let mut nets = [[0.0; LANES]; BATCH];
         for (group, net) in batch.iter().zip(&mut nets) {
-            let mut z = [[0.0; LANES]; HIDDEN];
+            let mut z = [[0.0; LANES]; ROOM];
             for lane in 0..LANES {
                 let mut sums = hidden_sums(&group.inputs, lane, &weights);
-                for j in 0..HIDDEN {
+                for j in 0..ROOM {
                     sums[j] += bias[j];
                 }
                 store_outputs(&mut z, lane, tanhs(sums));
             }
-            *net = output_sum(&z, &last);
+            *net = output_sum(hidden, &z, &last);
         }
         let mut halves = [[0; LANES]; BATCH];
         for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
@@ -333,7 +340,7 @@ fn traditional<const HIDDEN: usize>(groups: &[Group], genes: &[f32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::network::{Coupling, HIDDEN_MAX, Numbering};
+    use crate::nndtf::network::{Coupling, Numbering};
     use evoxo_common::{rng::Stream, simd};
 
     fn networks() -> Vec<Network> {

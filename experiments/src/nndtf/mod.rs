@@ -1,5 +1,6 @@
-//! Experiment `nndtf`: networks 9-8-1 (or of another number of hidden nodes) that learn from a teacher which cell of 3x3 tic-tac-toe to take (S. H. Ling and H. K.
-//! Lam, "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer Functions", JILSA 3, 2011).
+//! Experiment `nndtf`: networks 9-8-1 (or of another number of hidden nodes) that learn from a teacher which cell of 3x3
+//! tic-tac-toe to take (S. H. Ling and H. K. Lam, "Playing Tic-Tac-Toe Using Genetic Neural Network with Double Transfer
+//! Functions", JILSA 3, 2011).
 //!
 //! One replica is one search for the genes of one network. An iteration evaluates few chromosomes, in a few
 //! microseconds, so sending each evaluation to a worker would cost a hundred times its work. By default a task is

@@ -1,5 +1,5 @@
-//! The two networks of `nndtf`, 9-8-1 in the paper: the one with double transfer functions (Ling and Lam 2011, section 3) and its
-//! traditional rival, and players made of them.
+//! The two networks of `nndtf`, 9-8-1 in the paper: the one with double transfer functions (Ling and Lam 2011,
+//! section 3) and its traditional rival, and players made of them.
 //!
 //! The transfer function is f(x; m, s) = exp(-(x - m)^2 / 2 s^2) - 1 for x <= m, else 1 - exp(-(x - m)^2 / 2 s^2); for
 //! s = 0 it is its limit, the sign of x - m. Hidden node j has the static output k_j = f(sum_i v_ij x_i; ms_j, ss_j) and the

@@ -234,7 +234,7 @@ pub fn places<const BLOCKS: usize>(mask: &Mask<BLOCKS>) -> impl Iterator<Item = 
 /// The place of the rule of a mask that has `nth` rules of the mask before it.
 ///
 /// # Panics
-/// If there are not so many.
+/// If the mask has fewer rules.
 #[must_use]
 #[inline(always)]
 pub fn place<const BLOCKS: usize>(mask: &Mask<BLOCKS>, mut nth: u32) -> usize {

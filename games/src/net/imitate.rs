@@ -111,6 +111,18 @@ pub struct Learnt {
     pub known: usize,
 }
 
+/// A pupil with this number of hidden units.
+const fn architecture(units: usize) -> Architecture {
+    Architecture {
+        shape: Shape::TIC_TAC_TOE,
+        first: First::Dense { units },
+        second: 0,
+        biases: true,
+        activation: Activation::Logistic,
+        shared: false,
+    }
+}
+
 /// Learns these lessons.
 ///
 /// # Panics
@@ -118,14 +130,7 @@ pub struct Learnt {
 #[must_use]
 pub fn learn(lessons: &Lessons, course: Course) -> Learnt {
     let lessons = &lessons.boards[..];
-    let architecture = Architecture {
-        shape: Shape::TIC_TAC_TOE,
-        first: First::Dense { units: course.units },
-        second: 0,
-        biases: true,
-        activation: Activation::Logistic,
-        shared: false,
-    };
+    let architecture = architecture(course.units);
     assert_eq!(architecture.check(), Ok(()), "a course for a network that is possible");
     let initial = architecture.initial(course.stream.text("weights"));
     let mut pupil = reference::of(&architecture, &initial);
@@ -219,14 +224,7 @@ mod tests {
     /// One that does not block every line has a pupil that decides everything.
     #[test]
     fn a_teacher_without_the_filter_is_asked_everywhere() {
-        let architecture = Architecture {
-            shape: Shape::TIC_TAC_TOE,
-            first: First::Dense { units: 3 },
-            second: 0,
-            biases: true,
-            activation: Activation::Tanh,
-            shared: false,
-        };
+        let architecture = Architecture { activation: Activation::Tanh, ..architecture(3) };
         let weights = architecture.initial(Stream::root(1));
         let mut teacher = Card::new(Network { architecture, weights }).capability().unwrap().unwrap();
         let lessons = lessons(&mut teacher).unwrap();
