@@ -13,9 +13,8 @@ use evoxo_common::{
 use evoxo_games::{
     board::{Geometry, Shape},
     net::{
-        Activation, Architecture, Engine, First, Job,
+        Activation, Architecture, First, engine,
         learn::{Average, Learner, Learning, Opponent, Rate, Tally},
-        with_engine,
     },
 };
 
@@ -82,59 +81,25 @@ impl Learnt {
     }
 }
 
-/// Games that are learnt from.
-struct Train<'a> {
-    trial: &'a Trial,
-    geometry: &'a Geometry,
-    games: Range<u64>,
-    average: &'a mut [f32],
-}
-
-impl Job for Train<'_> {
-    type Output = Vec<f32>;
-
-    #[inline(always)]
-    fn run<E: Engine>(self, engine: &mut E) -> Vec<f32> {
-        let Trial { architecture, learning, stream } = *self.trial;
-        let average = (learning.averaging_games > 0)
-            .then_some(Average { games: learning.averaging_games, weights: self.average });
-        Learner::new(engine, self.geometry, architecture.activation, learning).train(stream, self.games, average);
-        engine.weights()
-    }
-}
-
 /// Plays these games of a trial and learns from them.
 #[must_use]
 pub fn train(trial: &Trial, geometry: &Geometry, learnt: &Learnt, games: Range<u64>) -> Learnt {
+    let Trial { architecture, learning, stream } = *trial;
+    let mut engine = engine(&architecture, &learnt.weights);
     let mut average = learnt.average.clone();
-    let job = Train { trial, geometry, games, average: &mut average };
-    let weights = with_engine(&trial.architecture, &learnt.weights, job);
-    Learnt { weights, average }
-}
-
-/// Games against the benchmark player.
-struct Test<'a> {
-    trial: &'a Trial,
-    geometry: &'a Geometry,
-    stream: Stream,
-    games: Range<u32>,
-}
-
-impl Job for Test<'_> {
-    type Output = Tally;
-
-    #[inline(always)]
-    fn run<E: Engine>(self, engine: &mut E) -> Tally {
-        let Trial { architecture, learning, .. } = *self.trial;
-        Learner::new(engine, self.geometry, architecture.activation, learning).test(self.stream, self.games)
-    }
+    let averaging =
+        (learning.averaging_games > 0).then_some(Average { games: learning.averaging_games, weights: &mut average });
+    Learner::new(&mut *engine, geometry, architecture.activation, learning).train(stream, games, averaging);
+    Learnt { weights: engine.weights(), average }
 }
 
 /// Some of the games of the test after `played` games, with these weights.
 #[must_use]
 pub fn test(trial: &Trial, geometry: &Geometry, weights: &[f32], played: u64, games: Range<u32>) -> Tally {
-    let stream = trial.stream.text("test").word(played);
-    with_engine(&trial.architecture, weights, Test { trial, geometry, stream, games })
+    let Trial { architecture, learning, stream } = *trial;
+    let mut engine = engine(&architecture, weights);
+    Learner::new(&mut *engine, geometry, architecture.activation, learning)
+        .test(stream.text("test").word(played), games)
 }
 
 /// The number of games after which the weights are no longer finite; at the end of the range they are not. A weight

@@ -22,13 +22,3 @@ pub trait Engine: 'static {
     /// The present weights, in canonical order.
     fn weights(&self) -> Vec<f32>;
 }
-
-/// Something to do with an engine of any type.
-pub trait Job {
-    /// Its result.
-    type Output;
-
-    /// Runs it. This function and all that it calls in loops should be `#[inline(always)]`: then it is compiled once for
-    /// each engine and each instruction set, without calls between the loop of games and the arithmetic.
-    fn run<E: Engine>(self, engine: &mut E) -> Self::Output;
-}

@@ -14,7 +14,7 @@
 //! 4. after the last move, with [`Learning::bootstrapped_end`], update the final afterstate towards the reward;
 //! 5. after the last move, with [`Learning::learns_opponents_end`], update the opponent's last afterstate towards its reward.
 //!
-//! Games do not allocate, and everything is inlined into the kernel that calls it.
+//! Games do not allocate.
 
 use std::ops::Range;
 
@@ -163,9 +163,8 @@ pub struct Tally {
 }
 
 /// A network that plays and learns.
-#[derive(Debug)]
-pub struct Learner<'a, E> {
-    engine: &'a mut E,
+pub struct Learner<'a> {
+    engine: &'a mut dyn Engine,
     geometry: &'a Geometry,
     activation: Activation,
     learning: Learning,
@@ -185,17 +184,16 @@ struct Choice {
     explored: bool,
 }
 
-impl<'a, E: Engine> Learner<'a, E> {
+impl<'a> Learner<'a> {
     /// A learner with this engine, which holds the initial weights; `activation` is that of the output unit.
     #[must_use]
-    pub fn new(engine: &'a mut E, geometry: &'a Geometry, activation: Activation, learning: Learning) -> Self {
+    pub fn new(engine: &'a mut dyn Engine, geometry: &'a Geometry, activation: Activation, learning: Learning) -> Self {
         let [exploring_below, test_exploring_below] =
             [learning.epsilon, learning.test_epsilon].map(|share| (share * (1_u64 << 63) as f64) as u64);
         Self { engine, geometry, activation, learning, exploring_below, test_exploring_below, values: [0.0; 64] }
     }
 
     /// Plays these games, counted over the whole trial, and learns from them. Game g draws from `stream`, "game", g.
-    #[inline(always)]
     pub fn train(&mut self, stream: Stream, games: Range<u64>, mut average: Option<Average<'_>>) {
         let stream = stream.text("game");
         for game in games {
@@ -215,7 +213,6 @@ impl<'a, E: Engine> Learner<'a, E> {
     }
 
     /// Plays these games of a test against the benchmark player, without exploring or learning. Game i draws from `stream`, i.
-    #[inline(always)]
     pub fn test(&mut self, stream: Stream, games: Range<u32>) -> Tally {
         let mut tally = Tally::default();
         for game in games.map(u64::from) {
@@ -231,7 +228,6 @@ impl<'a, E: Engine> Learner<'a, E> {
     }
 
     /// One game that is learnt from; `players` says which sides the network plays.
-    #[inline(always)]
     fn game(&mut self, players: [bool; 2], rate: f32, rng: &mut Generator) {
         let learners = players.map(|plays| plays || self.learning.learns_opponents_moves);
         let mut position = Position::START;
@@ -249,12 +245,8 @@ impl<'a, E: Engine> Learner<'a, E> {
             let board = position.board();
             let over = won || board.occupied() == self.geometry.cells();
             let reward = if won { 1.0 } else { 0.0 };
-            // At most three steps. They are collected because `Engine::learn` is large and should be inlined only once.
-            let mut steps = [(board, side, 0.0); 3];
-            let mut count = 0;
             let mut learn = |board, side, target| {
-                steps[count] = (board, side, target);
-                count += 1;
+                self.engine.learn(board, side, target, rate, self.learning.output_derivative);
             };
             let bootstraps = !over || self.learning.bootstrapped_end;
             if let Some(before) = before
@@ -276,9 +268,6 @@ impl<'a, E: Engine> Learner<'a, E> {
             {
                 learn(last, side.other(), -reward);
             }
-            for (board, side, target) in &steps[..count] {
-                self.engine.learn(*board, *side, *target, rate, self.learning.output_derivative);
-            }
             if over {
                 return;
             }
@@ -286,7 +275,6 @@ impl<'a, E: Engine> Learner<'a, E> {
     }
 
     /// One game without learning: the winner, or None for a draw.
-    #[inline(always)]
     fn match_game(&mut self, learner: Side, rng: &mut Generator) -> Option<Side> {
         let mut position = Position::START;
         self.engine.reset();
@@ -315,7 +303,6 @@ impl<'a, E: Engine> Learner<'a, E> {
 
     /// A move: epsilon-greedy if the network `plays`, otherwise the benchmark player's. The value of a move that was not chosen
     /// by its value is computed only if something learns from it, as `valued` says.
-    #[inline(always)]
     fn choose(&mut self, position: Position, plays: bool, valued: bool, rng: &mut Generator) -> Choice {
         let win = self.exact_win(position);
         if let (true, Some(cell)) = (plays, win) {
@@ -346,12 +333,10 @@ impl<'a, E: Engine> Learner<'a, E> {
     }
 
     /// Without exploring in tests no random number is drawn.
-    #[inline(always)]
     fn explores_in_test(&self, rng: &mut Generator) -> bool {
         self.test_exploring_below > 0 && rng.next_u64() >> 1 < self.test_exploring_below
     }
 
-    #[inline(always)]
     fn exact_win(&self, position: Position) -> Option<u8> {
         if !self.learning.exact_wins {
             return None;
@@ -361,7 +346,6 @@ impl<'a, E: Engine> Learner<'a, E> {
     }
 
     /// The one of these legal moves with the highest value. The activation is monotonic, so weighted sums are compared.
-    #[inline(always)]
     fn best(&mut self, mut legal: u64) -> Choice {
         self.engine.values(legal, &mut self.values);
         let mut cell = legal.trailing_zeros();

@@ -42,7 +42,7 @@ mod weights;
 pub use activation::Activation;
 pub use architecture::{Architecture, First, Tensor};
 pub use card::CARD;
-pub use engine::{Engine, Job};
+pub use engine::Engine;
 pub use file::Network;
 
 use crate::board::{Board, Side};
@@ -52,85 +52,47 @@ use perceptron::{Deep, Dense, Flat, Lines};
 use shared::Shared;
 use tuples::{Filters, Linear};
 
-/// Makes the fastest engine for a network, and runs the job on it with the best instruction set that is allowed.
+/// The fastest engine for a network, with the best instruction set that is allowed.
 ///
 /// # Panics
 /// If [`Architecture::check`] refuses the architecture, or if the number of weights is not the architecture's.
-pub fn with_engine<J: Job>(architecture: &Architecture, weights: &[f32], job: J) -> J::Output {
-    dispatch!(simd => choose(simd, architecture, weights, Direct(job)))
-}
-
-/// The engine of a network, for single calls. To play many games, run a [`Job`] by [`with_engine`]: it is faster.
-///
-/// # Panics
-/// As [`with_engine`].
 #[must_use]
 pub fn engine(architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
-    dispatch!(simd => choose(simd, architecture, weights, Boxed))
+    dispatch!(simd => choose(simd, architecture, weights))
 }
 
-/// Something to do with an engine for this instruction set.
-trait Task<S: Simd> {
-    type Output;
-
-    fn run<E: Engine>(self, simd: S, engine: E) -> Self::Output;
-}
-
-/// Chooses and makes the engine, and runs the task with it.
+/// Chooses and makes the engine.
 #[inline(always)]
-fn choose<S: Simd, T: Task<S>>(simd: S, architecture: &Architecture, weights: &[f32], task: T) -> T::Output {
+fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
     assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
     match (architecture.first, architecture.second) {
-        (First::Lines { .. }, _) if architecture.shared => task.run(simd, Shared::new(simd, architecture, weights)),
-        (First::Lines { .. }, 0) => task.run(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
-        (First::Lines { .. }, 1..=32) => task.run(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
-        (First::Lines { .. }, _) => task.run(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, _) if architecture.shared => boxed(simd, Shared::new(simd, architecture, weights)),
+        (First::Lines { .. }, 0) => boxed(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, 1..=32) => boxed(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, _) => boxed(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
         // Loops of fixed length are 5 to 10 % faster; common sizes have them.
-        (First::Dense { units: 49..=64 }, 0) => {
-            task.run(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights))
-        }
+        (First::Dense { units: 49..=64 }, 0) => boxed(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights)),
         (First::Dense { units: 161..=176 }, 0) => {
-            task.run(simd, Dense::<S, Flat<S>, 11>::new(simd, architecture, weights))
+            boxed(simd, Dense::<S, Flat<S>, 11>::new(simd, architecture, weights))
         }
-        (First::Dense { .. }, 0) => task.run(simd, Dense::<S, Flat<S>, 0>::new(simd, architecture, weights)),
+        (First::Dense { .. }, 0) => boxed(simd, Dense::<S, Flat<S>, 0>::new(simd, architecture, weights)),
         (First::Dense { units: 81..=96 }, _) => {
-            task.run(simd, Dense::<S, Deep<S, 4>, 6>::new(simd, architecture, weights))
+            boxed(simd, Dense::<S, Deep<S, 4>, 6>::new(simd, architecture, weights))
         }
-        (First::Dense { .. }, _) => task.run(simd, Dense::<S, Deep<S, 4>, 0>::new(simd, architecture, weights)),
-        (First::Tuples { .. }, 0) => task.run(simd, Linear::new(architecture, weights)),
-        (First::Tuples { .. }, _) => task.run(simd, Filters::new(simd, architecture, weights)),
+        (First::Dense { .. }, _) => boxed(simd, Dense::<S, Deep<S, 4>, 0>::new(simd, architecture, weights)),
+        (First::Tuples { .. }, 0) => boxed(simd, Linear::new(architecture, weights)),
+        (First::Tuples { .. }, _) => boxed(simd, Filters::new(simd, architecture, weights)),
     }
 }
 
-/// Runs the job on the engine.
-struct Direct<J>(J);
-
-impl<S: Simd, J: Job> Task<S> for Direct<J> {
-    type Output = J::Output;
-
-    #[inline(always)]
-    fn run<E: Engine>(self, simd: S, mut engine: E) -> J::Output {
-        // One function for each engine: one function for all of them takes long to compile.
-        simd.vectorize(
-            #[inline(always)]
-            || self.0.run(&mut engine),
-        )
-    }
+/// Engines that differ in type, as one type: a call costs little beside the work in it.
+#[inline(always)]
+fn boxed<S: Simd, E: Engine>(simd: S, engine: E) -> Box<dyn Engine> {
+    Box::new(Vectorized { simd, engine })
 }
 
-/// Returns the engine in a box.
-struct Boxed;
-
-impl<S: Simd> Task<S> for Boxed {
-    type Output = Box<dyn Engine>;
-
-    #[inline(always)]
-    fn run<E: Engine>(self, simd: S, engine: E) -> Box<dyn Engine> {
-        Box::new(Vectorized { simd, engine })
-    }
-}
-
-/// An engine that enables its instruction set at each call, for callers that do not know it.
+/// An engine that enables its instruction set at each call. All that it calls in loops should be `#[inline(always)]`: then
+/// it is compiled for that instruction set, once for each engine.
 struct Vectorized<S, E> {
     simd: S,
     engine: E,

@@ -17,11 +17,9 @@ struct Duel<'a> {
     bound: f32,
 }
 
-impl Job for Duel<'_> {
-    type Output = Vec<f32>;
-
-    #[inline(always)]
-    fn run<E: Engine>(mut self, engine: &mut E) -> Vec<f32> {
+impl Duel<'_> {
+    /// Plays the games and returns the weights.
+    fn run(mut self, engine: &mut dyn Engine) -> Vec<f32> {
         for game in 0..self.games {
             engine.reset();
             if let Some(reference) = &mut self.reference {
@@ -41,12 +39,9 @@ impl Job for Duel<'_> {
         }
         engine.weights()
     }
-}
 
-impl Duel<'_> {
     /// Plays the best move or a random one; after each move zero to two steps of learning for one of the last boards.
-    #[inline(always)]
-    fn game<E: Engine>(&mut self, engine: &mut E, rng: &mut Generator) {
+    fn game(&mut self, engine: &mut dyn Engine, rng: &mut Generator) {
         let mut boards = vec![Board::EMPTY];
         let (mut fast, mut expected) = ([0.0; 64], [0.0; 64]);
         while self.geometry.outcome(boards[boards.len() - 1]).is_none() {
@@ -171,11 +166,8 @@ fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
     let geometry = Geometry::new(architecture.shape).unwrap();
     let weights = architecture.initial(Stream::root(1));
     let mut reference = reference::of(architecture, &weights);
-    with_engine(
-        architecture,
-        &weights,
-        Duel { geometry: &geometry, reference: Some(&mut *reference), games, rate, bound },
-    );
+    let duel = Duel { geometry: &geometry, reference: Some(&mut *reference), games, rate, bound };
+    duel.run(&mut *engine(architecture, &weights));
 }
 
 #[test]
@@ -240,41 +232,35 @@ fn single_steps_agree_with_those_of_the_references() {
 /// All images of a board have one value, also after learning.
 #[test]
 fn networks_that_share_weights_value_all_images_alike() {
-    struct Images<'a>(&'a Geometry);
-    impl Job for Images<'_> {
-        type Output = ();
-        fn run<E: Engine>(self, engine: &mut E) {
-            Duel { geometry: self.0, reference: None, games: 20, rate: 0.05, bound: 0.0 }.run(engine);
-            let mut rng = Stream::root(5).rng();
-            let (mut first, mut values) = ([0.0; 64], [0.0; 64]);
-            for moves in 0..8 {
-                let order: Vec<u64> = (0..moves).map(|_| below(&mut rng, 1 << 40)).collect();
-                for (index, symmetry) in self.0.symmetries().iter().enumerate() {
-                    engine.reset();
-                    let mut board = Board::EMPTY;
-                    for number in &order {
-                        let legal: Vec<u8> = cells(self.0.legal(board)).collect();
-                        let cell = legal[*number as usize % legal.len()];
-                        engine.play(symmetry.cell(cell));
-                        board = board.play(cell);
+    for architecture in tables().iter().chain(&shared()).filter(|architecture| architecture.shared) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        let mut engine = engine(architecture, &architecture.initial(Stream::root(6)));
+        Duel { geometry: &geometry, reference: None, games: 20, rate: 0.05, bound: 0.0 }.run(&mut *engine);
+        let mut rng = Stream::root(5).rng();
+        let (mut first, mut values) = ([0.0; 64], [0.0; 64]);
+        for moves in 0..8 {
+            let order: Vec<u64> = (0..moves).map(|_| below(&mut rng, 1 << 40)).collect();
+            for (index, symmetry) in geometry.symmetries().iter().enumerate() {
+                engine.reset();
+                let mut board = Board::EMPTY;
+                for number in &order {
+                    let legal: Vec<u8> = cells(geometry.legal(board)).collect();
+                    let cell = legal[*number as usize % legal.len()];
+                    engine.play(symmetry.cell(cell));
+                    board = board.play(cell);
+                }
+                let legal = geometry.legal(board);
+                engine.values(symmetry.mask(legal), &mut values);
+                for cell in cells(legal) {
+                    let value = values[usize::from(symmetry.cell(cell))];
+                    if index == 0 {
+                        first[usize::from(cell)] = value;
                     }
-                    let legal = self.0.legal(board);
-                    engine.values(symmetry.mask(legal), &mut values);
-                    for cell in cells(legal) {
-                        let value = values[usize::from(symmetry.cell(cell))];
-                        if index == 0 {
-                            first[usize::from(cell)] = value;
-                        }
-                        let expected = first[usize::from(cell)];
-                        assert!((value - expected).abs() < 2e-4, "{board:?}, cell {cell}: {value} but {expected}");
-                    }
+                    let expected = first[usize::from(cell)];
+                    assert!((value - expected).abs() < 2e-4, "{board:?}, cell {cell}: {value} but {expected}");
                 }
             }
         }
-    }
-    for architecture in tables().iter().chain(&shared()).filter(|architecture| architecture.shared) {
-        let geometry = Geometry::new(architecture.shape).unwrap();
-        with_engine(architecture, &architecture.initial(Stream::root(6)), Images(&geometry));
     }
 }
 
@@ -285,7 +271,7 @@ fn every_instruction_set_gives_the_same_bits() {
         let weights = architecture.initial(Stream::root(2));
         let learnt = simd::at_each_level(|_| {
             let duel = Duel { geometry: &geometry, reference: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
-            with_engine(architecture, &weights, duel).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+            duel.run(&mut *engine(architecture, &weights)).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
         });
         assert!(learnt[0] == learnt[1] && learnt[1] == learnt[2], "{architecture:?}");
         assert!(learnt[0].iter().zip(&weights).any(|(learnt, weight)| *learnt != weight.to_bits()));
@@ -294,15 +280,8 @@ fn every_instruction_set_gives_the_same_bits() {
 
 #[test]
 fn weights_go_in_and_come_out_in_canonical_order() {
-    struct Weights;
-    impl Job for Weights {
-        type Output = Vec<f32>;
-        fn run<E: Engine>(self, engine: &mut E) -> Vec<f32> {
-            engine.weights()
-        }
-    }
     for architecture in paper().iter().chain(&odd()).chain(&tables()).chain(&shared()) {
         let weights: Vec<f32> = (0..architecture.parameters()).map(|index| index as f32).collect();
-        assert_eq!(with_engine(architecture, &weights, Weights), weights);
+        assert_eq!(engine(architecture, &weights).weights(), weights);
     }
 }
