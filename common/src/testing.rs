@@ -11,8 +11,29 @@ use crate::{
         Column, Config, Demand, Experiment, Identity, Kind, Registry, standard_report, standard_report_of_result,
     },
     settings,
+    settings::{FromValue, Value},
     task::{Compute, Refusal, Task, TaskKind, checked},
 };
+
+settings! {
+    /// A term.
+    pub(crate) struct Term, names TermName, schema TERM {
+        /// The number.
+        number: u32 = whole(0, 9, "1"),
+    }
+    check(|_| Vec::new())
+}
+
+/// Terms, as data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Terms(pub(crate) Vec<Term>);
+
+impl FromValue for Terms {
+    fn from_value(value: &Value) -> Self {
+        let Value::List(entries) = value else { panic!("a list was declared, not {value:?}") };
+        Self(entries.iter().map(Term::of).collect())
+    }
+}
 
 settings! {
     /// Adds numbers.
@@ -23,6 +44,8 @@ settings! {
         tasks: u32 = whole(1, 100, "4"),
         /// Not used.
         slice: u32 = execution whole(0, 100, "0"),
+        /// Added to the sum.
+        terms: Terms = addition list(TERM, 3, ""),
     }
     check(|settings| match settings.rounds {
         99 => vec![(Name::rounds, "rounds is 99, which is not allowed".into())],
@@ -95,7 +118,9 @@ impl Experiment for Sums {
 }
 
 fn start(identity: Identity<'_>) -> Box<dyn Experiment> {
-    Box::new(Sums { settings: Settings::of(identity.settings), round: 0, sum: 0 })
+    let settings = Settings::of(identity.settings);
+    let sum = settings.terms.0.iter().map(|term| u64::from(term.number)).sum();
+    Box::new(Sums { settings, round: 0, sum })
 }
 
 fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Box<dyn Experiment>, String> {

@@ -138,38 +138,13 @@ pub fn template(kind: &Kind) -> String {
     text += "replicas = 20\n\n";
     text += &comment("Settings for all arms.");
     text += "[settings]\n";
-    for field in schema.fields {
+    let lists = |field: &&Field| matches!(field.shape, Shape::List { .. });
+    schema.fields.iter().filter(|field| !lists(field)).for_each(|field| text += &(explained(field) + "\n"));
+    for field in schema.fields.iter().filter(lists) {
         text += &comment(field.doc);
-        let default = match field.shape {
-            Shape::Integer { min, max } => {
-                text += &comment(&format!("From {min} to {max}."));
-                field.default.to_owned()
-            }
-            Shape::Signed { min, max } => {
-                text += &comment(&format!("A whole number from {min} to {max}."));
-                field.default.to_owned()
-            }
-            Shape::Decimal { min, max } => {
-                text += &comment(&format!("A decimal from {min} to {max}."));
-                field.default.to_owned()
-            }
-            Shape::Choice(choices) => {
-                choices.iter().for_each(|(name, doc)| text += &comment(&format!("\"{name}\": {doc}")));
-                toml_text(field.default)
-            }
-            Shape::Text { bytes_max } => {
-                text += &comment(&format!("A text of at most {bytes_max} characters."));
-                toml_text(field.default)
-            }
-            Shape::Numbers { count_max, min, max } => {
-                text += &comment(&format!("At most {count_max} decimals from {min} to {max}."));
-                format!("[{}]", field.default)
-            }
-        };
-        if field.scope == Scope::Execution {
-            text += &comment("Only divides the work: results do not depend on it.");
+        if let Ok(Value::List(entries)) = field.shape.read(field.default) {
+            text += &entries.iter().map(|entry| list_entry(field.name, entry)).collect::<String>();
         }
-        text += &format!("{} = {default}\n\n", field.name);
     }
     text += &comment(
         "Arms are compared with each other: give each a name and the settings in which it differs, for example",
@@ -177,11 +152,57 @@ pub fn template(kind: &Kind) -> String {
     let first = &schema.fields[0];
     let example = match first.shape {
         Shape::Choice(_) | Shape::Text { .. } => toml_text(first.default),
-        Shape::Numbers { .. } => format!("[{}]", first.default),
+        Shape::Numbers { .. } | Shape::List { .. } => format!("[{}]", first.default),
         _ => first.default.to_owned(),
     };
     text += &format!("# [arms.\"another\"]\n# {} = {example}\n", first.name);
     text
+}
+
+/// A setting at its default, with comments.
+fn explained(field: &Field) -> String {
+    let mut text = comment(field.doc);
+    let default = match field.shape {
+        Shape::Integer { min, max } => {
+            text += &comment(&format!("From {min} to {max}."));
+            field.default.to_owned()
+        }
+        Shape::Signed { min, max } => {
+            text += &comment(&format!("A whole number from {min} to {max}."));
+            field.default.to_owned()
+        }
+        Shape::Decimal { min, max } => {
+            text += &comment(&format!("A decimal from {min} to {max}."));
+            field.default.to_owned()
+        }
+        Shape::Choice(choices) => {
+            choices.iter().for_each(|(name, doc)| text += &comment(&format!("\"{name}\": {doc}")));
+            toml_text(field.default)
+        }
+        Shape::Text { bytes_max } => {
+            text += &comment(&format!("A text of at most {bytes_max} characters."));
+            toml_text(field.default)
+        }
+        Shape::Numbers { count_max, min, max } => {
+            text += &comment(&format!("At most {count_max} decimals from {min} to {max}."));
+            format!("[{}]", field.default)
+        }
+        Shape::List { .. } => format!("[{}]", field.default),
+    };
+    if field.scope == Scope::Execution {
+        text += &comment("Only divides the work: results do not depend on it.");
+    }
+    text + &format!("{} = {default}\n", field.name)
+}
+
+/// An entry of a list of tables, with comments.
+fn list_entry(name: &str, entry: &Values) -> String {
+    let setting = |(field, value): (&Field, &Value)| {
+        let explained = explained(field);
+        let comments = explained.trim_end().rsplit_once('\n').map_or("", |(comments, _)| comments);
+        format!("{comments}\n{} = {value}\n", field.name)
+    };
+    format!("[[{name}]]\n{}\n", entry.iter().map(setting).collect::<String>())
 }
 
 /// A text as comment lines of at most 100 characters.

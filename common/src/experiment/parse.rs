@@ -9,7 +9,7 @@ use super::{
     written::{Lines, Place, Raw, Table, raw, read},
 };
 use crate::{
-    settings::{Schema, Value, Values},
+    settings::{Schema, Shape, Value, Values},
     text::{hint, quoted},
 };
 
@@ -268,6 +268,8 @@ impl<'a> File<'a> {
     }
 
     fn resolve(&mut self) -> Option<Config> {
+        let kind = self.kind();
+        self.take_lists(kind);
         for (name, raw) in self.top.clone() {
             if !TOP.contains(&name.as_str()) && self.problems.len() < FOUND_MAX {
                 self.problem_at(&raw.place, &format!("unknown key {}{}", quoted(&name), hint(&name, TOP.into_iter())));
@@ -278,7 +280,7 @@ impl<'a> File<'a> {
         if replicas == Some(0) {
             self.problem_at(&self.top["replicas"].place.clone(), "replicas must be at least 1");
         }
-        let kind = self.kind()?;
+        let kind = kind?;
         let schema = kind.schema;
         self.check_names(schema);
         let arms = if self.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { self.arms.clone() };
@@ -291,6 +293,20 @@ impl<'a> File<'a> {
         let arms: Vec<Arm> = arms.collect();
         self.report_once(count, mistakes);
         Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen })
+    }
+
+    /// Lists of tables stand at the top of a file, as `[[genome]]`: they are settings for all arms like others.
+    fn take_lists(&mut self, kind: Option<&'static Kind>) {
+        let fields = kind.map_or(&[][..], |kind| kind.schema.fields);
+        for field in fields.iter().filter(|field| matches!(field.shape, Shape::List { .. })) {
+            let Some(raw) = self.top.remove(field.name) else { continue };
+            match self.settings.get(field.name) {
+                // An override replaces the file's.
+                Some(Raw { place: Place::Override(_), .. }) => {}
+                Some(_) => self.problem_at(&raw.place, &format!("{} is in [settings] too: remove one", field.name)),
+                None => drop(self.settings.insert(field.name.into(), raw)),
+            }
+        }
     }
 
     /// The screen, and the arms that it makes of these: each with every treatment.

@@ -6,12 +6,9 @@ use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 use crate::{
-    settings::{Field, Shape, Value},
+    settings::{Field, Shape, Value, plain},
     text::hint,
 };
-
-/// The most characters of a wrong value in a message.
-const SHOWN_MAX: usize = 60;
 
 /// Where a value is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +57,7 @@ pub(super) fn raw(value: &DeValue<'_>, line: usize) -> Raw {
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(integer) if integer.radix() == 10 => Ok(integer.as_str().into()),
         DeValue::Float(float) => Ok(float.as_str().into()),
+        DeValue::Array(list) if list.iter().any(|entry| entry.get_ref().is_table()) => plain(value),
         DeValue::Array(list) => {
             list.iter().map(|value| number(value.get_ref())).collect::<Result<Vec<_>, _>>().map(|it| it.join(", "))
         }
@@ -77,15 +75,6 @@ fn number<'a>(value: &'a DeValue<'_>) -> Result<&'a str, &'static str> {
     }
 }
 
-/// What is written, for a message of one line.
-fn shown(text: &str) -> String {
-    let all = text.escape_debug();
-    match all.clone().nth(SHOWN_MAX) {
-        Some(_) => all.take(SHOWN_MAX).chain("...".chars()).collect(),
-        None => all.collect(),
-    }
-}
-
 /// The value of a field, or a sentence if it is none.
 pub(super) fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
     let text = raw.text.as_ref().map_err(|what| {
@@ -95,11 +84,8 @@ pub(super) fn read(field: &Field, raw: &Raw) -> Result<Value, String> {
             what => format!("{} must be {allowed}, not of type {what}", field.name),
         }
     })?;
-    field.shape.read(text).map_err(|allowed| {
-        let hint = match field.shape {
-            Shape::Choice(choices) if text.len() > 1 => hint(text, choices.iter().map(|(name, _)| *name)),
-            _ => String::new(),
-        };
-        format!("{} is {}, but must be {allowed}{hint}", field.name, shown(text))
+    field.read(text).map_err(|sentence| match field.shape {
+        Shape::Choice(choices) if text.len() > 1 => sentence + &hint(text, choices.iter().map(|(name, _)| *name)),
+        _ => sentence,
     })
 }

@@ -4,9 +4,11 @@
 //! [`settings!`](crate::settings!) declares both at once, and [`choice!`](crate::choice!) declares a setting that is
 //! one of several words.
 
+mod list;
 mod schema;
 mod typed;
 
+pub(crate) use list::plain;
 pub(crate) use schema::toml_text;
 pub use schema::{Field, Schema, Scope, Shape, Value, Values};
-pub use typed::{Choice, FromValue};
+pub use typed::{Choice, FromValue, field_name};

@@ -1,5 +1,6 @@
 //! Settings as data: fields with their shapes, values, and how both are read and written.
 
+use super::list;
 use crate::{ratio::Ratio, text::quoted};
 
 /// The settings of a kind of experiment.
@@ -70,6 +71,13 @@ pub enum Shape {
         /// The greatest.
         max: i64,
     },
+    /// A list of tables, each with these settings; in a file `[[name]]` at the top, or a list in one line.
+    List {
+        /// The settings of an entry, none of which is a list of tables.
+        schema: &'static Schema,
+        /// The most entries.
+        count_max: usize,
+    },
 }
 
 /// Whether results depend on a setting.
@@ -85,6 +93,17 @@ pub enum Scope {
 }
 
 impl Field {
+    /// Reads a value from its text.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        self.shape.read(text).map_err(|why| match self.shape {
+            Shape::List { .. } => format!("{}{why}", self.name),
+            _ => format!("{} is {}, but must be {why}", self.name, shown(text)),
+        })
+    }
+
     /// Whether this value of the field is part of the configuration's hash, and of tasks that carry settings.
     #[must_use]
     pub fn counts(&self, value: &Value) -> bool {
@@ -109,6 +128,8 @@ pub enum Value {
     Text(String),
     /// For [`Shape::Numbers`].
     Numbers(Vec<Ratio>),
+    /// For [`Shape::List`].
+    List(Vec<Values>),
 }
 
 impl std::fmt::Display for Value {
@@ -123,6 +144,7 @@ impl std::fmt::Display for Value {
                 let values: Vec<String> = values.iter().map(|value| write_decimal(*value)).collect();
                 write!(f, "[{}]", values.join(", "))
             }
+            Self::List(entries) => f.write_str(&list::write(entries)),
         }
     }
 }
@@ -172,9 +194,7 @@ impl Schema {
             let (name, value) = line.split_once(" = ").ok_or_else(|| format!("{} is not a setting", quoted(line)))?;
             let place = self.fields.iter().position(|field| field.name == name);
             let place = place.ok_or_else(|| format!("there is no setting {}", quoted(name)))?;
-            let read = self.fields[place].shape.read(value.trim_matches('"'));
-            values.values[place] =
-                read.map_err(|allowed| format!("{name} is {}, but must be {allowed}", quoted(value)))?;
+            values.values[place] = self.fields[place].read(value.trim_matches('"'))?;
         }
         match (self.check)(&values).into_iter().next() {
             Some((_, problem)) => Err(problem),
@@ -221,9 +241,10 @@ impl Shape {
     /// Reads a value from its text.
     ///
     /// # Errors
-    /// The allowed values, as the end of a sentence "... must be".
+    /// The allowed values, as the end of a sentence "... must be"; of a list of tables all that follows the name.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self {
+            Self::List { schema, count_max } => return list::read(schema, *count_max, text).map(Value::List),
             Self::Integer { min, max } => {
                 text.parse().ok().filter(|value| (*min..=*max).contains(value)).map(Value::Integer)
             }
@@ -269,11 +290,24 @@ impl Shape {
                 "a list of at most {count_max} decimals from {min} to {max} with at most {DECIMALS_MAX} digits after the \
                  point"
             ),
+            Self::List { count_max, .. } => list::allowed(*count_max),
         }
     }
 }
 
 const DECIMALS_MAX: usize = 6;
+
+/// The most characters of a wrong value in a message.
+const SHOWN_MAX: usize = 60;
+
+/// What is written, for a message of one line.
+fn shown(text: &str) -> String {
+    let all = text.escape_debug();
+    match all.clone().nth(SHOWN_MAX) {
+        Some(_) => all.take(SHOWN_MAX).chain("...".chars()).collect(),
+        None => all.collect(),
+    }
+}
 
 /// Reads "-6.5" exactly; no exponents.
 fn read_decimal(text: &str) -> Option<Ratio> {

@@ -82,6 +82,15 @@ macro_rules! whole {
 }
 whole!(u64, u32, usize, i64, i32);
 
+/// The name of a setting, given a field's identifier, which may be a raw one such as `r#type`.
+#[must_use]
+pub const fn field_name(identifier: &'static str) -> &'static str {
+    match identifier.as_bytes() {
+        [b'r', b'#', ..] => identifier.split_at(2).1,
+        _ => identifier,
+    }
+}
+
 /// Declares the settings of a kind of experiment: a struct, an enum of its fields' names for [`Schema::check`], and the
 /// schema of both. A field's documentation is shown to people by `evoxo new`.
 ///
@@ -121,7 +130,8 @@ whole!(u64, u32, usize, i64, i32);
 /// ```
 ///
 /// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)`, `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and
-/// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes. `execution` in front says
+/// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes; and `list(SCHEMA, COUNT_MAX,
+/// DEFAULT)`, a list of tables. `execution` in front says
 /// that results do not depend on the setting, `addition` that it came later and changes nothing at its default (see
 /// [`Scope`](crate::settings::Scope)).
 ///
@@ -150,11 +160,11 @@ macro_rules! settings {
         /// The settings as data.
         $vis static $schema: $crate::settings::Schema = $crate::settings::Schema {
             summary: concat!($($summary),+),
-            fields: &[ $( $crate::settings!(@field $type, stringify!($field), concat!($($doc),+), $($shape)+ ($($argument),*)), )+ ],
+            fields: &[ $( $crate::settings!(@field $type, $crate::settings::field_name(stringify!($field)), concat!($($doc),+), $($shape)+ ($($argument),*)), )+ ],
             check: |values| {
                 let check: fn(&$settings) -> Vec<($name, String)> = $check;
                 let problems = check(&$settings::of(values));
-                problems.into_iter().map(|(name, sentence)| (name.text(), sentence)).collect()
+                problems.into_iter().map(|problem| (problem.0.text(), problem.1)).collect()
             },
             notes: |values| {
                 let notes: &[fn(&$settings) -> Vec<String>] = &[$($notes)?];
@@ -180,7 +190,7 @@ macro_rules! settings {
             /// The name in experiment files.
             #[must_use]
             $vis const fn text(self) -> &'static str {
-                match self { $( Self::$field => stringify!($field), )+ }
+                match self { $( Self::$field => $crate::settings::field_name(stringify!($field)), )+ }
             }
         }
     };
@@ -222,6 +232,9 @@ macro_rules! settings {
     };
     (@shape $type:ty, numbers($count_max:expr, $min:expr, $max:expr, $default:expr)) => {
         $crate::settings::Shape::Numbers { count_max: $count_max, min: $min, max: $max }
+    };
+    (@shape $type:ty, list($schema:expr, $count_max:expr, $default:expr)) => {
+        $crate::settings::Shape::List { schema: &$schema, count_max: $count_max }
     };
     (@default choice($default:expr)) => { $default };
     (@default text($bytes_max:expr, $default:expr)) => { $default };
