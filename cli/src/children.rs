@@ -8,13 +8,14 @@ use std::{
     os::unix::process::CommandExt as _,
     path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use evoxo_process::Address;
-use evoxo_worker::cli::Simd;
+use evoxo_worker::{Program, cli::Simd};
 
 use crate::directory::Directory;
 
@@ -25,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) batch: String,
     /// As `evoxo-worker --simd`.
     pub(crate) simd: Simd,
+    /// As `evoxo-worker --program`.
+    pub(crate) programs: Arc<[Program]>,
     /// As `evoxo-coordinator --memory`.
     pub(crate) memory_bytes: u64,
 }
@@ -124,6 +127,7 @@ impl Children {
         ];
         command(&arguments, &self.log)?
             .args(["--simd", simd.get_name()])
+            .args(self.plan.programs.iter().map(|program| format!("--program={}={}", program.name, program.command)))
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start a local worker")

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -25,8 +26,9 @@ use evoxo_coordinator::{
 };
 use evoxo_proto::v1::{self, RunState, from_worker};
 use evoxo_worker::{
-    compute_here,
+    Processes, Program, compute_here,
     core::{self as worker, Worker},
+    introduce,
 };
 
 use crate::{
@@ -63,6 +65,7 @@ pub(crate) struct Inline {
     worker_events: VecDeque<worker::Event>,
     jobs: VecDeque<(ThreadId, Job)>,
     tasks: VecDeque<Encoded>,
+    programs: Processes,
     views: BTreeMap<String, v1::Run>,
     response: Option<Result<Response, Rejection>>,
     stopped: bool,
@@ -89,6 +92,7 @@ impl Inline {
             worker_events: VecDeque::new(),
             jobs: VecDeque::new(),
             tasks: VecDeque::new(),
+            programs: Processes::new(Arc::default()),
             views: BTreeMap::new(),
             response: None,
             stopped: false,
@@ -120,15 +124,18 @@ impl Inline {
         &mut self,
         name: &str,
         config: &Config,
+        programs: &Arc<[Program]>,
         stop: &Stop,
         progress: &mut Progress,
     ) -> anyhow::Result<Computed> {
         self.submit(name, config, progress)?;
+        self.programs = Processes::new(Arc::clone(programs));
         let settings = worker::Settings {
             slots: 1,
             name: "this thread".into(),
             build: String::new(),
             kinds: self.registry.signatures(),
+            programs: introduce(&self.registry, programs).map_err(anyhow::Error::msg)?,
             process: 0,
             idle_timeout_ms: None,
         };
@@ -240,7 +247,7 @@ impl Inline {
                 self.handle(Event::Done { thread, reports });
             }
         } else if let Some(task) = self.tasks.pop_front() {
-            let (outcome, elapsed_us) = compute_here(&self.registry, &task);
+            let (outcome, elapsed_us) = compute_here(&self.registry, &task, &mut self.programs);
             self.handle_worker(worker::Event::Computed { slot: 0, outcome, elapsed_us })?;
             self.wake();
         } else {

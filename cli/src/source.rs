@@ -1,9 +1,10 @@
 //! Experiment files given on the command line, with overrides.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use anyhow::{Context as _, anyhow};
-use evoxo_common::experiment::{Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry};
+use anyhow::{Context as _, anyhow, bail};
+use evoxo_common::experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry};
+use evoxo_worker::{Processes, Program};
 
 use crate::{
     file,
@@ -32,6 +33,9 @@ pub(crate) struct Experiment {
         value_parser = whole::<u32>(1, REPLICAS_MAX.into())
     )]
     replicas: Option<u32>,
+    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
+    #[arg(long = "program", value_name = "NAME=COMMAND")]
+    programs: Vec<Program>,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -50,12 +54,62 @@ impl Experiment {
         overrides.extend(self.seed.map(|seed| ("seed".into(), seed.to_string())));
         overrides.extend(self.replicas.map(|replicas| ("replicas".into(), replicas.to_string())));
         Config::overruled(registry, &text, &self.overrides, &self.arms).iter().for_each(notice);
-        let config = Config::parse_arms(registry, &name, &text, &overrides, &self.arms).map_err(|problems| {
-            let typed = problems.list.iter().any(|problem| problem.typed);
-            if typed { usage(describe(&problems)) } else { anyhow!(describe(&problems)) }
-        })?;
+        let parse = |overrides: &[(String, String)]| {
+            Config::parse_arms(registry, &name, &text, overrides, &self.arms).map_err(|problems| {
+                let typed = problems.list.iter().any(|problem| problem.typed);
+                if typed { usage(describe(&problems)) } else { anyhow!(describe(&problems)) }
+            })
+        };
+        let mut config = parse(&overrides)?;
+        let signed = self.signatures(&config)?;
+        if !signed.is_empty() {
+            overrides.extend(signed);
+            config = parse(&overrides)?;
+        }
         config.notes().iter().for_each(notice);
         Ok(config)
+    }
+
+    /// What the programs that were given compute, as overrides for the arms that ask them and do not say it.
+    fn signatures(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
+        let Some(asks) = config.kind.asks else { return Ok(Vec::new()) };
+        let mut processes = Processes::new(self.programs.as_slice().into());
+        let mut signed = Vec::new();
+        for program in &self.programs {
+            let asking = |arm: &&Arm| (asks.program)(&arm.settings).is_some_and(|asked| asked.name == program.name);
+            let arms: Vec<&Arm> = config.arms.iter().filter(asking).collect();
+            if arms.is_empty() {
+                continue;
+            }
+            let found = (asks.signature)(&program.name, &mut processes).map_err(|refusal| anyhow!("{refusal}"))?;
+            for arm in &arms {
+                match (asks.program)(&arm.settings).and_then(|asked| asked.signature) {
+                    Some(signature) if signature != found => bail!(
+                        "the program {} computes something else than this run was begun with: its signature is {}, \
+                         and the file says {}; begin a new run, or give the old program",
+                        program.name,
+                        found.short(),
+                        signature.short()
+                    ),
+                    Some(_) => {}
+                    None if arms.len() == config.arms.len() => signed.push((asks.setting.into(), found.to_string())),
+                    None => signed.push((format!("arms.{:?}.{}", arm.name, asks.setting), found.to_string())),
+                }
+            }
+        }
+        Ok(signed)
+    }
+
+    /// The programs for a run on this machine, which must be all that it asks.
+    pub(crate) fn programs_of(&self, config: &Config) -> anyhow::Result<Arc<[Program]>> {
+        let given = |name: &str| self.programs.iter().any(|program| program.name == name);
+        match config.programs().iter().find(|asked| !given(&asked.name)) {
+            Some(asked) => Err(usage(format!(
+                "the experiment asks the program {0}: give its command, for example --program {0}=\"python3 {0}.py\"",
+                asked.name
+            ))),
+            None => Ok(self.programs.as_slice().into()),
+        }
     }
 
     /// The file's name as a run's name.

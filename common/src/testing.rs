@@ -152,6 +152,7 @@ pub(crate) const SUMS: Kind = Kind {
     start,
     restore,
     tasks: &[&MULTIPLY],
+    asks: None,
     cards: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evoxo_common::{
     digest::Digest,
     experiment::{Config, Demand, Registry},
+    task::ProgramId,
 };
 
 /// Tasks are planned in pieces of about this many bytes.
@@ -25,6 +26,8 @@ pub struct Prepared {
     pub hash: Digest,
     /// [`Config::to_toml`].
     pub toml: String,
+    /// [`Config::programs`].
+    pub programs: Vec<ProgramId>,
     /// What each arm's replicas demand.
     arms: Vec<ArmFigures>,
 }
@@ -32,7 +35,7 @@ pub struct Prepared {
 /// The figures of one arm.
 #[derive(Clone, Copy, Debug)]
 struct ArmFigures {
-    /// Rounds of a replica.
+    /// The most rounds of a replica.
     rounds: u64,
     demand: Demand,
 }
@@ -44,18 +47,26 @@ impl Prepared {
         let kind = config.kind;
         let of_arm = |settings| ArmFigures { rounds: (kind.rounds)(settings), demand: (kind.demand)(settings) };
         let arms = config.arms.iter().map(|arm| of_arm(&arm.settings)).collect();
-        Arc::new(Self { hash: config.hash(), toml: config.to_toml(), arms, config })
+        let programs = config.programs();
+        Arc::new(Self { hash: config.hash(), toml: config.to_toml(), programs, arms, config })
     }
 
     /// Reads a file and computes the figures.
     ///
     /// # Errors
-    /// All problems of the file.
+    /// All problems of the file, or that it does not say what a program computes.
     pub fn read(registry: &Registry, name: &str, text: &str) -> Result<Arc<Self>, String> {
-        Ok(Self::new(Config::parse(registry, name, text, &[]).map_err(|problems| problems.to_string())?))
+        let config = Config::parse(registry, name, text, &[]).map_err(|problems| problems.to_string())?;
+        match config.programs().iter().find(|program| program.signature.is_none()) {
+            Some(ProgramId { name, .. }) => Err(format!(
+                "the file does not say what the program {name} computes: submit it with --program {name}=COMMAND, which asks \
+                 the program"
+            )),
+            None => Ok(Self::new(config)),
+        }
     }
 
-    /// Rounds of a replica of this arm.
+    /// The most rounds of a replica of this arm.
     #[must_use]
     pub fn rounds(&self, arm: u32) -> u64 {
         self.arms[arm as usize].rounds

@@ -31,6 +31,10 @@ pub const NAME_BYTES_MAX: usize = 128;
 
 /// The most kinds of experiments in a worker's Hello.
 pub const KINDS_MAX: usize = 256;
+/// The most programs of a worker.
+pub const PROGRAMS_MAX: usize = 64;
+/// The most bytes of the name of a program.
+pub const PROGRAM_BYTES_MAX: usize = 64;
 
 /// The most bytes of a worker's message about a failed task.
 pub const FAILURE_BYTES_MAX: usize = 4096;

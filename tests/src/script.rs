@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use evoxo_common::task::{Encoded, Shared, SharedCache};
+use evoxo_common::task::{Encoded, NoPrograms, Shared, SharedCache};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX, PROTOCOL,
     v1::{
@@ -26,6 +26,7 @@ pub fn hello(name: &str) -> Hello {
         slots: 2,
         name: name.into(),
         kinds: registry().signatures(),
+        programs: Vec::new(),
         build: "by hand".into(),
         process,
     }
@@ -137,7 +138,7 @@ impl Session {
 /// If the task is invalid.
 #[must_use]
 pub fn honest(task: &Encoded) -> Outcome {
-    Outcome::Output(registry().run(task).expect("planned tasks are good"))
+    Outcome::Output(registry().run(task, &mut NoPrograms).expect("planned tasks are good"))
 }
 
 /// The result of a task.

@@ -6,6 +6,7 @@ use std::{
     io::{Write as _, stdout},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -22,6 +23,7 @@ use crate::{
     core::{self, SLOTS_MAX},
     daemon::{self, Settings},
     pool::compute_here,
+    programs::{Processes, Program, introduce},
 };
 
 const EXAMPLES: &str = "\
@@ -30,6 +32,7 @@ Examples:
   evoxo-worker --coordinator lab7:7600 --slots 4        work for another host, on four cores
   evoxo-worker --coordinator lab7:7600 --idle-timeout 10m
                                                         exit after ten minutes without a task
+  evoxo-worker --program rosen=\"python3 rosen.py\"       compute fitness with a program of one's own
   evoxo-worker run-task poison.task                     compute one saved task here and print its result
 
 SIGTERM or Ctrl-C: finish running tasks, then exit; a second time: exit at once.
@@ -54,6 +57,9 @@ enum Verb {
         /// Instructions the kernels may use: the result is the same.
         #[arg(long, value_enum, default_value_t)]
         simd: Simd,
+        /// A program that the task may ask, for example rosen="python3 rosen.py"; can be repeated.
+        #[arg(long = "program", value_name = "NAME=COMMAND")]
+        programs: Vec<Program>,
     },
 }
 
@@ -75,6 +81,9 @@ pub struct Options {
     /// Name of this worker in lists and messages, kept after a restart [default: the name of this host].
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
+    /// A program that tasks may ask, for example rosen="python3 rosen.py"; can be repeated.
+    #[arg(long = "program", value_name = "NAME=COMMAND")]
+    pub programs: Vec<Program>,
     /// Messages to write to the standard error.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
@@ -100,7 +109,7 @@ pub enum Simd {
 pub fn main(registry: &Registry) -> ExitCode {
     let command = Command::parse();
     let done = match command.verb {
-        Some(Verb::RunTask { file, simd }) => run_task(registry, &file, simd),
+        Some(Verb::RunTask { file, simd, programs }) => run_task(registry, &file, simd, programs.into()),
         None => work(&command.options, registry.clone()),
     };
     done.unwrap_or_else(|error| {
@@ -124,16 +133,18 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
             .get()
             .min(SLOTS_MAX),
     };
+    let programs: Arc<[Program]> = options.programs.as_slice().into();
     let worker = core::Settings {
         slots,
         name: options.name.clone().unwrap_or_else(host_name),
         build: BUILD.to_owned(),
         kinds: registry.signatures(),
+        programs: introduce(&registry, &programs).map_err(anyhow::Error::msg)?,
         process: RandomState::new().build_hasher().finish(),
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
     let (coordinator, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
-    daemon::run(Settings { coordinator, worker, exit_with_stdin }, registry)
+    daemon::run(Settings { coordinator, worker, programs, exit_with_stdin }, registry)
 }
 
 impl Simd {
@@ -148,14 +159,14 @@ impl Simd {
     }
 }
 
-fn run_task(registry: &Registry, file: &Path, simd: Simd) -> anyhow::Result<ExitCode> {
+fn run_task(registry: &Registry, file: &Path, simd: Simd, programs: Arc<[Program]>) -> anyhow::Result<ExitCode> {
     simd::set_level(simd.level());
     let bytes = read_task(file).with_context(|| format!("cannot read the task {}", file.display()))?;
     let task = Encoded::of_whole(&bytes).map_err(|why| anyhow!("{} is not a saved task: {why}", file.display()))?;
     let kind = task.message().map_err(anyhow::Error::msg)?;
     let mut out = stdout().lock();
     writeln!(out, "task    {}/{} of {} bytes, {}", kind.kind, kind.work, bytes.len(), task.hash)?;
-    match compute_here(registry, &task) {
+    match compute_here(registry, &task, &mut Processes::new(programs)) {
         (Outcome::Output(output), elapsed_us) => {
             writeln!(out, "output  {} bytes, SHA-256 {}", output.len(), Digest::of(&output))?;
             writeln!(out, "time    {:.6} s", elapsed_us as f64 / 1e6)?;

@@ -21,7 +21,7 @@ use evoxo_common::{
 };
 use evoxo_proto::{
     FAILURE_BYTES_MAX, TASK_BYTES_MAX,
-    v1::{Drain, FromWorker, Heartbeat, KindSignature, ToWorker, from_worker, task_result::Outcome},
+    v1::{Drain, FromWorker, Heartbeat, KindSignature, ProgramSignature, ToWorker, from_worker, task_result::Outcome},
 };
 use tracing::Level;
 
@@ -56,6 +56,8 @@ pub struct Settings {
     pub build: String,
     /// The signatures of the kinds that the build computes: [`evoxo_common::experiment::Registry::signatures`].
     pub kinds: Vec<KindSignature>,
+    /// The programs beside it, with the kinds whose tasks ask them.
+    pub programs: Vec<ProgramSignature>,
     /// Drawn when the process started, so that the coordinator recognises it after a lost connection.
     pub process: u64,
     /// The worker shuts down after this time without a task, in milliseconds; `None`: never.

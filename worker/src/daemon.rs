@@ -20,6 +20,7 @@ use crate::{
     core::{self, Effect, Event, Worker},
     link::{self, Link},
     pool::{Compute, Pool},
+    programs::{Processes, Program},
 };
 
 /// The most results that are handled before the link and the signals are checked again.
@@ -34,6 +35,8 @@ pub struct Settings {
     pub coordinator: Address,
     /// Settings of the worker's core.
     pub worker: core::Settings,
+    /// The programs that tasks may ask.
+    pub programs: Arc<[Program]>,
     /// Whether the process ends with its standard input, so that it cannot outlive the process that started it.
     pub exit_with_stdin: bool,
 }
@@ -76,8 +79,11 @@ impl Shell {
     fn new(settings: Settings, registry: Registry) -> anyhow::Result<Self> {
         let (sender, computed) = mpsc::unbounded_channel();
         let slots = settings.worker.slots;
-        let compute: Compute = Arc::new(move |task: &Encoded| registry.run(task));
-        let pool = Pool::new(slots, &compute, &sender)
+        let compute = || -> Compute {
+            let (registry, mut processes) = (registry.clone(), Processes::new(Arc::clone(&settings.programs)));
+            Box::new(move |task: &Encoded| registry.run(task, &mut processes))
+        };
+        let pool = Pool::new(slots, compute, &sender)
             .with_context(|| format!("cannot start {slots} threads; try a smaller --slots"))?;
         // The seed only spreads reconnections in time; results do not depend on it.
         let seed = RandomState::new().build_hasher().finish();

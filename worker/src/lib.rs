@@ -9,8 +9,10 @@ pub mod core;
 pub mod daemon;
 mod link;
 mod pool;
+mod programs;
 
 pub use pool::compute_here;
+pub use programs::{Processes, Program, introduce};
 
 /// Version and commit of this build.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("EVOXO_COMMIT"), ")");

@@ -6,7 +6,7 @@ use std::{
     io,
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Once,
+        Once,
         mpsc::{Receiver, Sender, channel},
     },
     thread,
@@ -16,15 +16,15 @@ use std::{
 use bytes::Bytes;
 use evoxo_common::{
     experiment::Registry,
-    task::{Encoded, Refusal},
+    task::{Encoded, Programs, Refusal},
 };
 use evoxo_proto::v1::task_result::Outcome;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
-/// The function that computes: an encoded task in, an encoded output back.
-pub(crate) type Compute = Arc<dyn Fn(&Encoded) -> Result<Bytes, Refusal> + Send + Sync>;
+/// What a slot computes with: an encoded task in, an encoded output back.
+pub(crate) type Compute = Box<dyn FnMut(&Encoded) -> Result<Bytes, Refusal> + Send>;
 
 /// The threads. They end when the pool is dropped, each after its current task.
 pub(crate) struct Pool {
@@ -32,18 +32,22 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Starts the threads; each task's [`Event::Computed`] goes to `computed`.
+    /// Starts the threads, each with what this function makes for it; each task's [`Event::Computed`] goes to `computed`.
     ///
     /// # Errors
     /// If the system gives no more threads.
-    pub(crate) fn new(slots: usize, compute: &Compute, computed: &UnboundedSender<Event>) -> io::Result<Self> {
+    pub(crate) fn new(
+        slots: usize,
+        compute: impl Fn() -> Compute,
+        computed: &UnboundedSender<Event>,
+    ) -> io::Result<Self> {
         keep_panics_quiet();
         let start = |slot| {
             let (sender, assignments) = channel();
-            let (compute, computed) = (Arc::clone(compute), computed.clone());
+            let (compute, computed) = (compute(), computed.clone());
             thread::Builder::new()
                 .name(format!("slot-{slot}"))
-                .spawn(move || serve_slot(slot, &compute, &assignments, &computed))
+                .spawn(move || serve_slot(slot, compute, &assignments, &computed))
                 .map(|_| sender)
         };
         Ok(Self { slots: (0..slots).map(start).collect::<io::Result<_>>()? })
@@ -55,7 +59,12 @@ impl Pool {
     }
 }
 
-fn serve_slot(slot: usize, compute: &Compute, assignments: &Receiver<Vec<Encoded>>, computed: &UnboundedSender<Event>) {
+fn serve_slot(
+    slot: usize,
+    mut compute: Compute,
+    assignments: &Receiver<Vec<Encoded>>,
+    computed: &UnboundedSender<Event>,
+) {
     LAST_PANIC.set(Some(String::new()));
     for task in assignments.iter().flatten() {
         let (outcome, elapsed_us) = compute_caught(|| compute(&task));
@@ -65,19 +74,20 @@ fn serve_slot(slot: usize, compute: &Compute, assignments: &Receiver<Vec<Encoded
     }
 }
 
-/// Computes a task on this thread, as a slot does. Returns its output, or its failure, which may be the text of a
+/// Computes a task on this thread with these programs, as a slot does. Returns its output, or its failure, which may be the text of a
 /// panic, and how long it took, in microseconds.
-pub fn compute_here(registry: &Registry, task: &Encoded) -> (Outcome, u64) {
+pub fn compute_here(registry: &Registry, task: &Encoded, programs: &mut dyn Programs) -> (Outcome, u64) {
     keep_panics_quiet();
     let before = LAST_PANIC.replace(Some(String::new()));
-    let computed = compute_caught(|| registry.run(task));
+    let computed = compute_caught(|| registry.run(task, programs));
     LAST_PANIC.set(before);
     computed
 }
 
 fn compute_caught(compute: impl FnOnce() -> Result<Bytes, Refusal>) -> (Outcome, u64) {
     let start = Instant::now();
-    // The task gets only its bytes, which are immutable, so a panic leaves nothing inconsistent.
+    // A task gets its bytes, which are immutable, and programs; one that a panic left in the middle of an answer is found
+    // out by the number of its next answer.
     let outcome = match panic::catch_unwind(AssertUnwindSafe(compute)) {
         Ok(Ok(output)) => Outcome::Output(output),
         Ok(Err(refusal)) => Outcome::Failure(refusal.0),
@@ -168,7 +178,7 @@ mod tests {
 
     fn collect(slots: usize, work: &[(usize, &[&'static str])]) -> Vec<(usize, Outcome, u64)> {
         let (sender, mut computed) = tokio::sync::mpsc::unbounded_channel();
-        let pool = Pool::new(slots, &(Arc::new(perform) as Compute), &sender).unwrap();
+        let pool = Pool::new(slots, || Box::new(perform), &sender).unwrap();
         work.iter().for_each(|(slot, texts)| pool.start(*slot, tasks(texts)));
         let total = work.iter().map(|(_, texts)| texts.len()).sum();
         (0..total)

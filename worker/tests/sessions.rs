@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
-    task::{Encoded, Encoder, Task},
+    task::{Encoded, Encoder, NoPrograms, Task},
 };
 use evoxo_experiments::{
     dispatch::{
@@ -343,7 +343,7 @@ async fn a_saved_task_can_be_computed_from_its_file() {
     for task in [echo_task("evolution", 4), echo_task("evo", 9).sharing(Bytes::from_static(b"lution"))] {
         let task = encoded(task);
         let (status, out, _) = run(Some(&task.whole())).await;
-        let output = registry().run(&task).expect("an output");
+        let output = registry().run(&task, &mut NoPrograms).expect("an output");
         assert_eq!(status.code(), Some(0));
         let bytes = task.whole().len();
         assert!(out.contains(&format!("task    dispatch/echo of {bytes} bytes, {}\n", task.hash)), "{out}");

@@ -149,7 +149,10 @@ fn grouped(value: f64) -> String {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use evoxo_common::{digest::Digest, task::Encoded};
+    use evoxo_common::{
+        digest::Digest,
+        task::{Encoded, NoPrograms},
+    };
 
     #[test]
     fn every_kernel_does_some_work() {
@@ -179,7 +182,8 @@ mod tests {
                 assert!(!outputs.is_empty(), "{}/{work}", kind.name);
                 for (number, output) in outputs.iter().enumerate() {
                     let task = Encoded::of_whole(&Bytes::from(file(number, "task").unwrap())).unwrap();
-                    let computed = registry.run(&task).unwrap_or_else(|refusal| refusal.0.into_bytes().into());
+                    let computed =
+                        registry.run(&task, &mut NoPrograms).unwrap_or_else(|refusal| refusal.0.into_bytes().into());
                     assert_eq!(computed, *output, "{}/{work} {number}", kind.name);
                 }
                 Digest::of_pieces(outputs.iter().map(Vec::as_slice))

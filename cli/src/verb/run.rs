@@ -66,6 +66,7 @@ fn batch(text: &str) -> Result<String, String> {
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let start = Instant::now();
     let config = arguments.experiment.read(registry)?;
+    let programs = arguments.experiment.programs_of(&config)?;
     let name = arguments.experiment.run_name();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));
     let directory = Directory::open(registry, &out, &config)?;
@@ -89,13 +90,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let mut progress = Progress::new();
     let outcome = if workers == 0 {
         simd::set_level(arguments.simd.level());
-        let outcome = inline.compute(&name, &config, &stop, &mut progress);
+        let outcome = inline.compute(&name, &config, &programs, &stop, &mut progress);
         drop(inline);
         outcome
     } else {
         // The inline cluster has the store open, which the coordinator needs.
         drop(inline);
-        let plan = Plan { workers, batch: arguments.batch.clone(), simd: arguments.simd, memory_bytes };
+        let (batch, simd) = (arguments.batch.clone(), arguments.simd);
+        let plan = Plan { workers, batch, simd, programs, memory_bytes };
         cluster::compute(&directory, plan, &name, &config, &stop, &mut progress)
     };
     progress.end();

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 "tasks_assigned": worker.tasks_assigned, "tasks_done": worker.tasks_done, "silent_ms": worker.silent_ms,
                 "connected_ms": worker.connected_ms, "draining": worker.draining, "address": worker.address,
                 "kinds": worker.kinds, "kinds_refused": worker.kinds_refused,
+                "programs": worker.programs,
             })
         };
         writeln!(out, "{:#}", workers.iter().map(worker).collect::<serde_json::Value>())?;
@@ -63,6 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             "{:<20} {:<15} {:>5} {:>6} {:>10} {heard:>7} {connected:>9}  {kinds}{leaving}",
             worker.name, worker.address, worker.slots, worker.tasks_assigned, worker.tasks_done
         )?;
+        if !worker.programs.is_empty() {
+            writeln!(out, "  programs: {}", worker.programs.join(", "))?;
+        }
         if !worker.kinds_refused.is_empty() {
             let refused = worker.kinds_refused.join(", ");
             writeln!(out, "  other results than the coordinator's for {refused}: its build is another")?;

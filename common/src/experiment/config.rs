@@ -12,10 +12,13 @@
 //! penalty = 100
 //! ```
 
+use std::collections::BTreeSet;
+
 use super::{Kind, Screen};
 use crate::{
     digest::Digest,
     settings::{Field, Scope, Shape, Value, Values, toml_text},
+    task::ProgramId,
 };
 
 /// The most bytes of an experiment file.
@@ -65,6 +68,14 @@ impl Config {
             }
         }
         found.into_iter().map(|(sentence, arms)| format!("{}: {sentence}", arms_text(&arms, self.arms.len()))).collect()
+    }
+
+    /// The programs that the tasks of this run ask, sorted.
+    #[must_use]
+    pub fn programs(&self) -> Vec<ProgramId> {
+        let Some(asks) = self.kind.asks else { return Vec::new() };
+        let asked: BTreeSet<ProgramId> = self.arms.iter().filter_map(|arm| (asks.program)(&arm.settings)).collect();
+        asked.into_iter().collect()
     }
 
     /// The resolved configuration with every setting of every arm. [`Config::parse`] is the inverse.

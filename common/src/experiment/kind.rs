@@ -11,7 +11,7 @@ use crate::{
     digest::Digest,
     report::Report,
     settings::{Schema, Values},
-    task::{Encoded, Refusal, Task, TaskKind},
+    task::{Encoded, ProgramId, Programs, Refusal, Task, TaskKind},
     text::quoted,
 };
 
@@ -81,6 +81,17 @@ pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);
 /// A restored replica, or a sentence that says why the bytes are not a state.
 pub type Restored = Result<Box<dyn Experiment>, String>;
 
+/// How the tasks of a kind ask programs of the workers.
+#[derive(Clone, Copy)]
+pub struct Asks {
+    /// The program that the tasks of an arm with these settings ask, if they ask one.
+    pub program: fn(&Values) -> Option<ProgramId>,
+    /// The setting that has its signature, in hexadecimal digits; empty in a file that does not say it.
+    pub setting: &'static str,
+    /// Asks a program for its signature.
+    pub signature: fn(&str, &mut dyn Programs) -> Result<Digest, Refusal>,
+}
+
 /// A kind of experiment.
 pub struct Kind {
     /// The name in experiment files.
@@ -91,7 +102,7 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// The index, in `columns`, of the primary metric, which is shown while a run is computed.
     pub primary_metric: usize,
-    /// The number of rounds of a replica with these settings.
+    /// The most rounds of a replica with these settings; it has fewer if it reaches its target, or fails.
     pub rounds: fn(&Values) -> u64,
     /// What a replica needs.
     pub demand: fn(&Values) -> Demand,
@@ -101,6 +112,8 @@ pub struct Kind {
     pub restore: fn(Identity<'_>, &[u8]) -> Restored,
     /// The tasks that it plans.
     pub tasks: &'static [&'static TaskKind],
+    /// How its tasks ask programs, if they do.
+    pub asks: Option<Asks>,
     /// The cards of its champions.
     pub cards: &'static [CardKind],
     /// The final report of replicas in order of arm, then number; some may be unfinished.

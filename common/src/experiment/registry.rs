@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use evoxo_proto::v1::KindSignature;
 
-use super::{Kind, kind::unknown_task};
+use super::{Asks, Kind, kind::unknown_task};
 use crate::{
     card::{Card, CardKind},
     digest::Digest,
-    task::{Encoded, Refusal, Task},
+    task::{Encoded, ProgramId, Programs, Refusal, Task},
 };
 
 /// The kinds of experiments that a program knows, passed to all code that distinguishes them. Cheap to clone.
@@ -90,12 +90,12 @@ impl Registry {
         }
     }
 
-    /// Computes an encoded task; returns its encoded output.
+    /// Computes an encoded task with these programs; returns its encoded output.
     ///
     /// # Errors
-    /// A [`Refusal`] if the bytes are not a task or the task is invalid.
-    pub fn run(&self, encoded: &Encoded) -> Result<Bytes, Refusal> {
-        self.decode(encoded)?.run()
+    /// A [`Refusal`] if the bytes are not a task, the task is invalid or a program that it asks fails.
+    pub fn run(&self, encoded: &Encoded, programs: &mut dyn Programs) -> Result<Bytes, Refusal> {
+        self.decode(encoded)?.run_asking(programs)
     }
 
     /// The signature of each kind.
@@ -113,6 +113,23 @@ impl Registry {
     pub fn signature(&self, kind: &Kind) -> Digest {
         let place = self.kinds.iter().position(|other| other.name == kind.name);
         self.hashes()[place.expect("a kind of this registry")]
+    }
+
+    /// The program of this name for each kind that asks programs: its signature, which is computed by asking it.
+    ///
+    /// # Errors
+    /// The [`Refusal`] of a program that fails, or is none for any kind.
+    pub fn introduce(
+        &self,
+        name: &str,
+        programs: &mut dyn Programs,
+    ) -> Result<Vec<(&'static Kind, ProgramId)>, Refusal> {
+        let asking = self.kinds.iter().filter_map(|kind| Some((*kind, kind.asks.as_ref()?)));
+        let of = |(kind, asks): (&'static Kind, &Asks)| {
+            let signature = Some((asks.signature)(name, programs)?);
+            Ok((kind, ProgramId { name: name.to_owned(), signature }))
+        };
+        asking.map(of).collect()
     }
 
     fn hashes(&self) -> &[Digest] {

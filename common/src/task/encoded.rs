@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(registry().decode(&encoded), Ok(task.clone()));
         assert_eq!(encoded.whole(), message(&task).encode_to_vec());
         assert_eq!(Encoded::of_whole(&encoded.whole()), Ok(encoded.clone()), "its name too");
-        assert_eq!(registry().run(&encoded), task.run());
+        assert_eq!(registry().run(&encoded, &mut crate::task::NoPrograms), task.run());
     }
 
     #[test]

@@ -6,12 +6,14 @@
 //! in messages.
 
 mod encoded;
+mod programs;
 
 use bytes::Bytes;
 use evoxo_proto::TASK_BYTES_MAX;
 use prost::Message;
 
 pub use encoded::{Encoded, Encoder, Shared, SharedCache};
+pub use programs::{NoPrograms, ProgramId, Programs};
 
 use crate::digest::Digest;
 
@@ -45,6 +47,14 @@ pub trait Compute {
     /// A [`Refusal`] if the task is invalid; it is as deterministic as an output.
     fn run(task: &Self::Task, shared: &Bytes) -> Result<Self::Output, Refusal>;
 
+    /// The same on a worker that has programs, for tasks that ask one of them.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; and if a program fails, which need not be deterministic.
+    fn run_asking(task: &Self::Task, shared: &Bytes, _: &mut dyn Programs) -> Result<Self::Output, Refusal> {
+        Self::run(task, shared)
+    }
+
     /// Checks that an output fits its task, so that code that uses it later can rely on it. (Only a second computation
     /// can tell whether it is correct.)
     ///
@@ -63,7 +73,7 @@ pub struct TaskKind {
     pub experiment: &'static str,
     /// The kind of its tasks.
     pub work: &'static str,
-    run: fn(&Bytes, &Bytes) -> Result<Bytes, Refusal>,
+    run: fn(&Bytes, &Bytes, &mut dyn Programs) -> Result<Bytes, Refusal>,
     check: fn(&Bytes, &Bytes, &Bytes) -> Result<Bytes, Refusal>,
     workload: fn() -> Vec<(Bytes, Bytes)>,
 }
@@ -75,7 +85,7 @@ impl TaskKind {
         Self {
             experiment: C::EXPERIMENT,
             work: C::WORK,
-            run: |body, shared| Ok(C::run(&read(body)?, shared)?.encode_to_vec().into()),
+            run: |body, shared, programs| Ok(C::run_asking(&read(body)?, shared, programs)?.encode_to_vec().into()),
             check: |body, shared, output| {
                 let output: C::Output = decode("the output", output)?;
                 C::check(&read(body)?, shared, &output)?;
@@ -167,7 +177,15 @@ impl Task {
     /// # Errors
     /// The [`Refusal`] of an invalid task.
     pub fn run(&self) -> Result<Bytes, Refusal> {
-        (self.kind.run)(&self.body, &self.shared)
+        self.run_asking(&mut NoPrograms)
+    }
+
+    /// Computes it with these programs; returns its encoded output.
+    ///
+    /// # Errors
+    /// The [`Refusal`] of an invalid task, or of a program that fails.
+    pub fn run_asking(&self, programs: &mut dyn Programs) -> Result<Bytes, Refusal> {
+        (self.kind.run)(&self.body, &self.shared, programs)
     }
 
     /// Checks an output and returns it in its canonical form: equal outputs have equal bytes.

@@ -1,7 +1,7 @@
 //! Assignment of tasks to workers. Results do not depend on it.
 //!
 //! Idle workers come first, then those with one assignment queued behind the running one. A worker gets a batch of open
-//! tasks of a kind that it computes, lowest first, of the run with the least expected work assigned. When nothing is
+//! tasks of a run that it computes, lowest first, of the run with the least expected work assigned. When nothing is
 //! open, tasks that were assigned long ago get another copy.
 //!
 //! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself; if
@@ -91,8 +91,8 @@ impl Coordinator {
         let open = self.tasks.get(task)?;
         let run = self.runs.get(open.run).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref()?;
-        let (kind, each_us) = (run.prepared.config.kind.name, run.expected_us(open.replica.arm, open.work));
-        let could = |session: &Session| session.computes(kind) && !session.draining;
+        let each_us = run.expected_us(open.replica.arm, open.work);
+        let could = |session: &Session| session.computes(&run.prepared) && !session.draining;
         // A worker that lost it or on which it failed gets it only if there is no other.
         let others = self.sessions.iter().any(|(_, session)| could(session) && !evidence.names(&session.identity));
         let may = |session: &Session| could(session) && (!others || !evidence.names(&session.identity));
@@ -133,7 +133,7 @@ impl Coordinator {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let served = self.tasks.ready().keys().filter_map(|run_id| {
             let run = self.runs.get(*run_id).filter(|run| run.hands_out())?;
-            session.computes(run.prepared.config.kind.name).then_some((run.assigned_us, *run_id))
+            session.computes(&run.prepared).then_some((run.assigned_us, *run_id))
         });
         let Some((_, run)) = served.min() else { return Vec::new() };
         let ready = &self.tasks.ready()[&run];
@@ -205,10 +205,7 @@ impl Coordinator {
 
     /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
-        let fits = self
-            .runs
-            .get(assignment.run)
-            .is_some_and(|run| run.hands_out() && session.computes(run.prepared.config.kind.name));
+        let fits = self.runs.get(assignment.run).is_some_and(|run| run.hands_out() && session.computes(&run.prepared));
         if assignment.alone || !fits {
             return Vec::new();
         }

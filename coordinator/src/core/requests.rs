@@ -201,8 +201,12 @@ impl Coordinator {
     /// A run as people see it, without its configuration.
     pub(super) fn view(&self, id: RunId) -> Option<v1::Run> {
         let run = self.runs.get(id)?;
-        let (workers, slots) = self.sessions.computing(run.prepared.config.kind.name);
-        Some(v1::Run { tasks_assigned: self.tasks.assigned(id) as u32, workers, slots, ..run.view() })
+        let (workers, slots) = self.sessions.computing(&run.prepared);
+        let mut view = v1::Run { tasks_assigned: self.tasks.assigned(id) as u32, workers, slots, ..run.view() };
+        if workers == 0 && view.message.is_empty() && run.hands_out() {
+            view.message = self.sessions.missing_program(&run.prepared).unwrap_or_default();
+        }
+        Some(view)
     }
 
     fn workers(&self) -> Vec<v1::Worker> {
@@ -219,6 +223,7 @@ impl Coordinator {
             kinds: session.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
             kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
             address: session.address.clone(),
+            programs: session.program_texts(),
         };
         self.sessions.iter().map(worker).collect()
     }

@@ -5,11 +5,19 @@ use std::{
     sync::Arc,
 };
 
-use evoxo_common::{digest::Digest, experiment::Registry, task::SharedCache, time::Millis};
-use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROTOCOL, SLOTS_MAX, v1};
+use evoxo_common::{
+    digest::Digest,
+    experiment::Registry,
+    task::{ProgramId, SharedCache},
+    time::Millis,
+};
+use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PROTOCOL, SLOTS_MAX, v1};
 
 use super::{runs::RunId, standing::Identity};
-use crate::id::{SessionId, TaskId};
+use crate::{
+    id::{SessionId, TaskId},
+    prepared::Prepared,
+};
 
 /// How long a session must have lasted to be proven if the duration of a task is unknown, in milliseconds.
 const PROVEN_MS_UNKNOWN: u64 = 10_000;
@@ -34,6 +42,8 @@ pub(super) struct Session {
     pub(super) kinds: Vec<&'static str>,
     /// Kinds for which its signature differs from the coordinator's, sorted.
     pub(super) kinds_refused: Vec<&'static str>,
+    /// Its programs, with their kinds.
+    pub(super) programs: BTreeSet<(&'static str, ProgramId)>,
     pub(super) assignments: BTreeMap<u64, Assignment>,
     assignment_last: u64,
     /// The number of tasks that remain in all of them.
@@ -89,9 +99,17 @@ impl Session {
         [&self.identity, &self.neighbours]
     }
 
-    /// Whether it computes this kind's tasks.
-    pub(super) fn computes(&self, kind: &str) -> bool {
+    /// Whether it computes the tasks of this run.
+    pub(super) fn computes(&self, run: &Prepared) -> bool {
+        let kind = run.config.kind.name;
         self.kinds.contains(&kind)
+            && run.programs.iter().all(|program| self.programs.contains(&(kind, program.clone())))
+    }
+
+    /// Its programs for people: name and the beginning of the signature.
+    pub(super) fn program_texts(&self) -> Vec<String> {
+        let signature = |program: &ProgramId| program.signature.map_or_else(String::new, |it| it.short());
+        self.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -192,10 +210,29 @@ impl Sessions {
         self.slots_total
     }
 
-    /// Workers that compute a kind, and their slots.
-    pub(super) fn computing(&self, kind: &str) -> (u32, u32) {
-        let sessions = self.by_id.values().filter(|session| session.computes(kind) && !session.draining);
+    /// Workers that compute the tasks of this run, and their slots.
+    pub(super) fn computing(&self, run: &Prepared) -> (u32, u32) {
+        let sessions = self.by_id.values().filter(|session| session.computes(run) && !session.draining);
         sessions.fold((0, 0), |(workers, slots), session| (workers + 1, slots + session.slots))
+    }
+
+    /// What is missing if no worker has a program of this run.
+    pub(super) fn missing_program(&self, run: &Prepared) -> Option<String> {
+        let kind = run.config.kind.name;
+        let has = |program: &ProgramId| {
+            self.by_id.values().any(|session| session.programs.contains(&(kind, program.clone())))
+        };
+        let program = run.programs.iter().find(|program| !has(program))?;
+        let (name, same_name) =
+            (&program.name, |(of, other): &(&str, ProgramId)| *of == kind && other.name == program.name);
+        let another = self.by_id.values().find(|session| session.programs.iter().any(same_name));
+        Some(match another {
+            None => format!("no worker has the program {name}: start one with --program {name}=COMMAND"),
+            Some(worker) => format!(
+                "no worker has the program {name} as this run was begun with; the one of worker {} computes something else",
+                worker.name
+            ),
+        })
     }
 
     /// Workers that can take another assignment, in the order in which they joined.
@@ -301,6 +338,7 @@ pub(super) fn session_of(
     }
     kinds.sort_unstable();
     kinds_refused.sort_unstable();
+    let programs = programs_of(hello, &kinds)?;
     let name = printable(&hello.name);
     Ok(Session {
         identity: Identity::of(&name, &address),
@@ -312,6 +350,7 @@ pub(super) fn session_of(
         slots: hello.slots,
         kinds,
         kinds_refused,
+        programs,
         assignments: BTreeMap::new(),
         assignment_last: 0,
         tasks_assigned: 0,
@@ -322,6 +361,23 @@ pub(super) fn session_of(
         draining: false,
         failed: BTreeSet::new(),
     })
+}
+
+/// The programs of a worker, for the kinds that it computes as here; or why it is refused.
+fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'static str, ProgramId)>, String> {
+    if hello.programs.len() > PROGRAMS_MAX {
+        return Err(format!("it has {} programs: at most {PROGRAMS_MAX} are possible", hello.programs.len()));
+    }
+    let mut programs = BTreeSet::new();
+    for theirs in &hello.programs {
+        let Some(kind) = kinds.iter().find(|kind| **kind == theirs.kind) else { continue };
+        let name = theirs.name.clone();
+        let plain = (1..=PROGRAM_BYTES_MAX).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
+        let signature = Digest::from_slice(&theirs.sha256).filter(|_| plain);
+        let signature = Some(signature.ok_or("it has a program without a name or a signature")?);
+        programs.insert((*kind, ProgramId { name, signature }));
+    }
+    Ok(programs)
 }
 
 /// Text from another process without control characters, for display.

@@ -10,7 +10,7 @@ mod workers;
 use evoxo_common::{
     experiment::{Replica, run_digest},
     local,
-    task::Encoded,
+    task::{Encoded, NoPrograms},
     time::Millis,
 };
 use evoxo_proto::v1::{self, CloseKind, RunState, from_worker, task_result::Outcome};
@@ -24,7 +24,7 @@ const ONE_ROUND: &str =
     "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\ntasks = 40\npayload_bytes = 16";
 
 fn honest(task: &Encoded) -> Outcome {
-    Outcome::Output(registry().run(task).unwrap())
+    Outcome::Output(registry().run(task, &mut NoPrograms).unwrap())
 }
 
 fn panicking(_: &Encoded) -> Outcome {

@@ -2,15 +2,14 @@
 
 use evoxo_proto::v1::{self, RunState};
 
-use super::run::{Run, Wanted};
+use super::run::{ReplicaRecord, Run, Wanted};
 use crate::replicas::ReplicaKey;
 
 impl Run {
     /// A run as people see it, without figures of workers.
     pub(super) fn view(&self) -> v1::Run {
-        let rounds = |arm: usize| self.prepared.rounds(arm as u32).saturating_mul(self.prepared.config.replicas.into());
         let arms: Vec<v1::ArmProgress> =
-            (0..self.prepared.config.arms.len()).map(|arm| self.arm_progress(arm, rounds(arm))).collect();
+            (0..self.prepared.config.arms.len()).map(|arm| self.arm_progress(arm)).collect();
         v1::Run {
             name: self.name.clone(),
             kind: self.prepared.config.kind.name.into(),
@@ -49,11 +48,14 @@ impl Run {
         }
     }
 
-    fn arm_progress(&self, arm: usize, rounds_total: u64) -> v1::ArmProgress {
+    fn arm_progress(&self, arm: usize) -> v1::ArmProgress {
         let (kind, number) = (self.prepared.config.kind, arm as u32);
         let first = ReplicaKey { arm: number, index: 0 };
         let last = ReplicaKey { arm: number, index: u32::MAX };
         let records = || self.replicas.range(first..=last).map(|(_, record)| record);
+        // A replica may end before the most rounds that it may have.
+        let most = self.prepared.rounds(number);
+        let rounds = |record: &ReplicaRecord| if record.is_finished() { record.rounds } else { most };
         let (sum, count) = records()
             .filter_map(|record| record.metric)
             .fold((0.0, 0), |(sum, count), metric| (sum + metric, count + 1));
@@ -64,7 +66,7 @@ impl Run {
             primary_metric_name: kind.columns[kind.primary_metric].name.into(),
             replicas_total: self.prepared.config.replicas,
             rounds_done: records().map(|record| record.rounds).sum(),
-            rounds_total,
+            rounds_total: records().map(rounds).fold(0, u64::saturating_add),
         }
     }
 }

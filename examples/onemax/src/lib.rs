@@ -27,6 +27,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Search::start(identity)),
     restore: |identity, state| Ok(Box::new(Search::restore(identity, state)?)),
     tasks: &[&COUNT],
+    asks: None,
     cards: &[CardKind { name: NAME, keys: &["kind", "bits"], about: &[], read: read_card, file: None }],
     report: standard_report,
     report_of_result: standard_report_of_result,

@@ -40,6 +40,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Dispatch::start(identity)),
     restore: |identity, state| Ok(Box::new(Dispatch::restore(identity, state)?)),
     tasks: &[&ECHO],
+    asks: None,
     cards: &[],
     report,
     report_of_result: |_, _| {

@@ -47,6 +47,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Invincible::start(identity)),
     restore: |identity, state| Ok(Box::new(Invincible::restore(identity, state)?)),
     tasks: &[&SCORE],
+    asks: None,
     cards: &[table::CARD],
     report: report::report,
     report_of_result: report::of_result,

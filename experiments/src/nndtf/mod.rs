@@ -55,6 +55,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Nndtf::start(identity)),
     restore: |identity, state| Ok(Box::new(Nndtf::restore(identity, state)?)),
     tasks: &[&FITNESS, &SEGMENT],
+    asks: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -56,6 +56,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Rules::start(identity)),
     restore: |identity, state| Ok(Box::new(Rules::restore(identity, state)?)),
     tasks: &[&COUPLES, &CYCLES],
+    asks: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

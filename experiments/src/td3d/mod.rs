@@ -55,6 +55,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Td3d::start(identity)),
     restore: |identity, state| Ok(Box::new(Td3d::restore(identity, state)?)),
     tasks: &[&LEARN, &PART],
+    asks: None,
     cards: &[net::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -52,6 +52,7 @@ pub const KIND: Kind = Kind {
     start: |identity| Box::new(Ternary::start(identity)),
     restore: |identity, state| Ok(Box::new(Ternary::restore(identity, state)?)),
     tasks: &[&TOURNAMENT],
+    asks: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

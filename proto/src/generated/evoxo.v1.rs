@@ -81,6 +81,23 @@ pub struct Hello {
     /// restarted.
     #[prost(fixed64, tag = "6")]
     pub process: u64,
+    /// The programs that its tasks can ask. It gets tasks of runs that ask a program only if it has one with that name and
+    /// signature. At most 64.
+    #[prost(message, repeated, tag = "7")]
+    pub programs: ::prost::alloc::vec::Vec<ProgramSignature>,
+}
+/// A program beside a worker, somebody's own code in any language, and what it computes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProgramSignature {
+    /// The kind of experiment whose tasks ask it, as in Task.kind.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// Its name on the workers. At most 64 bytes.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// SHA-256, 32 bytes, of what it says of itself and of its answers to fixed questions; the kind's .proto file says which.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub sha256: ::prost::bytes::Bytes,
 }
 /// A build's behaviour signature for one kind of experiment.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -780,6 +797,9 @@ pub struct Worker {
     /// The address that it connected from.
     #[prost(string, tag = "12")]
     pub address: ::prost::alloc::string::String,
+    /// Its programs, each as its name and the beginning of its signature: "rosen 1a2b3c4d5e6f7a8b". Sorted.
+    #[prost(string, repeated, tag = "13")]
+    pub programs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

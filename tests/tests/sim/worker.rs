@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use evoxo_common::{task::Encoded, time::Millis};
+use evoxo_common::{
+    task::{Encoded, NoPrograms},
+    time::Millis,
+};
 use evoxo_coordinator::core::SessionId;
 use evoxo_proto::{
     SHARED_PIECES_MAX,
@@ -161,7 +164,7 @@ impl SimWorker {
         self.computed += 1;
         let outcome = match self.character {
             Character::Garbled => Outcome::Output(Bytes::from_static(&[0xff, 0x00, 0x12])),
-            _ => Outcome::Output(registry().run(&task).expect("planned tasks are good")),
+            _ => Outcome::Output(registry().run(&task, &mut NoPrograms).expect("planned tasks are good")),
         };
         let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };
         (self.tell(now, event), more)
@@ -193,7 +196,14 @@ fn core(now: Millis, number: usize, character: Character, slots: usize, life: u6
         kinds.iter_mut().for_each(|kind| kind.sha256 = Bytes::from_static(&[7; 32]));
     }
     let process = 1000 * number as u64 + life;
-    let settings =
-        Settings { slots, name: format!("w{number}"), build: "test".into(), kinds, process, idle_timeout_ms: None };
+    let settings = Settings {
+        slots,
+        name: format!("w{number}"),
+        build: "test".into(),
+        kinds,
+        programs: Vec::new(),
+        process,
+        idle_timeout_ms: None,
+    };
     Worker::new(now, settings, life)
 }

@@ -20,6 +20,7 @@ impl Worker {
             slots: self.settings.slots as u32,
             name: self.settings.name.clone(),
             kinds: self.settings.kinds.clone(),
+            programs: self.settings.programs.clone(),
             build: self.settings.build.clone(),
             process: self.settings.process,
         }));

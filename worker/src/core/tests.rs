@@ -84,8 +84,15 @@ struct Bench {
 
 impl Bench {
     fn new(slots: usize, idle_timeout_ms: Option<u64>) -> Self {
-        let settings =
-            Settings { slots, name: "w".into(), build: "b".into(), kinds: Vec::new(), process: 3, idle_timeout_ms };
+        let settings = Settings {
+            slots,
+            name: "w".into(),
+            build: "b".into(),
+            kinds: Vec::new(),
+            programs: Vec::new(),
+            process: 3,
+            idle_timeout_ms,
+        };
         Self { worker: Worker::new(Millis(0), settings, 1), now: Millis(0), logs: Vec::new() }
     }
 

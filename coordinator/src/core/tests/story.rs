@@ -203,6 +203,7 @@ impl Story {
             slots,
             name: format!("w{session}"),
             kinds: registry().signatures(),
+            programs: Vec::new(),
             build: String::new(),
             process: session,
         }

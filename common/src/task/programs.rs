@@ -1,0 +1,45 @@
+//! Programs that tasks ask: somebody's own code, in any language, that runs beside a worker.
+
+use super::Refusal;
+use crate::digest::Digest;
+
+/// The programs of one slot of a worker. A program introduces itself with one line and then answers each line with one
+/// line. What it answers must be a function of what it is asked, as the output of a task is one of its bytes.
+pub trait Programs {
+    /// The line with which the program of this name introduced itself.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that says that there is no such program, or how it failed.
+    fn introduction(&mut self, name: &str) -> Result<String, Refusal>;
+
+    /// Asks the program of this name: its answer to a line, which it must give within this time, in milliseconds. Afterwards
+    /// it is stopped.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that says that there is no such program, or how it failed.
+    fn ask(&mut self, name: &str, line: &str, within_ms: u64) -> Result<String, Refusal>;
+}
+
+/// No programs.
+#[derive(Clone, Copy, Debug)]
+pub struct NoPrograms;
+
+impl Programs for NoPrograms {
+    fn introduction(&mut self, name: &str) -> Result<String, Refusal> {
+        Err(Refusal(format!("there is no program {name} here")))
+    }
+
+    fn ask(&mut self, name: &str, _: &str, _: u64) -> Result<String, Refusal> {
+        self.introduction(name)
+    }
+}
+
+/// A program that tasks ask, and what it computes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProgramId {
+    /// Its name on the workers.
+    pub name: String,
+    /// The hash of what it says of itself and of its answers to fixed questions: workers whose programs have the same may
+    /// work on the same run. `None` in a file that does not say it yet.
+    pub signature: Option<Digest>,
+}

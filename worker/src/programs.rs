@@ -1,0 +1,284 @@
+//! Programs of this machine that tasks ask: started when they are first asked, one process for each slot, a line in and a
+//! line out. A process that fails, or takes too long, is killed with all that it has started, and the next task starts
+//! another.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io::{BufRead as _, BufReader, Read},
+    os::unix::process::CommandExt as _,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use evoxo_common::{
+    experiment::Registry,
+    task::{Programs, Refusal},
+};
+use evoxo_proto::{PROGRAM_BYTES_MAX, v1::ProgramSignature};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tracing::debug;
+
+/// The version of the protocol between a worker and its programs, in their environment.
+const PROTOCOL: (&str, &str) = ("EVOXO_PROTOCOL", "1");
+/// The most bytes of a line of a program.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+/// How long a program may take to introduce itself: some load large libraries first.
+const INTRODUCTION_WITHIN_MS: u64 = 120_000;
+/// The last lines of a program's standard error that are shown when it fails, and the most bytes of each.
+const WORDS_LINES: usize = 6;
+const WORDS_BYTES_MAX: usize = 300;
+/// How long a program that has closed its output may take to end by itself, so that its exit status can be told.
+const END_WITHIN: Duration = Duration::from_millis(500);
+
+/// A program as an operator gives it: `rosen=python3 rosen.py`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The name that experiments use.
+    pub name: String,
+    /// The command, for `sh -c`.
+    pub command: String,
+}
+
+impl std::str::FromStr for Program {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, command) =
+            text.split_once('=').ok_or("give NAME=COMMAND, for example rosen=\"python3 rosen.py\"")?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        if name.is_empty() || name.len() > PROGRAM_BYTES_MAX || !name.chars().all(plain) {
+            return Err(format!("a program's name has 1 to {PROGRAM_BYTES_MAX} letters, digits, _, . and -"));
+        }
+        if command.trim().is_empty() {
+            return Err("a program needs a command: NAME=COMMAND".into());
+        }
+        Ok(Self { name: name.into(), command: command.into() })
+    }
+}
+
+/// The signatures of these programs for every kind that asks programs.
+///
+/// # Errors
+/// A sentence if one of them fails, two have one name, or no kind asks programs.
+pub fn introduce(registry: &Registry, programs: &Arc<[Program]>) -> Result<Vec<ProgramSignature>, String> {
+    let mut processes = Processes::new(Arc::clone(programs));
+    let mut signatures: Vec<ProgramSignature> = Vec::new();
+    for program in programs.iter() {
+        let name = &program.name;
+        if signatures.iter().any(|other| other.name == *name) {
+            return Err(format!("two programs are called {name}"));
+        }
+        let found = registry.introduce(name, &mut processes).map_err(|refusal| refusal.0)?;
+        if found.is_empty() {
+            return Err(format!("no kind of experiment of this build asks programs: leave out --program {name}"));
+        }
+        signatures.extend(found.into_iter().map(|(kind, id)| ProgramSignature {
+            kind: kind.name.into(),
+            name: id.name,
+            sha256: id.signature.map(|signature| signature.0.to_vec()).unwrap_or_default().into(),
+        }));
+    }
+    Ok(signatures)
+}
+
+/// The processes of one slot.
+#[derive(Debug)]
+pub struct Processes {
+    commands: Arc<[Program]>,
+    running: BTreeMap<String, Process>,
+}
+
+impl Processes {
+    /// No process yet, of these programs.
+    #[must_use]
+    pub fn new(commands: Arc<[Program]>) -> Self {
+        Self { commands, running: BTreeMap::new() }
+    }
+
+    fn running(&mut self, name: &str) -> Result<&mut Process, Refusal> {
+        if !self.running.contains_key(name) {
+            let command = self.commands.iter().find(|program| program.name == name).ok_or_else(|| {
+                Refusal(format!("this worker has no program {name}: start it with --program {name}=COMMAND"))
+            })?;
+            let process = Process::start(command).map_err(|why| Refusal(format!("the program {name} {why}")))?;
+            self.running.insert(name.to_owned(), process);
+        }
+        Ok(self.running.get_mut(name).expect("it was there or is there now"))
+    }
+}
+
+impl Programs for Processes {
+    fn introduction(&mut self, name: &str) -> Result<String, Refusal> {
+        Ok(self.running(name)?.introduction.clone())
+    }
+
+    fn ask(&mut self, name: &str, line: &str, within_ms: u64) -> Result<String, Refusal> {
+        let answer = self.running(name)?.ask(line, within_ms);
+        answer.map_err(|why| {
+            // What state it is in is unknown: the next task gets a new one.
+            self.running.remove(name);
+            Refusal(format!("the program {name} {why}"))
+        })
+    }
+}
+
+/// A line, or why there is none.
+type Line = Result<String, String>;
+
+/// One running program.
+struct Process {
+    child: Child,
+    introduction: String,
+    /// Lines for its standard input, written by a thread: a program that does not read must not block the slot.
+    input: Sender<String>,
+    output: Receiver<Line>,
+    /// The last lines of its standard error.
+    words: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Process {
+    fn start(program: &Program) -> Result<Self, String> {
+        let mut child = Command::new("sh")
+            .args(["-c", &program.command])
+            .env(PROTOCOL.0, PROTOCOL.1)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own: it can be killed with its children, and a Ctrl-C for the worker does not reach it.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot be started: {error}"))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err("has no pipes".into()) };
+        let (input, lines) = channel::<String>();
+        let (answers, output) = sync_channel(1);
+        let words = Arc::new(Mutex::new(VecDeque::new()));
+        let (name, kept) = (program.name.clone(), Arc::clone(&words));
+        let threads = [
+            spawn(move || write_lines(stdin, &lines)),
+            spawn(move || read_lines(stdout, |line| answers.send(line).is_ok())),
+            spawn(move || keep_words(&name, stderr, &kept)),
+        ];
+        let mut process = Self { child, introduction: String::new(), input, output, words };
+        for thread in threads {
+            thread.map_err(|error| format!("cannot be served by a thread: {error}"))?;
+        }
+        process.introduction = process.next(INTRODUCTION_WITHIN_MS, "introduce itself")?;
+        Ok(process)
+    }
+
+    fn ask(&mut self, line: &str, within_ms: u64) -> Line {
+        // If the writing thread has ended, so has the program, and reading says how.
+        let _ = self.input.send(format!("{line}\n"));
+        self.next(within_ms, "answer")
+    }
+
+    /// The next line, which the program needs for this.
+    fn next(&mut self, within_ms: u64, what: &str) -> Line {
+        let why = match self.output.recv_timeout(Duration::from_millis(within_ms)) {
+            Ok(Ok(line)) => return Ok(line),
+            Ok(Err(why)) => why,
+            Err(RecvTimeoutError::Timeout) => {
+                format!("did not {what} within {} s and was stopped", within_ms as f64 / 1e3)
+            }
+            Err(RecvTimeoutError::Disconnected) => format!("{} before it could {what}", self.ended()),
+        };
+        Err(why + &self.last_words())
+    }
+
+    /// How it ended; its output is closed.
+    fn ended(&mut self) -> String {
+        let waited = (0..50).find_map(|_| {
+            thread::sleep(END_WITHIN / 50);
+            self.child.try_wait().ok().flatten()
+        });
+        match waited {
+            Some(status) => format!("ended ({status})"),
+            None => "closed its output".into(),
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("; its last words: {}", words.iter().cloned().collect::<Vec<_>>().join(" | ")),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            // It may have ended already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Process").field("child", &self.child).finish_non_exhaustive()
+    }
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name("program".into()).spawn(work)
+}
+
+/// Writes lines until the program or its slot has ended.
+fn write_lines(mut stdin: impl std::io::Write, lines: &Receiver<String>) {
+    for line in lines {
+        if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Passes each line on until there is none, one is wrong, or nobody takes it.
+fn read_lines(stdout: impl Read, mut pass: impl FnMut(Line) -> bool) {
+    let mut reader = BufReader::new(stdout);
+    loop {
+        let mut bytes = Vec::new();
+        match reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => return,
+            Ok(_) if bytes.len() as u64 > LINE_BYTES_MAX => {
+                pass(Err(format!("wrote a line of more than {LINE_BYTES_MAX} bytes and was stopped")));
+                return;
+            }
+            // Without its end the line is cut: the program has ended.
+            Ok(_) if bytes.last() != Some(&b'\n') => return,
+            Ok(_) => {}
+        }
+        bytes.pop();
+        let line = String::from_utf8(bytes).map_err(|_| "wrote a line that is not UTF-8 and was stopped".to_owned());
+        if !pass(line) {
+            return;
+        }
+    }
+}
+
+/// Keeps the last lines of the standard error.
+fn keep_words(name: &str, stderr: impl Read, words: &Mutex<VecDeque<String>>) {
+    let mut reader = BufReader::new(stderr);
+    let mut bytes = Vec::new();
+    while matches!(reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes), Ok(count) if count > 0) {
+        let text = String::from_utf8_lossy(&bytes);
+        let line: String = text.trim_end().chars().filter(|c| !c.is_control()).take(WORDS_BYTES_MAX).collect();
+        debug!("program {name}: {line}");
+        if !line.is_empty() {
+            let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+            words.push_back(line);
+            if words.len() > WORDS_LINES {
+                words.pop_front();
+            }
+        }
+        bytes.clear();
+    }
+}
