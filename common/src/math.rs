@@ -1,6 +1,6 @@
 //! Floating-point functions and sums with the same bits on every machine.
 //!
-//! `exp` and `tanh` come from `libm` (a port of musl's), which uses basic IEEE 754 operations only. The standard
+//! `exp`, `tanh`, `sin`, `cos`, `pow` and others come from `libm` (a port of musl's), which uses basic IEEE 754 operations only. The standard
 //! library calls the system's functions, which differ.
 
 /// e to the power of `x`.
@@ -19,6 +19,24 @@ pub fn tanh(x: f64) -> f64 {
 #[must_use]
 pub fn ln(x: f64) -> f64 {
     libm::log(x)
+}
+
+/// `x` to the power of `y`.
+#[must_use]
+pub fn pow(x: f64, y: f64) -> f64 {
+    libm::pow(x, y)
+}
+
+/// The sine of an angle in radians.
+#[must_use]
+pub fn sin(x: f64) -> f64 {
+    libm::sin(x)
+}
+
+/// The cosine of an angle in radians.
+#[must_use]
+pub fn cos(x: f64) -> f64 {
+    libm::cos(x)
 }
 
 /// 2 to the power of `-x`, for `x` of at least 0 (beyond 1,022 as for 1,022), from basic operations without a branch,
@@ -117,5 +135,17 @@ mod tests {
         let bits =
             [exp(0.3).to_bits(), exp(-7.25).to_bits(), tanh(0.3).to_bits(), tanh(-2.0).to_bits(), ln(10.0).to_bits()];
         insta::assert_snapshot!(format!("{bits:016x?}"));
+        let bits = [pow(0.3, 1.0 / 16.0), pow(7.25, -3.5), sin(0.3), sin(-1e6), cos(2.0), cos(1e9)].map(f64::to_bits);
+        insta::assert_snapshot!(format!("{bits:016x?}"));
+    }
+
+    #[test]
+    fn powers_and_angles_are_those_of_mathematics() {
+        assert_eq!([pow(2.0, 10.0), pow(9.0, 0.5), pow(5.0, 0.0), pow(0.0, 2.5)], [1024.0, 3.0, 1.0, 0.0]);
+        for step in -100..100 {
+            let x = f64::from(step) / 7.0;
+            assert!((sin(x) * sin(x) + cos(x) * cos(x) - 1.0).abs() < 1e-15, "{x}");
+            assert!((sin(2.0 * x) - 2.0 * sin(x) * cos(x)).abs() < 1e-15, "{x}");
+        }
     }
 }

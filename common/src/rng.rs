@@ -4,6 +4,7 @@
 //! individual, purpose), never the task, slice, worker or time. All code that draws from the stream of that name draws
 //! the same numbers, wherever and whenever. That is why results do not depend on how work is divided.
 
+use crate::math::ln;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -127,6 +128,18 @@ pub fn unit(rng: &mut Generator) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
+/// Two independent normal numbers of mean 0 and variance 1 (the polar method: Marsaglia and Bray 1964).
+pub fn normal_pair(rng: &mut Generator) -> [f64; 2] {
+    loop {
+        let [x, y] = [(); 2].map(|()| 2.0 * unit(rng) - 1.0);
+        let square = x * x + y * y;
+        if 0.0 < square && square < 1.0 {
+            let scale = (-2.0 * ln(square) / square).sqrt();
+            return [x * scale, y * scale];
+        }
+    }
+}
+
 /// Puts a slice in random order, each order equally likely (Fisher and Yates; Durstenfeld, 1964).
 pub fn shuffle<T>(rng: &mut Generator, items: &mut [T]) {
     for last in (1..items.len()).rev() {
@@ -184,6 +197,16 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(below(&mut rng, 1 << 63), words.next_u64() >> 1);
         }
+    }
+
+    #[test]
+    fn normal_numbers_are_normal() {
+        let mut rng = Stream::root(2).rng();
+        let values: Vec<f64> = (0..100_000).flat_map(|_| normal_pair(&mut rng)).collect();
+        let moment = |power: i32| values.iter().map(|value| (0..power).fold(1.0, |x, _| x * value)).sum::<f64>() / 2e5;
+        let moments = [moment(1), moment(2), moment(3), moment(4)];
+        assert!(moments[0].abs() < 0.012 && (moments[1] - 1.0).abs() < 0.02, "{moments:?}");
+        assert!(moments[2].abs() < 0.05 && (moments[3] - 3.0).abs() < 0.13, "{moments:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Invariant: as in `evoxo-common`, nothing here has a clock, files, sockets, threads or an environment.
 
 pub mod dispatch;
+pub mod evolve;
 pub mod invincible;
 pub mod nndtf;
 pub mod rules;

@@ -1,6 +1,6 @@
 //! Children of two parents of equal length.
 
-use crate::rng::{Generator, below};
+use crate::rng::{Generator, below, chance};
 
 /// One-point crossover (Eiben and Smith 2015, section 4.2.2): a cut strictly inside; heads are kept, tails exchanged.
 ///
@@ -33,6 +33,21 @@ pub fn two_point<G: Copy>(rng: &mut Generator, mother: &[G], father: &[G]) -> [V
             return exchange(mother, father, start..end);
         }
     }
+}
+
+/// Uniform crossover (Syswerda 1989; Eiben and Smith 2015, section 4.2.2): each gene is exchanged with probability 1/2.
+///
+/// # Panics
+/// If the parents differ in length.
+pub fn uniform<G: Copy>(rng: &mut Generator, mother: &[G], father: &[G]) -> [Vec<G>; 2] {
+    assert_eq!(mother.len(), father.len(), "crossover needs parents of equal length");
+    let (mut first, mut second) = (mother.to_vec(), father.to_vec());
+    for (one, two) in first.iter_mut().zip(&mut second) {
+        if chance(rng, 1, 2) {
+            std::mem::swap(one, two);
+        }
+    }
+    [first, second]
 }
 
 fn exchange<G: Copy>(mother: &[G], father: &[G], range: std::ops::Range<usize>) -> [Vec<G>; 2] {
@@ -91,7 +106,16 @@ mod tests {
             let changes = one.windows(2).filter(|pair| pair[0] != pair[1]).count();
             prop_assert!((1..=2).contains(&changes), "{one:?}");
             prop_assert!(one.iter().zip(&two).all(|(a, b)| a != b));
+            let [one, two] = uniform(&mut rng, &mother, &father);
+            prop_assert!(one.iter().zip(&two).all(|(a, b)| a != b));
         }
+    }
+
+    #[test]
+    fn uniform_crossover_takes_half_of_the_genes() {
+        let [child, _] = uniform(&mut Stream::root(1).rng(), &[0; 10_000], &[1; 10_000]);
+        let taken = child.iter().sum::<i32>();
+        assert!((taken - 5_000).abs() < 300, "{taken}");
     }
 
     #[test]

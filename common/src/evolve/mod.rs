@@ -6,5 +6,8 @@
 
 pub mod adaptation;
 pub mod cross;
+pub mod integer;
 pub mod mutate;
+pub mod order;
+pub mod real;
 pub mod select;

@@ -1,0 +1,91 @@
+//! Optimisers, each a pure state machine between batches of evaluations.
+
+mod ga;
+mod individual;
+mod random;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use evoxo_common::rng::{Generator, Stream};
+
+use super::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+};
+
+pub use ga::{Ga, Settings as GaSettings};
+pub use random::{Random, Settings as RandomSettings};
+
+/// An optimiser between two batches: a pure state machine.
+///
+/// Its numbers are drawn from streams that are named by the number of the candidate in the whole search, so nothing
+/// depends on how a batch is cut up.
+pub trait Algorithm: Send {
+    /// Candidates of the next batch; 0 at the end.
+    fn size(&self) -> usize;
+
+    /// These candidates of the next batch: the same until [`Self::tell`], in whatever ranges they are asked for.
+    ///
+    /// # Panics
+    /// If the range does not lie within the batch.
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
+
+    /// Moves on with the evaluations of all candidates of the batch, in order.
+    ///
+    /// # Panics
+    /// If there is not one evaluation for each candidate.
+    fn tell(&mut self, evaluations: &[Evaluation]);
+
+    /// The state, as the algorithm's message.
+    fn save(&self) -> Vec<u8>;
+}
+
+/// What is searched, and with how much: what every algorithm is made from, beside its settings.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The search space; [valid](Genome::valid).
+    pub genome: Genome,
+    /// Evaluations of the whole search, at most.
+    pub evaluations: u64,
+    /// The replica's stream. The streams of candidates are below it.
+    pub stream: Stream,
+}
+
+impl Search {
+    /// The random numbers of a candidate, by its number in the whole search.
+    fn birth(&self, number: u64) -> Generator {
+        self.stream.text("birth").word(number).rng()
+    }
+
+    /// A batch of this size, or as many evaluations as are left after `births`.
+    fn batch(&self, size: usize, births: u64) -> usize {
+        self.evaluations.saturating_sub(births).min(size as u64) as usize
+    }
+
+    /// Checks the number of births in a saved state.
+    fn check_births(&self, births: u64) -> Result<(), String> {
+        match births <= self.evaluations {
+            true => Ok(()),
+            false => Err(format!("the state has {births} evaluations, but the search has only {}", self.evaluations)),
+        }
+    }
+}
+
+/// What an algorithm needs at most, for a run to be planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// Candidates of a batch.
+    pub candidates: u64,
+    /// Bytes of a saved state.
+    pub state_bytes: u64,
+}
+
+/// Whether a sentence is needed for a number outside its range.
+fn within(name: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<(), String> {
+    match range.contains(&value) {
+        true => Ok(()),
+        false => Err(format!("{name} is {value}, but it must be from {} to {}", range.start(), range.end())),
+    }
+}

@@ -1,0 +1,87 @@
+//! Uniform random search: the baseline that every other algorithm must beat.
+
+use std::ops::Range;
+
+use prost::Message as _;
+
+use super::{Algorithm, Most, Search, within};
+use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState};
+
+/// The settings of random search. They do not change which candidates are drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Candidates of a batch, 1 to 100,000.
+    pub batch: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { batch: 100 }
+    }
+}
+
+impl Settings {
+    /// Checks that the figures make sense.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        within("the batch of random search", self.batch, 1..=100_000)
+    }
+
+    /// What it needs at most.
+    #[must_use]
+    pub const fn most(&self) -> Most {
+        Most { candidates: self.batch as u64, state_bytes: 16 }
+    }
+}
+
+/// Uniform random search.
+#[derive(Clone, Debug)]
+pub struct Random {
+    batch: usize,
+    search: Search,
+    births: u64,
+}
+
+impl Random {
+    /// A search at its beginning.
+    ///
+    /// # Errors
+    /// A sentence, if a setting makes no sense.
+    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+        settings.check()?;
+        Ok(Self { batch: settings.batch, search, births: 0 })
+    }
+
+    /// A search from its saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state of this search.
+    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+        let RandomState { births } =
+            RandomState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        search.check_births(births)?;
+        Ok(Self { births, ..Self::start(settings, search)? })
+    }
+}
+
+impl Algorithm for Random {
+    fn size(&self) -> usize {
+        self.search.batch(self.batch, self.births)
+    }
+
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
+        assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
+        range.map(|index| self.search.genome.random(&mut self.search.birth(self.births + index as u64))).collect()
+    }
+
+    fn tell(&mut self, evaluations: &[Evaluation]) {
+        assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
+        self.births += evaluations.len() as u64;
+    }
+
+    fn save(&self) -> Vec<u8> {
+        RandomState { births: self.births }.encode_to_vec()
+    }
+}

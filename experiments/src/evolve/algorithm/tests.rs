@@ -1,0 +1,181 @@
+//! What every algorithm promises, and how far each gets.
+
+use super::*;
+use crate::evolve::problem::{self, Problem};
+
+/// A search for a built-in problem.
+pub(super) fn search(problem: &Problem, length: usize, evaluations: u64) -> Search {
+    let stream = Stream::root(1).text("evolve").text(problem.name);
+    Search { genome: (problem.genome)(length), evaluations, stream }
+}
+
+/// The evaluations of the next batch.
+pub(super) fn evaluate(algorithm: &dyn Algorithm, problem: &Problem) -> Vec<Evaluation> {
+    algorithm.ask(0..algorithm.size()).iter().map(|candidate| problem.minimised(candidate)).collect()
+}
+
+/// Runs an algorithm to its end; the best evaluation, by its first objective.
+pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Evaluation {
+    let mut best = Evaluation { failed: true, ..Default::default() };
+    while algorithm.size() > 0 {
+        let evaluations = evaluate(algorithm, problem);
+        best = evaluations.iter().fold(best, |best, one| if one.better(&best) { one.clone() } else { best });
+        algorithm.tell(&evaluations);
+    }
+    best
+}
+
+/// Makes an algorithm: at its beginning, or from a state.
+type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
+
+/// The algorithms, each with a problem and a length.
+const ALL: [(&str, &str, usize, Make); 2] = [
+    ("random", "rastrigin", 5, |search, state| {
+        let settings = RandomSettings { batch: 30 };
+        Ok(match state {
+            None => Box::new(Random::start(&settings, search)?),
+            Some(state) => Box::new(Random::restore(&settings, search, state)?),
+        })
+    }),
+    ("ga", "tsp", 12, |search, state| {
+        let settings = GaSettings { population: 20, elite: 2, ..GaSettings::default() };
+        Ok(match state {
+            None => Box::new(Ga::start(&settings, search)?),
+            Some(state) => Box::new(Ga::restore(&settings, search, state)?),
+        })
+    }),
+];
+
+/// The candidates of the whole search, batch by batch; `act` may exchange the algorithm before each batch.
+fn history(
+    problem: &Problem,
+    mut algorithm: Box<dyn Algorithm>,
+    mut act: impl FnMut(Box<dyn Algorithm>) -> Box<dyn Algorithm>,
+) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    while algorithm.size() > 0 {
+        algorithm = act(algorithm);
+        all.extend(algorithm.ask(0..algorithm.size()));
+        let evaluations = evaluate(&*algorithm, problem);
+        algorithm.tell(&evaluations);
+    }
+    all
+}
+
+#[test]
+fn a_search_does_not_depend_on_when_it_is_saved() {
+    for (name, problem, length, make) in ALL {
+        let problem = problem::find(problem).unwrap();
+        let search = search(problem, length, 333);
+        let straight = history(problem, make(search.clone(), None).unwrap(), |algorithm| algorithm);
+        let restored = history(problem, make(search.clone(), None).unwrap(), |algorithm| {
+            let again = make(search.clone(), Some(&algorithm.save())).unwrap();
+            assert_eq!((again.size(), again.save()), (algorithm.size(), algorithm.save()), "{name}");
+            again
+        });
+        assert_eq!(straight.len(), 333, "{name}");
+        assert!(straight == restored, "{name}");
+        assert!(straight.iter().all(|candidate| search.genome.check(candidate) == Ok(())), "{name}");
+    }
+}
+
+#[test]
+fn candidates_do_not_depend_on_the_ranges_they_are_asked_for() {
+    for (name, problem, length, make) in ALL {
+        let problem = problem::find(problem).unwrap();
+        let mut algorithm = make(search(problem, length, 100), None).unwrap();
+        while algorithm.size() > 0 {
+            let size = algorithm.size();
+            let whole = algorithm.ask(0..size);
+            let pieces: Vec<Candidate> = (0..size)
+                .step_by(7)
+                .rev()
+                .map(|from| algorithm.ask(from..(from + 7).min(size)))
+                .rev()
+                .flatten()
+                .collect();
+            assert_eq!(pieces, whole, "{name}");
+            assert!(algorithm.ask(size..size).is_empty());
+            let evaluations = evaluate(&*algorithm, problem);
+            algorithm.tell(&evaluations);
+        }
+    }
+}
+
+#[test]
+fn the_hundredth_candidate_is_pinned() {
+    for (name, problem, length, make) in ALL {
+        let problem = problem::find(problem).unwrap();
+        let algorithm = make(search(problem, length, 120), None).unwrap();
+        let candidate = &history(problem, algorithm, |algorithm| algorithm)[99];
+        let text = match &candidate.parts[0] {
+            crate::evolve::genome::Genes::Real(genes) => {
+                format!("{genes:?}\n{:016x?}", genes.iter().map(|gene| gene.to_bits()).collect::<Vec<u64>>())
+            }
+            genes => format!("{genes:?}"),
+        };
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+/// Each byte of a state is changed, and the state cut everywhere. Either it is refused, or the search goes on: whatever
+/// it does, every candidate is one of the genome.
+#[test]
+fn damaged_states_are_refused_or_harmless() {
+    for (name, problem, length, make) in ALL {
+        let problem = problem::find(problem).unwrap();
+        let search = search(problem, length, 150);
+        let mut algorithm = make(search.clone(), None).unwrap();
+        for _ in 0..2 {
+            let evaluations = evaluate(&*algorithm, problem);
+            algorithm.tell(&evaluations);
+        }
+        let state = algorithm.save();
+        let (mut refused, step) = (0, state.len().div_ceil(300));
+        for at in (0..state.len()).step_by(step) {
+            let changed = [0x00, 0x7f, 0x80, 0xff, state[at] ^ 1, state[at] ^ 0x40].map(|byte| {
+                let mut bytes = state.clone();
+                bytes[at] = byte;
+                bytes
+            });
+            for bytes in changed.into_iter().chain([state[..at].to_vec()]) {
+                let Ok(mut algorithm) = make(search.clone(), Some(&bytes)) else {
+                    refused += 1;
+                    continue;
+                };
+                for _ in 0..3 {
+                    let candidates = algorithm.ask(0..algorithm.size());
+                    assert!(candidates.iter().all(|candidate| search.genome.check(candidate) == Ok(())), "{name}");
+                    let evaluations: Vec<Evaluation> = candidates.iter().map(|one| problem.minimised(one)).collect();
+                    algorithm.tell(&evaluations);
+                }
+            }
+        }
+        assert!(refused > 0, "{name}");
+    }
+}
+
+/// Every third candidate fails, every fourth is no number, and the others break a constraint.
+#[test]
+fn searches_go_on_without_one_good_evaluation() {
+    for (name, problem, length, make) in ALL {
+        let problem = problem::find(problem).unwrap();
+        let mut algorithm = make(search(problem, length, 200), None).unwrap();
+        let mut count = 0;
+        while algorithm.size() > 0 {
+            let evaluation = |index: usize| match index % 12 {
+                0 | 3 | 6 | 9 => Evaluation { failed: true, ..Default::default() },
+                4 | 8 => Evaluation { objectives: vec![f64::NAN; problem.objectives.len()], ..Default::default() },
+                _ => Evaluation {
+                    objectives: vec![f64::NEG_INFINITY; problem.objectives.len()],
+                    constraints: vec![f64::INFINITY],
+                    ..Default::default()
+                },
+            };
+            let size = algorithm.size();
+            algorithm.tell(&(count..count + size).map(evaluation).collect::<Vec<_>>());
+            count += size;
+        }
+        assert_eq!(count, 200, "{name}");
+    }
+}

@@ -1,0 +1,143 @@
+//! What is known of a candidate, and which of two is better.
+
+use std::cmp::Ordering;
+
+use super::messages;
+
+/// What is known of a candidate. Objectives are to be minimised: the caller has turned the sign of those to be
+/// maximised.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evaluation {
+    /// One number for each objective. Of a failed candidate there may be none.
+    pub objectives: Vec<f64>,
+    /// One number for each constraint: at most 0 if it is kept.
+    pub constraints: Vec<f64>,
+    /// Behaviour measures, for quality diversity.
+    pub measures: Vec<f64>,
+    /// Whether there is no evaluation: the candidate is worse than any that has one.
+    pub failed: bool,
+}
+
+/// What stands for a number that is missing or no number: nothing is greater.
+const WORST: f64 = f64::INFINITY;
+
+impl Evaluation {
+    /// By how much constraints are broken: the sum of the positive ones.
+    #[must_use]
+    pub fn violation(&self) -> f64 {
+        self.constraints.iter().map(|broken| if *broken <= 0.0 { 0.0 } else { known(*broken) }).sum()
+    }
+
+    /// Whether it is evaluated, and no constraint is broken.
+    #[must_use]
+    pub fn feasible(&self) -> bool {
+        !self.failed && self.violation() == 0.0
+    }
+
+    /// An objective, to be minimised; infinity if it is missing or no number.
+    #[must_use]
+    pub fn objective(&self, index: usize) -> f64 {
+        self.objectives.get(index).copied().map_or(WORST, known)
+    }
+
+    /// With one objective: less is better. The rules of K. Deb, "An Efficient Constraint Handling Method for Genetic
+    /// Algorithms", Computer Methods in Applied Mechanics and Engineering 186, 2000: feasible before infeasible, then
+    /// less violation, then less objective; a failed candidate is worse than any, and equal to another failed one.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        if self.failed || other.failed {
+            return self.failed.cmp(&other.failed);
+        }
+        let order = |one: f64, two: f64| one.partial_cmp(&two).unwrap_or(Ordering::Equal);
+        let violation = order(self.violation(), other.violation());
+        violation
+            .then_with(|| if self.feasible() { order(self.objective(0), other.objective(0)) } else { Ordering::Equal })
+    }
+
+    /// Whether it is better than another, by [`Self::compare`].
+    #[must_use]
+    pub fn better(&self, other: &Self) -> bool {
+        self.compare(other) == Ordering::Less
+    }
+
+    /// The evaluation that a problem gave, with the sign of the objectives turned that are to be maximised.
+    ///
+    /// # Panics
+    /// If there are more objectives than `maximised` has entries.
+    #[must_use]
+    pub fn minimised(message: &messages::Evaluation, maximised: &[bool]) -> Self {
+        let turn = |(index, objective): (usize, &f64)| if maximised[index] { -objective } else { *objective };
+        Self { objectives: message.objectives.iter().enumerate().map(turn).collect(), ..Self::stored(message) }
+    }
+
+    /// The evaluation in a message whose signs are as here; [`Self::message`] is the inverse.
+    #[must_use]
+    pub fn stored(message: &messages::Evaluation) -> Self {
+        Self {
+            objectives: message.objectives.clone(),
+            constraints: message.constraints.clone(),
+            measures: message.measures.clone(),
+            failed: !message.failure.is_empty(),
+        }
+    }
+
+    /// The message, with the signs as here.
+    #[must_use]
+    pub fn message(&self) -> messages::Evaluation {
+        messages::Evaluation {
+            objectives: self.objectives.clone(),
+            constraints: self.constraints.clone(),
+            measures: self.measures.clone(),
+            failure: if self.failed { "failed".into() } else { String::new() },
+        }
+    }
+}
+
+/// The number, or the worst if it is none.
+fn known(number: f64) -> f64 {
+    if number.is_nan() { WORST } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluation(objective: f64, constraints: &[f64]) -> Evaluation {
+        Evaluation { objectives: vec![objective], constraints: constraints.to_vec(), ..Default::default() }
+    }
+
+    /// From the best to the worst.
+    #[test]
+    fn evaluations_are_ordered_by_debs_rules() {
+        let ranks = [
+            evaluation(f64::NEG_INFINITY, &[]),
+            evaluation(1.0, &[-1.0, 0.0]),
+            evaluation(2.0, &[-5.0, -5.0]),
+            evaluation(f64::NAN, &[]),
+            evaluation(0.0, &[0.25, 0.25]),
+            evaluation(-9.0, &[0.75, -3.0]),
+            evaluation(-9.0, &[f64::NAN]),
+            Evaluation { failed: true, ..evaluation(-99.0, &[]) },
+        ];
+        for (one, first) in ranks.iter().enumerate() {
+            for (two, second) in ranks.iter().enumerate() {
+                assert_eq!(first.compare(second), one.cmp(&two), "{first:?} {second:?}");
+                assert_eq!(first.better(second), one < two);
+            }
+        }
+        assert_eq!(ranks[4].violation(), 0.5);
+        let failed = Evaluation { failed: true, ..Default::default() };
+        assert_eq!(failed.compare(&ranks[7]), Ordering::Equal);
+        assert_eq!(evaluation(5.0, &[0.5]).compare(&ranks[4]), Ordering::Equal, "objectives do not count yet");
+    }
+
+    #[test]
+    fn signs_are_turned_for_maximisation() {
+        let said = messages::Evaluation { objectives: vec![3.0, 4.0], measures: vec![0.5], ..Default::default() };
+        let evaluation = Evaluation::minimised(&said, &[true, false]);
+        assert_eq!((evaluation.objectives.as_slice(), evaluation.failed), (&[-3.0, 4.0][..], false));
+        assert_eq!(Evaluation::stored(&evaluation.message()), evaluation);
+        let failed = messages::Evaluation { failure: "diverged".into(), ..Default::default() };
+        assert!(Evaluation::minimised(&failed, &[true]).failed);
+    }
+}

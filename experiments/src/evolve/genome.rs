@@ -1,0 +1,387 @@
+//! What is searched: genomes, made of parts, and candidates, the points of a genome's space.
+
+use evoxo_common::{
+    evolve::integer,
+    rng::{Generator, below, chance, shuffle, unit},
+};
+
+use super::messages;
+
+/// What the genes of a part are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Type {
+    /// Real numbers from `low` to `high`, both included.
+    Real {
+        /// The lower bound.
+        low: f64,
+        /// The upper bound, greater than the lower one.
+        high: f64,
+    },
+    /// Whole numbers from `low` to `high`, both included.
+    Integer {
+        /// The lower bound.
+        low: i64,
+        /// The upper bound, not less than the lower one.
+        high: i64,
+    },
+    /// Bits.
+    Bits,
+    /// The numbers from 0 to the part's length - 1, each once.
+    Permutation,
+    /// Symbols of an alphabet of this size, each by its place: 0 to `alphabet` - 1.
+    Symbols {
+        /// The number of symbols, 1 or more.
+        alphabet: u32,
+    },
+}
+
+/// A named part of a genome: genes of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The name, as the problem knows it.
+    pub name: String,
+    /// The number of genes, 1 or more.
+    pub length: usize,
+    /// What they are.
+    pub of: Type,
+}
+
+/// A search space: the product of its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Genome {
+    /// The parts, one or more.
+    pub parts: Vec<Part>,
+}
+
+/// The genes of one part of a candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Genes {
+    /// Of [`Type::Real`].
+    Real(Vec<f64>),
+    /// Of [`Type::Integer`].
+    Integer(Vec<i64>),
+    /// Of [`Type::Bits`].
+    Bits(Vec<bool>),
+    /// Of [`Type::Permutation`].
+    Permutation(Vec<u32>),
+    /// Of [`Type::Symbols`].
+    Symbols(Vec<u32>),
+}
+
+/// A point of the search space.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The genes of each part of the genome, in its order.
+    pub parts: Vec<Genes>,
+}
+
+impl Type {
+    /// The type's name, as experiment files have it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Real { .. } => "real",
+            Self::Integer { .. } => "integer",
+            Self::Bits => "bits",
+            Self::Permutation => "permutation",
+            Self::Symbols { .. } => "symbols",
+        }
+    }
+}
+
+impl Genes {
+    /// The number of genes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Real(genes) => genes.len(),
+            Self::Integer(genes) => genes.len(),
+            Self::Bits(genes) => genes.len(),
+            Self::Permutation(genes) | Self::Symbols(genes) => genes.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Part {
+    /// Checks that there is such a part.
+    ///
+    /// # Errors
+    /// A sentence, if it has no genes, or bounds that are crossed or not finite.
+    fn valid(&self) -> Result<(), String> {
+        let name = &self.name;
+        if self.length == 0 || u32::try_from(self.length).is_err() {
+            return Err(format!("part \"{name}\" has {} genes: it needs 1 to {}", self.length, u32::MAX));
+        }
+        match self.of {
+            Type::Real { low, high } if !(low < high && (high - low).is_finite()) => {
+                Err(format!("part \"{name}\": its bounds are {low:?} and {high:?}, but the lower must be less"))
+            }
+            Type::Integer { low, high } if low > high => {
+                Err(format!("part \"{name}\": its bounds are {low} and {high}, but the lower must not be greater"))
+            }
+            Type::Symbols { alphabet: 0 } => Err(format!("part \"{name}\": its alphabet has no symbols")),
+            _ => Ok(()),
+        }
+    }
+
+    fn random(&self, rng: &mut Generator) -> Genes {
+        let each = 0..self.length;
+        match self.of {
+            Type::Real { low, high } => {
+                Genes::Real(each.map(|_| (low + unit(rng) * (high - low)).clamp(low, high)).collect())
+            }
+            Type::Integer { low, high } => Genes::Integer(each.map(|_| integer::draw(rng, (low, high))).collect()),
+            Type::Bits => Genes::Bits(each.map(|_| chance(rng, 1, 2)).collect()),
+            Type::Permutation => {
+                let mut order: Vec<u32> = each.map(|gene| gene as u32).collect();
+                shuffle(rng, &mut order);
+                Genes::Permutation(order)
+            }
+            Type::Symbols { alphabet } => Genes::Symbols(each.map(|_| below(rng, alphabet.into()) as u32).collect()),
+        }
+    }
+
+    /// Checks the genes of this part.
+    fn check(&self, genes: &Genes) -> Result<(), String> {
+        let name = &self.name;
+        if genes.len() != self.length {
+            return Err(format!("part \"{name}\" has {} genes, not {}", genes.len(), self.length));
+        }
+        let outside = |gene: String, low: String, high: String| {
+            Err(format!("part \"{name}\": a gene is {gene}, but it must be from {low} to {high}"))
+        };
+        match (self.of, genes) {
+            (Type::Real { low, high }, Genes::Real(genes)) => {
+                let wrong = genes.iter().find(|gene| !(low..=high).contains(*gene));
+                wrong.map_or(Ok(()), |gene| outside(format!("{gene:?}"), format!("{low:?}"), format!("{high:?}")))
+            }
+            (Type::Integer { low, high }, Genes::Integer(genes)) => {
+                let wrong = genes.iter().find(|gene| !(low..=high).contains(*gene));
+                wrong.map_or(Ok(()), |gene| outside(gene.to_string(), low.to_string(), high.to_string()))
+            }
+            (Type::Bits, Genes::Bits(_)) => Ok(()),
+            (Type::Permutation, Genes::Permutation(order)) => {
+                let mut seen = vec![false; order.len()];
+                for gene in order {
+                    match seen.get_mut(*gene as usize) {
+                        Some(seen) if !*seen => *seen = true,
+                        Some(_) => return Err(format!("part \"{name}\" has {gene} twice: it is no permutation")),
+                        None => return outside(gene.to_string(), "0".into(), (self.length - 1).to_string()),
+                    }
+                }
+                Ok(())
+            }
+            (Type::Symbols { alphabet }, Genes::Symbols(symbols)) => {
+                let wrong = symbols.iter().find(|symbol| **symbol >= alphabet);
+                wrong.map_or(Ok(()), |symbol| outside(symbol.to_string(), "0".into(), (alphabet - 1).to_string()))
+            }
+            (of, _) => Err(format!("part \"{name}\" has genes of another type than {}", of.name())),
+        }
+    }
+
+    /// The genes of this part in a message; they are not checked beyond what the message needs.
+    fn genes(&self, message: &messages::Genes) -> Result<Genes, String> {
+        let messages::Genes { reals, integers, bits, order, symbols } = message;
+        let used = [!reals.is_empty(), !integers.is_empty(), !bits.is_empty(), !order.is_empty(), !symbols.is_empty()];
+        let (genes, own) = match self.of {
+            Type::Real { .. } => (Genes::Real(reals.clone()), 0),
+            Type::Integer { .. } => (Genes::Integer(integers.clone()), 1),
+            Type::Bits => (Genes::Bits(self.unpack(bits)?), 2),
+            Type::Permutation => (Genes::Permutation(order.clone()), 3),
+            Type::Symbols { .. } => (Genes::Symbols(symbols.clone()), 4),
+        };
+        match used.iter().enumerate().any(|(field, used)| *used && field != own) {
+            true => Err(format!("part \"{}\" has genes of another type than {}", self.name, self.of.name())),
+            false => Ok(genes),
+        }
+    }
+
+    /// The bits in these bytes.
+    fn unpack(&self, bytes: &[u8]) -> Result<Vec<bool>, String> {
+        let all: Vec<bool> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1)).collect();
+        if bytes.len() != self.length.div_ceil(8) || all[self.length..].contains(&true) {
+            return Err(format!("part \"{}\" has not {} bits", self.name, self.length));
+        }
+        Ok(all[..self.length].to_vec())
+    }
+}
+
+impl Genome {
+    /// Checks that there is such a genome: parts with genes, and bounds that are not crossed.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn valid(&self) -> Result<(), String> {
+        if self.parts.is_empty() {
+            return Err("the genome has no parts".into());
+        }
+        self.parts.iter().try_for_each(Part::valid)
+    }
+
+    /// A candidate, each equally likely; real genes are uniform between their bounds.
+    ///
+    /// # Panics
+    /// If the genome is not [valid](Self::valid).
+    pub fn random(&self, rng: &mut Generator) -> Candidate {
+        Candidate { parts: self.parts.iter().map(|part| part.random(rng)).collect() }
+    }
+
+    /// Checks that a candidate is one of this genome.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit.
+    pub fn check(&self, candidate: &Candidate) -> Result<(), String> {
+        let (parts, own) = (candidate.parts.len(), self.parts.len());
+        if parts != own {
+            return Err(format!("a candidate has {parts} parts, but the genome has {own}"));
+        }
+        self.parts.iter().zip(&candidate.parts).try_for_each(|(part, genes)| part.check(genes))
+    }
+
+    /// The number of genes of all parts.
+    #[must_use]
+    pub fn genes(&self) -> usize {
+        self.parts.iter().map(|part| part.length).sum()
+    }
+
+    /// The candidate in a message.
+    ///
+    /// # Errors
+    /// A sentence, if the message is no candidate of this genome.
+    pub fn candidate(&self, message: &messages::Candidate) -> Result<Candidate, String> {
+        let (parts, own) = (message.parts.len(), self.parts.len());
+        if parts != own {
+            return Err(format!("a candidate has {parts} parts, but the genome has {own}"));
+        }
+        let parts: Result<_, String> =
+            self.parts.iter().zip(&message.parts).map(|(part, genes)| part.genes(genes)).collect();
+        let candidate = Candidate { parts: parts? };
+        self.check(&candidate)?;
+        Ok(candidate)
+    }
+
+    /// The most bytes of a candidate's message.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        let part = |part: &Part| {
+            let length = part.length as u64;
+            16 + match part.of {
+                Type::Real { .. } => 8 * length,
+                Type::Integer { .. } => 10 * length,
+                Type::Bits => length.div_ceil(8),
+                Type::Permutation | Type::Symbols { .. } => 5 * length,
+            }
+        };
+        16 + self.parts.iter().map(part).sum::<u64>()
+    }
+}
+
+impl Candidate {
+    /// The message; [`Genome::candidate`] is the inverse.
+    #[must_use]
+    pub fn message(&self) -> messages::Candidate {
+        let part = |genes: &Genes| match genes {
+            Genes::Real(reals) => messages::Genes { reals: reals.clone(), ..Default::default() },
+            Genes::Integer(integers) => messages::Genes { integers: integers.clone(), ..Default::default() },
+            Genes::Bits(bits) => {
+                let pack = |bits: &[bool]| bits.iter().rev().fold(0_u8, |byte, bit| byte << 1 | u8::from(*bit));
+                messages::Genes { bits: bits.chunks(8).map(pack).collect(), ..Default::default() }
+            }
+            Genes::Permutation(order) => messages::Genes { order: order.clone(), ..Default::default() },
+            Genes::Symbols(symbols) => messages::Genes { symbols: symbols.clone(), ..Default::default() },
+        };
+        messages::Candidate { parts: self.parts.iter().map(part).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evoxo_common::rng::Stream;
+    use proptest::prelude::*;
+    use prost::Message as _;
+
+    fn part(name: &str, length: usize, of: Type) -> Part {
+        Part { name: name.into(), length, of }
+    }
+
+    fn mixed(length: usize) -> Genome {
+        let of = [
+            Type::Real { low: -1.5, high: 2.0 },
+            Type::Integer { low: i64::MIN, high: i64::MAX },
+            Type::Bits,
+            Type::Permutation,
+            Type::Symbols { alphabet: 3 },
+        ];
+        Genome { parts: of.into_iter().map(|of| part(of.name(), length, of)).collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn candidates_survive_their_messages(seed: u64, length in 1..40_usize) {
+            let genome = mixed(length);
+            let candidate = genome.random(&mut Stream::root(seed).rng());
+            prop_assert_eq!(genome.check(&candidate), Ok(()));
+            let message = candidate.message();
+            prop_assert!(message.encoded_len() as u64 <= genome.bytes_max());
+            prop_assert_eq!(genome.candidate(&message), Ok(candidate));
+            prop_assert_eq!(genome.genes(), 5 * length);
+        }
+    }
+
+    #[test]
+    fn genomes_that_make_no_sense_have_a_sentence() {
+        let wrong = [
+            part("x", 0, Type::Bits),
+            part("x", 1, Type::Real { low: 1.0, high: 1.0 }),
+            part("x", 1, Type::Real { low: f64::NAN, high: 1.0 }),
+            part("x", 1, Type::Real { low: -f64::MAX, high: f64::MAX }),
+            part("x", 1, Type::Integer { low: 2, high: 1 }),
+            part("x", 1, Type::Symbols { alphabet: 0 }),
+        ];
+        let sentence = |part: &Part| Genome { parts: vec![part.clone()] }.valid().unwrap_err();
+        let mut sentences: Vec<String> = wrong.iter().map(sentence).collect();
+        sentences.push(Genome { parts: Vec::new() }.valid().unwrap_err());
+        insta::assert_snapshot!(sentences.join("\n"));
+        assert_eq!(mixed(1).valid(), Ok(()));
+    }
+
+    #[test]
+    fn messages_that_are_no_candidate_have_a_sentence() {
+        let genome = mixed(3);
+        let good = genome.random(&mut Stream::root(1).rng()).message();
+        let changes: [fn(&mut messages::Candidate); 12] = [
+            |message| drop(message.parts.pop()),
+            |message| message.parts[0].reals[1] = 2.5,
+            |message| message.parts[0].reals[1] = f64::NAN,
+            |message| message.parts[0].reals.push(0.0),
+            |message| message.parts[0].symbols.push(0),
+            |message| message.parts[1].integers.clear(),
+            |message| message.parts[2].bits = vec![8].into(),
+            |message| message.parts[2].bits = vec![1, 0].into(),
+            |message| message.parts[3].order = vec![0, 1, 3],
+            |message| message.parts[3].order = vec![0, 1, 1],
+            |message| message.parts[4].symbols[0] = 3,
+            |message| message.parts.swap(3, 4),
+        ];
+        let sentence = |change: &fn(&mut messages::Candidate)| {
+            let mut message = good.clone();
+            change(&mut message);
+            genome.candidate(&message).unwrap_err()
+        };
+        insta::assert_snapshot!(changes.iter().map(sentence).collect::<Vec<String>>().join("\n"));
+    }
+
+    #[test]
+    fn a_candidate_of_another_type_is_refused() {
+        let genome = Genome { parts: vec![part("x", 2, Type::Symbols { alphabet: 4 })] };
+        assert!(genome.check(&Candidate { parts: vec![Genes::Permutation(vec![0, 1])] }).is_err());
+        assert_eq!(genome.check(&Candidate { parts: vec![Genes::Symbols(vec![3, 3])] }), Ok(()));
+    }
+}

@@ -1,0 +1,38 @@
+//! Problems that are built in: the usual test functions of the field, to try algorithms and clusters with.
+
+mod constrained;
+mod definition;
+mod discrete;
+mod multi;
+mod real;
+#[cfg(test)]
+mod tests;
+
+pub use definition::{Objective, Problem};
+
+/// All of them.
+pub static PROBLEMS: [Problem; 17] = [
+    real::SPHERE,
+    real::ELLIPSOID,
+    real::RASTRIGIN,
+    real::ROSENBROCK,
+    discrete::ONEMAX,
+    discrete::LEADINGONES,
+    discrete::NK,
+    discrete::LABS,
+    discrete::TSP,
+    multi::ZDT1,
+    multi::ZDT2,
+    multi::ZDT3,
+    multi::ZDT4,
+    multi::ZDT6,
+    multi::DTLZ2,
+    constrained::G06,
+    constrained::G07,
+];
+
+/// The problem of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Problem> {
+    PROBLEMS.iter().find(|problem| problem.name == name)
+}

@@ -1,0 +1,113 @@
+//! Problems with several objectives, all to be minimised.
+//!
+//! ZDT: E. Zitzler, K. Deb and L. Thiele, "Comparison of Multiobjective Evolutionary Algorithms: Empirical Results",
+//! Evolutionary Computation 8(2), 2000. DTLZ: K. Deb, L. Thiele, M. Laumanns and E. Zitzler, "Scalable Test Problems for
+//! Evolutionary Multiobjective Optimization", 2005.
+
+use std::f64::consts::PI;
+
+use evoxo_common::math::{cos, exp, pow, sin};
+
+use super::definition::{Objective, Problem, genome, objectives, reals};
+use crate::evolve::genome::{Candidate, Type};
+
+/// The type of most genes.
+const UNIT: Type = Type::Real { low: 0.0, high: 1.0 };
+
+/// What the ZDT problems have in common.
+const ZDT: Problem = Problem {
+    name: "",
+    doc: "",
+    objectives: &[Objective::min("f1"), Objective::min("f2")],
+    constraints: 0,
+    lengths: (2, 1000),
+    length: 30,
+    genome: |length| genome(&[("x", length, UNIT)]),
+    evaluate: |_| objectives(&[]),
+    optimum: |_| None,
+    reference: &[1.1, 1.1],
+};
+
+/// The first gene, and the mean of the others.
+fn first_and_mean(candidate: &Candidate) -> (f64, f64) {
+    let x = reals(candidate);
+    (x[0], x[1..].iter().sum::<f64>() / (x.len() - 1) as f64)
+}
+
+pub(super) const ZDT1: Problem = Problem {
+    name: "zdt1",
+    doc: "a convex front, f2 = 1 - sqrt(f1) (Zitzler, Deb and Thiele 2000)",
+    evaluate: |candidate| {
+        let (first, mean) = first_and_mean(candidate);
+        let g = 1.0 + 9.0 * mean;
+        objectives(&[first, g * (1.0 - (first / g).sqrt())])
+    },
+    ..ZDT
+};
+
+pub(super) const ZDT2: Problem = Problem {
+    name: "zdt2",
+    doc: "a concave front, f2 = 1 - f1^2 (Zitzler, Deb and Thiele 2000)",
+    evaluate: |candidate| {
+        let (first, mean) = first_and_mean(candidate);
+        let g = 1.0 + 9.0 * mean;
+        objectives(&[first, g * (1.0 - (first / g) * (first / g))])
+    },
+    ..ZDT
+};
+
+pub(super) const ZDT3: Problem = Problem {
+    name: "zdt3",
+    doc: "a front in five pieces (Zitzler, Deb and Thiele 2000)",
+    evaluate: |candidate| {
+        let (first, mean) = first_and_mean(candidate);
+        let g = 1.0 + 9.0 * mean;
+        let share = first / g;
+        objectives(&[first, g * (1.0 - share.sqrt() - share * sin(10.0 * PI * first))])
+    },
+    ..ZDT
+};
+
+pub(super) const ZDT4: Problem = Problem {
+    name: "zdt4",
+    doc: "many local fronts, the best f2 = 1 - sqrt(f1) (Zitzler, Deb and Thiele 2000)",
+    length: 10,
+    genome: |length| genome(&[("first", 1, UNIT), ("x", length - 1, Type::Real { low: -5.0, high: 5.0 })]),
+    evaluate: |candidate| {
+        let x = reals(candidate);
+        let term = |x: &f64| x * x - 10.0 * cos(4.0 * PI * x);
+        let g = 1.0 + 10.0 * (x.len() - 1) as f64 + x[1..].iter().map(term).sum::<f64>();
+        objectives(&[x[0], g * (1.0 - (x[0] / g).sqrt())])
+    },
+    ..ZDT
+};
+
+pub(super) const ZDT6: Problem = Problem {
+    name: "zdt6",
+    doc: "a concave front whose points are unevenly dense (Zitzler, Deb and Thiele 2000)",
+    length: 10,
+    evaluate: |candidate| {
+        let (x, mean) = first_and_mean(candidate);
+        let first = 1.0 - exp(-4.0 * x) * pow(sin(6.0 * PI * x), 6.0);
+        let g = 1.0 + 9.0 * pow(mean, 0.25);
+        objectives(&[first, g * (1.0 - (first / g) * (first / g))])
+    },
+    ..ZDT
+};
+
+pub(super) const DTLZ2: Problem = Problem {
+    name: "dtlz2",
+    doc: "an eighth of a sphere as the front of three objectives (Deb, Thiele, Laumanns and Zitzler 2005)",
+    objectives: &[Objective::min("f1"), Objective::min("f2"), Objective::min("f3")],
+    lengths: (3, 1000),
+    length: 12,
+    evaluate: |candidate| {
+        let x = reals(candidate);
+        let g: f64 = x[2..].iter().map(|x| (x - 0.5) * (x - 0.5)).sum();
+        let (one, two) = (x[0] * PI / 2.0, x[1] * PI / 2.0);
+        let radius = 1.0 + g;
+        objectives(&[radius * cos(one) * cos(two), radius * cos(one) * sin(two), radius * sin(one)])
+    },
+    reference: &[1.1, 1.1, 1.1],
+    ..ZDT
+};

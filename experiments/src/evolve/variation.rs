@@ -1,0 +1,361 @@
+//! How a child is made of its parents, for every type of part: crossover, then mutation.
+
+use evoxo_common::{
+    evolve::{cross, integer, order, real},
+    rng::{Generator, below, unit},
+};
+
+use super::genome::{Candidate, Genes, Genome, Type};
+
+/// Mutation of real genes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RealMutation {
+    /// Polynomial, see [`real::polynomial`].
+    Polynomial {
+        /// Greater for shorter steps, 0 or more.
+        eta: f64,
+    },
+    /// Gaussian, see [`real::gaussian`].
+    Gaussian {
+        /// The deviation as a share of the bounds' distance, above 0.
+        deviation: f64,
+    },
+}
+
+/// Mutation of whole numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum IntegerMutation {
+    /// A step up or down, see [`integer::step`].
+    Step {
+        /// The mean length as a share of the bounds' distance, above 0; a step is 1 at least.
+        mean: f64,
+    },
+    /// A new number, each other one equally likely.
+    Redraw,
+}
+
+/// Crossover of bits and symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringCrossover {
+    /// See [`cross::uniform`].
+    Uniform,
+    /// See [`cross::one_point`].
+    OnePoint,
+    /// See [`cross::two_point`].
+    TwoPoint,
+}
+
+/// Crossover of permutations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderCrossover {
+    /// See [`order::order_crossover`].
+    Order,
+    /// See [`order::edge_recombination`].
+    Edge,
+}
+
+/// Mutation of permutations: one such move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderMutation {
+    /// See [`order::swap`].
+    Swap,
+    /// See [`order::invert`].
+    Inversion,
+    /// See [`order::insert`].
+    Insertion,
+}
+
+/// The operators. Each part is crossed and mutated by those of its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variation {
+    /// The probability that a child has two parents, 0 to 1. Otherwise it is a mutated copy of the first.
+    pub crossover: f64,
+    /// Genes of a child that are mutated, on average: each gene with this probability divided by the number of genes
+    /// (those of permutations are not counted). Textbooks and Deb's program take 1.
+    pub mutations: f64,
+    /// Of simulated binary crossover, for real genes: greater for children nearer to their parents, 0 or more.
+    pub crossover_eta: f64,
+    /// For real genes.
+    pub real_mutation: RealMutation,
+    /// For whole numbers, whose crossover is uniform.
+    pub integer_mutation: IntegerMutation,
+    /// For bits and symbols. A mutated bit flips; a mutated symbol becomes another one.
+    pub string_crossover: StringCrossover,
+    /// For permutations.
+    pub order_crossover: OrderCrossover,
+    /// For permutations.
+    pub order_mutation: OrderMutation,
+    /// The probability that a permutation is mutated, 0 to 1.
+    pub order_rate: f64,
+}
+
+impl Default for Variation {
+    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section V,
+    /// has 20 for both; 15 and 20 are those of Deb's later papers and of pymoo); steps of a tenth of the range; uniform
+    /// crossover; edge recombination, and an inversion of one child in five. In a round trip through 50 cities on a circle
+    /// 20,000 evaluations come within 4 % of the best with these; with order crossover and an inversion of every child
+    /// they stay at four times it.
+    fn default() -> Self {
+        Self {
+            crossover: 0.9,
+            mutations: 1.0,
+            crossover_eta: 15.0,
+            real_mutation: RealMutation::Polynomial { eta: 20.0 },
+            integer_mutation: IntegerMutation::Step { mean: 0.1 },
+            string_crossover: StringCrossover::Uniform,
+            order_crossover: OrderCrossover::Edge,
+            order_mutation: OrderMutation::Inversion,
+            order_rate: 0.2,
+        }
+    }
+}
+
+/// How often a child that equals its first parent is mutated again.
+const TRIES: usize = 10;
+
+impl Variation {
+    /// Checks that the figures make sense.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let sensible = |name: &str, value: f64, fits: bool, range: &str| match fits {
+            true => Ok(()),
+            false => Err(format!("{name} is {value:?}, but it must be {range}")),
+        };
+        let probability = |name, value: f64| sensible(name, value, (0.0..=1.0).contains(&value), "from 0 to 1");
+        let eta = |name, value: f64| sensible(name, value, (0.0..=1000.0).contains(&value), "from 0 to 1,000");
+        let share = |name, value: f64| sensible(name, value, 0.0 < value && value <= 1.0, "above 0 and at most 1");
+        probability("the probability of crossover", self.crossover)?;
+        probability("the probability that a permutation is mutated", self.order_rate)?;
+        let finite = self.mutations >= 0.0 && self.mutations.is_finite();
+        sensible("the number of mutated genes", self.mutations, finite, "0 or more")?;
+        eta("the eta of crossover", self.crossover_eta)?;
+        match self.real_mutation {
+            RealMutation::Polynomial { eta: value } => eta("the eta of mutation", value)?,
+            RealMutation::Gaussian { deviation } => share("the deviation of mutation", deviation)?,
+        }
+        match self.integer_mutation {
+            IntegerMutation::Step { mean } => share("the mean step of whole numbers", mean),
+            IntegerMutation::Redraw => Ok(()),
+        }
+    }
+
+    /// A child of two candidates of this genome. One that equals its first parent is mutated again, a few times at most:
+    /// the same point evaluated twice would teach nothing.
+    pub fn child(&self, genome: &Genome, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
+        let mut child = mother.clone();
+        if unit(rng) < self.crossover {
+            for (index, part) in genome.parts.iter().enumerate() {
+                child.parts[index] = self.cross(rng, part.of, &mother.parts[index], &father.parts[index]);
+            }
+        }
+        let counted = genome.parts.iter().filter(|part| part.of != Type::Permutation).map(|part| part.length);
+        let rate = self.mutations / counted.sum::<usize>().max(1) as f64;
+        for _ in 0..TRIES {
+            for (part, genes) in genome.parts.iter().zip(&mut child.parts) {
+                self.mutate(rng, part.of, genes, rate);
+            }
+            if child != *mother {
+                break;
+            }
+        }
+        child
+    }
+
+    fn cross(&self, rng: &mut Generator, of: Type, mother: &Genes, father: &Genes) -> Genes {
+        match (of, mother, father) {
+            (Type::Real { low, high }, Genes::Real(mother), Genes::Real(father)) => {
+                let [child, _] = real::simulated_binary(rng, mother, father, (low, high), self.crossover_eta);
+                Genes::Real(child)
+            }
+            (Type::Integer { .. }, Genes::Integer(mother), Genes::Integer(father)) => {
+                let [child, _] = cross::uniform(rng, mother, father);
+                Genes::Integer(child)
+            }
+            (Type::Bits, Genes::Bits(mother), Genes::Bits(father)) => Genes::Bits(self.strings(rng, mother, father)),
+            (Type::Symbols { .. }, Genes::Symbols(mother), Genes::Symbols(father)) => {
+                Genes::Symbols(self.strings(rng, mother, father))
+            }
+            (Type::Permutation, Genes::Permutation(mother), Genes::Permutation(father)) if mother.len() > 1 => {
+                Genes::Permutation(match self.order_crossover {
+                    OrderCrossover::Order => order::order_crossover(rng, mother, father),
+                    OrderCrossover::Edge => order::edge_recombination(rng, mother, father),
+                })
+            }
+            // A permutation of one.
+            _ => mother.clone(),
+        }
+    }
+
+    fn strings<G: Copy>(&self, rng: &mut Generator, mother: &[G], father: &[G]) -> Vec<G> {
+        let [child, _] = match self.string_crossover {
+            StringCrossover::OnePoint if mother.len() > 1 => cross::one_point(rng, mother, father),
+            StringCrossover::TwoPoint if mother.len() > 1 => cross::two_point(rng, mother, father),
+            _ => cross::uniform(rng, mother, father),
+        };
+        child
+    }
+
+    fn mutate(&self, rng: &mut Generator, of: Type, genes: &mut Genes, rate: f64) {
+        match (of, genes) {
+            (Type::Real { low, high }, Genes::Real(genes)) => {
+                match self.real_mutation {
+                    RealMutation::Polynomial { eta } => real::polynomial(rng, genes, (low, high), eta, rate),
+                    RealMutation::Gaussian { deviation } => real::gaussian(rng, genes, (low, high), deviation, rate),
+                };
+            }
+            (Type::Integer { low, high }, Genes::Integer(genes)) => match self.integer_mutation {
+                IntegerMutation::Step { mean } => {
+                    let mean = (mean * high.abs_diff(low) as f64).max(1.0);
+                    integer::step(rng, genes, (low, high), mean, rate);
+                }
+                IntegerMutation::Redraw if low < high => {
+                    for gene in genes.iter_mut() {
+                        if unit(rng) < rate {
+                            // The greatest number stands for the old one.
+                            let other = integer::draw(rng, (low, high - 1));
+                            *gene = if other == *gene { high } else { other };
+                        }
+                    }
+                }
+                IntegerMutation::Redraw => {}
+            },
+            (Type::Bits, Genes::Bits(genes)) => {
+                genes.iter_mut().filter(|_| unit(rng) < rate).for_each(|bit| *bit = !*bit);
+            }
+            (Type::Symbols { alphabet: 2.. }, Genes::Symbols(genes)) => {
+                let Type::Symbols { alphabet } = of else { return };
+                for gene in genes.iter_mut() {
+                    if unit(rng) < rate {
+                        let step = 1 + below(rng, u64::from(alphabet) - 1);
+                        *gene = ((u64::from(*gene) + step) % u64::from(alphabet)) as u32;
+                    }
+                }
+            }
+            (Type::Permutation, Genes::Permutation(order)) if order.len() > 1 && unit(rng) < self.order_rate => {
+                match self.order_mutation {
+                    OrderMutation::Swap => order::swap(rng, order),
+                    OrderMutation::Inversion => order::invert(rng, order),
+                    OrderMutation::Insertion => order::insert(rng, order),
+                }
+            }
+            // A permutation that is not mutated; an alphabet of one symbol, or a permutation of one: there is nothing else.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evolve::genome::Part;
+    use evoxo_common::{
+        math::pow,
+        rng::{Stream, chance},
+    };
+    use proptest::prelude::*;
+
+    fn genome(length: usize, types: &[Type]) -> Genome {
+        let part = |of: &Type| Part { name: of.name().into(), length, of: *of };
+        Genome { parts: types.iter().map(part).collect() }
+    }
+
+    /// A variation with its choices drawn, each by a coin.
+    fn drawn(rng: &mut Generator) -> Variation {
+        let mut coin = || chance(rng, 1, 2);
+        Variation {
+            real_mutation: if coin() {
+                RealMutation::Polynomial { eta: 5.0 }
+            } else {
+                RealMutation::Gaussian { deviation: 0.3 }
+            },
+            integer_mutation: if coin() { IntegerMutation::Redraw } else { IntegerMutation::Step { mean: 0.5 } },
+            string_crossover: if coin() { StringCrossover::OnePoint } else { StringCrossover::TwoPoint },
+            order_crossover: if coin() { OrderCrossover::Order } else { OrderCrossover::Edge },
+            order_mutation: if coin() { OrderMutation::Swap } else { OrderMutation::Insertion },
+            ..Variation::default()
+        }
+    }
+
+    const TYPES: [Type; 5] = [
+        Type::Real { low: -5.0, high: 10.0 },
+        Type::Integer { low: -3, high: 3 },
+        Type::Bits,
+        Type::Symbols { alphabet: 4 },
+        Type::Permutation,
+    ];
+
+    proptest! {
+        #[test]
+        fn children_belong_to_the_genome_and_differ_from_their_first_parent(seed: u64, length in 1..30_usize) {
+            let mut rng = Stream::root(seed).rng();
+            let genome = genome(length, &TYPES);
+            let (mother, father) = (genome.random(&mut rng), genome.random(&mut rng));
+            for variation in [Variation::default(), drawn(&mut rng)] {
+                let child = variation.child(&genome, &mut rng, &mother, &father);
+                prop_assert_eq!(genome.check(&child), Ok(()));
+                prop_assert!(child != mother);
+            }
+        }
+    }
+
+    /// Without crossover only mutation makes a difference. The share of changed genes is 1/n, and greater by those
+    /// children that would not have changed at all.
+    #[test]
+    fn one_gene_is_mutated_on_average() {
+        let length = 50;
+        for of in &TYPES[..4] {
+            let (genome, mut rng) = (genome(length, &[*of]), Stream::root(1).rng());
+            let variation = Variation { crossover: 0.0, ..Variation::default() };
+            let mother = genome.random(&mut rng);
+            let changed: usize = (0..4000)
+                .map(|_| differences(&mother.parts[0], &variation.child(&genome, &mut rng, &mother, &mother).parts[0]))
+                .sum();
+            let none = pow(1.0 - 1.0 / length as f64, length as f64);
+            let mean = changed as f64 / 4000.0 * (1.0 - none);
+            assert!((mean - 1.0).abs() < 0.05, "{of:?}: {mean}");
+        }
+    }
+
+    fn differences(one: &Genes, two: &Genes) -> usize {
+        fn count<G: PartialEq>(one: &[G], two: &[G]) -> usize {
+            one.iter().zip(two).filter(|(one, two)| one != two).count()
+        }
+        match (one, two) {
+            (Genes::Real(one), Genes::Real(two)) => count(one, two),
+            (Genes::Integer(one), Genes::Integer(two)) => count(one, two),
+            (Genes::Bits(one), Genes::Bits(two)) => count(one, two),
+            (Genes::Permutation(one), Genes::Permutation(two)) | (Genes::Symbols(one), Genes::Symbols(two)) => {
+                count(one, two)
+            }
+            _ => panic!("genes of different types"),
+        }
+    }
+
+    #[test]
+    fn a_genome_without_freedom_has_one_child() {
+        let genome = genome(1, &[Type::Permutation, Type::Symbols { alphabet: 1 }, Type::Integer { low: 7, high: 7 }]);
+        let mut rng = Stream::root(2).rng();
+        let mother = genome.random(&mut rng);
+        for variation in [Variation::default(), drawn(&mut rng)] {
+            assert_eq!(variation.child(&genome, &mut rng, &mother, &mother), mother);
+        }
+    }
+
+    #[test]
+    fn figures_that_make_no_sense_have_a_sentence() {
+        let good = Variation::default;
+        let wrong = [
+            Variation { crossover: 1.5, ..good() },
+            Variation { mutations: f64::NAN, ..good() },
+            Variation { crossover_eta: -1.0, ..good() },
+            Variation { real_mutation: RealMutation::Gaussian { deviation: 0.0 }, ..good() },
+            Variation { integer_mutation: IntegerMutation::Step { mean: 2.0 }, ..good() },
+            Variation { order_rate: -0.5, ..good() },
+        ];
+        let sentences: Vec<String> = wrong.iter().map(|variation| variation.check().unwrap_err()).collect();
+        insta::assert_snapshot!(sentences.join("\n"));
+        assert_eq!(good().check(), Ok(()));
+    }
+}
