@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use evoxo_common::experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry};
 use evoxo_worker::{Processes, Program};
 
@@ -61,43 +61,42 @@ impl Experiment {
             })
         };
         let mut config = parse(&overrides)?;
-        let signed = self.signatures(&config)?;
-        if !signed.is_empty() {
-            overrides.extend(signed);
+        let said = self.settings_of_programs(&config)?;
+        if !said.is_empty() {
+            overrides.extend(said);
             config = parse(&overrides)?;
         }
         config.notes().iter().for_each(notice);
         Ok(config)
     }
 
-    /// What the programs that were given compute, as overrides for the arms that ask them and do not say it.
-    fn signatures(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
+    /// What follows from the programs that were given, as overrides for the arms that ask them and do not say it.
+    fn settings_of_programs(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
         let Some(asks) = config.kind.asks else { return Ok(Vec::new()) };
         let mut processes = Processes::new(self.programs.as_slice().into());
-        let mut signed = Vec::new();
-        for program in &self.programs {
-            let asking = |arm: &&Arm| (asks.program)(&arm.settings).is_some_and(|asked| asked.name == program.name);
-            let arms: Vec<&Arm> = config.arms.iter().filter(asking).collect();
-            if arms.is_empty() {
-                continue;
+        let given = |arm: &&Arm| {
+            let asked = (asks.program)(&arm.settings);
+            asked.is_some_and(|asked| self.programs.iter().any(|program| program.name == asked.name))
+        };
+        let of_arm = |arm: &Arm| {
+            (asks.settings)(&arm.settings, &mut processes).map_err(|why| anyhow!("arm {:?}: {why}", arm.name))
+        };
+        let arms: Vec<&Arm> = config.arms.iter().filter(given).collect();
+        let said = arms.iter().copied().map(of_arm).collect::<anyhow::Result<Vec<_>>>()?;
+        let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
+        match said.split_first() {
+            // A file without arms has no name for its only one.
+            Some((first, others)) if arms.len() == config.arms.len() && others.iter().all(|other| other == first) => {
+                Ok(first.iter().map(owned).collect())
             }
-            let found = (asks.signature)(&program.name, &mut processes).map_err(|refusal| anyhow!("{refusal}"))?;
-            for arm in &arms {
-                match (asks.program)(&arm.settings).and_then(|asked| asked.signature) {
-                    Some(signature) if signature != found => bail!(
-                        "the program {} computes something else than this run was begun with: its signature is {}, \
-                         and the file says {}; begin a new run, or give the old program",
-                        program.name,
-                        found.short(),
-                        signature.short()
-                    ),
-                    Some(_) => {}
-                    None if arms.len() == config.arms.len() => signed.push((asks.setting.into(), found.to_string())),
-                    None => signed.push((format!("arms.{:?}.{}", arm.name, asks.setting), found.to_string())),
-                }
+            _ => {
+                let of_arm = |(arm, said): (&&Arm, &Vec<(&str, String)>)| {
+                    let name = format!("arms.{:?}", arm.name);
+                    said.iter().map(|(setting, value)| (format!("{name}.{setting}"), value.clone())).collect::<Vec<_>>()
+                };
+                Ok(arms.iter().zip(&said).flat_map(of_arm).collect())
             }
         }
-        Ok(signed)
     }
 
     /// The programs for a run on this machine, which must be all that it asks.

@@ -30,6 +30,15 @@ impl Digest {
         bytes.try_into().ok().map(Self)
     }
 
+    /// The digest in 64 hexadecimal digits, as it is displayed; `None` if the text is none.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let plain = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let byte = |place: usize| u8::from_str_radix(text.get(2 * place..2 * place + 2)?, 16).ok();
+        let bytes: Vec<u8> = (0..32).map(byte).collect::<Option<_>>().filter(|_| plain)?;
+        Self::from_slice(&bytes)
+    }
+
     /// The first 16 hexadecimal digits: enough to name an object or a build for people.
     #[must_use]
     pub fn short(&self) -> String {

@@ -18,7 +18,8 @@ mod testing;
 use evoxo_common::experiment::{Kind, Registry};
 
 /// All kinds.
-static KINDS: [Kind; 6] = [dispatch::KIND, invincible::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
+static KINDS: [Kind; 7] =
+    [dispatch::KIND, evolve::KIND, invincible::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
 
 /// The experiments that come with evoxo.
 #[must_use]

@@ -91,13 +91,15 @@ pub fn introduce(registry: &Registry, programs: &Arc<[Program]>) -> Result<Vec<P
 pub struct Processes {
     commands: Arc<[Program]>,
     running: BTreeMap<String, Process>,
+    /// Questions so far.
+    questions: u64,
 }
 
 impl Processes {
     /// No process yet, of these programs.
     #[must_use]
     pub fn new(commands: Arc<[Program]>) -> Self {
-        Self { commands, running: BTreeMap::new() }
+        Self { commands, running: BTreeMap::new(), questions: 0 }
     }
 
     fn running(&mut self, name: &str) -> Result<&mut Process, Refusal> {
@@ -117,13 +119,19 @@ impl Programs for Processes {
         Ok(self.running(name)?.introduction.clone())
     }
 
-    fn ask(&mut self, name: &str, line: &str, within_ms: u64) -> Result<String, Refusal> {
-        let answer = self.running(name)?.ask(line, within_ms);
-        answer.map_err(|why| {
-            // What state it is in is unknown: the next task gets a new one.
-            self.running.remove(name);
+    fn ask(&mut self, name: &str, question: &dyn Fn(u64) -> String, within_ms: u64) -> Result<(u64, String), Refusal> {
+        self.questions += 1;
+        let number = self.questions;
+        let answer = self.running(name)?.ask(&question(number), within_ms);
+        answer.map(|line| (number, line)).map_err(|why| {
+            self.stop(name);
             Refusal(format!("the program {name} {why}"))
         })
+    }
+
+    fn stop(&mut self, name: &str) {
+        // The next question starts another process.
+        self.running.remove(name);
     }
 }
 

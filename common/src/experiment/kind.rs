@@ -81,15 +81,19 @@ pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);
 /// A restored replica, or a sentence that says why the bytes are not a state.
 pub type Restored = Result<Box<dyn Experiment>, String>;
 
+/// The name of a setting and its value as a text.
+pub type Said = (&'static str, String);
+
 /// How the tasks of a kind ask programs of the workers.
 #[derive(Clone, Copy)]
 pub struct Asks {
     /// The program that the tasks of an arm with these settings ask, if they ask one.
     pub program: fn(&Values) -> Option<ProgramId>,
-    /// The setting that has its signature, in hexadecimal digits; empty in a file that does not say it.
-    pub setting: &'static str,
     /// Asks a program for its signature.
     pub signature: fn(&str, &mut dyn Programs) -> Result<Digest, Refusal>,
+    /// Asks the program of an arm for the settings that follow from it, the signature first of all: the name and the text of
+    /// each that the file leaves empty; or a sentence, if what the file says is not so.
+    pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
 }
 
 /// A kind of experiment.

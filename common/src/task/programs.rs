@@ -12,12 +12,16 @@ pub trait Programs {
     /// A [`Refusal`] that says that there is no such program, or how it failed.
     fn introduction(&mut self, name: &str) -> Result<String, Refusal>;
 
-    /// Asks the program of this name: its answer to a line, which it must give within this time, in milliseconds. Afterwards
-    /// it is stopped.
+    /// Asks the program of this name the question that this function makes of the question's number, and gives the number
+    /// and the answer, which must come within this time, in milliseconds. Numbers differ from question to question, so that
+    /// an answer can be told from a late one.
     ///
     /// # Errors
-    /// A [`Refusal`] that says that there is no such program, or how it failed.
-    fn ask(&mut self, name: &str, line: &str, within_ms: u64) -> Result<String, Refusal>;
+    /// A [`Refusal`] that says that there is no such program, or how it failed. It is stopped then.
+    fn ask(&mut self, name: &str, question: &dyn Fn(u64) -> String, within_ms: u64) -> Result<(u64, String), Refusal>;
+
+    /// Stops a program whose answer makes no sense: what it would answer next is unknown.
+    fn stop(&mut self, name: &str);
 }
 
 /// No programs.
@@ -29,9 +33,11 @@ impl Programs for NoPrograms {
         Err(Refusal(format!("there is no program {name} here")))
     }
 
-    fn ask(&mut self, name: &str, _: &str, _: u64) -> Result<String, Refusal> {
-        self.introduction(name)
+    fn ask(&mut self, name: &str, _: &dyn Fn(u64) -> String, _: u64) -> Result<(u64, String), Refusal> {
+        self.introduction(name).map(|line| (0, line))
     }
+
+    fn stop(&mut self, _: &str) {}
 }
 
 /// A program that tasks ask, and what it computes.

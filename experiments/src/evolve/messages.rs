@@ -40,6 +40,54 @@ pub struct Evaluation {
     #[prost(string, tag = "4")]
     pub failure: ::prost::alloc::string::String,
 }
+/// A candidate to be evaluated.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Item {
+    /// Its name for people: arm, replica and number.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// The only source of random numbers that the evaluation may use.
+    #[prost(fixed64, tag = "2")]
+    pub seed: u64,
+    #[prost(message, optional, tag = "3")]
+    pub candidate: ::core::option::Option<Candidate>,
+}
+/// Evaluates candidates. Task.shared has the settings that results depend on, as a text with one "name = value" a line:
+/// what is missing has its default.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EvaluateTask {
+    /// At most 10,000.
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<Item>,
+    /// The longest time that a program may take for one of them, in milliseconds.
+    #[prost(uint64, tag = "2")]
+    pub timeout_ms: u64,
+}
+/// See EvaluateTask.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EvaluateOutput {
+    /// One for each candidate, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub evaluations: ::prost::alloc::vec::Vec<Evaluation>,
+}
+/// The state of a replica between two batches.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchState {
+    /// Candidates evaluated.
+    #[prost(uint64, tag = "1")]
+    pub evaluations: u64,
+    /// Candidates that had no value.
+    #[prost(uint64, tag = "2")]
+    pub failures: u64,
+    /// The best candidate so far, if there is one, and its evaluation. Here objectives are to be minimised.
+    #[prost(message, optional, tag = "3")]
+    pub best: ::core::option::Option<Candidate>,
+    #[prost(message, optional, tag = "4")]
+    pub best_evaluation: ::core::option::Option<Evaluation>,
+    /// The algorithm's message, encoded; empty before the first batch.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub algorithm: ::prost::bytes::Bytes,
+}
 /// A candidate with its evaluation. Here objectives are to be minimised.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Individual {

@@ -1,14 +1,79 @@
-//! Experiment `evolve`: anybody's fitness function. This is its pure core: genomes, evaluations, algorithms, and problems
-//! that are built in.
+//! Experiment `evolve`: anybody's fitness function, built in or a program beside the workers, searched by an algorithm of
+//! the field.
+//!
+//! One replica is one search. A round is one batch of candidates, which the algorithm asks for and whose evaluations it is
+//! told: a task evaluates a slice of the batch. The whole search is a function of the configuration, which has the signature
+//! of the program in it.
 
 pub mod algorithm;
+mod card;
+mod choose;
 pub mod evaluation;
 pub mod genome;
 pub mod pareto;
 pub mod problem;
+mod program;
+mod report;
+mod search;
+pub mod settings;
+pub mod task;
+#[cfg(test)]
+mod tests;
 pub mod variation;
 
 /// The messages of `evolve.proto`.
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
+
+use evoxo_common::{
+    digest::Digest,
+    experiment::{Asks, Column, Kind},
+    settings::Values,
+    task::ProgramId,
+};
+
+use program::Asked;
+use search::Replica;
+use settings::Settings;
+
+/// The kind.
+pub const KIND: Kind = Kind {
+    name: task::NAME,
+    schema: &settings::SCHEMA,
+    columns: &COLUMNS,
+    primary_metric: 1,
+    rounds: |settings| choose::batches_most(&Settings::of(settings)),
+    demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),
+    start: |identity| Box::new(Replica::start(identity)),
+    restore: |identity, state| Ok(Box::new(Replica::restore(identity, state)?)),
+    tasks: &[&task::EVALUATE],
+    asks: Some(Asks {
+        program: asked,
+        signature: |name, programs| Asked { name, programs }.signature(),
+        settings: |values, programs| {
+            let settings = Settings::of(values);
+            let name = settings.program().unwrap_or_default();
+            Asked { name, programs }.settings(&settings)
+        },
+    }),
+    cards: &[card::CARD],
+    report: report::report,
+    report_of_result: report::report_of_result,
+    kernels: &[],
+};
+
+const COLUMNS: [Column; search::COLUMNS] = [
+    Column { name: "evaluations", doc: "candidates evaluated so far" },
+    Column { name: "best", doc: "first objective of the best candidate so far; feasible before infeasible" },
+    Column { name: "median", doc: "first objective, median of the last batch" },
+    Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
+    Column { name: "failures", doc: "candidates without a value so far" },
+];
+
+/// The program that an arm asks.
+fn asked(values: &Values) -> Option<ProgramId> {
+    let settings = Settings::of(values);
+    let name = settings.program()?.to_owned();
+    Some(ProgramId { name, signature: Digest::from_hex(&settings.signature) })
+}

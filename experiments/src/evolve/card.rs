@@ -1,0 +1,126 @@
+//! The card of the best candidate: its genes, and what the problem says of them.
+//!
+//! ```json
+//! {"kind": "candidate", "problem": "sphere", "objectives": {"min value": 0.25}, "genes": {"x": [0.5, 0.0]}}
+//! ```
+
+use std::sync::Arc;
+
+use evoxo_common::card::{CardKind, Champion, Entries, FileBeside, Load, Showing};
+use serde_json::{Map, Value, json};
+
+use super::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genes},
+    program::spelt,
+    settings::Settings,
+};
+
+/// The kind of card.
+pub(super) const CARD: CardKind = CardKind {
+    name: NAME,
+    keys: &["kind", "problem", "objectives", "violation", "genes"],
+    about: &[],
+    read,
+    file: None,
+};
+
+const NAME: &str = "candidate";
+
+/// A candidate with what is known of it, as its card has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    problem: String,
+    /// By "min NAME" or "max NAME".
+    objectives: Map<String, Value>,
+    /// The sum of the constraints that it breaks.
+    violation: f64,
+    /// By part.
+    genes: Map<String, Value>,
+}
+
+impl Found {
+    pub(super) fn new(settings: &Settings, candidate: &Candidate, evaluation: &Evaluation) -> Self {
+        let alphabets = settings.alphabets();
+        let genes = |(index, genes): (usize, &Genes)| match genes {
+            Genes::Real(genes) => json!(genes),
+            Genes::Integer(genes) => json!(genes),
+            Genes::Bits(bits) => bits.iter().map(|bit| if *bit { '1' } else { '0' }).collect::<String>().into(),
+            Genes::Permutation(order) => json!(order),
+            Genes::Symbols(symbols) => spelt(symbols, alphabets.get(index).map_or("", String::as_str)).into(),
+        };
+        let parts = settings.genome().parts.into_iter().map(|part| part.name);
+        let objective = |(index, (maximised, name)): (usize, (bool, String))| {
+            let direction = if maximised { "max" } else { "min" };
+            (format!("{direction} {name}"), settings.said(index, evaluation.objective(index)).into())
+        };
+        Self {
+            problem: settings.problem.clone(),
+            objectives: settings.objectives().into_iter().enumerate().map(objective).collect(),
+            violation: evaluation.violation(),
+            genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
+        }
+    }
+}
+
+fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Found {
+    let missing = |key: &str| format!("the card's {key:?} is missing, or of another type");
+    let object = |key: &str| entries.get(key).and_then(Value::as_object).cloned().ok_or_else(|| missing(key));
+    let problem = entries.get("problem").and_then(Value::as_str).ok_or_else(|| missing("problem"))?.to_owned();
+    let objectives = object("objectives")?;
+    if !objectives.values().all(Value::is_number) {
+        return Err(missing("objectives"));
+    }
+    let violation = entries.get("violation").map_or(Some(0.0), Value::as_f64).ok_or_else(|| missing("violation"))?;
+    let genes = object("genes")?;
+    let plain = |genes: &Value| match genes {
+        Value::String(_) => true,
+        Value::Array(list) => list.iter().all(Value::is_number),
+        _ => false,
+    };
+    if !genes.values().all(plain) {
+        return Err(missing("genes"));
+    }
+    Ok(Arc::new(Found { problem, objectives, violation, genes }))
+}
+
+impl Champion for Found {
+    fn write(&self, _: &str) -> (Map<String, Value>, Option<FileBeside>) {
+        let mut card = Map::new();
+        card.insert("kind".into(), NAME.into());
+        card.insert("problem".into(), self.problem.as_str().into());
+        card.insert("objectives".into(), self.objectives.clone().into());
+        if self.violation > 0.0 {
+            card.insert("violation".into(), self.violation.into());
+        }
+        card.insert("genes".into(), self.genes.clone().into());
+        (card, None)
+    }
+
+    fn show(&self, first: usize) -> Showing {
+        let mut text = format!("A candidate of {}\n", self.problem);
+        for (objective, value) in &self.objectives {
+            text += &format!("  {objective}: {value}\n");
+        }
+        if self.violation > 0.0 {
+            text += &format!("  constraints are broken by {} together\n", self.violation);
+        }
+        let mut shown = Map::new();
+        for (part, genes) in &self.genes {
+            let (line, value) = match genes {
+                Value::String(word) => {
+                    let word: String = word.chars().take(first).collect();
+                    (word.clone(), word.into())
+                }
+                other => {
+                    let list: Vec<Value> = other.as_array().into_iter().flatten().take(first).cloned().collect();
+                    (list.iter().map(Value::to_string).collect::<Vec<_>>().join(" "), Value::Array(list))
+                }
+            };
+            text += &format!("\n{part}\n{line}\n");
+            shown.insert(part.clone(), value);
+        }
+        let json = json!({"problem": self.problem, "objectives": self.objectives, "violation": self.violation, "genes": shown});
+        Showing { text, json }
+    }
+}

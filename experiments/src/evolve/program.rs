@@ -1,0 +1,318 @@
+//! What is said to programs, and what they answer: a line of JSON each way. docs/own-problem.md describes it for people who
+//! write one.
+
+use evoxo_common::{
+    digest::Digest,
+    experiment::Said,
+    rng::Stream,
+    task::{Programs, Refusal},
+};
+use prost::Message as _;
+use rand_core::Rng as _;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    genome::{Candidate, Genes, Genome},
+    messages::Evaluation,
+    settings::{Parts, SCHEMA, Settings},
+};
+
+/// The version of the protocol.
+const PROTOCOL: u64 = 1;
+/// Candidates of a program's signature, unless it says another number; they may not take long.
+const CANNED: u64 = 3;
+/// The most of them.
+const CANNED_MAX: u64 = 20;
+/// How long the signature's candidates may take together, in milliseconds.
+const CANNED_WITHIN_MS: u64 = 600_000;
+/// The most characters of an answer in a message.
+const SHOWN_MAX: usize = 120;
+
+/// What a program says of itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct Introduction {
+    evoxo: u64,
+    name: String,
+    #[serde(default)]
+    version: String,
+    objectives: Vec<String>,
+    #[serde(default)]
+    constraints: Vec<String>,
+    #[serde(default)]
+    measures: Vec<String>,
+    #[serde(default)]
+    genome: Vec<Map<String, Value>>,
+    /// The number of candidates of its signature.
+    canned: Option<u64>,
+}
+
+/// A candidate that is asked for.
+pub(super) struct Question<'a> {
+    pub(super) id: &'a str,
+    /// The only source of random numbers that the program may use.
+    pub(super) seed: u64,
+    pub(super) candidate: &'a Candidate,
+}
+
+/// What the numbers of an answer must fit.
+pub(super) struct Form<'a> {
+    pub(super) genome: &'a Genome,
+    /// Of each part; empty where it has none.
+    pub(super) alphabets: &'a [String],
+    pub(super) objectives: usize,
+    pub(super) constraints: usize,
+    pub(super) measures: usize,
+}
+
+/// A program by its name, among those of a worker.
+pub(super) struct Asked<'a> {
+    pub(super) name: &'a str,
+    pub(super) programs: &'a mut dyn Programs,
+}
+
+impl Asked<'_> {
+    fn refuse<T>(&mut self, why: &str) -> Result<T, Refusal> {
+        self.programs.stop(self.name);
+        Err(Refusal(format!("the program {} {why}", self.name)))
+    }
+
+    /// What it says of itself.
+    pub(super) fn introduction(&mut self) -> Result<Introduction, Refusal> {
+        let line = self.programs.introduction(self.name)?;
+        let introduction: Introduction = match serde_json::from_str(&line) {
+            Ok(introduction) => introduction,
+            Err(error) => {
+                return self.refuse(&format!(
+                    "does not introduce itself: its first line must be {{\"evoxo\":1,\"name\":...,\"objectives\":[...]}}, and \
+                     is {} ({error})",
+                    shown(&line)
+                ));
+            }
+        };
+        if introduction.evoxo != PROTOCOL {
+            return self.refuse(&format!("speaks protocol {}, and this build {PROTOCOL}", introduction.evoxo));
+        }
+        if introduction.name != self.name {
+            return self.refuse(&format!(
+                "calls itself {:?}: give it as --program {}=COMMAND",
+                introduction.name, introduction.name
+            ));
+        }
+        Ok(introduction)
+    }
+
+    /// Evaluates candidates.
+    pub(super) fn evaluate(
+        &mut self,
+        form: &Form<'_>,
+        questions: &[Question<'_>],
+        within_ms: u64,
+    ) -> Result<Vec<Evaluation>, Refusal> {
+        let items: Vec<Value> = questions.iter().map(|question| question.json(form)).collect();
+        let line = |number| json!({"batch": number, "items": items}).to_string();
+        let (number, answer) = self.programs.ask(self.name, &line, within_ms)?;
+        match read_answer(form, questions, number, &answer) {
+            Ok(evaluations) => Ok(evaluations),
+            Err(why) => self.refuse(&format!("gave a wrong answer: {why}; it wrote {}", shown(&answer))),
+        }
+    }
+
+    /// The hash of what it says of itself and of its answers to fixed candidates of its genome.
+    pub(super) fn signature(&mut self) -> Result<Digest, Refusal> {
+        let introduction = self.introduction()?;
+        let Introduction { name, version, objectives, constraints, measures, genome, .. } = &introduction;
+        let said = json!([name, version, objectives, constraints, measures, genome]).to_string();
+        let canned = introduction.canned.unwrap_or(CANNED).min(CANNED_MAX);
+        let mut answers = Vec::new();
+        if !genome.is_empty() && canned > 0 {
+            let Parts(parts) = match genome_text(genome).and_then(|text| read_genome(&text)) {
+                Ok(parts) => parts,
+                Err(why) => return self.refuse(&format!("has a genome that is none: {why}")),
+            };
+            let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
+            let genome = Genome { parts: parts.iter().map(super::settings::PartSettings::part).collect() };
+            let form = Form {
+                genome: &genome,
+                alphabets: &alphabets,
+                objectives: objectives.len(),
+                constraints: constraints.len(),
+                measures: measures.len(),
+            };
+            let drawn = |number| {
+                let mut rng = Stream::root(0).text("evolve").text("signature").word(number).rng();
+                (format!("canned-{number}"), rng.next_u64(), genome.random(&mut rng))
+            };
+            let drawn: Vec<(String, u64, Candidate)> = (0..canned).map(drawn).collect();
+            let questions: Vec<Question<'_>> =
+                drawn.iter().map(|(id, seed, candidate)| Question { id, seed: *seed, candidate }).collect();
+            answers = self.evaluate(&form, &questions, CANNED_WITHIN_MS)?;
+        }
+        let answers: Vec<Vec<u8>> = answers.iter().map(Evaluation::encode_to_vec).collect();
+        Ok(Digest::of_pieces(std::iter::once(said.as_bytes()).chain(answers.iter().map(Vec::as_slice))))
+    }
+
+    /// The settings that follow from it: those that the file leaves empty; or why the file and the program do not fit.
+    pub(super) fn settings(&mut self, settings: &Settings) -> Result<Vec<Said>, Refusal> {
+        let introduction = self.introduction()?;
+        let signature = self.signature()?.to_string();
+        let mut follow = Vec::new();
+        if settings.signature.is_empty() {
+            follow.push(("signature", signature));
+        } else if settings.signature != signature {
+            let short = |hash: &str| hash.chars().take(16).collect::<String>();
+            return Err(Refusal(format!(
+                "the program {} computes something else than this run was begun with: its signature is {}, and the run's {}; \
+                 begin a new run, or give the old program",
+                self.name,
+                short(&signature),
+                short(&settings.signature)
+            )));
+        }
+        let differ = |what: &str| {
+            Err(Refusal(format!(
+                "the file and the program {} do not have the same {what}: leave them out of the file",
+                self.name
+            )))
+        };
+        let objectives = introduction.objectives.join(", ");
+        if settings.objectives.is_empty() {
+            follow.push(("objectives", objectives));
+        } else if settings.objectives.split(',').map(str::trim).ne(introduction.objectives.iter().map(|it| it.trim())) {
+            return differ("objectives");
+        }
+        let counts = [
+            ("constraints", settings.constraints, introduction.constraints.len()),
+            ("measures", settings.measures, introduction.measures.len()),
+        ];
+        for (what, said, own) in counts {
+            match said {
+                0 if own > 0 => follow.push((what, own.to_string())),
+                said if said != own => return differ(what),
+                _ => {}
+            }
+        }
+        if !introduction.genome.is_empty() {
+            let text = genome_text(&introduction.genome).map_err(Refusal)?;
+            let own = read_genome(&text).map_err(Refusal)?;
+            if settings.genome.0.is_empty() {
+                follow.push(("genome", text));
+            } else if settings.genome != own {
+                return differ("genome");
+            }
+        } else if settings.genome.0.is_empty() {
+            return Err(Refusal(format!(
+                "neither the file nor the program {} describes the genome: add [[genome]]",
+                self.name
+            )));
+        }
+        Ok(follow)
+    }
+}
+
+impl Question<'_> {
+    fn json(&self, form: &Form<'_>) -> Value {
+        let part = |(index, genes): (usize, &Genes)| {
+            let part = &form.genome.parts[index];
+            let genes = match genes {
+                Genes::Real(genes) => json!(genes),
+                Genes::Integer(genes) => json!(genes),
+                Genes::Bits(genes) => genes.iter().map(|bit| u8::from(*bit)).collect(),
+                Genes::Permutation(genes) => json!(genes),
+                Genes::Symbols(genes) => spelt(genes, &form.alphabets[index]).into(),
+            };
+            (part.name.clone(), genes)
+        };
+        let genes: Map<String, Value> = self.candidate.parts.iter().enumerate().map(part).collect();
+        json!({"id": self.id, "seed": format!("{:016x}", self.seed), "genes": genes})
+    }
+}
+
+/// Symbols as a text of their alphabet.
+pub(super) fn spelt(symbols: &[u32], alphabet: &str) -> String {
+    symbols
+        .iter()
+        .map(|symbol| alphabet.as_bytes().get(*symbol as usize).map_or('?', |byte| char::from(*byte)))
+        .collect()
+}
+
+/// A genome as a program declares it, as the text of the setting.
+fn genome_text(genome: &[Map<String, Value>]) -> Result<String, String> {
+    let value = |value: &Value| match value {
+        Value::String(text) => Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))),
+        // Without an exponent, as files have numbers.
+        Value::Number(number) => Ok(match number.as_f64().filter(|_| number.is_f64()) {
+            Some(number) => format!("{number}"),
+            None => number.to_string(),
+        }),
+        other => Err(format!("{other} is neither a text nor a number")),
+    };
+    let part = |part: &Map<String, Value>| {
+        let entries = part.iter().map(|(key, said)| Ok(format!("{key:?} = {}", value(said)?)));
+        Ok(format!("{{ {} }}", entries.collect::<Result<Vec<_>, String>>()?.join(", ")))
+    };
+    Ok(format!("[{}]", genome.iter().map(part).collect::<Result<Vec<_>, String>>()?.join(", ")))
+}
+
+fn read_genome(text: &str) -> Result<Parts, String> {
+    let field = SCHEMA.fields.iter().find(|field| field.name == "genome").expect("the schema has a genome");
+    field.read(text).map(|value| evoxo_common::settings::FromValue::from_value(&value))
+}
+
+/// The evaluations of an answer, or what is wrong with it.
+fn read_answer(
+    form: &Form<'_>,
+    questions: &[Question<'_>],
+    number: u64,
+    answer: &str,
+) -> Result<Vec<Evaluation>, String> {
+    let answer: Value = serde_json::from_str(answer).map_err(|error| {
+        let numberless = ["NaN", "Infinity"].iter().any(|word| answer.contains(word));
+        let hint = if numberless { "; a candidate without a number is answered with {\"fail\": \"why\"}" } else { "" };
+        format!("it is not JSON ({error}){hint}")
+    })?;
+    if answer["batch"].as_u64() != Some(number) {
+        return Err(format!("its \"batch\" is {}, and not {number}", answer["batch"]));
+    }
+    let items = answer["items"].as_array().ok_or("it has no \"items\"")?;
+    if items.len() != questions.len() {
+        return Err(format!("it has {} items for {} candidates", items.len(), questions.len()));
+    }
+    let item = |(question, item): (&Question<'_>, &Value)| {
+        read_item(form, item).map_err(|why| format!("candidate {}: {why}", question.id))
+    };
+    questions.iter().zip(items).map(item).collect()
+}
+
+fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
+    if let Some(failure) = item.get("fail") {
+        let failure = failure.as_str().filter(|text| !text.is_empty()).ok_or("\"fail\" must be a sentence")?;
+        let failure = failure.chars().filter(|c| !c.is_control()).take(SHOWN_MAX).collect();
+        return Ok(Evaluation { failure, ..Evaluation::default() });
+    }
+    let numbers = |key: &str, count: usize| -> Result<Vec<f64>, String> {
+        let list = match item.get(key) {
+            None if count == 0 => return Ok(Vec::new()),
+            list => list.and_then(Value::as_array).ok_or_else(|| format!("it has no list {key:?}"))?,
+        };
+        let numbers: Option<Vec<f64>> = list.iter().map(Value::as_f64).collect();
+        let numbers = numbers.ok_or_else(|| format!("{key:?} has something that is no number"))?;
+        match numbers.len() == count {
+            true => Ok(numbers),
+            false => Err(format!("{key:?} has {} numbers, and not {count}", numbers.len())),
+        }
+    };
+    Ok(Evaluation {
+        objectives: numbers("f", form.objectives)?,
+        constraints: numbers("g", form.constraints)?,
+        measures: numbers("m", form.measures)?,
+        failure: String::new(),
+    })
+}
+
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

@@ -1,0 +1,164 @@
+//! The report of `evolve`: the best that each arm has found, what it took, and the curves.
+
+use evoxo_common::{
+    experiment::{ArmReplicas, Config, Replica, arm_json},
+    report::{Figure, Point, Report, Series, Table},
+    stats::{estimate, quantile},
+};
+use serde_json::{Value, json};
+
+use super::settings::Settings;
+
+/// The places of columns in a row.
+const EVALUATIONS: usize = 0;
+const BEST: usize = 1;
+const VIOLATION: usize = 3;
+const FAILURES: usize = 4;
+
+/// What is told of an arm.
+struct Told<'a> {
+    name: &'a str,
+    settings: Settings,
+    /// The best objective of each replica that has a feasible one.
+    bests: Vec<f64>,
+    /// Replicas that have begun.
+    replicas: usize,
+    /// The evaluations of each.
+    evaluations: Vec<f64>,
+    failures: f64,
+    curve: Series,
+}
+
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    let told = |(arm, replicas): &ArmReplicas<'_>| {
+        let last = |column: usize| -> Vec<f64> {
+            replicas.iter().filter_map(|replica| replica.history().last()).map(|row| row[column]).collect()
+        };
+        let mut json = arm_json(config, *arm, replicas);
+        json["best"] = last(BEST).into();
+        json["violations"] = last(VIOLATION).into();
+        json["evaluations"] = last(EVALUATIONS).into();
+        json["failures"] = last(FAILURES).iter().sum::<f64>().into();
+        json["curve"] = curve(replicas).rounded().to_json();
+        json
+    };
+    let arms: Vec<Value> = arms.iter().map(told).collect();
+    report_of_result(config, &arms).expect("what has just been written has all that it takes")
+}
+
+/// Mean and band of the best objective over the evaluations, of the replicas that have come so far.
+fn curve(replicas: &[&Replica]) -> Series {
+    let rows = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
+    let point = |row: usize| {
+        let reached: Vec<&Vec<f64>> = replicas.iter().filter_map(|replica| replica.history().get(row)).collect();
+        let bests: Vec<f64> = reached.iter().map(|row| row[BEST]).collect();
+        let x = reached.iter().map(|row| row[EVALUATIONS]).sum::<f64>() / reached.len() as f64;
+        let mean = bests.iter().sum::<f64>() / bests.len() as f64;
+        Point { x, mean, low: quantile(&bests, 0.1), high: quantile(&bests, 0.9) }
+    };
+    Series { name: String::new(), points: (0..rows).map(point).collect() }
+}
+
+pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let told = |(index, json): (usize, &Value)| read(&config.arms[index].name, config, index, json);
+    let told = arms.iter().enumerate().map(told).collect::<Result<Vec<Told<'_>>, String>>()?;
+    let objective = told.first().and_then(|arm| arm.settings.objectives().into_iter().next());
+    let (maximised, name) = objective.unwrap_or_default();
+    let direction = if maximised { "greatest" } else { "least" };
+    let table = Table {
+        title: format!("The {direction} {name} of a replica: mean ± 95 % interval, and range"),
+        header: ["arm", "replicas", "mean", "range", "evaluations", "target reached"].map(String::from).to_vec(),
+        rows: told.iter().map(Told::row).collect(),
+    };
+    let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
+    for arm in told.iter().take(1) {
+        let optimum = arm.settings.built_in().and_then(|problem| {
+            let genes = arm.settings.genome().genes();
+            Some(format!("The best {name} of {} of this length is {}.", problem.name, (problem.optimum)(genes)?))
+        });
+        notes.extend(optimum);
+    }
+    let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
+    let series: Vec<Series> = told.into_iter().map(|arm| arm.curve).filter(|curve| !curve.points.is_empty()).collect();
+    let figure = Figure {
+        name: "best".into(),
+        title: format!("The {direction} {name} so far, and the middle 80 % of replicas"),
+        x_label: "evaluations".into(),
+        y_label: name,
+        y_range: None,
+        series,
+    };
+    Ok(Report {
+        tables: vec![table],
+        notes,
+        json: json!({"arms": arms, "summary": summary}),
+        figures: if figure.series.is_empty() { Vec::new() } else { vec![figure] },
+    })
+}
+
+fn read<'a>(name: &'a str, config: &Config, index: usize, json: &Value) -> Result<Told<'a>, String> {
+    let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
+    let numbers = |key: &str| -> Result<Vec<f64>, String> {
+        let list = json[key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
+        list.ok_or_else(|| lacks(key))
+    };
+    let (bests, violations) = (numbers("best")?, numbers("violations")?);
+    let replicas = bests.len();
+    let feasible = bests.into_iter().zip(violations).filter(|(_, violation)| *violation == 0.0);
+    Ok(Told {
+        name,
+        settings: Settings::of(&config.arms[index].settings),
+        bests: feasible.map(|(best, _)| best).collect(),
+        replicas,
+        evaluations: numbers("evaluations")?,
+        failures: json["failures"].as_f64().ok_or_else(|| lacks("failures"))?,
+        curve: Series::of_json(name, &json["curve"]).ok_or_else(|| lacks("curve"))?,
+    })
+}
+
+impl Told<'_> {
+    /// Replicas that are as good as the target.
+    fn reached(&self) -> Option<usize> {
+        let target = self.settings.target_number()?;
+        let maximised = self.settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
+        let good = |best: &&f64| if maximised { **best >= target } else { **best <= target };
+        Some(self.bests.iter().filter(good).count())
+    }
+
+    fn row(&self) -> Vec<String> {
+        let infeasible = || format!("none of {} is feasible", self.replicas);
+        let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| estimate.text(estimate.decimals()));
+        let ends = |pick: fn(f64, f64) -> f64| self.bests.iter().copied().reduce(pick);
+        let range = ends(f64::min).zip(ends(f64::max)).map_or_else(
+            || "-".into(),
+            |(low, high)| match low == high {
+                true => short(low),
+                false => format!("{} to {}", short(low), short(high)),
+            },
+        );
+        let evaluations =
+            estimate(&self.evaluations).map_or_else(|| "-".into(), |estimate| format!("{:.0}", estimate.mean));
+        let reached = self.reached().map_or_else(|| "-".into(), |reached| format!("{reached} of {}", self.replicas));
+        vec![self.name.to_owned(), self.replicas.to_string(), mean, range, evaluations, reached]
+    }
+
+    fn summary(&self) -> Value {
+        let mean = estimate(&self.bests).map(|estimate| {
+            let [low, high] = estimate.ends();
+            json!({"mean": estimate.mean, "low": low, "high": high})
+        });
+        json!({"best": mean, "reached": self.reached(), "feasible": self.bests.len(), "failures": self.failures})
+    }
+
+    fn failures(&self) -> Option<String> {
+        let count = self.failures;
+        (count > 0.0)
+            .then(|| format!("Arm {:?}: {count} candidates had no value, and counted as the worst.", self.name))
+    }
+}
+
+/// A number in few digits: as it is, or with an exponent.
+fn short(number: f64) -> String {
+    let size = number.abs();
+    if size == 0.0 || (1e-3..1e6).contains(&size) { format!("{number:.4}") } else { format!("{number:.2e}") }
+}

@@ -1,0 +1,228 @@
+//! One replica of `evolve` between two batches: an algorithm, the best candidate so far, and what is told of both.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    experiment::{Demand, Experiment, Identity},
+    rng::Stream,
+    task::{Task, checked},
+};
+use prost::Message as _;
+use rand_core::Rng as _;
+
+use super::{
+    algorithm::{Algorithm, Search},
+    card::Found,
+    choose::{algorithm, most},
+    evaluation::Evaluation,
+    genome::Candidate,
+    messages::{self, EvaluateTask, Item, SearchState},
+    settings::Settings,
+    task::{EVALUATE, Evaluate, NAME},
+};
+
+/// The columns of a row: see [`super::KIND`].
+pub(super) const COLUMNS: usize = 5;
+/// The most rows of a replica; between two of them there are as many evaluations.
+const ROWS_MAX: u64 = 500;
+
+/// Whether there is such an algorithm for these settings, or why not.
+pub(super) fn check(settings: &Settings) -> Result<(), String> {
+    algorithm(settings, search(settings, Stream::root(0)), None).map(drop)
+}
+
+fn search(settings: &Settings, stream: Stream) -> Search {
+    Search { genome: settings.genome(), evaluations: settings.evaluations, stream }
+}
+
+/// What a replica needs at most, with this many bytes of settings for its tasks to share.
+pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
+    let genome = settings.genome();
+    let most = most(settings, &genome);
+    let numbers = (settings.objectives().len() + settings.constraint_count() + settings.measures) as u64;
+    let slice = (settings.task_candidates() as u64).min(most.candidates);
+    let evaluation = 8 * numbers + 160;
+    Demand {
+        tasks: most.candidates.div_ceil(slice),
+        task_bytes: 64 + slice * (genome.bytes_max() + 128),
+        shared_bytes,
+        output_bytes: 16 + slice * evaluation,
+        state_bytes: 128 + most.state_bytes + genome.bytes_max() + evaluation,
+        rows: ROWS_MAX + 1,
+    }
+}
+
+impl Settings {
+    /// An objective as the problem says it.
+    pub(super) fn said(&self, index: usize, minimised: f64) -> f64 {
+        if self.objectives()[index].0 { -minimised } else { minimised }
+    }
+}
+
+/// One replica.
+pub(super) struct Replica {
+    settings: Settings,
+    /// The settings that tasks share, as a text.
+    shared: Bytes,
+    /// The signs of the objectives: whether they are to be maximised.
+    maximised: Vec<bool>,
+    arm: String,
+    replica: u32,
+    stream: Stream,
+    algorithm: Box<dyn Algorithm>,
+    state: SearchState,
+    best: Option<(Candidate, Evaluation)>,
+    /// The row of the last batch, if it has one.
+    row: Option<Vec<f64>>,
+}
+
+impl Replica {
+    fn new(identity: Identity<'_>, state: Option<&[u8]>) -> Result<Self, String> {
+        let settings = Settings::of(identity.settings);
+        let stream = Stream::root(identity.seed).text(NAME).text(identity.arm).word(identity.replica.into());
+        let state = match state {
+            None => SearchState::default(),
+            Some(state) => SearchState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?,
+        };
+        let begun = state.evaluations > 0;
+        if state.evaluations > settings.evaluations || state.failures > state.evaluations {
+            return Err("the state has more evaluations than the settings".into());
+        }
+        let search = search(&settings, stream);
+        let best = match (&state.best, &state.best_evaluation) {
+            (Some(candidate), Some(evaluation)) => {
+                let candidate = search.genome.candidate(candidate)?;
+                let evaluation = Evaluation::stored(evaluation);
+                if evaluation.failed || evaluation.objectives.len() != settings.objectives().len() {
+                    return Err("the best candidate of the state has no evaluation".into());
+                }
+                Some((candidate, evaluation))
+            }
+            _ => None,
+        };
+        let algorithm = algorithm(&settings, search, begun.then_some(&state.algorithm[..]))?;
+        Ok(Self {
+            shared: identity.settings.to_text().into(),
+            maximised: settings.objectives().iter().map(|(maximised, _)| *maximised).collect(),
+            arm: identity.arm.to_owned(),
+            replica: identity.replica,
+            stream,
+            algorithm,
+            state,
+            best,
+            row: None,
+            settings,
+        })
+    }
+
+    /// A replica before its first batch.
+    ///
+    /// # Panics
+    /// If the settings make no sense; they were checked when they were read.
+    pub(super) fn start(identity: Identity<'_>) -> Self {
+        Self::new(identity, None).expect("settings are checked when they are read")
+    }
+
+    /// A replica from its saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state that these settings can lead to.
+    pub(super) fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        Self::new(identity, Some(state))
+    }
+
+    /// Whether the best is as good as the target.
+    fn has_reached_target(&self) -> bool {
+        let target = self.settings.target_number().map(|target| self.settings.said(0, target));
+        match (&self.best, target) {
+            (Some((_, best)), Some(target)) => best.feasible() && best.objective(0) <= target,
+            _ => false,
+        }
+    }
+
+    fn batch(&self) -> usize {
+        if self.has_reached_target() { 0 } else { self.algorithm.size() }
+    }
+
+    /// Takes the evaluations of a whole batch.
+    fn take(&mut self, evaluations: &[Evaluation]) {
+        let candidates = self.algorithm.ask(0..evaluations.len());
+        for (candidate, evaluation) in candidates.into_iter().zip(evaluations) {
+            self.state.failures += u64::from(evaluation.failed);
+            let better = self.best.as_ref().is_none_or(|(_, best)| evaluation.better(best));
+            if better && !evaluation.failed {
+                self.best = Some((candidate, evaluation.clone()));
+            }
+        }
+        let before = self.state.evaluations;
+        self.state.evaluations += evaluations.len() as u64;
+        self.algorithm.tell(evaluations);
+        let interval = self.settings.evaluations.div_ceil(ROWS_MAX);
+        let due = before / interval != self.state.evaluations / interval || self.batch() == 0;
+        self.row = self.best.as_ref().filter(|_| due).map(|(_, best)| {
+            let mut good: Vec<f64> = evaluations.iter().filter(|it| !it.failed).map(|it| it.objective(0)).collect();
+            good.sort_by(f64::total_cmp);
+            let median = good.get(good.len() / 2).copied().unwrap_or_else(|| best.objective(0));
+            let said = |minimised| self.settings.said(0, minimised);
+            let (evaluations, failures) = (self.state.evaluations as f64, self.state.failures as f64);
+            vec![evaluations, said(best.objective(0)), said(median), best.violation(), failures]
+        });
+    }
+}
+
+impl Experiment for Replica {
+    fn tasks(&self) -> usize {
+        self.batch().div_ceil(self.settings.task_candidates())
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        let (slice, size) = (self.settings.task_candidates(), self.batch());
+        let task = |task: usize| {
+            let range = (task * slice).min(size)..((task + 1) * slice).min(size);
+            let item = |(index, candidate): (usize, Candidate)| {
+                let number = self.state.evaluations + (range.start + index) as u64;
+                Item {
+                    id: format!("{}-{}-{number}", self.arm, self.replica),
+                    seed: self.stream.text("seed").word(number).rng().next_u64(),
+                    candidate: Some(candidate.message()),
+                }
+            };
+            let items = self.algorithm.ask(range.clone()).into_iter().enumerate().map(item).collect();
+            let timeout_ms = if self.settings.program().is_some() { self.settings.timeout * 1000 } else { 0 };
+            EVALUATE.task::<Evaluate>(&EvaluateTask { items, timeout_ms }).sharing(self.shared.clone())
+        };
+        tasks.map(task).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        let minimised = |message: &messages::Evaluation| Evaluation::minimised(message, &self.maximised);
+        let evaluations: Vec<Evaluation> = outputs
+            .iter()
+            .flat_map(|output| checked::<Evaluate>(output).evaluations)
+            .map(|message| minimised(&message))
+            .collect();
+        self.take(&evaluations);
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let state = SearchState {
+            algorithm: if self.state.evaluations > 0 { self.algorithm.save().into() } else { Bytes::new() },
+            best: self.best.as_ref().map(|(candidate, _)| candidate.message()),
+            best_evaluation: self.best.as_ref().map(|(_, evaluation)| evaluation.message()),
+            ..self.state.clone()
+        };
+        state.encode_to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        self.row.clone().into_iter().collect()
+    }
+
+    fn champion(&self) -> Option<Card> {
+        let (candidate, evaluation) = self.best.as_ref()?;
+        Some(Card::new(Found::new(&self.settings, candidate, evaluation)))
+    }
+}

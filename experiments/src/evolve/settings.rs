@@ -1,0 +1,430 @@
+//! The settings of `evolve`: what is searched, by which algorithm, and for how long.
+
+use evoxo_common::{
+    choice,
+    ratio::Ratio,
+    settings,
+    settings::{FromValue, Value},
+};
+
+use super::{
+    genome::{Genome, Part, Type},
+    problem::{self, Problem},
+};
+
+choice! {
+    /// What searches.
+    pub enum AlgorithmName {
+        /// uniform random search, the baseline
+        Random = "random",
+        /// a genetic algorithm, for genes of every type
+        Ga = "ga",
+    }
+}
+
+choice! {
+    /// What a candidate without a value means.
+    pub enum OnFailure {
+        /// the task has failed; if it fails on three workers, so does the run
+        Stop = "stop",
+        /// the candidate is worse than any other; failures are counted, and shown beside the results
+        Worst = "worst",
+    }
+}
+
+choice! {
+    /// Mutation of real genes.
+    pub enum RealMutationName {
+        /// polynomial mutation (Deb and Agrawal 1999), with mutation_eta
+        Polynomial = "polynomial",
+        /// a normal deviate, with deviation
+        Gaussian = "gaussian",
+    }
+}
+
+choice! {
+    /// Mutation of whole numbers.
+    pub enum IntegerMutationName {
+        /// a step up or down, geometrically distributed, with deviation as its mean
+        Step = "step",
+        /// any other number, each equally likely
+        Redraw = "redraw",
+    }
+}
+
+choice! {
+    /// Crossover of bits and symbols.
+    pub enum StringCrossoverName {
+        /// each gene from either parent
+        Uniform = "uniform",
+        /// cut at one place
+        OnePoint = "one-point",
+        /// cut at two places
+        TwoPoint = "two-point",
+    }
+}
+
+choice! {
+    /// Crossover of permutations.
+    pub enum OrderCrossoverName {
+        /// order crossover, OX (Davis 1985)
+        Order = "order",
+        /// edge recombination (Whitley, Starkweather and Fuquay 1989)
+        Edge = "edge",
+    }
+}
+
+choice! {
+    /// Mutation of permutations.
+    pub enum OrderMutationName {
+        /// two places change their contents
+        Swap = "swap",
+        /// a piece is turned round: the 2-opt move of a tour
+        Inversion = "inversion",
+        /// one place moves
+        Insertion = "insertion",
+    }
+}
+
+choice! {
+    /// The covariance matrix of CMA-ES.
+    pub enum CovarianceName {
+        /// full, up to some hundred genes
+        Full = "full",
+        /// diagonal, for long genomes (Ros and Hansen 2008)
+        Separable = "separable",
+    }
+}
+
+choice! {
+    /// What CMA-ES does when a search has converged.
+    pub enum RestartsName {
+        /// it ends
+        None = "none",
+        /// it begins again with twice the population (Auger and Hansen 2005)
+        Ipop = "ipop",
+        /// it alternates between twice the population and small ones (Hansen 2009)
+        Bipop = "bipop",
+    }
+}
+
+choice! {
+    /// The type of a part's genes.
+    pub enum TypeName {
+        /// real numbers from low to high
+        Real = "real",
+        /// whole numbers from low to high
+        Integer = "integer",
+        /// bits
+        Bits = "bits",
+        /// the numbers from 0 to length - 1, each once
+        Permutation = "permutation",
+        /// letters of the alphabet
+        Symbols = "symbols",
+    }
+}
+
+/// The most genes of a genome.
+const GENES_MAX: usize = 100_000;
+/// The greatest bound, and its negative the least.
+const BOUND_MAX: i64 = 1_000_000_000_000;
+
+settings! {
+    /// A part of the genome: genes of one type.
+    pub struct PartSettings, names PartName, schema PART {
+        /// The part's name, as the problem knows it.
+        name: String = text(32, "x"),
+        /// The type of its genes.
+        r#type: TypeName = choice("real"),
+        /// The number of its genes.
+        length: usize = whole(1, 100_000, "1"),
+        /// The lower bound of real and whole numbers.
+        low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
+        /// The upper bound of real and whole numbers.
+        high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
+        /// The symbols, different printable characters.
+        alphabet: String = text(94, ""),
+    }
+    check(|part| part.problem().into_iter().collect())
+}
+
+impl PartSettings {
+    fn problem(&self) -> Option<(PartName, String)> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if self.name.is_empty() || !self.name.chars().all(plain) {
+            return Some((PartName::name, "a part's name has letters, digits and _".into()));
+        }
+        let (low, high) = (self.low.to_f64(), self.high.to_f64());
+        match self.r#type {
+            TypeName::Real if low >= high => Some((PartName::high, "high must be greater than low".into())),
+            TypeName::Integer if low > high => Some((PartName::high, "high must not be less than low".into())),
+            TypeName::Integer if self.low.denominator() != 1 || self.high.denominator() != 1 => {
+                Some((PartName::low, "the bounds of whole numbers must be whole".into()))
+            }
+            TypeName::Symbols if self.alphabet.is_empty() => {
+                Some((PartName::alphabet, "symbols need an alphabet, for example \"ACGT\"".into()))
+            }
+            _ if self.alphabet.chars().enumerate().any(|(place, symbol)| self.alphabet[..place].contains(symbol)) => {
+                Some((PartName::alphabet, "the alphabet has a symbol twice".into()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn part(&self) -> Part {
+        let of = match self.r#type {
+            TypeName::Real => Type::Real { low: self.low.to_f64(), high: self.high.to_f64() },
+            TypeName::Integer => Type::Integer { low: self.low.numerator(), high: self.high.numerator() },
+            TypeName::Bits => Type::Bits,
+            TypeName::Permutation => Type::Permutation,
+            TypeName::Symbols => Type::Symbols { alphabet: self.alphabet.len() as u32 },
+        };
+        Part { name: self.name.clone(), length: self.length, of }
+    }
+}
+
+/// The parts of a genome as a file has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts(pub Vec<PartSettings>);
+
+impl FromValue for Parts {
+    fn from_value(value: &Value) -> Self {
+        let Value::List(entries) = value else { panic!("a list was declared, not {value:?}") };
+        Self(entries.iter().map(PartSettings::of).collect())
+    }
+}
+
+settings! {
+    /// Anybody's problem: a fitness function that is built in, or a program beside the workers, is searched for its best
+    /// candidate. docs/own-problem.md is the tutorial, docs/algorithms.md says which algorithm is for what.
+    pub struct Settings, names Name, schema SCHEMA {
+        /// What is searched: a problem that is built in (sphere, ellipsoid, rosenbrock, rastrigin, onemax, leadingones, nk,
+        /// labs, tsp and others), or "program:NAME", a program that workers have.
+        problem: String = text(80, "sphere"),
+        /// The length of a built-in problem: genes, bits or cities; 0: the usual one.
+        length: usize = whole(0, 10_000, "0"),
+        /// Of a program: its objectives, each "min NAME" or "max NAME", with commas between. Empty: as the program says.
+        objectives: String = text(400, ""),
+        /// Of a program: its constraints; a candidate keeps one if its number is at most 0.
+        constraints: usize = whole(0, 100, "0"),
+        /// Of a program: its behaviour measures.
+        measures: usize = whole(0, 10, "0"),
+        /// Of a program: the hash of what it says and answers. Empty: `evoxo run` and `evoxo submit` ask the program.
+        signature: String = text(64, ""),
+        /// What a candidate without a value means.
+        on_failure: OnFailure = choice("stop"),
+        /// What searches.
+        algorithm: AlgorithmName = choice("ga"),
+        /// Evaluations of a replica, at most.
+        evaluations: u64 = whole(1, 1_000_000_000, "10000"),
+        /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
+        target: String = text(24, ""),
+        /// Candidates of a generation; 0: what the literature takes (ga and random 100, cma-es 4 + 3 ln n).
+        population: usize = whole(0, 100_000, "0"),
+        /// ga: the best of a generation that stay.
+        elite: usize = whole(0, 99_999, "1"),
+        /// ga: candidates of a tournament; the best becomes a parent.
+        tournament: usize = whole(1, 1_000, "2"),
+        /// ga: the probability that a child has two parents.
+        crossover: Ratio = decimal(0, 1, "0.9"),
+        /// ga: genes of a child that are mutated, on average.
+        mutations: Ratio = decimal(0, 100_000, "1"),
+        /// ga: of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
+        crossover_eta: Ratio = decimal(0, 1_000, "15"),
+        /// ga: mutation of real genes.
+        real_mutation: RealMutationName = choice("polynomial"),
+        /// ga: of polynomial mutation: greater for shorter steps.
+        mutation_eta: Ratio = decimal(0, 1_000, "20"),
+        /// ga: of gaussian mutation and of steps of whole numbers: their size as a share of the range.
+        deviation: Ratio = decimal(0, 1, "0.1"),
+        /// ga: mutation of whole numbers.
+        integer_mutation: IntegerMutationName = choice("step"),
+        /// ga: crossover of bits and symbols.
+        string_crossover: StringCrossoverName = choice("uniform"),
+        /// ga: crossover of permutations.
+        order_crossover: OrderCrossoverName = choice("order"),
+        /// ga: mutation of permutations.
+        order_mutation: OrderMutationName = choice("inversion"),
+        /// cma-es: the first step as a share of the range.
+        sigma: Ratio = decimal(0, 10, "0.3"),
+        /// cma-es: the covariance matrix.
+        covariance: CovarianceName = choice("full"),
+        /// cma-es: what follows when a search has converged.
+        restarts: RestartsName = choice("bipop"),
+        /// Candidates of a task; 0: 100 of a built-in problem, 1 of a program.
+        slice: usize = execution whole(0, 10_000, "0"),
+        /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
+        timeout: u64 = execution whole(1, 604_800, "600"),
+        /// The genome: one table for each part. A built-in problem has its own.
+        genome: Parts = list(PART, 64, ""),
+    }
+    check(|settings| settings.problems())
+}
+
+/// How a program is written in the setting `problem`.
+const PROGRAM: &str = "program:";
+
+impl Settings {
+    /// The program, if the problem is one.
+    #[must_use]
+    pub fn program(&self) -> Option<&str> {
+        self.problem.strip_prefix(PROGRAM)
+    }
+
+    /// The built-in problem, if it is one.
+    #[must_use]
+    pub fn built_in(&self) -> Option<&'static Problem> {
+        problem::find(&self.problem)
+    }
+
+    /// The objectives of the problem, each with whether it is to be maximised.
+    #[must_use]
+    pub fn objectives(&self) -> Vec<(bool, String)> {
+        match self.built_in() {
+            Some(problem) => problem.objectives.iter().map(|it| (it.maximised, it.name.to_owned())).collect(),
+            None => self.objectives.split(',').filter_map(objective).collect(),
+        }
+    }
+
+    /// The constraints of the problem.
+    #[must_use]
+    pub fn constraint_count(&self) -> usize {
+        self.built_in().map_or(self.constraints, |problem| problem.constraints)
+    }
+
+    /// The genome that is searched.
+    #[must_use]
+    pub fn genome(&self) -> Genome {
+        match self.built_in().filter(|_| self.genome.0.is_empty()) {
+            Some(problem) => (problem.genome)(if self.length == 0 { problem.length } else { self.length }),
+            None => Genome { parts: self.genome.0.iter().map(PartSettings::part).collect() },
+        }
+    }
+
+    /// The alphabet of each part; empty where it has none.
+    #[must_use]
+    pub fn alphabets(&self) -> Vec<String> {
+        self.genome.0.iter().map(|part| part.alphabet.clone()).collect()
+    }
+
+    /// The number of [`Self::target`], as the problem says it.
+    #[must_use]
+    pub fn target_number(&self) -> Option<f64> {
+        self.target.trim().parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    /// Candidates of a task.
+    #[must_use]
+    pub fn task_candidates(&self) -> usize {
+        match (self.slice, self.program()) {
+            (0, Some(_)) => 1,
+            (0, None) => 100,
+            (slice, _) => slice,
+        }
+    }
+
+    /// Whether a program's settings are still to be filled in.
+    fn unsigned(&self) -> bool {
+        self.program().is_some() && self.signature.is_empty()
+    }
+
+    fn problems(&self) -> Vec<(Name, String)> {
+        let mut found = self.problems_of_problem();
+        if !self.target.trim().is_empty() && self.target_number().is_none() {
+            found.push((Name::target, format!("target is {:?}, but must be a number such as 1e-8", self.target)));
+        }
+        if !found.is_empty() || self.unsigned() {
+            return found;
+        }
+        let genome = self.genome();
+        if let Err(why) = genome.valid() {
+            return vec![(Name::genome, why)];
+        }
+        if genome.genes() > GENES_MAX {
+            return vec![(Name::genome, format!("the genome has {} genes, more than {GENES_MAX}", genome.genes()))];
+        }
+        let names = || self.genome.0.iter().map(|part| &part.name);
+        if let Some(twice) = names().enumerate().find(|(place, name)| names().take(*place).any(|other| other == *name))
+        {
+            found.push((Name::genome, format!("two parts of the genome are called {}", twice.1)));
+        }
+        let objectives = self.objectives().len();
+        if objectives != 1 {
+            found.push((
+                Name::algorithm,
+                format!("the problem has {objectives} objectives, and this algorithm takes one"),
+            ));
+        }
+        if let Err(why) = super::search::check(self) {
+            found.push((Name::algorithm, why));
+        }
+        found
+    }
+
+    fn problems_of_problem(&self) -> Vec<(Name, String)> {
+        let mut found = Vec::new();
+        match (self.program(), self.built_in()) {
+            (Some(name), _) => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+                if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+                    found.push((Name::problem, "a program's name has 1 to 64 letters, digits, _, . and -".into()));
+                }
+                let words = self.objectives.split(',').filter(|text| !text.trim().is_empty());
+                if let Some(wrong) = words.clone().find(|text| objective(text).is_none()) {
+                    found.push((Name::objectives, format!("{:?} must be \"min NAME\" or \"max NAME\"", wrong.trim())));
+                }
+                let hexadecimal = self.signature.bytes().all(|byte| byte.is_ascii_hexdigit());
+                if !self.signature.is_empty() && (self.signature.len() != 64 || !hexadecimal) {
+                    found.push((Name::signature, "a signature has 64 hexadecimal digits, or leave it empty".into()));
+                }
+                if !self.unsigned() && (self.genome.0.is_empty() || words.count() == 0) {
+                    found
+                        .push((Name::genome, "a file with a signature needs the genome and the objectives too".into()));
+                }
+            }
+            (None, Some(problem)) => {
+                let other = [
+                    (Name::objectives, !self.objectives.is_empty()),
+                    (Name::constraints, self.constraints > 0),
+                    (Name::measures, self.measures > 0),
+                    (Name::signature, !self.signature.is_empty()),
+                ];
+                let (least, most) = problem.lengths;
+                if self.length != 0 && !(least..=most).contains(&self.length) {
+                    found
+                        .push((Name::length, format!("the length of {} must be from {least} to {most}", problem.name)));
+                }
+                for (name, _) in other.into_iter().filter(|(_, given)| *given) {
+                    found.push((name, format!("{} is of programs, and {} is built in", name.text(), problem.name)));
+                }
+                if !self.genome.0.is_empty() {
+                    found.push((Name::genome, format!("{} has a genome of its own: give its length", problem.name)));
+                }
+            }
+            (None, None) => {
+                let known: Vec<&str> = problem::PROBLEMS.iter().map(|problem| problem.name).collect();
+                found.push((
+                    Name::problem,
+                    format!(
+                        "there is no problem {:?}: give program:NAME, or one of {}",
+                        self.problem,
+                        known.join(", ")
+                    ),
+                ));
+            }
+        }
+        found
+    }
+}
+
+/// "min cost" as whether it is to be maximised, and its name.
+fn objective(text: &str) -> Option<(bool, String)> {
+    let (direction, name) = text.trim().split_once(' ')?;
+    let maximised = match direction {
+        "min" => false,
+        "max" => true,
+        _ => return None,
+    };
+    let plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    (!name.is_empty() && name.chars().all(plain)).then(|| (maximised, name.to_owned()))
+}

@@ -1,0 +1,139 @@
+//! The task of `evolve`: evaluates some candidates, by a built-in problem or by a program beside the worker.
+
+use bytes::Bytes;
+use evoxo_common::task::{Compute, NoPrograms, Programs, Refusal, TaskKind};
+
+use super::{
+    genome::{Candidate, Genome},
+    messages::{EvaluateOutput, EvaluateTask, Evaluation, Item},
+    problem,
+    program::{Asked, Form, Question},
+    settings::{OnFailure, SCHEMA, Settings},
+};
+
+/// The kind's name.
+pub(super) const NAME: &str = "evolve";
+
+/// The most candidates of a task.
+pub const CANDIDATES_MAX: usize = 10_000;
+
+/// Evaluates candidates.
+pub enum Evaluate {}
+
+/// See [`Evaluate`].
+pub static EVALUATE: TaskKind = TaskKind::of::<Evaluate>();
+
+impl Compute for Evaluate {
+    const EXPERIMENT: &'static str = NAME;
+    const WORK: &'static str = "evaluate";
+    type Task = EvaluateTask;
+    type Output = EvaluateOutput;
+
+    fn run(task: &EvaluateTask, shared: &Bytes) -> Result<EvaluateOutput, Refusal> {
+        Self::run_asking(task, shared, &mut NoPrograms)
+    }
+
+    fn run_asking(task: &EvaluateTask, shared: &Bytes, programs: &mut dyn Programs) -> Result<EvaluateOutput, Refusal> {
+        let settings = read(shared)?;
+        let genome = settings.genome();
+        let candidates = candidates(task, &genome)?;
+        let evaluations = match settings.built_in() {
+            Some(problem) => candidates.iter().map(problem.evaluate).collect(),
+            None => ask(&settings, &genome, task, &candidates, programs)?,
+        };
+        check(&settings, task, &evaluations)?;
+        Ok(EvaluateOutput { evaluations })
+    }
+
+    fn check(task: &EvaluateTask, shared: &Bytes, output: &EvaluateOutput) -> Result<(), Refusal> {
+        check(&read(shared)?, task, &output.evaluations)
+    }
+
+    /// Random candidates of every built-in problem.
+    fn workload() -> Vec<(EvaluateTask, Bytes)> {
+        let of = |problem: &problem::Problem| {
+            let text = format!(
+                "problem = \"{}\"\nlength = {}\n",
+                problem.name,
+                problem.lengths.0.max(7).min(problem.lengths.1)
+            );
+            let genome = SCHEMA.read(&text).map(|values| Settings::of(&values).genome());
+            let genome = genome.unwrap_or_else(|why| panic!("{}: {why}", problem.name));
+            let item = |number: u64| {
+                let mut rng = evoxo_common::rng::Stream::root(number).text("evolve").text("workload").rng();
+                Item { id: number.to_string(), seed: number, candidate: Some(genome.random(&mut rng).message()) }
+            };
+            (EvaluateTask { items: (0..5).map(item).collect(), timeout_ms: 0 }, Bytes::from(text))
+        };
+        problem::PROBLEMS.iter().map(of).collect()
+    }
+}
+
+/// The settings that a task shares with others.
+fn read(shared: &Bytes) -> Result<Settings, Refusal> {
+    let text = std::str::from_utf8(shared).map_err(|_| Refusal("the settings of the task are not UTF-8".into()))?;
+    SCHEMA
+        .read(text)
+        .map(|values| Settings::of(&values))
+        .map_err(|why| Refusal(format!("the settings of the task: {why}")))
+}
+
+fn candidates(task: &EvaluateTask, genome: &Genome) -> Result<Vec<Candidate>, Refusal> {
+    if task.items.len() > CANDIDATES_MAX {
+        return Err(Refusal(format!("the task has {} candidates, more than {CANDIDATES_MAX}", task.items.len())));
+    }
+    let candidate = |item: &Item| {
+        let message = item.candidate.as_ref().ok_or_else(|| format!("candidate {} is empty", item.id))?;
+        genome.candidate(message).map_err(|why| format!("candidate {}: {why}", item.id))
+    };
+    task.items.iter().map(candidate).collect::<Result<_, String>>().map_err(Refusal)
+}
+
+fn ask<'a>(
+    settings: &Settings,
+    genome: &Genome,
+    task: &'a EvaluateTask,
+    candidates: &'a [Candidate],
+    programs: &mut dyn Programs,
+) -> Result<Vec<Evaluation>, Refusal> {
+    let name = settings.program().ok_or_else(|| Refusal("the task has no problem".into()))?;
+    let alphabets = settings.alphabets();
+    let form = Form {
+        genome,
+        alphabets: &alphabets,
+        objectives: settings.objectives().len(),
+        constraints: settings.constraints,
+        measures: settings.measures,
+    };
+    let question = |(item, candidate): (&'a Item, &'a Candidate)| Question { id: &item.id, seed: item.seed, candidate };
+    let questions: Vec<Question<'_>> = task.items.iter().zip(candidates).map(question).collect();
+    Asked { name, programs }.evaluate(&form, &questions, task.timeout_ms.saturating_mul(questions.len() as u64))
+}
+
+/// Checks that there is one good evaluation for each candidate.
+fn check(settings: &Settings, task: &EvaluateTask, evaluations: &[Evaluation]) -> Result<(), Refusal> {
+    if evaluations.len() != task.items.len() {
+        return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), task.items.len())));
+    }
+    let counts = [settings.objectives().len(), settings.constraint_count(), settings.measures];
+    for (item, evaluation) in task.items.iter().zip(evaluations) {
+        let Evaluation { objectives, constraints, measures, failure } = evaluation;
+        if !failure.is_empty() {
+            if settings.on_failure == OnFailure::Stop {
+                return Err(Refusal(format!(
+                    "candidate {} has no value: {failure}; with on_failure = \"worst\" it would count as the worst",
+                    item.id
+                )));
+            }
+            continue;
+        }
+        let lists = [objectives, constraints, measures];
+        if lists.map(Vec::len) != counts {
+            return Err(Refusal(format!("candidate {} has other numbers than the problem has objectives", item.id)));
+        }
+        if lists.into_iter().flatten().any(|number| !number.is_finite()) {
+            return Err(Refusal(format!("a number of candidate {} is not finite", item.id)));
+        }
+    }
+    Ok(())
+}
