@@ -6,7 +6,8 @@
  * Without -ffp-contract=off a compiler may fuse a product and a sum into one instruction, which rounds once less: ARM64
  * processors would then compute other bits than x86-64 ones.
  *
- * The reader below knows as much of JSON as requests have: it finds "batch", and "genes" of each item, and skips the rest.
+ * The reader below knows as much of JSON as requests have: it finds "batch", and "genes" of each item, and skips the
+ * rest.
  */
 #include <math.h>
 #include <stdio.h>

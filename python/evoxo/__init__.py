@@ -1,10 +1,11 @@
 """Evolve your own problem with evoxo: describe it, check it, run it on all cores or on a cluster.
 
+    import math
     import evoxo
 
     @evoxo.problem(genome=evoxo.reals(30, -5, 5), objectives=["min cost"])
     def sphere(x):
-        return sum(a * a for a in x)
+        return math.fsum(a * a for a in x)
 
     evoxo.main(sphere)
 

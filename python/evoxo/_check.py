@@ -27,7 +27,9 @@ ERROR_LINES = 20
 
 _FIRST = "the first run"
 _REASONS = {
-    "the same process once more": "something is kept from one call to the next, or a clock or unseeded random numbers are used",
+    "the same process once more": (
+        "something is kept from one call to the next, or a clock or unseeded random numbers are used"
+    ),
     "the same process in reversed order": "the value depends on the candidates before it",
     "a fresh process": "a clock, unseeded random numbers, or something that differs from start to start is used",
     "a fresh process with another PYTHONHASHSEED": "the order of a set, or hash() of a text, is used",
@@ -52,7 +54,9 @@ class _Program:
         self._line()
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]) -> None:
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]
+    ) -> None:
         self._process.kill()
         self._process.communicate()
         self._errors.close()

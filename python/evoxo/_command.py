@@ -55,14 +55,16 @@ def command() -> List[str]:
 
 
 def _parser(problem: Problem) -> argparse.ArgumentParser:
-    parts = [" ".join(f"{key} {value}" for key, value in {"part": name, **part.declaration()}.items())
-             for name, part in problem.parts.items()]
+    declared = [{"part": name, **part.declaration()} for name, part in problem.parts.items()]
+    parts = [" ".join(f"{key} {value}" for key, value in part.items()) for part in declared]
     about = f"The problem {problem.name}: {', '.join(problem.objectives)}. Genome: {'; '.join(parts)}."
     parser = argparse.ArgumentParser(description=about)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND")
 
     checking = verbs.add_parser("check", help="find out whether equal candidates always have equal values")
-    checking.add_argument("--candidates", type=_whole(1), default=CANDIDATES, metavar="N", help=f"default: {CANDIDATES}")
+    checking.add_argument(
+        "--candidates", type=_whole(1), default=CANDIDATES, metavar="N", help=f"default: {CANDIDATES}"
+    )
     running = verbs.add_parser("run", help="evolve on this machine, with a worker for each core")
     running.add_argument("--workers", type=_whole(0), metavar="N", help="worker processes; default: evoxo's")
     running.add_argument("--out", metavar="DIR", help=f"directory for the results; default: out/{problem.name}")

@@ -1,4 +1,4 @@
-"""Parts of a genome: what they declare to a worker, how their values are read, and candidates to try a function with."""
+"""Parts of a genome: what they declare to a worker, how their values are read, and genes to try a function with."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def parts_of(genome: Union[Part, Mapping[str, Part]]) -> Dict[str, Part]:
         raise ValueError("the genome must be a part, such as evoxo.reals(30, -5, 5), or a dict of named parts")
     for name, part in genome.items():
         if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or name == "seed":
-            raise ValueError(f"a part cannot be called {name!r}: use a name of a parameter of the function, but not seed")
+            raise ValueError(f"a part cannot be called {name!r}: use the name of a parameter, but not seed")
         if not isinstance(part, Part):
             raise ValueError(f"the part {name!r} is {part!r}, but must be made by evoxo.reals, evoxo.bits or such")
     return dict(genome)

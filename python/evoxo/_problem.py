@@ -106,7 +106,7 @@ class Problem:
         if version is None:
             version = hashlib.sha256(_source(function).read_bytes()).hexdigest()[:VERSION_DIGITS]
         elif not isinstance(version, str) or not _NAME.fullmatch(version):
-            raise ValueError(f"the version is {version!r}, but must be a text of up to 64 of A-Z, a-z, 0-9, _, - and point")
+            raise ValueError(f"the version is {version!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
         self.version: str = version
         self._objective_names = tuple(objective.partition(" ")[2] for objective in self.objectives)
         self._single = single
@@ -181,8 +181,8 @@ class Problem:
             return {"fail": _sentence(str(failed) or "the function says no reason")}
         result = value if isinstance(value, Result) else Result(value)
         answer: Answer = {}
-        sets = (("f", self._objective_names, result.f), ("g", self.constraints, result.g), ("m", self.measures, result.m))
-        for key, names, given in sets:
+        objectives, constraints, measures = self._objective_names, self.constraints, self.measures
+        for key, names, given in (("f", objectives, result.f), ("g", constraints, result.g), ("m", measures, result.m)):
             numbers = self._numbers(candidate, key, names, given)
             for name, number in zip(names, numbers):
                 if number - number != 0:
@@ -197,7 +197,8 @@ class Problem:
         """What the function returned for objectives, constraints or measures, one number for each name."""
         what = {"f": "objectives", "g": "constraints", "m": "measures"}[key]
         if isinstance(given, (str, bytes, Mapping, set, frozenset)):
-            raise WrongAnswer(f"candidate {candidate}: {self.name} returned {given!r:.80} for its {what}: return numbers")
+            sentence = f"{self.name} returned {given!r:.80} for its {what}: return numbers"
+            raise WrongAnswer(f"candidate {candidate}: {sentence}")
         try:
             values = list(given)
         except TypeError:
@@ -246,8 +247,8 @@ def problem(
         function's source file; a file that is imported by that file does not change it.
 
     The function also gets the candidate's seed, a whole number from 0 to 2**64 - 1, if it has a parameter `seed`. It
-    returns a number, a sequence of numbers (of several objectives) or a `Result`, or raises `Failed`. Everything that it
-    returns must follow from its arguments.
+    returns a number, a sequence of numbers (of several objectives) or a `Result`, or raises `Failed`. Everything that
+    it returns must follow from its arguments.
 
     Raises ValueError with a sentence if one of these does not fit.
     """

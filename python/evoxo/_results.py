@@ -15,7 +15,9 @@ Row = Dict[str, Union[str, int, float]]
 class Results:
     """The results of a run, made by `results`."""
 
-    def __init__(self, directory: Path, result: Dict[str, Any], history: List[Row], champions: List[Dict[str, Any]]) -> None:
+    def __init__(
+        self, directory: Path, result: Dict[str, Any], history: List[Row], champions: List[Dict[str, Any]]
+    ) -> None:
         self.directory = directory
         self.result = result
         """What `result.json` holds: arms with their replicas, figures of the report, where it was computed."""

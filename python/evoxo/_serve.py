@@ -20,12 +20,13 @@ class _Stop(Exception):
 
 
 def serve(problem: Problem, channel: Channel) -> int:
-    """Answers requests until standard input ends. Returns the exit status: 0, or 1 after a sentence on standard error."""
+    """Answers requests until the input ends. Returns the exit status: 0, or 1 after a sentence on standard error."""
     # Ctrl-C on a terminal reaches the program too, but its end is the worker's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if channel.version != VERSION:
-            raise _Stop(f"the worker speaks version {channel.version} of the protocol, and this package version {VERSION}")
+            theirs = channel.version
+            raise _Stop(f"the worker speaks version {theirs} of the protocol, and this package version {VERSION}")
         _write(channel, problem.introduction())
         while True:
             request = _read(channel)

@@ -1,4 +1,4 @@
-"""What a person types: help, the experiment file, and run and submit, with a fake evoxo that says how it was started."""
+"""What a person types: help, the experiment file, run and submit, with a fake evoxo that says how it was started."""
 
 import json
 import shlex
@@ -126,7 +126,8 @@ class Commands(unittest.TestCase):
 
     def test_the_experiment_file_of_everything(self):
         mixed = write(self.directory, MIXED, "mixed.py")
-        options = "--evaluations 300 --replicas 2 --seed 9223372036854775807 --set population=40 --set crossover=two-point"
+        options = "--evaluations 300 --replicas 2 --seed 9223372036854775807"
+        options += " --set population=40 --set crossover=two-point"
         done = started(mixed, "file", *options.split(), "--set", "rates=[0.1, 0.5]")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, MIXED_FILE, ""))
         if sys.version_info >= (3, 11):

@@ -13,8 +13,8 @@ from .conversation import PROGRAMS, Conversation, environment, item, python, sta
 
 # The optimal tour of berlin52 as TSPLIB gives it, with cities from 1.
 BERLIN52 = (
-    "1 49 32 45 19 41 8 9 10 43 33 51 11 52 14 13 47 26 27 28 12 25 4 6 15 5 24 48 38 37 40 39 36 35 34 44 46 16 29 50 20 23 "
-    "30 2 7 42 21 17 3 18 31 22"
+    "1 49 32 45 19 41 8 9 10 43 33 51 11 52 14 13 47 26 27 28 12 25 4 6 15 5 24 48 38 37 40 39 36 35 34 44 46 16 29 50 "
+    "20 23 30 2 7 42 21 17 3 18 31 22"
 )
 
 
@@ -86,9 +86,11 @@ class Examples(unittest.TestCase):
             conversation.receive()
             genes = {"y": [[], {}, {"a": [1, "]}"]}], "x": [1] * 30}
             one = {"genes": genes, "new": [True, False, None, "quoted \"\\ text"], "id": "a", "seed": "0" * 16}
-            conversation.send(json.dumps({"more": {}, "items": [one], "batch": 7}, indent=1).replace("\n", " ").encode() + b"\n")
+            request = json.dumps({"more": {}, "items": [one], "batch": 7}, indent=1).replace("\n", " ")
+            conversation.send(request.encode() + b"\n")
             self.assertEqual(conversation.receive(), {"batch": 7, "items": [{"f": [0.0]}]})
-            for line in (b"rubbish\n", b'{"batch":1,"items":[{"id":"a","genes":{"x":[1,2]}}]}\n', b'{"batch":1}\n', b'{"batch'):
+            short = b'{"batch":1,"items":[{"id":"a","genes":{"x":[1,2]}}]}\n'
+            for line in (b"rubbish\n", short, b'{"batch":1}\n', b'{"batch'):
                 conversation = self.talk([program])
                 conversation.receive()
                 conversation.send(line)
@@ -161,7 +163,8 @@ class Examples(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr), (1, sentence))
 
     def test_every_example_is_tested(self):
-        tested = ["cartpole.py", "hyperparameters.py", "rosen.c", "rosen.js", "rosen.py", "rosen_numpy.py", "salesman.py"]
+        tested = ["cartpole.py", "hyperparameters.py", "rosen.c", "rosen.js", "rosen.py", "rosen_numpy.py"]
+        tested.append("salesman.py")
         there = sorted(path.name for path in PROGRAMS.iterdir() if path.suffix in (".py", ".c", ".js"))
         self.assertEqual(there, tested)
 

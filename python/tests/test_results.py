@@ -17,7 +17,8 @@ RUN = Path(__file__).resolve().parent / "run"
 class Reading(unittest.TestCase):
     def test_a_run(self):
         results = evoxo.results(RUN)
-        self.assertEqual((results.state, results.digest[:8], results.arms), ("finished", "5e2471bb", ["random", "cma-es, small"]))
+        self.assertEqual((results.state, results.digest[:8]), ("finished", "5e2471bb"))
+        self.assertEqual(results.arms, ["random", "cma-es, small"])
         self.assertEqual(results.result["provenance"]["workers"], 2)
         row = results.history[1]
         self.assertEqual(row, {"arm": "cma-es, small", "replica": 0, "evaluations": 40.0, "best": 0.1})
