@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -55,11 +56,15 @@ class Conversation:
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=self._errors, env=environment(EVOXO_PROTOCOL=version)
         )
+        # A program that hangs ends its test, which reads the end of a file then.
+        self._deadline = threading.Timer(PATIENCE, self.process.kill)
+        self._deadline.start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self._deadline.cancel()
         self.process.kill()
         self.process.communicate()
         self._errors.close()

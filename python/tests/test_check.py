@@ -1,10 +1,17 @@
 """The check finds impurity of each sort, and says in which run and for which candidate."""
 
+import contextlib
+import io
+import os
 import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
-from .conversation import started, write
+import evoxo
+from evoxo import _check
+
+from .conversation import environment, python, started, write
 
 PROBLEM = """
     import random, time
@@ -37,6 +44,10 @@ AGAIN = "the same process once more"
 REVERSED = "the same process in reversed order"
 FRESH = "a fresh process"
 HASH_SEED = "a fresh process with another PYTHONHASHSEED"
+
+
+def lone(x):
+    return 0
 
 
 class Checking(unittest.TestCase):
@@ -94,6 +105,16 @@ class Checking(unittest.TestCase):
         status, said, _ = self.check("whole seconds")
         self.assertEqual(status, 1, said)
         self.assertIn(f"other values in {HASH_SEED}", said)
+
+    def test_the_last_process_starts_a_second_later(self):
+        with tempfile.TemporaryDirectory() as directory:
+            program = write(directory, PROBLEM.replace("{body}", "return 0"))
+            problem = evoxo.problem(genome=evoxo.reals(3, -5, 5), objectives=["min cost"])(lone)
+            with mock.patch.dict(os.environ, environment()), mock.patch.object(_check, "time") as clock:
+                clock.monotonic.return_value = clock.perf_counter.return_value = 5.0
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(_check.check(problem, python(program), 1), 0)
+        self.assertAlmostEqual(clock.sleep.call_args.args[0], _check.CLOCK_SECONDS)
 
     def test_one_candidate_that_differs_is_named(self):
         said = self.assert_impure("one candidate", [AGAIN, REVERSED])

@@ -72,7 +72,6 @@ class Serving(unittest.TestCase):
             print("while it is loaded")
             @evoxo.problem(genome=evoxo.bits(1), objectives=["max ones"])
             def noisy(x):
-                print("by print")
                 sys.__stdout__.write("by the old standard output\\n")
                 sys.__stdout__.flush()
                 os.write(1, b"by the descriptor\\n")
@@ -80,11 +79,14 @@ class Serving(unittest.TestCase):
                 # Neither the worker's lines nor its variable are for children.
                 assert subprocess.run(["cat"], stdout=subprocess.PIPE).stdout == b"" == sys.stdin.read().encode()
                 assert "EVOXO_PROTOCOL" not in os.environ
+                print("by print")
                 return x[0]
             evoxo.main(noisy)
         """)
         self.assertEqual(conversation.receive()["name"], "noisy")
         self.assertEqual(conversation.ask(item(1)), [{"f": [1.0]}])
+        # At once, so that it is there when the program is killed.
+        self.assertIn("by print\n", conversation.errors())
         status, rest, errors = conversation.end()
         self.assertEqual((status, rest), (0, b""))
         expected = ["before the import", "while it is loaded", "by print", "by the old standard output"]
