@@ -1,0 +1,61 @@
+"""Evolve your own problem with evoxo: describe it, check it, run it on all cores or on a cluster.
+
+    import math
+    import evoxo
+
+    @evoxo.problem(genome=evoxo.reals(30, -5, 5), objectives=["min cost"])
+    def sphere(x):
+        return math.fsum(a * a for a in x)
+
+    evoxo.main(sphere)
+
+A worker of evoxo starts such a file as a program and talks to it over standard input and output; a person types
+``python3 sphere.py check``, ``run`` or ``submit``. `results` reads what a run has left in its directory.
+
+When the environment variable EVOXO_PROTOCOL is set, a worker has started this process: then the import of this package
+takes standard output for the protocol, and everything that is printed goes to standard error.
+"""
+
+from ._channel import claim as _claim
+
+_claim()
+
+from ._command import main  # noqa: E402
+from ._genome import (  # noqa: E402
+    Bits,
+    Integers,
+    Part,
+    Permutation,
+    Reals,
+    Symbols,
+    bits,
+    integers,
+    permutation,
+    reals,
+    symbols,
+)
+from ._problem import Failed, Problem, Result, problem  # noqa: E402
+from ._results import Results, results  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bits",
+    "Failed",
+    "Integers",
+    "Part",
+    "Permutation",
+    "Problem",
+    "Reals",
+    "Result",
+    "Results",
+    "Symbols",
+    "bits",
+    "integers",
+    "main",
+    "permutation",
+    "problem",
+    "reals",
+    "results",
+    "symbols",
+]

@@ -1,0 +1,176 @@
+"""The check for purity: the same candidates in several orders and processes must have the same values."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from types import TracebackType
+from typing import IO, Any, List, NamedTuple, Optional, Sequence, Tuple, Type
+
+from ._channel import VARIABLE, VERSION
+from ._genome import Genes, Part
+from ._problem import Answer, Candidate, Problem
+
+CANDIDATES = 12
+"""Candidates of a check, unless told otherwise."""
+
+CLOCK_SECONDS = 1.1
+"""The last process starts at least this long after the first, so that a clock of whole seconds has moved on."""
+
+ERROR_LINES = 20
+"""Lines of a program's standard error that are shown when it ends."""
+
+_FIRST = "the first run"
+_REASONS = {
+    "the same process once more": (
+        "something is kept from one call to the next, or a clock or unseeded random numbers are used"
+    ),
+    "the same process in reversed order": "the value depends on the candidates before it",
+    "a fresh process": "a clock, unseeded random numbers, or something that differs from start to start is used",
+    "a fresh process with another PYTHONHASHSEED": "the order of a set, or hash() of a text, is used",
+}
+
+
+class _Ended(Exception):
+    """The program does not do as it should; the text is a sentence."""
+
+
+class _Program:
+    """The problem's program as a worker starts it, with a given hash seed. It ends with its `with` block."""
+
+    def __init__(self, command: Sequence[str], hash_seed: int) -> None:
+        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        environment = {**os.environ, VARIABLE: VERSION, "PYTHONHASHSEED": str(hash_seed)}
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._errors, env=environment)
+        self._batches = 0
+
+    def __enter__(self) -> _Program:
+        self._line()
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], at: Optional[TracebackType]
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def _line(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            status = self._process.wait()
+            self._errors.seek(0)
+            last = self._errors.read().decode("utf-8", "replace").splitlines()[-ERROR_LINES:]
+            raise _Ended("\n".join([*last, f"the program ended with status {status}"]))
+        return json.loads(line)
+
+    def ask(self, items: Sequence[Candidate]) -> List[Answer]:
+        """The answers to these candidates, in the order of the candidates."""
+        assert self._process.stdin is not None
+        self._batches += 1
+        request = json.dumps({"batch": self._batches, "items": list(items)})
+        try:
+            self._process.stdin.write(request.encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # The line that does not come says what there is to say.
+        answers: List[Answer] = self._line()["items"]
+        return answers
+
+
+class _Run(NamedTuple):
+    name: str
+    answers: List[Answer]
+
+
+def candidates(problem: Problem, count: int) -> List[Candidate]:
+    """The candidates of a check, the same for each run: all genes low, all high, in the middle, then random ones."""
+    rng = random.Random(json.dumps(problem.introduction()["genome"]))
+    items = []
+    for index in range(count):
+        genes = {name: _genes(part, index, rng) for name, part in problem.parts.items()}
+        items.append({"id": f"check-{index}", "seed": f"{rng.getrandbits(64):016x}", "genes": genes})
+    return items
+
+
+def _genes(part: Part, index: int, rng: random.Random) -> Genes:
+    if index < 2:
+        return part.corner(high=index == 1)
+    return part.middle() if index == 2 else part.draw(rng)
+
+
+def _kind(index: int) -> str:
+    """What sort of candidate has this index."""
+    return ("all genes low", "all genes high", "all genes in the middle")[index] if index < 3 else "random genes"
+
+
+def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> int:
+    """Prints whether the values of `count` candidates are the same in all runs. Returns the exit status, 0 if they are.
+
+    command: starts the problem's program when EVOXO_PROTOCOL is set.
+    """
+    items = candidates(problem, count)
+    try:
+        runs, seconds = _runs(command, items)
+    except _Ended as ended:
+        print(f"{ended}\n{problem.name} cannot be checked: see the lines above", file=sys.stderr)
+        return 1
+    expected = runs[0].answers
+    failed = [(index, answer["fail"]) for index, answer in enumerate(expected) if "fail" in answer]
+    impure = False
+    for run in runs[1:]:
+        differing = [index for index in range(count) if run.answers[index] != expected[index]]
+        if differing:
+            impure = True
+            _tell(run, expected, differing)
+    for index, why in failed:
+        print(f"candidate {index} ({_kind(index)}) failed: {why}")
+    if impure:
+        print(f"{problem.name} is not pure: its values must follow from the genes and the seed alone")
+        return 1
+    print(f"{problem.name} is pure as far as {count} candidates show; one candidate takes {_duration(seconds)}")
+    return 0
+
+
+def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run], float]:
+    """All runs, the first one as the standard of the others, and the seconds of a candidate."""
+    began = time.monotonic()
+    again, reversed_, fresh, other = _REASONS
+    with _Program(command, 1) as program:
+        runs = [_Run(_FIRST, program.ask(items))]
+        start = time.perf_counter()
+        runs.append(_Run(again, program.ask(items)))
+        seconds = (time.perf_counter() - start) / len(items)
+        runs.append(_Run(reversed_, program.ask(items[::-1])[::-1]))
+    with _Program(command, 1) as program:
+        runs.append(_Run(fresh, program.ask(items)))
+    time.sleep(max(0.0, began + CLOCK_SECONDS - time.monotonic()))
+    # A set of two texts has the same order under two hash seeds half of the time: so three others are tried.
+    for hash_seed in (2, 3, 4):
+        with _Program(command, hash_seed) as program:
+            runs.append(_Run(other, program.ask(items)))
+        if runs[-1].answers != runs[0].answers:
+            break
+    return runs, seconds
+
+
+def _tell(run: _Run, expected: Sequence[Answer], differing: Sequence[int]) -> None:
+    index = differing[0]
+    more = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
+    print(f"candidate {index} ({_kind(index)}){more}: other values in {run.name}: {_REASONS[run.name]}")
+    print(f"  {_FIRST}: {json.dumps(expected[index])}")
+    print(f"  {run.name}: {json.dumps(run.answers[index])}")
+
+
+def _duration(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"

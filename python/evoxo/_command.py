@@ -1,0 +1,157 @@
+"""What a problem's file does when it is started: it serves a worker, or helps a person to check, run and submit."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+from ._channel import claimed
+from ._check import CANDIDATES, check
+from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment
+from ._problem import Problem
+from ._serve import serve
+
+PROGRAM = "EVOXO"
+"""The environment variable with the path of the program evoxo; without it, evoxo is looked for on the PATH."""
+
+
+def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
+    """The last line of a problem's file. It serves if a worker has started the process, else it does what was typed.
+
+    arguments: what was typed behind the file's name; by default that of this process.
+
+    It ends the process (SystemExit): with status 0, with 1 if something failed, with 2 if what was typed is wrong. In a
+    child of the module multiprocessing, which imports the file anew, it does nothing.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"evoxo.main takes a function with @evoxo.problem above it, not {problem!r:.80}")
+    if problem.function.__module__ == "__mp_main__":
+        return
+    channel = claimed()
+    if channel is not None:
+        sys.exit(serve(problem, channel))
+    try:
+        sys.exit(_do(problem, sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def command() -> List[str]:
+    """What starts this process's file again. Raises ValueError if there is no file."""
+    started = sys.modules["__main__"]
+    spec = getattr(started, "__spec__", None)
+    if spec is not None and spec.name != "__main__":
+        return [sys.executable, "-m", spec.name]
+    file = getattr(started, "__file__", None)
+    if file is None:
+        raise ValueError("a worker starts a problem by its file: write this into a file, and start that")
+    return [sys.executable, str(Path(file).resolve())]
+
+
+def _parser(problem: Problem) -> argparse.ArgumentParser:
+    declared = [{"part": name, **part.declaration()} for name, part in problem.parts.items()]
+    parts = [" ".join(f"{key} {value}" for key, value in part.items()) for part in declared]
+    about = f"The problem {problem.name}: {', '.join(problem.objectives)}. Genome: {'; '.join(parts)}."
+    parser = argparse.ArgumentParser(description=about)
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND")
+
+    checking = verbs.add_parser("check", help="find out whether equal candidates always have equal values")
+    checking.add_argument(
+        "--candidates", type=_whole(1), default=CANDIDATES, metavar="N", help=f"default: {CANDIDATES}"
+    )
+    running = verbs.add_parser("run", help="evolve on this machine, with a worker for each core")
+    running.add_argument("--workers", type=_whole(0), metavar="N", help="worker processes; default: evoxo's")
+    running.add_argument("--out", metavar="DIR", help=f"directory for the results; default: out/{problem.name}")
+    submitting = verbs.add_parser("submit", help="give the experiment to a coordinator")
+    submitting.add_argument("--coordinator", metavar="ADDRESS", help="default: evoxo's")
+    submitting.add_argument("--name", metavar="N", help=f"name of the run; default: {problem.name}")
+    printing = verbs.add_parser("file", help="print the experiment file")
+    for verb in (running, submitting, printing):
+        verb.add_argument("--algorithm", metavar="NAME", help=f"default: {default_algorithm(problem)}")
+        verb.add_argument("--evaluations", type=_whole(1), default=EVALUATIONS, metavar="N",
+                          help=f"of each replica; default: {EVALUATIONS}")
+        verb.add_argument("--replicas", type=_whole(1), default=REPLICAS, metavar="N",
+                          help=f"independent repetitions; default: {REPLICAS}")
+        verb.add_argument("--seed", type=_whole(0), default=SEED, metavar="N", help=f"default: {SEED}")
+        verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the algorithm")
+    return parser
+
+
+def _whole(least: int) -> "type[int]":
+    """A type of argparse: whole numbers from `least`."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,19}", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least}")
+        return int(text)
+
+    return read  # type: ignore[return-value]
+
+
+def _do(problem: Problem, arguments: Sequence[str]) -> int:
+    """Does what was typed. Returns the exit status."""
+    parser = _parser(problem)
+    typed = parser.parse_args(arguments)
+    if typed.verb is None:
+        parser.print_help()
+        return 0
+    if typed.verb == "check":
+        return check(problem, command(), typed.candidates)
+    settings: Dict[str, str] = {}
+    for pair in typed.set:
+        key, equals, value = pair.partition("=")
+        if not equals or not re.fullmatch("[a-z][a-z0-9_]*", key):
+            parser.error(f"--set {pair}: must be KEY=VALUE")
+        settings[key] = value
+    try:
+        text = experiment(problem, typed.algorithm, typed.evaluations, typed.replicas, typed.seed, settings)
+    except ValueError as error:
+        parser.error(str(error))
+    if typed.verb == "file":
+        sys.stdout.write(text)
+        return 0
+    return _start(problem, typed, text)
+
+
+def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
+    """Writes the experiment file beside the directory of the results, and becomes evoxo. Returns only if it cannot."""
+    evoxo = shutil.which(os.environ.get(PROGRAM) or "evoxo")
+    if evoxo is None:
+        where = f"{PROGRAM} names no program" if os.environ.get(PROGRAM) else "there is no program evoxo on the PATH"
+        return _fail(f"{where}: build evoxo, and set {PROGRAM}=/path/to/evoxo")
+    program = f"{problem.name}={shlex.join(command())}"
+    out = Path((typed.out if typed.verb == "run" else typed.name and f"out/{typed.name}") or f"out/{problem.name}")
+    if out.name in ("", ".."):
+        out = out.resolve()
+    file = out.with_name(out.name + ".toml")
+    if typed.verb == "run":
+        words = [evoxo, "run", str(file), "--program", program, "--out", str(out)]
+        words += [] if typed.workers is None else ["--workers", str(typed.workers)]
+    else:
+        words = [evoxo, "submit", str(file)]
+        words += [] if typed.coordinator is None else ["--coordinator", typed.coordinator]
+        words += [] if typed.name is None else ["--name", typed.name]
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return _fail(f"cannot write {file}: {error.strerror}")
+    print(f"{file} is written", file=sys.stderr)
+    if typed.verb == "submit":
+        print(f"workers compute it that are started with --program {shlex.quote(program)}", file=sys.stderr)
+    sys.stdout.flush()
+    try:
+        os.execv(evoxo, words)
+    except OSError as error:
+        return _fail(f"cannot start {evoxo}: {error.strerror}")
+
+
+def _fail(sentence: str) -> int:
+    print(f"error: {sentence}", file=sys.stderr)
+    return 1

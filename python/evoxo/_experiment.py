@@ -1,0 +1,75 @@
+"""The experiment file of a problem, as the kind `evolve` of evoxo reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Dict, Mapping, Optional, Union
+
+from ._genome import Reals, plain
+from ._problem import Problem
+
+EVALUATIONS = 10_000
+"""Evaluations of a replica, unless told otherwise."""
+
+REPLICAS = 5
+"""Replicas, unless told otherwise."""
+
+SEED = 1
+"""The seed of an experiment, unless told otherwise."""
+
+DECLARED = ("problem", "objectives", "constraints", "measures")
+"""Settings that come from the problem."""
+
+_BARE = re.compile(r"-?[0-9]+(\.[0-9]+)?|true|false|\[[-0-9., ]*\]")
+Value = Union[str, int, float]
+
+
+def default_algorithm(problem: Problem) -> str:
+    """nsga2 for several objectives, else cma-es if all genes are real numbers, else ga."""
+    if len(problem.objectives) > 1:
+        return "nsga2"
+    return "cma-es" if all(isinstance(part, Reals) for part in problem.parts.values()) else "ga"
+
+
+def experiment(
+    problem: Problem,
+    algorithm: Optional[str] = None,
+    evaluations: int = EVALUATIONS,
+    replicas: int = REPLICAS,
+    seed: int = SEED,
+    settings: Optional[Mapping[str, str]] = None,
+) -> str:
+    """The text of the experiment file.
+
+    algorithm: by default that of `default_algorithm`.
+    evaluations: of each replica.
+    settings: further ones, as texts. What looks like a number, true, false or a list of numbers is written as that.
+
+    Raises ValueError for a setting that comes from the problem.
+    """
+    values: Dict[str, str] = {
+        "problem": _text(f"program:{problem.name}"),
+        "algorithm": _text(algorithm or default_algorithm(problem)),
+        "evaluations": str(evaluations),
+        "objectives": _text(", ".join(problem.objectives)),
+    }
+    for name, numbers in (("constraints", problem.constraints), ("measures", problem.measures)):
+        if numbers:
+            values[name] = str(len(numbers))
+    for key, value in (settings or {}).items():
+        if key in DECLARED:
+            raise ValueError(f"the setting {key} comes from the problem: change it in the file of {problem.name}")
+        values[key] = value if _BARE.fullmatch(value) else _text(value)
+    lines = ['experiment = "evolve"', f"seed = {seed}", f"replicas = {replicas}", "", "[settings]"]
+    lines += [f"{key} = {value}" for key, value in values.items()]
+    for name, part in problem.parts.items():
+        lines += ["", "[[genome]]", f"name = {_text(name)}"]
+        for key, said in part.declaration().items():
+            lines.append(f"{key} = {_text(said) if isinstance(said, str) else plain(said)}")
+    return "\n".join(lines) + "\n"
+
+
+def _text(value: str) -> str:
+    """A basic string of TOML, whose escapes are those of JSON."""
+    return json.dumps(value, ensure_ascii=False)

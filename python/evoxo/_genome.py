@@ -1,0 +1,277 @@
+"""Parts of a genome: what they declare to a worker, how their values are read, and genes to try a function with."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Dict, List, Mapping, Union
+
+Number = Union[int, float]
+Genes = Union[List[float], List[int], str]
+"""The value of one part, as a function gets it: a list of numbers, or one string."""
+
+PART = "x"
+"""The name of the part of a genome that has only one."""
+
+DECIMALS_MAX = 6
+"""The most digits of a bound after its point: more are not exact in an experiment file."""
+
+
+def plain(value: Number) -> str:
+    """A number as a decimal without an exponent, such as -5 or 0.000001."""
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _check_length(length: int) -> None:
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise ValueError(f"the length of a part is {length!r}, but must be a whole number from 1")
+
+
+def _real_bound(name: str, value: Number) -> Number:
+    """A bound as the shortest number: -5 and not -5.0."""
+    if isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, but must be a number")
+    number = float(value)
+    if number - number != 0:
+        raise ValueError(f"{name} is {value!r}, but must be a finite number")
+    decimals = plain(number).partition(".")[2]
+    if len(decimals) > DECIMALS_MAX:
+        raise ValueError(f"{name} is {value!r}, but a bound has at most {DECIMALS_MAX} digits after the point")
+    return int(number) if number.is_integer() else number
+
+
+def _check_order(low: Number, high: Number) -> None:
+    if low >= high:
+        raise ValueError(f"low is {low!r} and high is {high!r}, but low must be less than high")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a genome: genes of one type. `reals`, `integers`, `bits`, `permutation` and `symbols` make one."""
+
+    length: int
+    """The number of genes, from 1."""
+
+    type = ""
+
+    def __post_init__(self) -> None:
+        _check_length(self.length)
+
+    def declaration(self) -> Dict[str, Union[str, Number]]:
+        """What a worker and an experiment file are told: type, length, and what else there is, without the name."""
+        return {"type": self.type, "length": self.length}
+
+    def read(self, value: object) -> Genes:
+        """The genes as a function gets them, from a request. Raises ValueError with a sentence."""
+        raise NotImplementedError
+
+    def _list(self, value: object) -> List[Number]:
+        if not isinstance(value, list):
+            raise ValueError(f"is no list but {value!r:.80}")
+        if len(value) != self.length:
+            raise ValueError(f"has {len(value)} genes instead of {self.length}")
+        return value
+
+    def _whole(self, value: object) -> List[int]:
+        genes = self._list(value)
+        for gene in genes:
+            if type(gene) is not int:
+                raise ValueError(f"has the gene {gene!r:.80}, which is no whole number")
+        return [int(gene) for gene in genes]
+
+    def corner(self, high: bool) -> Genes:
+        """Genes that are all as low as possible, or all as high."""
+        raise NotImplementedError
+
+    def middle(self) -> Genes:
+        """Genes in the middle."""
+        raise NotImplementedError
+
+    def draw(self, rng: random.Random) -> Genes:
+        """Random genes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Reals(Part):
+    """Real numbers from `low` to `high`; a function gets a list of floats."""
+
+    low: Number
+    high: Number
+
+    type = "real"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "low", _real_bound("low", self.low))
+        object.__setattr__(self, "high", _real_bound("high", self.high))
+        _check_order(self.low, self.high)
+
+    def declaration(self) -> Dict[str, Union[str, Number]]:
+        return {**super().declaration(), "low": self.low, "high": self.high}
+
+    def read(self, value: object) -> Genes:
+        try:
+            return list(map(float, self._list(value)))
+        except TypeError:
+            raise ValueError(f"has a gene that is no number: {value!r:.80}") from None
+
+    def corner(self, high: bool) -> Genes:
+        return [float(self.high if high else self.low)] * self.length
+
+    def middle(self) -> Genes:
+        return [(self.low + self.high) / 2] * self.length
+
+    def draw(self, rng: random.Random) -> Genes:
+        return [rng.uniform(self.low, self.high) for _ in range(self.length)]
+
+
+@dataclass(frozen=True)
+class Integers(Part):
+    """Whole numbers from `low` to `high`, both included; a function gets a list of ints."""
+
+    low: int
+    high: int
+
+    type = "integer"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in (("low", self.low), ("high", self.high)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ValueError(f"{name} is {value!r}, but must be a whole number")
+        _check_order(self.low, self.high)
+
+    def declaration(self) -> Dict[str, Union[str, Number]]:
+        return {**super().declaration(), "low": self.low, "high": self.high}
+
+    def read(self, value: object) -> Genes:
+        return self._whole(value)
+
+    def corner(self, high: bool) -> Genes:
+        return [self.high if high else self.low] * self.length
+
+    def middle(self) -> Genes:
+        return [(self.low + self.high) // 2] * self.length
+
+    def draw(self, rng: random.Random) -> Genes:
+        return [rng.randint(self.low, self.high) for _ in range(self.length)]
+
+
+@dataclass(frozen=True)
+class Bits(Part):
+    """Zeros and ones; a function gets a list of the ints 0 and 1."""
+
+    type = "bits"
+
+    def read(self, value: object) -> Genes:
+        return self._whole(value)
+
+    def corner(self, high: bool) -> Genes:
+        return [int(high)] * self.length
+
+    def middle(self) -> Genes:
+        return [index % 2 for index in range(self.length)]
+
+    def draw(self, rng: random.Random) -> Genes:
+        return [rng.getrandbits(1) for _ in range(self.length)]
+
+
+@dataclass(frozen=True)
+class Permutation(Part):
+    """An order of the numbers from 0 to length - 1; a function gets a list of ints."""
+
+    type = "permutation"
+
+    def read(self, value: object) -> Genes:
+        return self._whole(value)
+
+    def corner(self, high: bool) -> Genes:
+        genes = list(range(self.length))
+        return genes[::-1] if high else genes
+
+    def middle(self) -> Genes:
+        genes = list(range(self.length))
+        return genes[::2] + genes[1::2]
+
+    def draw(self, rng: random.Random) -> Genes:
+        genes = list(range(self.length))
+        rng.shuffle(genes)
+        return genes
+
+
+@dataclass(frozen=True)
+class Symbols(Part):
+    """Characters of an alphabet; a function gets one string."""
+
+    alphabet: str
+
+    type = "symbols"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alphabet = self.alphabet
+        if not isinstance(alphabet, str) or not (alphabet.isascii() and alphabet.isprintable()):
+            raise ValueError(f"the alphabet is {alphabet!r}, but must be a string of printable ASCII characters")
+        if len(alphabet) < 2 or len(set(alphabet)) < len(alphabet):
+            raise ValueError(f"the alphabet is {alphabet!r}, but must have two or more characters, all different")
+
+    def declaration(self) -> Dict[str, Union[str, Number]]:
+        return {**super().declaration(), "alphabet": self.alphabet}
+
+    def read(self, value: object) -> Genes:
+        if not isinstance(value, str):
+            raise ValueError(f"is no string but {value!r:.80}")
+        if len(value) != self.length:
+            raise ValueError(f"has {len(value)} characters instead of {self.length}")
+        return value
+
+    def corner(self, high: bool) -> Genes:
+        return self.alphabet[-1 if high else 0] * self.length
+
+    def middle(self) -> Genes:
+        return (self.alphabet * self.length)[: self.length]
+
+    def draw(self, rng: random.Random) -> Genes:
+        return "".join(rng.choice(self.alphabet) for _ in range(self.length))
+
+
+def reals(n: int, low: Number, high: Number) -> Reals:
+    """`n` real numbers from `low` to `high`, whose decimals have at most six digits after the point."""
+    return Reals(n, low, high)
+
+
+def integers(n: int, low: int, high: int) -> Integers:
+    """`n` whole numbers from `low` to `high`, both included."""
+    return Integers(n, low, high)
+
+
+def bits(n: int) -> Bits:
+    """`n` zeros and ones."""
+    return Bits(n)
+
+
+def permutation(n: int) -> Permutation:
+    """An order of the numbers from 0 to `n` - 1."""
+    return Permutation(n)
+
+
+def symbols(n: int, alphabet: str) -> Symbols:
+    """A string of `n` characters of `alphabet`: two or more different printable ASCII characters."""
+    return Symbols(n, alphabet)
+
+
+def parts_of(genome: Union[Part, Mapping[str, Part]]) -> Dict[str, Part]:
+    """The parts of a genome by name; the only part of a genome that is no dict is called "x"."""
+    if isinstance(genome, Part):
+        return {PART: genome}
+    if not isinstance(genome, Mapping) or not genome:
+        raise ValueError("the genome must be a part, such as evoxo.reals(30, -5, 5), or a dict of named parts")
+    for name, part in genome.items():
+        if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or name == "seed":
+            raise ValueError(f"a part cannot be called {name!r}: use the name of a parameter, but not seed")
+        if not isinstance(part, Part):
+            raise ValueError(f"the part {name!r} is {part!r}, but must be made by evoxo.reals, evoxo.bits or such")
+    return dict(genome)

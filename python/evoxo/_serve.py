@@ -1,0 +1,85 @@
+"""Serving: the conversation of a program with the worker that has started it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import traceback
+from typing import Any, Dict, List, Optional
+
+from ._channel import VERSION, Channel
+from ._problem import Answer, Problem, WrongAnswer
+
+LINE_BYTES_MAX = 16 * 1024 * 1024
+"""The most bytes of a line, with its line break."""
+
+
+class _Stop(Exception):
+    """The conversation cannot go on; the text is a sentence that says why."""
+
+
+def serve(problem: Problem, channel: Channel) -> int:
+    """Answers requests until the input ends. Returns the exit status: 0, or 1 after a sentence on standard error."""
+    # Ctrl-C on a terminal reaches the program too, but its end is the worker's business.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        if channel.version != VERSION:
+            theirs = channel.version
+            raise _Stop(f"the worker speaks version {theirs} of the protocol, and this package version {VERSION}")
+        _write(channel, problem.introduction())
+        while True:
+            request = _read(channel)
+            if request is None:
+                return 0
+            _write(channel, {"batch": request["batch"], "items": _answers(problem, request["items"])})
+    except _Stop as stop:
+        print(f"{problem.name}: {stop}", file=sys.stderr)
+        return 1
+
+
+def _read(channel: Channel) -> Optional[Dict[str, Any]]:
+    """The next request, or None at the end of input."""
+    line = channel.reader.readline(LINE_BYTES_MAX + 1)
+    if not line:
+        return None
+    if len(line) > LINE_BYTES_MAX:
+        raise _Stop(f"the worker sent a line of more than {LINE_BYTES_MAX} bytes")
+    try:
+        request = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise _Stop(f"the worker sent a line that is no JSON: {line[:200]!r}") from None
+    batch, items = (request.get("batch"), request.get("items")) if isinstance(request, dict) else (None, None)
+    if type(batch) is not int or not isinstance(items, list):
+        raise _Stop(f"the worker sent a line that is no request with batch and items: {line[:200]!r}")
+    return {"batch": batch, "items": items}
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _answers(problem: Problem, items: List[Any]) -> List[Answer]:
+    answers = []
+    for item in items:
+        try:
+            candidate, genes, seed = problem.read(item)
+        except ValueError as error:
+            raise _Stop(f"the worker sent a candidate that does not fit: {error}") from None
+        try:
+            answers.append(problem.evaluate(candidate, genes, seed))
+        except WrongAnswer as wrong:
+            raise _Stop(str(wrong)) from None
+        except Exception as error:
+            traceback.print_exc()
+            raise _Stop(f"candidate {candidate} ended the program: {type(error).__name__}: {error}") from None
+    return answers
+
+
+def _write(channel: Channel, line: Dict[str, Any]) -> None:
+    rest = memoryview(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n")
+    try:
+        while rest:
+            rest = rest[channel.writer.write(rest) :]
+    except BrokenPipeError:
+        raise _Stop("the worker is gone") from None

@@ -1,0 +1,119 @@
+"""What the tests have in common: programs as real processes, and the worker's side of a conversation with them."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+"""The directory that holds the package."""
+
+PROGRAMS = PACKAGE.parent / "examples" / "programs"
+"""The directory of the examples."""
+
+PATIENCE = 60
+"""Seconds after which a process that should have ended is killed, and its test fails."""
+
+SPHERE = """
+    import evoxo
+    @evoxo.problem(genome=evoxo.reals(2, -5, 5), objectives=["min cost"], version="1")
+    def sphere(x):
+        {body}
+        return x[0] * x[0] + x[1] * x[1]
+    evoxo.main(sphere)
+"""
+"""A program with a place for one more line in its function."""
+
+
+def environment(**variables):
+    """That of this process with the package on Python's path, but without other variables of evoxo and Python."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("EVOXO", "PYTHON"))}
+    return {**own, "PYTHONPATH": str(PACKAGE), **variables}
+
+
+def write(directory, text, name="problem.py"):
+    """Writes a program. Returns its path."""
+    path = Path(directory) / name
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return path
+
+
+def item(*genes, candidate="main-0-0", part="x", seed="8f3a00c1d2e3f405"):
+    """An item of a request, with one part of genes."""
+    return {"id": candidate, "seed": seed, "genes": {part: list(genes)}}
+
+
+class Conversation:
+    """A program as a worker starts it. It ends with its `with` block."""
+
+    def __init__(self, command, version="1"):
+        self._errors = tempfile.TemporaryFile()
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=self._errors, env=environment(EVOXO_PROTOCOL=version)
+        )
+        # A program that hangs ends its test, which reads the end of a file then.
+        self._deadline = threading.Timer(PATIENCE, self.process.kill)
+        self._deadline.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._deadline.cancel()
+        self.process.kill()
+        self.process.communicate()
+        self._errors.close()
+
+    def send(self, line):
+        """Sends a request, or a line as it is."""
+        line = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+
+    def receive(self):
+        """The program's next line."""
+        line = self.process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise AssertionError(f"no line but {line!r}; standard error: {self.errors()}")
+        return json.loads(line)
+
+    def ask(self, *items, batch=1):
+        """The answers to these items."""
+        self.send({"batch": batch, "items": list(items)})
+        answer = self.receive()
+        if list(answer) != ["batch", "items"] or answer["batch"] != batch:
+            raise AssertionError(f"no answer to batch {batch}: {answer}")
+        return answer["items"]
+
+    def end(self):
+        """Ends the input. Returns the exit status, what else came on standard output, and standard error."""
+        rest, _ = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, rest, self.errors()
+
+    def errors(self):
+        """What is on standard error so far."""
+        return os.pread(self._errors.fileno(), 1 << 20, 0).decode()
+
+
+def python(path):
+    """The command of a Python program."""
+    return [sys.executable, str(path)]
+
+
+def started(path, *arguments, directory=None, **variables):
+    """Starts a program as a person does, and waits for its end."""
+    return subprocess.run(
+        [*python(path), *arguments],
+        cwd=directory,
+        env=environment(**variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=PATIENCE,
+    )

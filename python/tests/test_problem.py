@@ -1,0 +1,99 @@
+"""Declarations: what is refused, with which sentence, and what a problem is otherwise."""
+
+import hashlib
+import unittest
+from pathlib import Path
+
+import evoxo
+
+
+def cost(x):
+    return x[0] - 1
+
+
+class Declarations(unittest.TestCase):
+    def declare(self, function=cost, genome=evoxo.reals(1, 0, 1), objectives=("min cost",), **options):
+        return evoxo.problem(genome=genome, objectives=objectives, **options)(function)
+
+    def assert_refused(self, sentence, **options):
+        with self.assertRaises(ValueError) as raised:
+            self.declare(**options)
+        self.assertIn(sentence, str(raised.exception))
+
+    def test_a_problem_is_called_like_its_function(self):
+        problem = self.declare()
+        self.assertEqual((problem([3]), problem(x=[4]), problem.name), (2, 3, "cost"))
+
+    def test_the_version_is_that_of_the_source_file(self):
+        expected = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+        self.assertEqual(self.declare().version, expected)
+        self.assertEqual(self.declare(version="2").version, "2")
+        scope = {}
+        exec("def typed(x): return x", scope)
+        self.assert_refused("has no source file that a version could be made from", function=scope["typed"])
+        self.assertEqual(self.declare(function=scope["typed"], version="3").version, "3")
+
+    def test_bounds_are_decimals_with_six_digits(self):
+        for low, high, written in (
+            (-5, 5.0, (-5, 5)), (0.000001, 0.5, (0.000001, 0.5)), (-1e9, 1e16, (-1000000000, 10**16)),
+        ):
+            declared = evoxo.reals(1, low, high).declaration()
+            self.assertEqual(repr((declared["low"], declared["high"])), repr(written))
+        for low, high, sentence in (
+            (0, 1 / 3, "high is 0.3333333333333333, but a bound has at most 6 digits after the point"),
+            (1e-7, 1, "low is 1e-07, but a bound has at most 6 digits"),
+            (float("-inf"), 1, "low is -inf, but must be a finite number"),
+            (0, float("nan"), "high is nan, but must be a finite number"),
+            (True, 2, "low is True, but must be a number"),
+            (1, 1, "low is 1 and high is 1, but low must be less than high"),
+        ):
+            with self.subTest(low=low, high=high), self.assertRaises(ValueError) as raised:
+                evoxo.reals(3, low, high)
+            self.assertIn(sentence, str(raised.exception))
+
+    def test_parts_that_make_no_sense(self):
+        for make, sentence in (
+            (lambda: evoxo.bits(0), "the length of a part is 0"),
+            (lambda: evoxo.permutation(2.0), "the length of a part is 2.0"),
+            (lambda: evoxo.integers(1, 0.5, 2), "low is 0.5, but must be a whole number"),
+            (lambda: evoxo.integers(1, 3, 2), "low is 3 and high is 2"),
+            (lambda: evoxo.symbols(1, "A"), "must have two or more characters, all different"),
+            (lambda: evoxo.symbols(1, "ABA"), "must have two or more characters, all different"),
+            (lambda: evoxo.symbols(1, "A\n"), "must be a string of printable ASCII characters"),
+            (lambda: evoxo.symbols(1, "A\u00e4"), "must be a string of printable ASCII characters"),
+        ):
+            with self.subTest(sentence=sentence), self.assertRaises(ValueError) as raised:
+                make()
+            self.assertIn(sentence, str(raised.exception))
+
+    def test_problems_that_make_no_sense(self):
+        part = evoxo.bits(1)
+        for sentence, options in (
+            ("objectives is 'min cost', but must be a list", {"objectives": "min cost"}),
+            ("objectives is [], but must be a list", {"objectives": []}),
+            ("the objective 'cost' must be", {"objectives": ["cost"]}),
+            ("objectives has the name 'a b'", {"objectives": ["min a b"]}),
+            ("objectives has a name twice", {"objectives": ["min a", "max a"]}),
+            ("constraints is the text 'g1', but must be a list", {"constraints": "g1"}),
+            ("measures has a name twice", {"measures": ["m", "m"]}),
+            ("the version is '', but must be", {"version": ""}),
+            ("the genome must be a part", {"genome": 3}),
+            ("the genome must be a part", {"genome": {}}),
+            ("a part cannot be called 'seed'", {"genome": {"seed": part}}),
+            ("a part cannot be called 'a b'", {"genome": {"a b": part}}),
+            ("the part 'a' is 3, but must be made by", {"genome": {"a": 3}}),
+            ("the function is called '<lambda>'", {"function": lambda x: 1}),
+            ("cost(x) cannot be called with the parts y by name", {"genome": {"y": part}}),
+            ("cost(x) cannot be called with the parts x, y by name", {"genome": {"x": part, "y": part}}),
+        ):
+            with self.subTest(sentence=sentence):
+                self.assert_refused(sentence, **options)
+
+    def test_a_plain_function_is_no_problem(self):
+        with self.assertRaises(TypeError) as raised:
+            evoxo.main(cost)
+        self.assertIn("takes a function with @evoxo.problem above it", str(raised.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
