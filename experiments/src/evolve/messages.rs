@@ -113,3 +113,84 @@ pub struct PopulationState {
     #[prost(message, repeated, tag = "2")]
     pub individuals: ::prost::alloc::vec::Vec<Individual>,
 }
+/// The state of CMA-ES between two generations. Coordinates are those of the box of the bounds, 0 to 1, before they are
+/// folded into it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CmaState {
+    /// Candidates evaluated.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// The search has ended before its evaluations were used. Then all else is left out.
+    #[prost(bool, tag = "2")]
+    pub ended: bool,
+    /// The present run among those that followed restarts.
+    #[prost(message, optional, tag = "3")]
+    pub run: ::core::option::Option<CmaRun>,
+    /// Generations of the run.
+    #[prost(uint64, tag = "4")]
+    pub generation: u64,
+    /// The step size.
+    #[prost(double, tag = "5")]
+    pub sigma: f64,
+    /// The mean.
+    #[prost(double, repeated, tag = "6")]
+    pub mean: ::prost::alloc::vec::Vec<f64>,
+    /// The path for the step size.
+    #[prost(double, repeated, tag = "7")]
+    pub path_sigma: ::prost::alloc::vec::Vec<f64>,
+    /// The path for the covariance.
+    #[prost(double, repeated, tag = "8")]
+    pub path: ::prost::alloc::vec::Vec<f64>,
+    /// The covariance matrix: the lower triangle column by column, or the diagonal.
+    #[prost(double, repeated, tag = "9")]
+    pub covariance: ::prost::alloc::vec::Vec<f64>,
+    /// The eigenvectors one after another; none if the matrix is diagonal.
+    #[prost(double, repeated, tag = "10")]
+    pub axes: ::prost::alloc::vec::Vec<f64>,
+    /// The roots of the eigenvalues.
+    #[prost(double, repeated, tag = "11")]
+    pub scales: ::prost::alloc::vec::Vec<f64>,
+    /// The generation whose matrix these are of.
+    #[prost(uint64, tag = "12")]
+    pub decomposed: u64,
+    /// The best objective of each of the last generations, oldest first.
+    #[prost(double, repeated, tag = "13")]
+    pub best: ::prost::alloc::vec::Vec<f64>,
+    /// The median objective of each.
+    #[prost(double, repeated, tag = "14")]
+    pub median: ::prost::alloc::vec::Vec<f64>,
+}
+/// A run of CMA-ES.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct CmaRun {
+    /// Its number, from 0.
+    #[prost(uint64, tag = "1")]
+    pub run: u64,
+    /// Doublings of the population so far.
+    #[prost(uint32, tag = "2")]
+    pub doublings: u32,
+    /// Candidates of a generation.
+    #[prost(uint64, tag = "3")]
+    pub lambda: u64,
+    /// The first step size.
+    #[prost(double, tag = "4")]
+    pub sigma: f64,
+    /// Whether it is one of BIPOP's small runs.
+    #[prost(bool, tag = "5")]
+    pub small: bool,
+    /// Evaluations of the whole search when it began.
+    #[prost(uint64, tag = "6")]
+    pub began: u64,
+    /// Evaluations that it may use.
+    #[prost(uint64, tag = "7")]
+    pub limit: u64,
+    /// Evaluations that great runs after the first have used.
+    #[prost(uint64, tag = "8")]
+    pub great_used: u64,
+    /// Evaluations that small runs have used.
+    #[prost(uint64, tag = "9")]
+    pub small_used: u64,
+    /// Evaluations of the last run that was not small.
+    #[prost(uint64, tag = "10")]
+    pub last_great: u64,
+}

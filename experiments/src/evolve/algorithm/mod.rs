@@ -1,5 +1,6 @@
 //! Optimisers, each a pure state machine between batches of evaluations.
 
+mod cma;
 mod ga;
 mod individual;
 mod random;
@@ -15,6 +16,7 @@ use super::{
     genome::{Candidate, Genome},
 };
 
+pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use ga::{Ga, Settings as GaSettings};
 pub use random::{Random, Settings as RandomSettings};
 

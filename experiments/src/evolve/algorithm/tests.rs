@@ -29,7 +29,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 2] = [
+const ALL: [(&str, &str, usize, Make); 4] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30 };
         Ok(match state {
@@ -42,6 +42,20 @@ const ALL: [(&str, &str, usize, Make); 2] = [
         Ok(match state {
             None => Box::new(Ga::start(&settings, search)?),
             Some(state) => Box::new(Ga::restore(&settings, search, state)?),
+        })
+    }),
+    ("cma", "rosenbrock", 4, |search, state| {
+        Ok(match state {
+            None => Box::new(Cma::start(&CmaSettings::default(), search)?),
+            Some(state) => Box::new(Cma::restore(&CmaSettings::default(), search, state)?),
+        })
+    }),
+    ("separable-cma", "g06", 2, |search, state| {
+        let settings =
+            CmaSettings { separable: true, restarts: CmaRestarts::Ipop, population: Some(5), ..CmaSettings::default() };
+        Ok(match state {
+            None => Box::new(Cma::start(&settings, search)?),
+            Some(state) => Box::new(Cma::restore(&settings, search, state)?),
         })
     }),
 ];

@@ -1,0 +1,97 @@
+//! The coordinates in which CMA-ES searches: the box of the genome's bounds, scaled to 0 to 1.
+
+use crate::evolve::genome::{Candidate, Genes, Genome, Type};
+
+/// How far beyond a bound the coordinates reach that are mapped to genes within it. pycma has a twentieth too, of 1 plus the
+/// bound instead of the box's width.
+const MARGIN: f64 = 0.05;
+
+/// How coordinates become genes.
+#[derive(Clone, Debug)]
+pub(super) struct Coordinates {
+    /// The length and the bounds of each part.
+    parts: Vec<(usize, f64, f64)>,
+}
+
+impl Coordinates {
+    /// The coordinates of a genome, or a sentence if a part is not real.
+    pub(super) fn of(genome: &Genome) -> Result<Self, String> {
+        let parts: Result<Vec<_>, String> = genome
+            .parts
+            .iter()
+            .map(|part| match part.of {
+                Type::Real { low, high } => Ok((part.length, low, high)),
+                of => Err(format!("CMA-ES searches real numbers, but part \"{}\" has type {}", part.name, of.name())),
+            })
+            .collect();
+        Ok(Self { parts: parts? })
+    }
+
+    /// Their number.
+    pub(super) fn count(&self) -> usize {
+        self.parts.iter().map(|(length, _, _)| length).sum()
+    }
+
+    /// The candidate at a point.
+    pub(super) fn candidate(&self, point: &[f64]) -> Candidate {
+        let mut rest = point;
+        let mut part = |(length, low, high): &(usize, f64, f64)| {
+            let (own, others) = rest.split_at(*length);
+            rest = others;
+            Genes::Real(own.iter().map(|place| (low + fold(*place) * (high - low)).clamp(*low, *high)).collect())
+        };
+        Candidate { parts: self.parts.iter().map(&mut part).collect() }
+    }
+}
+
+/// A coordinate folded into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does: what lies well inside stays what
+/// it is; near a bound the map is a parabola whose end is the bound itself; beyond the margin coordinates are mirrored. So
+/// the map is smooth, and a least value on the bound is one of a point inside.
+fn fold(place: f64) -> f64 {
+    if !place.is_finite() {
+        return 0.5;
+    }
+    let (start, period) = (-2.0 * MARGIN - 0.5, 2.0 + 4.0 * MARGIN);
+    let mut place = place - period * ((place - start) / period).floor();
+    if place > 1.0 + MARGIN {
+        place = 2.0 * (1.0 + MARGIN) - place;
+    }
+    if place < -MARGIN {
+        place = -2.0 * MARGIN - place;
+    }
+    if place < MARGIN {
+        (place + MARGIN) * (place + MARGIN) / (4.0 * MARGIN)
+    } else if place <= 1.0 - MARGIN {
+        place
+    } else {
+        1.0 - (1.0 + MARGIN - place) * (1.0 + MARGIN - place) / (4.0 * MARGIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_well_inside_stay() {
+        for place in [0.05, 0.25, 0.5, 0.731, 0.95] {
+            assert_eq!(fold(place), place);
+        }
+        assert_eq!([fold(-0.05), fold(f64::NAN), fold(f64::INFINITY)], [0.0, 0.5, 0.5]);
+        assert!((fold(1.05) - 1.0).abs() < 1e-15);
+    }
+
+    /// Steps of a thousandth move the result by no more, and never out of the box; the way back is the mirror image.
+    #[test]
+    fn the_map_is_smooth_and_periodic() {
+        let mut before = fold(-10.0);
+        for step in -9_999..10_000 {
+            let place = f64::from(step) / 1000.0;
+            let now = fold(place);
+            assert!((0.0..=1.0).contains(&now) && (now - before).abs() < 0.001_001, "{place}: {now}");
+            assert!((fold(place + 2.2) - now).abs() < 1e-12 && (fold(-0.1 - place) - now).abs() < 1e-12, "{place}");
+            before = now;
+        }
+        assert!((0.0..=1.0).contains(&fold(1e300)) && (0.0..=1.0).contains(&fold(-1e300)));
+    }
+}

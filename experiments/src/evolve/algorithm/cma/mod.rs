@@ -1,0 +1,246 @@
+//! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real numbers.
+//!
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP and
+//! BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside.
+
+mod coordinates;
+mod eigen;
+mod restart;
+mod saved;
+mod stop;
+mod strategy;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use evoxo_common::rng::unit;
+
+use super::{Algorithm, Most, Search, within};
+use crate::evolve::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+};
+use coordinates::Coordinates;
+use restart::{DOUBLINGS_MAX, Schedule};
+use stop::{HISTORY_MAX, History};
+use strategy::{Distribution, Sample, Strategy};
+
+pub use restart::Restarts;
+
+/// Where the mean of the first run begins. Later runs begin at random places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// In the middle of the box.
+    Middle,
+    /// Anywhere in the box, each point equally likely.
+    Random,
+}
+
+/// The settings of CMA-ES. The defaults are the tutorial's where nothing else is said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Candidates of a generation, 4 to 100,000; by default 4 + 3 ln n, rounded down, for n genes.
+    pub population: Option<usize>,
+    /// The first step size as a share of the box's width, above 0 and at most 10; 0.3, as the tutorial recommends.
+    pub sigma: f64,
+    /// Where the first run begins: by default anywhere, as in the benchmarks of BBOB.
+    pub mean: Mean,
+    /// Whether only a diagonal is learnt (Ros and Hansen 2008): for several hundred genes, or genes that do not depend on
+    /// each other. Time and memory then grow with n, not with its square.
+    pub separable: bool,
+    /// Whether bad steps are learnt from too (negative weights).
+    pub active: bool,
+    /// What follows a run that is over; BIPOP by default.
+    pub restarts: Restarts,
+    /// A run is over when the objectives of many generations differ by less, 0 or more: 1e-11, as in pycma.
+    pub tolerance: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            population: None,
+            sigma: 0.3,
+            mean: Mean::Random,
+            separable: false,
+            active: true,
+            restarts: Restarts::Bipop,
+            tolerance: 1e-11,
+        }
+    }
+}
+
+impl Settings {
+    /// Checks that the figures make sense.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(population) = self.population {
+            within("the population", population, 4..=100_000)?;
+        }
+        if !(self.sigma > 0.0 && self.sigma <= 10.0) {
+            return Err(format!("the first step size is {:?}, but it must be above 0 and at most 10", self.sigma));
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            return Err(format!("the tolerance is {:?}, but it must be 0 or more", self.tolerance));
+        }
+        Ok(())
+    }
+
+    /// Candidates of a generation of the first run.
+    #[must_use]
+    pub fn lambda(&self, genome: &Genome) -> usize {
+        let usual = || 4 + (3.0 * evoxo_common::math::ln(genome.genes() as f64)).floor() as usize;
+        self.population.unwrap_or_else(usual)
+    }
+
+    /// What it needs at most.
+    #[must_use]
+    pub fn most(&self, genome: &Genome, evaluations: u64) -> Most {
+        let (n, lambda) = (genome.genes() as u64, self.lambda(genome) as u64);
+        let matrices = if self.separable { n } else { 2 * n * n };
+        let doublings = if self.restarts == Restarts::None { 0 } else { DOUBLINGS_MAX };
+        let numbers = matrices + 5 * n + 2 * HISTORY_MAX as u64;
+        Most { candidates: (lambda << doublings).min(evaluations), state_bytes: 512 + 8 * numbers }
+    }
+}
+
+/// CMA-ES.
+#[derive(Clone, Debug)]
+pub struct Cma {
+    settings: Settings,
+    search: Search,
+    coordinates: Coordinates,
+    births: u64,
+    /// The present run; none if the search has ended before its evaluations were used.
+    run: Option<Run>,
+}
+
+/// A run between two restarts.
+#[derive(Clone, Debug)]
+struct Run {
+    schedule: Schedule,
+    strategy: Strategy,
+    distribution: Distribution,
+    history: History,
+}
+
+impl Cma {
+    /// A search at its beginning.
+    ///
+    /// # Errors
+    /// A sentence, if a setting makes no sense or a part of the genome is not real.
+    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+        settings.check()?;
+        let coordinates = Coordinates::of(&search.genome)?;
+        let schedule = Schedule::first(settings.lambda(&search.genome), settings.sigma);
+        let mut fresh = Self { settings: settings.clone(), search, coordinates, births: 0, run: None };
+        fresh.run = Some(fresh.begin(schedule));
+        Ok(fresh)
+    }
+
+    /// A search from its saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state of this search.
+    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+        let fresh = Self::start(settings, search)?;
+        let lambda_max = fresh.settings.lambda(&fresh.search.genome) << DOUBLINGS_MAX;
+        let (births, run) = saved::read(state, lambda_max, &|schedule| fresh.strategy(schedule))?;
+        fresh.search.check_births(births)?;
+        let Some((schedule, distribution, history)) = run else { return Ok(Self { births, run: None, ..fresh }) };
+        let strategy = fresh.strategy(&schedule);
+        Ok(Self { births, run: Some(Run { schedule, strategy, distribution, history }), ..fresh })
+    }
+
+    fn strategy(&self, schedule: &Schedule) -> Strategy {
+        Strategy::new(self.coordinates.count(), schedule.lambda, self.settings.separable, self.settings.active)
+    }
+
+    /// A run at its beginning.
+    fn begin(&self, schedule: Schedule) -> Run {
+        let strategy = self.strategy(&schedule);
+        let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
+        let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
+        let mean = (0..self.coordinates.count()).map(|_| if middle { 0.5 } else { unit(&mut rng) }).collect();
+        let distribution = strategy.start(mean, schedule.sigma);
+        Run { schedule, strategy, distribution, history: History::default() }
+    }
+
+    /// These candidates, as they were drawn.
+    fn samples(&self, run: &Run, range: Range<usize>) -> Vec<Sample> {
+        range
+            .map(|index| run.strategy.sample(&run.distribution, &mut self.search.birth(self.births + index as u64)))
+            .collect()
+    }
+
+    /// Whether a run is over, by its distribution or because it has used what it may.
+    fn over(&self, run: &Run, objectives: &[f64]) -> bool {
+        let Run { schedule, strategy, distribution, history } = run;
+        let (n, lambda) = (strategy.n as f64, strategy.lambda as f64);
+        // The most generations of a run in pycma.
+        let long = 100.0 + (150.0 * (n + 3.0) * (n + 3.0) / lambda.sqrt()).floor();
+        let restarts = self.settings.restarts != Restarts::None;
+        let used = restarts && distribution.generation as f64 >= long;
+        let begun = stop::Run { sigma: schedule.sigma, tolerance: self.settings.tolerance };
+        used || self.births - schedule.began >= schedule.limit
+            || stop::stop(strategy, distribution, history, objectives, &begun).is_some()
+    }
+}
+
+impl Algorithm for Cma {
+    fn size(&self) -> usize {
+        self.run.as_ref().map_or(0, |run| self.search.batch(run.schedule.lambda, self.births))
+    }
+
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
+        assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
+        let Some(run) = &self.run else { return Vec::new() };
+        let Distribution { mean, sigma, .. } = &run.distribution;
+        let point = |Sample { step, .. }: Sample| {
+            let point: Vec<f64> = mean.iter().zip(&step).map(|(mean, step)| mean + sigma * step).collect();
+            self.coordinates.candidate(&point)
+        };
+        self.samples(run, range).into_iter().map(point).collect()
+    }
+
+    fn tell(&mut self, evaluations: &[Evaluation]) {
+        let size = self.size();
+        assert_eq!(evaluations.len(), size, "there is one evaluation for each candidate");
+        let Some(mut run) = self.run.take() else { return };
+        // The last generation of a search may be cut off, and then teaches nothing.
+        if size < run.schedule.lambda {
+            self.births += size as u64;
+            self.run = Some(run);
+            return;
+        }
+        let samples = self.samples(&run, 0..size);
+        self.births += size as u64;
+        let mut order: Vec<usize> = (0..size).collect();
+        order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
+        let ranked: Vec<&Sample> = order.iter().map(|index| &samples[*index]).collect();
+        run.strategy.update(&mut run.distribution, &ranked);
+        let objective = |index: &usize| match evaluations[*index].feasible() {
+            true => evaluations[*index].objective(0),
+            false => f64::INFINITY,
+        };
+        let objectives: Vec<f64> = order.iter().map(objective).collect();
+        run.history.push(&objectives);
+        let sound = run.strategy.decompose(&mut run.distribution);
+        if sound && !self.over(&run, &objectives) {
+            self.run = Some(run);
+        } else if self.settings.restarts != Restarts::None {
+            let first = (self.settings.lambda(&self.search.genome), self.settings.sigma);
+            let mut rng = self.search.stream.text("restart").word(run.schedule.run).rng();
+            let schedule = run.schedule.next(self.settings.restarts, self.births, first, &mut rng);
+            self.run = Some(self.begin(schedule));
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let run = self.run.as_ref().map(|run| (&run.schedule, &run.distribution, &run.history));
+        saved::write(self.births, run, self.settings.separable)
+    }
+}

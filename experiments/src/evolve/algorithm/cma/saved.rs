@@ -1,0 +1,109 @@
+//! The state of CMA-ES as a message.
+
+use prost::Message as _;
+
+use super::{
+    restart::{DOUBLINGS_MAX, Schedule},
+    stop::{HISTORY_MAX, History},
+    strategy::{Distribution, Strategy},
+};
+use crate::evolve::messages::{CmaRun, CmaState};
+
+/// A run in a state.
+type Saved = (Schedule, Distribution, History);
+
+/// The state after `births` evaluations, with its run, or without one if the search has ended.
+pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History)>, separable: bool) -> Vec<u8> {
+    let Some((schedule, distribution, history)) = run else {
+        return CmaState { births, ended: true, ..Default::default() }.encode_to_vec();
+    };
+    let n = distribution.mean.len();
+    let covariance = match separable {
+        true => distribution.covariance.clone(),
+        false => (0..n).flat_map(|j| &distribution.covariance[j * n + j..(j + 1) * n]).copied().collect(),
+    };
+    let Schedule { run, doublings, lambda, sigma, small, began, limit, great_used, small_used, last_great } = *schedule;
+    let lambda = lambda as u64;
+    let run = CmaRun { run, doublings, lambda, sigma, small, began, limit, great_used, small_used, last_great };
+    CmaState {
+        births,
+        ended: false,
+        run: Some(run),
+        generation: distribution.generation,
+        sigma: distribution.sigma,
+        mean: distribution.mean.clone(),
+        path_sigma: distribution.path_sigma.clone(),
+        path: distribution.path.clone(),
+        covariance,
+        axes: distribution.axes.clone(),
+        scales: distribution.scales.clone(),
+        decomposed: distribution.decomposed,
+        best: history.best.clone(),
+        median: history.median.clone(),
+    }
+    .encode_to_vec()
+}
+
+/// The births in a state, and its run; or a sentence. `strategy` makes the strategy of a schedule, whose population is at
+/// most `lambda_max`.
+pub(super) fn read(
+    state: &[u8],
+    lambda_max: usize,
+    strategy: &dyn Fn(&Schedule) -> Strategy,
+) -> Result<(u64, Option<Saved>), String> {
+    let state = CmaState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+    let births = state.births;
+    if state.ended {
+        let empty = CmaState { births, ended: true, ..Default::default() };
+        let fits = state == empty;
+        return fits.then_some((births, None)).ok_or_else(|| "the state has ended, but has a run".into());
+    }
+    let run = state.run.as_ref().ok_or("the state has no run")?;
+    let schedule = schedule(run, lambda_max, births)?;
+    let strategy = strategy(&schedule);
+    let (n, separable) = (strategy.n, strategy.separable);
+    let triangle = if separable { n } else { n * (n + 1) / 2 };
+    let CmaState { mean, path_sigma, path, covariance, axes, scales, best, median, .. } = state;
+    let lengths = [mean.len(), path_sigma.len(), path.len(), covariance.len(), axes.len(), scales.len()];
+    if lengths != [n, n, n, triangle, strategy.axes(), n] {
+        return Err(format!("the state is not one of {n} coordinates"));
+    }
+    if best.len() != median.len() || best.len() > HISTORY_MAX || best.iter().chain(&median).any(|value| value.is_nan())
+    {
+        return Err("the state's history makes no sense".into());
+    }
+    let numbers = [&mean, &path_sigma, &path, &covariance, &axes, &scales];
+    let finite = numbers.into_iter().flatten().all(|number| number.is_finite());
+    let positive = state.sigma > 0.0 && state.sigma.is_finite() && scales.iter().all(|scale| *scale > 0.0);
+    if !finite || !positive || state.decomposed > state.generation || state.generation > births {
+        return Err("the state's distribution makes no sense".into());
+    }
+    let (generation, sigma, decomposed) = (state.generation, state.sigma, state.decomposed);
+    let covariance = if separable { covariance } else { unpacked(&covariance, n) };
+    let distribution = Distribution { generation, sigma, mean, path_sigma, path, covariance, axes, scales, decomposed };
+    Ok((births, Some((schedule, distribution, History { best, median }))))
+}
+
+/// A matrix from its lower triangle; the upper one is not used.
+fn unpacked(triangle: &[f64], n: usize) -> Vec<f64> {
+    let mut matrix = vec![0.0; n * n];
+    let mut rest = triangle;
+    for j in 0..n {
+        let (column, others) = rest.split_at(n - j);
+        matrix[j * n + j..(j + 1) * n].copy_from_slice(column);
+        rest = others;
+    }
+    matrix
+}
+
+fn schedule(run: &CmaRun, lambda_max: usize, births: u64) -> Result<Schedule, String> {
+    let CmaRun { run, doublings, lambda, sigma, small, began, limit, great_used, small_used, last_great } = *run;
+    let counts = [run, began, great_used, small_used, last_great];
+    let sensible =
+        doublings <= DOUBLINGS_MAX && sigma > 0.0 && sigma.is_finite() && (4..=lambda_max as u64).contains(&lambda);
+    if !sensible || counts.iter().any(|count| *count > births) {
+        return Err("the state's run makes no sense".into());
+    }
+    let lambda = lambda as usize;
+    Ok(Schedule { run, doublings, lambda, sigma, small, began, limit, great_used, small_used, last_great })
+}
