@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 pub use effects::{HalfNormal, MainEffect, MainEffects};
 
 use crate::{
+    math::ln,
     report::{Figure, Point, Series},
     text::thousands,
 };
@@ -57,6 +58,8 @@ struct Axis {
     low: f64,
     high: f64,
     step: f64,
+    /// Whether values are exponents of ten.
+    exponents: bool,
 }
 
 /// The largest power of ten that is not above this positive value.
@@ -79,7 +82,7 @@ impl Axis {
         let magnitude = power_of_ten(rough);
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * magnitude).find(|step| *step >= rough * 0.999);
         let step = step.unwrap_or(10.0 * magnitude);
-        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
+        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step, exponents: false }
     }
 
     fn share(&self, value: f64) -> f64 {
@@ -108,6 +111,9 @@ impl Axis {
     fn label(&self, value: f64) -> String {
         let decimals =
             (0..6).find(|decimals| self.step * f64::from(10_u32.pow(*decimals)) >= 1.0 - 1e-9).unwrap_or(6) as usize;
+        if self.exponents {
+            return format!("1e{value:.0}");
+        }
         let text = format!("{value:.decimals$}");
         match text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
             true => "0".into(),
@@ -142,6 +148,14 @@ pub fn graph(figure: &Figure) -> String {
 
 /// The picture of a figure, with this explanation of its lines.
 fn picture(figure: &Figure, explained: &str) -> String {
+    let exponents;
+    let figure = match figure.y_log {
+        true => {
+            exponents = exponents_of(figure);
+            &exponents
+        }
+        false => figure,
+    };
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let least = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
     let most = |value: fn(&Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
@@ -154,7 +168,7 @@ fn picture(figure: &Figure, explained: &str) -> String {
         true => (least(|point| point.mean), most(|point| point.mean)),
         false => (least(|point| point.low), most(|point| point.high)),
     });
-    let y = Axis::new(bottom, top, 6.0, 1e-9);
+    let y = Axis { exponents: figure.y_log, ..Axis::new(bottom, top, 6.0, if figure.y_log { 1.0 } else { 1e-9 }) };
     let (legend, rows, aside, more) = if crowded {
         let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
         let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
@@ -210,6 +224,20 @@ fn picture(figure: &Figure, explained: &str) -> String {
     add(legend);
     add(labels(figure, top, height));
     text + "</svg>\n"
+}
+
+/// The same figure with the exponents of ten of its values.
+fn exponents_of(figure: &Figure) -> Figure {
+    let exponent = |value: f64| ln(value) / ln(10.0);
+    let point = |point: &Point| Point {
+        mean: exponent(point.mean),
+        low: exponent(point.low),
+        high: exponent(point.high),
+        ..*point
+    };
+    let series =
+        |series: &Series| Series { name: series.name.clone(), points: series.points.iter().map(point).collect() };
+    Figure { series: figure.series.iter().map(series).collect(), ..figure.clone() }
 }
 
 /// The labels of the axes, for a picture whose axes begin at `top` and which ends at `height`.
@@ -339,6 +367,7 @@ mod tests {
             x_label: "generation".into(),
             y_label: "points".into(),
             y_range: None,
+            y_log: false,
             series: vec![Series { name: "best".into(), points: (1..=20).map(point).collect() }],
         }
     }

@@ -53,6 +53,8 @@ pub struct Figure {
     pub y_label: String,
     /// From the bottom to the top; else as the values are.
     pub y_range: Option<(f64, f64)>,
+    /// Whether the vertical axis is logarithmic. All values must be positive then.
+    pub y_log: bool,
     /// At least one.
     pub series: Vec<Series>,
 }
@@ -76,11 +78,16 @@ impl Series {
         Self { points: self.points.into_iter().map(point).collect(), ..self }
     }
 
-    /// Its values as lists, one entry a round.
+    /// Its values as lists, one entry a point. Where points are rounds, 1 and so on, they are not written.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let list = |value: fn(&Point) -> f64| self.points.iter().map(value).collect::<Vec<f64>>();
-        json!({"mean": list(|point| point.mean), "low": list(|point| point.low), "high": list(|point| point.high)})
+        let mut json =
+            json!({"mean": list(|point| point.mean), "low": list(|point| point.low), "high": list(|point| point.high)});
+        if self.points.iter().enumerate().any(|(round, point)| point.x != (round + 1) as f64) {
+            json["x"] = list(|point| point.x).into();
+        }
+        json
     }
 
     /// The inverse of [`Self::to_json`], of a curve of this name.
@@ -88,11 +95,14 @@ impl Series {
     pub fn of_json(name: &str, lists: &Value) -> Option<Self> {
         let list = |name: &str| lists[name].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
         let (means, lows, highs) = (list("mean")?, list("low")?, list("high")?);
-        if lows.len() != means.len() || highs.len() != means.len() {
+        let xs = match lists.get("x") {
+            Some(_) => list("x")?,
+            None => (1..=means.len()).map(|round| round as f64).collect(),
+        };
+        if [&lows, &highs, &xs].iter().any(|other| other.len() != means.len()) {
             return None;
         }
-        let point =
-            |round: usize| Point { x: (round + 1) as f64, mean: means[round], low: lows[round], high: highs[round] };
+        let point = |round: usize| Point { x: xs[round], mean: means[round], low: lows[round], high: highs[round] };
         Some(Self { name: name.into(), points: (0..means.len()).map(point).collect() })
     }
 }

@@ -40,7 +40,7 @@ fn champions_of_every_experiment_are_read_back() {
 
 #[test]
 fn invalid_cards_are_refused_with_a_sentence() {
-    let kinds = "only \"table\", \"nndtf\", \"rules\", \"network\", \"ternary\" are known";
+    let kinds = "only \"candidate\", \"table\", \"nndtf\", \"rules\", \"network\", \"ternary\" are known";
     for (text, says) in [
         ("", "not JSON"),
         ("[1]", "not a card"),

@@ -68,6 +68,7 @@ pub fn standard_report_of_result(config: &Config, arms: &[Value]) -> Result<Repo
         x_label: if config.kind.primary_metric == 0 { "row of the history" } else { columns[0].name }.into(),
         y_label: metric.name.into(),
         y_range: None,
+        y_log: false,
         series,
     };
     Ok(Report {

@@ -3,11 +3,11 @@
 use evoxo_common::ratio::Ratio;
 
 use super::{
-    algorithm::{Algorithm, Ga, GaSettings, Most, Random, RandomSettings, Search},
+    algorithm::{Algorithm, Cma, CmaRestarts, CmaSettings, Ga, GaSettings, Most, Random, RandomSettings, Search},
     genome::Genome,
     settings::{
-        AlgorithmName, IntegerMutationName, OrderCrossoverName, OrderMutationName, RealMutationName, Settings,
-        StringCrossoverName,
+        AlgorithmName, CovarianceName, IntegerMutationName, OrderCrossoverName, OrderMutationName, RealMutationName,
+        RestartsName, Settings, StringCrossoverName,
     },
     variation::{IntegerMutation, OrderCrossover, OrderMutation, RealMutation, StringCrossover, Variation},
 };
@@ -23,6 +23,8 @@ pub(super) fn algorithm(
         (AlgorithmName::Random, Some(state)) => Box::new(Random::restore(&random(settings), search, state)?),
         (AlgorithmName::Ga, None) => Box::new(Ga::start(&ga(settings), search)?),
         (AlgorithmName::Ga, Some(state)) => Box::new(Ga::restore(&ga(settings), search, state)?),
+        (AlgorithmName::Cma, None) => Box::new(Cma::start(&cma(settings), search)?),
+        (AlgorithmName::Cma, Some(state)) => Box::new(Cma::restore(&cma(settings), search, state)?),
     })
 }
 
@@ -32,6 +34,7 @@ pub(super) fn most(settings: &Settings, genome: &Genome) -> Most {
     match settings.algorithm {
         AlgorithmName::Random => random(settings).most(),
         AlgorithmName::Ga => ga(settings).most(genome, numbers),
+        AlgorithmName::Cma => cma(settings).most(genome, settings.evaluations),
     }
 }
 
@@ -44,6 +47,7 @@ pub(super) fn batches_most(settings: &Settings) -> u64 {
             let GaSettings { population, elite, .. } = ga(settings);
             1 + evaluations.saturating_sub(population as u64).div_ceil((population - elite).max(1) as u64)
         }
+        AlgorithmName::Cma => evaluations.div_ceil(cma(settings).lambda(&settings.genome()) as u64),
     }
 }
 
@@ -53,6 +57,20 @@ fn population(settings: &Settings, default: usize) -> usize {
 
 fn random(settings: &Settings) -> RandomSettings {
     RandomSettings { batch: population(settings, RandomSettings::default().batch) }
+}
+
+fn cma(settings: &Settings) -> CmaSettings {
+    CmaSettings {
+        population: (settings.population > 0).then_some(settings.population),
+        sigma: settings.sigma.to_f64(),
+        separable: settings.covariance == CovarianceName::Separable,
+        restarts: match settings.restarts {
+            RestartsName::None => CmaRestarts::None,
+            RestartsName::Ipop => CmaRestarts::Ipop,
+            RestartsName::Bipop => CmaRestarts::Bipop,
+        },
+        ..CmaSettings::default()
+    }
 }
 
 fn ga(settings: &Settings) -> GaSettings {

@@ -39,7 +39,7 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json["violations"] = last(VIOLATION).into();
         json["evaluations"] = last(EVALUATIONS).into();
         json["failures"] = last(FAILURES).iter().sum::<f64>().into();
-        json["curve"] = curve(replicas).rounded().to_json();
+        json["curve"] = curve(replicas).to_json();
         json
     };
     let arms: Vec<Value> = arms.iter().map(told).collect();
@@ -80,12 +80,18 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     }
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let series: Vec<Series> = told.into_iter().map(|arm| arm.curve).filter(|curve| !curve.points.is_empty()).collect();
+    // Objectives that fall by powers of ten to an optimum of 0 are seen so.
+    let least =
+        |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);
+    let most = series.iter().flat_map(|it| &it.points).map(|point| point.high).fold(0.0, f64::max);
+    let y_log = least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean);
     let figure = Figure {
         name: "best".into(),
         title: format!("The {direction} {name} so far, and the middle 80 % of replicas"),
         x_label: "evaluations".into(),
         y_label: name,
         y_range: None,
+        y_log,
         series,
     };
     Ok(Report {
@@ -127,7 +133,13 @@ impl Told<'_> {
 
     fn row(&self) -> Vec<String> {
         let infeasible = || format!("none of {} is feasible", self.replicas);
-        let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| estimate.text(estimate.decimals()));
+        let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| match estimate.half_width {
+            // Where decimals would be noughts.
+            Some(half_width) if estimate.mean.abs() < 1e-3 && estimate.mean != 0.0 => {
+                format!("{} ± {}", short(estimate.mean), short(half_width))
+            }
+            _ => estimate.text(estimate.decimals()),
+        });
         let ends = |pick: fn(f64, f64) -> f64| self.bests.iter().copied().reduce(pick);
         let range = ends(f64::min).zip(ends(f64::max)).map_or_else(
             || "-".into(),

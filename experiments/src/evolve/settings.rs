@@ -19,6 +19,8 @@ choice! {
         Random = "random",
         /// a genetic algorithm, for genes of every type
         Ga = "ga",
+        /// CMA-ES, for real genes
+        Cma = "cma-es",
     }
 }
 

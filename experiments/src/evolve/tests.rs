@@ -72,6 +72,8 @@ fn every_algorithm_keeps_the_promises() {
         "problem = \"sphere\"\nlength = 3\nevaluations = 130\npopulation = 20\nslice = 7\n",
         "problem = \"tsp\"\nlength = 9\nevaluations = 60\npopulation = 20\nelite = 3\n",
         "problem = \"g06\"\nevaluations = 90\npopulation = 20\non_failure = \"worst\"\n",
+        "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3\nevaluations = 900\n",
+        "algorithm = \"cma-es\"\nproblem = \"sphere\"\nlength = 3\nevaluations = 500\ncovariance = \"separable\"\nrestarts = \"none\"\n",
         "problem = \"onemax\"\nlength = 8\nevaluations = 2000\npopulation = 20\ntarget = \"8\"\n",
     ];
     let digests = files.map(|settings| {

@@ -438,6 +438,7 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
         x_label: "generation".into(),
         y_label: "points a game".into(),
         y_range: Some((low, high)),
+        y_log: false,
         series,
     })
 }

@@ -77,6 +77,7 @@ fn static_functions(player: &NetworkPlayer) -> Figure {
         x_label: "weighted sum of the inputs".into(),
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
+        y_log: false,
         series: (0..hidden).map(node).collect(),
     }
 }
@@ -108,6 +109,7 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
         x_label: "the node's static output".into(),
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
+        y_log: false,
         series: (0..SHAPES).map(shape).collect(),
     }
 }

@@ -375,6 +375,7 @@ fn figure(arms: &[Class<'_>]) -> Option<Figure> {
         x_label: "evaluations (thousands)".into(),
         y_label: "fitness of the fittest chromosome (0 to 1)".into(),
         y_range: None,
+        y_log: false,
         series,
     })
 }

@@ -228,6 +228,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
         x_label: "cycle".into(),
         y_label: (*y_label).into(),
         y_range: None,
+        y_log: false,
         series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
     };
     ABOUT.iter().enumerate().map(figure).filter(|figure| !figure.series.is_empty()).collect()

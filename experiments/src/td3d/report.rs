@@ -244,6 +244,7 @@ fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -
         x_label: "training games (thousands)".into(),
         y_label: "games won (%, draws half)".into(),
         y_range: Some(range),
+        y_log: false,
         series,
     })
 }

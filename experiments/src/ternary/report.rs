@@ -270,6 +270,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
             x_label: "generation".into(),
             y_label: y_label.into(),
             y_range: None,
+            y_log: false,
             series,
         })
     };
