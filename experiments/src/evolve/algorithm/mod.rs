@@ -3,6 +3,7 @@
 mod cma;
 mod ga;
 mod individual;
+mod nsga2;
 mod random;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use super::{
 
 pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use ga::{Ga, Settings as GaSettings};
+pub use nsga2::{Nsga2, Settings as Nsga2Settings};
 pub use random::{Random, Settings as RandomSettings};
 
 /// An optimiser between two batches: a pure state machine.

@@ -29,7 +29,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 4] = [
+const ALL: [(&str, &str, usize, Make); 5] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30 };
         Ok(match state {
@@ -56,6 +56,13 @@ const ALL: [(&str, &str, usize, Make); 4] = [
         Ok(match state {
             None => Box::new(Cma::start(&settings, search)?),
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),
+        })
+    }),
+    ("nsga2", "zdt1", 4, |search, state| {
+        let settings = Nsga2Settings { population: 20, ..Nsga2Settings::default() };
+        Ok(match state {
+            None => Box::new(Nsga2::start(&settings, search)?),
+            Some(state) => Box::new(Nsga2::restore(&settings, search, state)?),
         })
     }),
 ];
