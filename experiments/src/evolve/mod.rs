@@ -1,5 +1,5 @@
-//! Experiment `evolve`: anybody's fitness function. This is its pure core: genomes, evaluations, algorithms, and problems
-//! that are built in.
+//! Experiment `evolve`: anybody's fitness function. This is its pure core: genomes, evaluations, algorithms, and
+//! problems that are built in.
 
 pub mod algorithm;
 pub mod evaluation;
