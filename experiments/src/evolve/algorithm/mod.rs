@@ -1,10 +1,12 @@
 //! Optimisers, each a pure state machine between batches of evaluations.
 
 mod cma;
+mod coordinates;
 mod ga;
 mod individual;
 mod map_elites;
 mod nsga2;
+mod openai_es;
 mod random;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
 pub use map_elites::{Axis, MapElites, Settings as MapElitesSettings};
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};
+pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use random::{Random, Settings as RandomSettings};
 
 /// An optimiser between two batches: a pure state machine.
@@ -45,8 +48,8 @@ pub trait Algorithm: Send {
     /// If there is not one evaluation for each candidate.
     fn tell(&mut self, evaluations: &[Evaluation]);
 
-    /// The evaluated candidates that the algorithm keeps: a population or an archive. Those that learn a distribution keep
-    /// none.
+    /// The evaluated candidates that the algorithm keeps: a population or an archive. Those that learn a distribution
+    /// keep none.
     fn population(&self) -> &[Individual] {
         &[]
     }

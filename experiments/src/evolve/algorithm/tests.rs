@@ -35,7 +35,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 6] = [
+const ALL: [(&str, &str, usize, Make); 7] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30 };
         Ok(match state {
@@ -76,6 +76,13 @@ const ALL: [(&str, &str, usize, Make); 6] = [
         Ok(match state {
             None => Box::new(MapElites::start(&settings, search)?),
             Some(state) => Box::new(MapElites::restore(&settings, search, state)?),
+        })
+    }),
+    ("openai-es", "rosenbrock", 4, |search, state| {
+        let settings = OpenAiEsSettings { pairs: 8, ..OpenAiEsSettings::default() };
+        Ok(match state {
+            None => Box::new(OpenAiEs::start(&settings, search)?),
+            Some(state) => Box::new(OpenAiEs::restore(&settings, search, state)?),
         })
     }),
 ];

@@ -3,7 +3,6 @@
 //! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP
 //! and BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside.
 
-mod coordinates;
 mod eigen;
 mod restart;
 mod saved;
@@ -16,12 +15,11 @@ use std::ops::Range;
 
 use evoxo_common::rng::unit;
 
-use super::{Algorithm, Most, Search, within};
+use super::{Algorithm, Most, Search, coordinates::Coordinates, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
 };
-use coordinates::Coordinates;
 use restart::{DOUBLINGS_MAX, Schedule};
 use stop::{HISTORY_MAX, History};
 use strategy::{Distribution, Sample, Strategy};

@@ -1,4 +1,4 @@
-//! The coordinates in which CMA-ES searches: the box of the genome's bounds, scaled to 0 to 1.
+//! The coordinates in which evolution strategies search: the box of the genome's bounds, scaled to 0 to 1.
 
 use crate::evolve::genome::{Candidate, Genes, Genome, Type};
 
@@ -21,7 +21,11 @@ impl Coordinates {
             .iter()
             .map(|part| match part.of {
                 Type::Real { low, high } => Ok((part.length, low, high)),
-                of => Err(format!("CMA-ES searches real numbers, but part \"{}\" has type {}", part.name, of.name())),
+                of => Err(format!(
+                    "this algorithm searches real numbers, but part \"{}\" has type {}",
+                    part.name,
+                    of.name()
+                )),
             })
             .collect();
         Ok(Self { parts: parts? })
