@@ -1,7 +1,7 @@
 //! Floating-point functions and sums with the same bits on every machine.
 //!
-//! `exp`, `tanh`, `sin`, `cos`, `pow` and others come from `libm` (a port of musl's), which uses basic IEEE 754 operations only. The standard
-//! library calls the system's functions, which differ.
+//! `exp`, `tanh`, `sin`, `cos`, `pow` and others come from `libm` (a port of musl's), which uses basic IEEE 754
+//! operations only. The standard library calls the system's functions, which differ.
 
 /// e to the power of `x`.
 #[must_use]

@@ -57,8 +57,8 @@ fn exchange<G: Copy>(mother: &[G], father: &[G], range: std::ops::Range<usize>) 
     [first, second]
 }
 
-/// Whole arithmetic crossover (Eiben and Smith 2015, section 4.4.2; Michalewicz 1996): `share` of one parent and the rest of
-/// the other, gene by gene, and the mirror image.
+/// Whole arithmetic crossover (Eiben and Smith 2015, section 4.4.2; Michalewicz 1996): `share` of one parent and the
+/// rest of the other, gene by gene, and the mirror image.
 ///
 /// # Panics
 /// If the parents differ in length.

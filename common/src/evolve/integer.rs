@@ -20,9 +20,9 @@ pub fn draw(rng: &mut Generator, (low, high): (i64, i64)) -> i64 {
 }
 
 /// Moves each gene with probability `rate`, up or down with equal chances, by 1 or more: the length has a geometric
-/// distribution of this mean, as the steps of G. Rudolph, "An Evolutionary Algorithm for Integer Programming", PPSN III,
-/// 1994, which have the greatest entropy for their mean. A step that leads outside ends at the bound; who is at a bound
-/// moves away from it. Returns how many genes were changed.
+/// distribution of this mean, as the steps of G. Rudolph, "An Evolutionary Algorithm for Integer Programming", PPSN
+/// III, 1994, which have the greatest entropy for their mean. A step that leads outside ends at the bound; who is at a
+/// bound moves away from it. Returns how many genes were changed.
 ///
 /// # Panics
 /// If `mean` is less than 1.

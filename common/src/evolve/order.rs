@@ -185,8 +185,8 @@ mod tests {
         assert!(seen, "the part of the example is one of 36");
     }
 
-    /// The paper measured that 1 to 1.5 % of the edges are in neither parent. The edge back to the start is not counted:
-    /// nobody chooses it.
+    /// The paper measured that 1 to 1.5 % of the edges are in neither parent. The edge back to the start is not
+    /// counted: nobody chooses it.
     #[test]
     fn edge_recombination_keeps_edges() {
         let mut rng = Stream::root(2).rng();

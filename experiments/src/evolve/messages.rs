@@ -194,3 +194,22 @@ pub struct CmaRun {
     #[prost(uint64, tag = "10")]
     pub last_great: u64,
 }
+/// The state of OpenAI-ES between two batches. Coordinates are as in CmaState.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OpenAiEsState {
+    /// Candidates evaluated.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// Steps of the mean.
+    #[prost(uint64, tag = "2")]
+    pub steps: u64,
+    /// The mean.
+    #[prost(double, repeated, tag = "3")]
+    pub mean: ::prost::alloc::vec::Vec<f64>,
+    /// The gradient, smoothed.
+    #[prost(double, repeated, tag = "4")]
+    pub first: ::prost::alloc::vec::Vec<f64>,
+    /// Its squares, smoothed.
+    #[prost(double, repeated, tag = "5")]
+    pub second: ::prost::alloc::vec::Vec<f64>,
+}

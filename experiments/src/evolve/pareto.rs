@@ -3,9 +3,9 @@
 use super::evaluation::Evaluation;
 
 /// Whether the first dominates the second: no objective is greater, and one is less. With constraints (K. Deb, A.
-/// Pratap, S. Agarwal and T. Meyarivan, "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", IEEE Transactions
-/// on Evolutionary Computation 6(2), 2002, definition 1): of two of which one or both break any, the one that breaks
-/// them less. A failed candidate is dominated by every other.
+/// Pratap, S. Agarwal and T. Meyarivan, "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", IEEE
+/// Transactions on Evolutionary Computation 6(2), 2002, definition 1): of two of which one or both break any, the one
+/// that breaks them less. A failed candidate is dominated by every other.
 #[must_use]
 pub fn dominates(one: &Evaluation, two: &Evaluation) -> bool {
     if one.failed || two.failed {
@@ -91,9 +91,9 @@ pub fn crowding(front: &[&Evaluation]) -> Vec<f64> {
 }
 
 /// The hypervolume that points dominate up to a reference point, all objectives minimised (E. Zitzler and L. Thiele,
-/// "Multiobjective Optimization Using Evolutionary Algorithms", PPSN V, 1998); points that do not dominate the reference
-/// point add nothing. By slices along the last objective (L. While et al. 2006): with two objectives n log n steps, with
-/// three about n^2 log n.
+/// "Multiobjective Optimization Using Evolutionary Algorithms", PPSN V, 1998); points that do not dominate the
+/// reference point add nothing. By slices along the last objective (L. While et al. 2006): with two objectives n log n
+/// steps, with three about n^2 log n.
 ///
 /// # Panics
 /// If a point has fewer numbers than the reference point.

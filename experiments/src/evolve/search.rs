@@ -41,7 +41,7 @@ fn search(settings: &Settings, stream: Stream) -> Search {
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let genome = settings.genome();
     let most = most(settings, &genome);
-    let numbers = (settings.objectives().len() + settings.constraint_count() + settings.measures) as u64;
+    let numbers = (settings.objectives().len() + settings.constraint_count() + settings.measure_count()) as u64;
     let slice = (settings.task_candidates() as u64).min(most.candidates);
     let evaluation = 8 * numbers + 160;
     Demand {

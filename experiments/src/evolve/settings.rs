@@ -21,6 +21,12 @@ choice! {
         Ga = "ga",
         /// CMA-ES, for real genes
         Cma = "cma-es",
+        /// OpenAI's evolution strategy, for thousands of real genes
+        OpenAiEs = "openai-es",
+        /// NSGA-II, for several objectives
+        Nsga2 = "nsga2",
+        /// MAP-Elites, for the best of every kind: the problem must have behaviour measures
+        MapElites = "map-elites",
     }
 }
 
@@ -185,6 +191,33 @@ impl PartSettings {
     }
 }
 
+settings! {
+    /// A behaviour measure of MAP-Elites: its bounds and the number of cells between them.
+    pub struct GridSettings, names GridName, schema GRID {
+        /// The lower bound; what is below counts in the first cell.
+        low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
+        /// The upper bound; what is above counts in the last cell.
+        high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
+        /// Cells between the bounds.
+        cells: usize = whole(1, 100_000, "20"),
+    }
+    check(|axis| match axis.low.to_f64() < axis.high.to_f64() {
+        true => Vec::new(),
+        false => vec![(GridName::high, "high must be greater than low".into())],
+    })
+}
+
+/// The axes of a grid as a file has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid(pub Vec<GridSettings>);
+
+impl FromValue for Grid {
+    fn from_value(value: &Value) -> Self {
+        let Value::List(entries) = value else { panic!("a list was declared, not {value:?}") };
+        Self(entries.iter().map(GridSettings::of).collect())
+    }
+}
+
 /// The parts of a genome as a file has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts(pub Vec<PartSettings>);
@@ -221,44 +254,60 @@ settings! {
         evaluations: u64 = whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
         target: String = text(24, ""),
-        /// Candidates of a generation; 0: what the literature takes (ga and random 100, cma-es 4 + 3 ln n).
+        /// Candidates of a generation; 0: what the literature takes (cma-es 4 + 3 ln n, the others 100).
         population: usize = whole(0, 100_000, "0"),
         /// ga: the best of a generation that stay.
         elite: usize = whole(0, 99_999, "1"),
         /// ga: candidates of a tournament; the best becomes a parent.
-        tournament: usize = whole(1, 1_000, "2"),
-        /// ga: the probability that a child has two parents.
+        tournament: usize = whole(1, 1_000, "3"),
+        /// ga and nsga2: the probability that a child has two parents.
         crossover: Ratio = decimal(0, 1, "0.9"),
-        /// ga: genes of a child that are mutated, on average.
+        /// ga and nsga2: genes of a child that are mutated, on average.
         mutations: Ratio = decimal(0, 100_000, "1"),
-        /// ga: of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
+        /// ga and nsga2: of simulated binary crossover (Deb and Agrawal 1995): greater for children nearer to their parents.
         crossover_eta: Ratio = decimal(0, 1_000, "15"),
-        /// ga: mutation of real genes.
+        /// ga and nsga2: mutation of real genes.
         real_mutation: RealMutationName = choice("polynomial"),
-        /// ga: of polynomial mutation: greater for shorter steps.
+        /// ga and nsga2: of polynomial mutation: greater for shorter steps.
         mutation_eta: Ratio = decimal(0, 1_000, "20"),
-        /// ga: of gaussian mutation and of steps of whole numbers: their size as a share of the range.
+        /// ga and nsga2: of gaussian mutation and of steps of whole numbers: their size as a share of the range.
         deviation: Ratio = decimal(0, 1, "0.1"),
-        /// ga: mutation of whole numbers.
+        /// ga, nsga2 and map-elites: mutation of whole numbers.
         integer_mutation: IntegerMutationName = choice("step"),
-        /// ga: crossover of bits and symbols.
+        /// ga, nsga2 and map-elites: crossover of bits and symbols.
         string_crossover: StringCrossoverName = choice("uniform"),
-        /// ga: crossover of permutations.
-        order_crossover: OrderCrossoverName = choice("order"),
-        /// ga: mutation of permutations.
+        /// ga, nsga2 and map-elites: crossover of permutations.
+        order_crossover: OrderCrossoverName = choice("edge"),
+        /// ga, nsga2 and map-elites: mutation of permutations.
         order_mutation: OrderMutationName = choice("inversion"),
-        /// cma-es: the first step as a share of the range.
-        sigma: Ratio = decimal(0, 10, "0.3"),
+        /// ga, nsga2 and map-elites: the probability that a permutation is mutated.
+        order_rate: Ratio = decimal(0, 1, "0.2"),
+        /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.3 and 0.02, as in the
+        /// papers.
+        sigma: Ratio = decimal(0, 10, "0"),
         /// cma-es: the covariance matrix.
         covariance: CovarianceName = choice("full"),
         /// cma-es: what follows when a search has converged.
         restarts: RestartsName = choice("bipop"),
+        /// openai-es: how far the mean moves in a gene at most, about, as a share of the range.
+        rate: Ratio = decimal(0, 1, "0.01"),
+        /// map-elites: random candidates at the beginning.
+        initial: usize = whole(1, 1_000_000, "100"),
+        /// map-elites: the deviation of independent steps, as a share of the range.
+        iso: Ratio = decimal(0, 1, "0.01"),
+        /// map-elites: the deviation of the step along the line between two elites, as a share of their distance.
+        line: Ratio = decimal(0, 10, "0.2"),
+        /// nsga2: the reference point of the hypervolume, one number for each objective. Empty: that of a built-in problem, or
+        /// no hypervolume.
+        reference: Vec<Ratio> = numbers(10, -BOUND_MAX, BOUND_MAX, ""),
         /// Candidates of a task; 0: 100 of a built-in problem, 1 of a program.
         slice: usize = execution whole(0, 10_000, "0"),
         /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
         timeout: u64 = execution whole(1, 604_800, "600"),
         /// The genome: one table for each part. A built-in problem has its own.
         genome: Parts = list(PART, 64, ""),
+        /// map-elites: the grid, one table for each measure. A built-in problem has its own.
+        grid: Grid = list(GRID, 10, ""),
     }
     check(|settings| settings.problems())
 }
@@ -301,6 +350,24 @@ impl Settings {
             Some(problem) => (problem.genome)(if self.length == 0 { problem.length } else { self.length }),
             None => Genome { parts: self.genome.0.iter().map(PartSettings::part).collect() },
         }
+    }
+
+    /// The behaviour measures of the problem.
+    #[must_use]
+    pub fn measure_count(&self) -> usize {
+        self.built_in().map_or(self.measures, |problem| problem.measures.len())
+    }
+
+    /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none.
+    #[must_use]
+    pub fn reference_point(&self) -> Option<Vec<f64>> {
+        let objectives = self.objectives();
+        let given: Vec<f64> = match self.built_in().filter(|_| self.reference.is_empty()) {
+            Some(problem) => problem.reference.to_vec(),
+            None => self.reference.iter().map(|number| number.to_f64()).collect(),
+        };
+        let turned = given.iter().zip(&objectives).map(|(number, (maximised, _))| if *maximised { -number } else { *number });
+        (objectives.len() > 1 && given.len() == objectives.len()).then(|| turned.collect())
     }
 
     /// The alphabet of each part; empty where it has none.
@@ -351,11 +418,19 @@ impl Settings {
             found.push((Name::genome, format!("two parts of the genome are called {}", twice.1)));
         }
         let objectives = self.objectives().len();
-        if objectives != 1 {
-            found.push((
-                Name::algorithm,
-                format!("the problem has {objectives} objectives, and this algorithm takes one"),
-            ));
+        if objectives != 1 && self.algorithm != AlgorithmName::Nsga2 {
+            let sentence = format!("the problem has {objectives} objectives, and this algorithm takes one: take nsga2");
+            found.push((Name::algorithm, sentence));
+        }
+        if !self.reference.is_empty() && self.reference.len() != objectives {
+            let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());
+            found.push((Name::reference, sentence));
+        }
+        if self.algorithm == AlgorithmName::MapElites {
+            let (axes, measures) = (self.grid.0.len(), self.measure_count());
+            if axes != measures && !(axes == 0 && self.built_in().is_some()) {
+                found.push((Name::grid, format!("the grid has {axes} axes for {measures} measures: give a [[grid]] for each")));
+            }
         }
         if let Err(why) = super::search::check(self) {
             found.push((Name::algorithm, why));

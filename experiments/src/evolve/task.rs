@@ -52,11 +52,9 @@ impl Compute for Evaluate {
     /// Random candidates of every built-in problem.
     fn workload() -> Vec<(EvaluateTask, Bytes)> {
         let of = |problem: &problem::Problem| {
-            let text = format!(
-                "problem = \"{}\"\nlength = {}\n",
-                problem.name,
-                problem.lengths.0.max(7).min(problem.lengths.1)
-            );
+            let algorithm = if problem.objectives.len() > 1 { "nsga2" } else { "random" };
+            let length = problem.length.min(12).max(problem.lengths.0);
+            let text = format!("problem = \"{}\"\nlength = {length}\nalgorithm = \"{algorithm}\"\n", problem.name);
             let genome = SCHEMA.read(&text).map(|values| Settings::of(&values).genome());
             let genome = genome.unwrap_or_else(|why| panic!("{}: {why}", problem.name));
             let item = |number: u64| {
@@ -65,7 +63,7 @@ impl Compute for Evaluate {
             };
             (EvaluateTask { items: (0..5).map(item).collect(), timeout_ms: 0 }, Bytes::from(text))
         };
-        problem::PROBLEMS.iter().filter(|problem| problem.objectives.len() == 1).map(of).collect()
+        problem::PROBLEMS.iter().map(of).collect()
     }
 }
 
@@ -115,7 +113,7 @@ fn check(settings: &Settings, task: &EvaluateTask, evaluations: &[Evaluation]) -
     if evaluations.len() != task.items.len() {
         return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), task.items.len())));
     }
-    let counts = [settings.objectives().len(), settings.constraint_count(), settings.measures];
+    let counts = [settings.objectives().len(), settings.constraint_count(), settings.measure_count()];
     for (item, evaluation) in task.items.iter().zip(evaluations) {
         let Evaluation { objectives, constraints, measures, failure } = evaluation;
         if !failure.is_empty() {

@@ -90,11 +90,11 @@ pub struct Variation {
 }
 
 impl Default for Variation {
-    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section V,
-    /// has 20 for both; 15 and 20 are those of Deb's later papers and of pymoo); steps of a tenth of the range; uniform
-    /// crossover; edge recombination, and an inversion of one child in five. In a round trip through 50 cities on a circle
-    /// 20,000 evaluations come within 4 % of the best with these; with order crossover and an inversion of every child
-    /// they stay at four times it.
+    /// Crossover 0.9, one gene mutated, SBX with eta 15 and polynomial mutation with eta 20 (Deb et al. 2002, section
+    /// V, has 20 for both; 15 and 20 are those of Deb's later papers and of pymoo); steps of a tenth of the range;
+    /// uniform crossover; edge recombination, and an inversion of one child in five. In a round trip through 50 cities
+    /// on a circle 20,000 evaluations come within 4 % of the best with these; with order crossover and an inversion of
+    /// every child they stay at four times it.
     fn default() -> Self {
         Self {
             crossover: 0.9,
@@ -141,8 +141,8 @@ impl Variation {
         }
     }
 
-    /// A child of two candidates of this genome. One that equals its first parent is mutated again, a few times at most:
-    /// the same point evaluated twice would teach nothing.
+    /// A child of two candidates of this genome. One that equals its first parent is mutated again, a few times at
+    /// most: the same point evaluated twice would teach nothing.
     pub fn child(&self, genome: &Genome, rng: &mut Generator, mother: &Candidate, father: &Candidate) -> Candidate {
         let mut child = mother.clone();
         if unit(rng) < self.crossover {
@@ -240,7 +240,8 @@ impl Variation {
                     OrderMutation::Insertion => order::insert(rng, order),
                 }
             }
-            // A permutation that is not mutated; an alphabet of one symbol, or a permutation of one: there is nothing else.
+            // A permutation that is not mutated; an alphabet of one symbol, or a permutation of one: there is nothing
+            // else.
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! A genetic algorithm for genomes of every type: tournaments, elitism, and the operators of [`Variation`].
 //!
-//! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989; A. E. Eiben and J. E. Smith,
-//! *Introduction to Evolutionary Computing*, 2nd ed. 2015, chapters 3 to 5.
+//! D. E. Goldberg, *Genetic Algorithms in Search, Optimization and Machine Learning*, 1989; A. E. Eiben and J. E.
+//! Smith, *Introduction to Evolutionary Computing*, 2nd ed. 2015, chapters 3 to 5.
 
 use std::ops::Range;
 
@@ -66,8 +66,8 @@ pub struct Ga {
     settings: Settings,
     search: Search,
     births: u64,
-    /// The children of the last batch, then those that stayed, best first. Of equals the lower place counts as better, so
-    /// the younger ones stay.
+    /// The children of the last batch, then those that stayed, best first. Of equals the lower place counts as better,
+    /// so the younger ones stay.
     population: Vec<Individual>,
 }
 
@@ -134,6 +134,10 @@ impl Algorithm for Ga {
         next.append(&mut before);
         self.population = next;
         self.births += evaluations.len() as u64;
+    }
+
+    fn population(&self) -> &[Individual] {
+        &self.population
     }
 
     fn save(&self) -> Vec<u8> {

@@ -11,9 +11,11 @@ use crate::evolve::{
 
 /// A candidate with its evaluation.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Individual {
-    pub(super) candidate: Candidate,
-    pub(super) evaluation: Evaluation,
+pub struct Individual {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// What is known of it.
+    pub evaluation: Evaluation,
 }
 
 /// The state of a population of `births` candidates so far.
@@ -25,14 +27,11 @@ pub(super) fn save(births: u64, population: &[Individual]) -> Vec<u8> {
     PopulationState { births, individuals: population.iter().map(individual).collect() }.encode_to_vec()
 }
 
-/// The births and the population of a saved state, for populations of this size.
-pub(super) fn restore(search: &Search, size: usize, state: &[u8]) -> Result<(u64, Vec<Individual>), String> {
+/// The births and the individuals of a saved state.
+pub(super) fn read(search: &Search, state: &[u8]) -> Result<(u64, Vec<Individual>), String> {
     let PopulationState { births, individuals } =
         PopulationState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
     search.check_births(births)?;
-    if individuals.len() as u64 != births.min(size as u64) {
-        return Err(format!("the state has {} individuals after {births} evaluations", individuals.len()));
-    }
     let individual = |message: &messages::Individual| {
         let candidate = message.candidate.as_ref().ok_or("an individual of the state has no candidate")?;
         let evaluation = message.evaluation.as_ref().ok_or("an individual of the state has no evaluation")?;
@@ -40,6 +39,15 @@ pub(super) fn restore(search: &Search, size: usize, state: &[u8]) -> Result<(u64
     };
     let population: Result<Vec<Individual>, String> = individuals.iter().map(individual).collect();
     Ok((births, population?))
+}
+
+/// The same for populations of this size.
+pub(super) fn restore(search: &Search, size: usize, state: &[u8]) -> Result<(u64, Vec<Individual>), String> {
+    let (births, population) = read(search, state)?;
+    match population.len() as u64 == births.min(size as u64) {
+        true => Ok((births, population)),
+        false => Err(format!("the state has {} individuals after {births} evaluations", population.len())),
+    }
 }
 
 /// The most bytes of a state, where an evaluation has this many numbers.

@@ -1,8 +1,12 @@
 //! Optimisers, each a pure state machine between batches of evaluations.
 
 mod cma;
+mod coordinates;
 mod ga;
 mod individual;
+mod map_elites;
+mod nsga2;
+mod openai_es;
 mod random;
 #[cfg(test)]
 mod tests;
@@ -18,6 +22,10 @@ use super::{
 
 pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use ga::{Ga, Settings as GaSettings};
+pub use individual::Individual;
+pub use map_elites::{Axis, MapElites, Settings as MapElitesSettings};
+pub use nsga2::{Nsga2, Settings as Nsga2Settings};
+pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use random::{Random, Settings as RandomSettings};
 
 /// An optimiser between two batches: a pure state machine.
@@ -39,6 +47,12 @@ pub trait Algorithm: Send {
     /// # Panics
     /// If there is not one evaluation for each candidate.
     fn tell(&mut self, evaluations: &[Evaluation]);
+
+    /// The evaluated candidates that the algorithm keeps: a population or an archive. Those that learn a distribution
+    /// keep none.
+    fn population(&self) -> &[Individual] {
+        &[]
+    }
 
     /// The state, as the algorithm's message.
     fn save(&self) -> Vec<u8>;

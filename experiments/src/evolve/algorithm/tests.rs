@@ -9,6 +9,12 @@ pub(super) fn search(problem: &Problem, length: usize, evaluations: u64) -> Sear
     Search { genome: (problem.genome)(length), evaluations, stream }
 }
 
+/// MAP-Elites with a grid of so many cells for each measure of a problem.
+pub(super) fn grid(problem: &Problem, cells: usize) -> MapElitesSettings {
+    let axis = |measure: &problem::Measure| Axis { low: measure.low, high: measure.high, cells };
+    MapElitesSettings { grid: problem.measures.iter().map(axis).collect(), ..MapElitesSettings::default() }
+}
+
 /// The evaluations of the next batch.
 pub(super) fn evaluate(algorithm: &dyn Algorithm, problem: &Problem) -> Vec<Evaluation> {
     algorithm.ask(0..algorithm.size()).iter().map(|candidate| problem.minimised(candidate)).collect()
@@ -29,7 +35,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 4] = [
+const ALL: [(&str, &str, usize, Make); 7] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30 };
         Ok(match state {
@@ -56,6 +62,27 @@ const ALL: [(&str, &str, usize, Make); 4] = [
         Ok(match state {
             None => Box::new(Cma::start(&settings, search)?),
             Some(state) => Box::new(Cma::restore(&settings, search, state)?),
+        })
+    }),
+    ("nsga2", "zdt1", 4, |search, state| {
+        let settings = Nsga2Settings { population: 20, ..Nsga2Settings::default() };
+        Ok(match state {
+            None => Box::new(Nsga2::start(&settings, search)?),
+            Some(state) => Box::new(Nsga2::restore(&settings, search, state)?),
+        })
+    }),
+    ("map-elites", "arm", 3, |search, state| {
+        let settings = MapElitesSettings { batch: 20, ..grid(problem::find("arm").unwrap(), 6) };
+        Ok(match state {
+            None => Box::new(MapElites::start(&settings, search)?),
+            Some(state) => Box::new(MapElites::restore(&settings, search, state)?),
+        })
+    }),
+    ("openai-es", "rosenbrock", 4, |search, state| {
+        let settings = OpenAiEsSettings { pairs: 8, ..OpenAiEsSettings::default() };
+        Ok(match state {
+            None => Box::new(OpenAiEs::start(&settings, search)?),
+            Some(state) => Box::new(OpenAiEs::restore(&settings, search, state)?),
         })
     }),
 ];

@@ -30,6 +30,7 @@ pub(super) const G06: Problem = Problem {
         }
     },
     optimum: |_| Some(-6_961.813_875_580_15),
+    measures: &[],
     reference: &[],
 };
 
@@ -63,5 +64,6 @@ pub(super) const G07: Problem = Problem {
         Evaluation { objectives: vec![terms.iter().sum()], constraints, ..Default::default() }
     },
     optimum: |_| Some(24.306_209_068_179_7),
+    measures: &[],
     reference: &[],
 };

@@ -29,6 +29,17 @@ impl Objective {
     }
 }
 
+/// A behaviour measure of a problem, for quality diversity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measure {
+    /// Its name.
+    pub name: &'static str,
+    /// The least value.
+    pub low: f64,
+    /// The greatest value.
+    pub high: f64,
+}
+
 /// A built-in problem. Its functions are pure and give the same bits on every machine.
 #[derive(Debug)]
 pub struct Problem {
@@ -50,6 +61,8 @@ pub struct Problem {
     pub evaluate: fn(&Candidate) -> messages::Evaluation,
     /// The best value of the first objective for a length, where it is known.
     pub optimum: fn(length: usize) -> Option<f64>,
+    /// The behaviour measures; most problems have none.
+    pub measures: &'static [Measure],
     /// Of several objectives: the usual reference point of the hypervolume; empty for one.
     pub reference: &'static [f64],
 }

@@ -21,6 +21,7 @@ const STRING: Problem = Problem {
     genome: |length| genome(&[("bits", length, Type::Bits)]),
     evaluate: |_| objectives(&[]),
     optimum: |_| None,
+    measures: &[],
     reference: &[],
 };
 
@@ -62,8 +63,8 @@ pub(super) const NK: Problem = Problem {
     ..STRING
 };
 
-/// The least energies for 2 to 66 bits: T. Packebusch and S. Mertens, "Low Autocorrelation Binary Sequences", Journal of
-/// Physics A 49, 2016, table 1.
+/// The least energies for 2 to 66 bits: T. Packebusch and S. Mertens, "Low Autocorrelation Binary Sequences", Journal
+/// of Physics A 49, 2016, table 1.
 const ENERGIES: [u16; 65] = [
     1, 1, 2, 2, 7, 3, 8, 12, 13, 5, 10, 6, 19, 15, 24, 32, 25, 29, 26, 26, 39, 47, 36, 36, 45, 37, 50, 62, 59, 67, 64,
     64, 65, 73, 82, 86, 87, 99, 108, 108, 101, 109, 122, 118, 131, 135, 140, 136, 153, 153, 166, 170, 175, 171, 192,
@@ -72,7 +73,7 @@ const ENERGIES: [u16; 65] = [
 
 pub(super) const LABS: Problem = Problem {
     name: "labs",
-    doc: "the energy of the autocorrelations of a sequence of -1 and 1 (Golay 1982; optima: Packebusch and Mertens 2016)",
+    doc: "the energy of the autocorrelations of a sequence of -1 and 1 (Golay 1982)",
     objectives: &[Objective::min("energy")],
     lengths: (2, 1000),
     length: 40,

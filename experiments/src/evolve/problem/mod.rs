@@ -8,14 +8,15 @@ mod real;
 #[cfg(test)]
 mod tests;
 
-pub use definition::{Objective, Problem};
+pub use definition::{Measure, Objective, Problem};
 
 /// All of them.
-pub static PROBLEMS: [Problem; 17] = [
+pub static PROBLEMS: [Problem; 18] = [
     real::SPHERE,
     real::ELLIPSOID,
     real::RASTRIGIN,
     real::ROSENBROCK,
+    real::ARM,
     discrete::ONEMAX,
     discrete::LEADINGONES,
     discrete::NK,

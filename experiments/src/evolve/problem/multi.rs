@@ -1,8 +1,8 @@
 //! Problems with several objectives, all to be minimised.
 //!
 //! ZDT: E. Zitzler, K. Deb and L. Thiele, "Comparison of Multiobjective Evolutionary Algorithms: Empirical Results",
-//! Evolutionary Computation 8(2), 2000. DTLZ: K. Deb, L. Thiele, M. Laumanns and E. Zitzler, "Scalable Test Problems for
-//! Evolutionary Multiobjective Optimization", 2005.
+//! Evolutionary Computation 8(2), 2000. DTLZ: K. Deb, L. Thiele, M. Laumanns and E. Zitzler, "Scalable Test Problems
+//! for Evolutionary Multiobjective Optimization", 2005.
 
 use std::f64::consts::PI;
 
@@ -25,6 +25,7 @@ const ZDT: Problem = Problem {
     genome: |length| genome(&[("x", length, UNIT)]),
     evaluate: |_| objectives(&[]),
     optimum: |_| None,
+    measures: &[],
     reference: &[1.1, 1.1],
 };
 

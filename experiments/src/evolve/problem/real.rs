@@ -2,10 +2,13 @@
 
 use std::f64::consts::PI;
 
-use evoxo_common::math::{cos, pow};
+use evoxo_common::math::{cos, pow, sin};
 
-use super::definition::{Objective, Problem, genome, objectives, reals};
-use crate::evolve::genome::{Genome, Type};
+use super::definition::{Measure, Objective, Problem, genome, objectives, reals};
+use crate::evolve::{
+    genome::{Genome, Type},
+    messages,
+};
 
 /// What the functions have in common.
 const FUNCTION: Problem = Problem {
@@ -18,6 +21,7 @@ const FUNCTION: Problem = Problem {
     genome: |length| within(5.0, length),
     evaluate: |_| objectives(&[]),
     optimum: |_| Some(0.0),
+    measures: &[],
     reference: &[],
 };
 
@@ -34,7 +38,7 @@ pub(super) const SPHERE: Problem = Problem {
 
 pub(super) const ELLIPSOID: Problem = Problem {
     name: "ellipsoid",
-    doc: "squares with weights from 1 to 1,000,000, from -5 to 5; least at 0 (Hansen et al. 2009, BBOB f2, not shifted)",
+    doc: "squares with weights from 1 to 1,000,000, from -5 to 5 (Hansen et al. 2009, BBOB f2, not shifted)",
     evaluate: |candidate| {
         let x = reals(candidate);
         let last = (x.len() - 1) as f64;
@@ -65,5 +69,27 @@ pub(super) const ROSENBROCK: Problem = Problem {
         let pair = |pair: &[f64]| 100.0 * square(pair[1] - square(pair[0])) + square(1.0 - pair[0]);
         objectives(&[reals(candidate).windows(2).map(pair).sum()])
     },
+    ..FUNCTION
+};
+
+pub(super) const ARM: Problem = Problem {
+    name: "arm",
+    doc: "joints of an arm in the plane: even bends for every place that its end can reach (Cully et al. 2015)",
+    objectives: &[Objective::min("variance")],
+    genome: |length| within(PI, length),
+    evaluate: |candidate| {
+        let angles = reals(candidate);
+        let count = angles.len() as f64;
+        let mean = angles.iter().sum::<f64>() / count;
+        let variance = angles.iter().map(|angle| (angle - mean) * (angle - mean)).sum::<f64>() / count;
+        let (mut direction, mut x, mut y) = (0.0, 0.0, 0.0);
+        for angle in &angles {
+            direction += angle;
+            x += cos(direction) / count;
+            y += sin(direction) / count;
+        }
+        messages::Evaluation { measures: vec![x, y], ..objectives(&[variance]) }
+    },
+    measures: &[Measure { name: "x", low: -1.0, high: 1.0 }, Measure { name: "y", low: -1.0, high: 1.0 }],
     ..FUNCTION
 };

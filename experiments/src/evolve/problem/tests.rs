@@ -27,6 +27,9 @@ fn each_problem_fits_its_own_genome() {
             let evaluation = (problem.evaluate)(&genome.random(&mut Stream::root(1).rng()));
             assert_eq!(evaluation.objectives.len(), problem.objectives.len(), "{}", problem.name);
             assert_eq!(evaluation.constraints.len(), problem.constraints, "{}", problem.name);
+            assert_eq!(evaluation.measures.len(), problem.measures.len(), "{}", problem.name);
+            let range = |(value, measure): (&f64, &Measure)| (measure.low..=measure.high).contains(value);
+            assert!(evaluation.measures.iter().zip(problem.measures).all(range), "{}", problem.name);
             assert!(evaluation.objectives.iter().chain(&evaluation.constraints).all(|number| number.is_finite()));
         }
         let several = problem.objectives.len() > 1;
@@ -80,6 +83,15 @@ fn optima_of_functions_are_where_their_papers_say() {
         let binding = evaluation.constraints.iter().filter(|broken| broken.abs() < 1e-5).count();
         assert_eq!(binding, if name == "g06" { 2 } else { 6 }, "{evaluation:?}");
     }
+}
+
+#[test]
+fn a_straight_arm_reaches_furthest() {
+    let problem = find("arm").unwrap();
+    let end = |angles: [f64; 2]| (problem.evaluate)(&Candidate { parts: vec![Genes::Real(angles.to_vec())] });
+    assert_eq!((end([0.0, 0.0]).measures, end([0.0, 0.0]).objectives), (vec![1.0, 0.0], vec![0.0]));
+    let bent = end([std::f64::consts::FRAC_PI_2, -std::f64::consts::FRAC_PI_2]);
+    assert!((bent.measures[0] - 0.5).abs() < 1e-15 && (bent.measures[1] - 0.5).abs() < 1e-15, "{bent:?}");
 }
 
 #[test]

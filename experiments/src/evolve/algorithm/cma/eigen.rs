@@ -5,12 +5,12 @@ const ENTRY_MAX: f64 = 1e140;
 /// Steps for one eigenvalue; two are usual.
 const STEPS_MAX: usize = 60;
 
-/// The eigenvalues of a symmetric matrix of `n` rows, in no order, and their eigenvectors of length 1, one after another.
-/// Only the lower triangle is read: entry (i, j) with i >= j is at `j * n + i`. `None` if an entry is not finite or above
-/// 1e140, or the eigenvalues do not converge.
+/// The eigenvalues of a symmetric matrix of `n` rows, in no order, and their eigenvectors of length 1, one after
+/// another. Only the lower triangle is read: entry (i, j) with i >= j is at `j * n + i`. `None` if an entry is not
+/// finite or above 1e140, or the eigenvalues do not converge.
 ///
-/// Reduction to a tridiagonal matrix by Householder reflections, then QL steps with implicit shifts: procedures tred2 and
-/// tql2 of R. S. Martin, C. Reinsch and J. H. Wilkinson, Numerische Mathematik 11, 1968, as in EISPACK.
+/// Reduction to a tridiagonal matrix by Householder reflections, then QL steps with implicit shifts: procedures tred2
+/// and tql2 of R. S. Martin, C. Reinsch and J. H. Wilkinson, Numerische Mathematik 11, 1968, as in EISPACK.
 pub(super) fn symmetric(matrix: &[f64], n: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     assert_eq!(matrix.len(), n * n, "a square matrix");
     let mut vectors = matrix.to_vec();

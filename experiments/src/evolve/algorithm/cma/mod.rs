@@ -1,9 +1,8 @@
 //! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real numbers.
 //!
-//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP and
-//! BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside.
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP
+//! and BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside.
 
-mod coordinates;
 mod eigen;
 mod restart;
 mod saved;
@@ -16,12 +15,11 @@ use std::ops::Range;
 
 use evoxo_common::rng::unit;
 
-use super::{Algorithm, Most, Search, within};
+use super::{Algorithm, Most, Search, coordinates::Coordinates, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
 };
-use coordinates::Coordinates;
 use restart::{DOUBLINGS_MAX, Schedule};
 use stop::{HISTORY_MAX, History};
 use strategy::{Distribution, Sample, Strategy};
@@ -46,8 +44,8 @@ pub struct Settings {
     pub sigma: f64,
     /// Where the first run begins: by default anywhere, as in the benchmarks of BBOB.
     pub mean: Mean,
-    /// Whether only a diagonal is learnt (Ros and Hansen 2008): for several hundred genes, or genes that do not depend on
-    /// each other. Time and memory then grow with n, not with its square.
+    /// Whether only a diagonal is learnt (Ros and Hansen 2008): for several hundred genes, or genes that do not depend
+    /// on each other. Time and memory then grow with n, not with its square.
     pub separable: bool,
     /// Whether bad steps are learnt from too (negative weights).
     pub active: bool,

@@ -1,7 +1,7 @@
 //! Runs of CMA-ES that follow each other, with greater populations.
 //!
-//! IPOP: A. Auger and N. Hansen, "A Restart CMA Evolution Strategy With Increasing Population Size", CEC 2005. BIPOP: N.
-//! Hansen, "Benchmarking a BI-Population CMA-ES on the BBOB-2009 Function Testbed", GECCO 2009.
+//! IPOP: A. Auger and N. Hansen, "A Restart CMA Evolution Strategy With Increasing Population Size", CEC 2005. BIPOP:
+//! N. Hansen, "Benchmarking a BI-Population CMA-ES on the BBOB-2009 Function Testbed", GECCO 2009.
 
 use evoxo_common::{
     math::pow,
@@ -15,8 +15,8 @@ pub enum Restarts {
     None,
     /// A run with twice the population.
     Ipop,
-    /// Runs with twice the last great population, and between them, for as many evaluations, runs with small populations and
-    /// small steps.
+    /// Runs with twice the last great population, and between them, for as many evaluations, runs with small
+    /// populations and small steps.
     Bipop,
 }
 
@@ -65,8 +65,8 @@ impl Schedule {
         }
     }
 
-    /// The run after this one, which is over after `births` evaluations of the whole search. `first` is the population and
-    /// the step size of the first run.
+    /// The run after this one, which is over after `births` evaluations of the whole search. `first` is the population
+    /// and the step size of the first run.
     pub(super) fn next(&self, restarts: Restarts, births: u64, first: (usize, f64), rng: &mut Generator) -> Self {
         let (lambda, sigma) = first;
         let used = births - self.began.min(births);

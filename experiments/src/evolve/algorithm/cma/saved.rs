@@ -44,8 +44,8 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
     .encode_to_vec()
 }
 
-/// The births in a state, and its run; or a sentence. `strategy` makes the strategy of a schedule, whose population is at
-/// most `lambda_max`.
+/// The births in a state, and its run; or a sentence. `strategy` makes the strategy of a schedule, whose population is
+/// at most `lambda_max`.
 pub(super) fn read(
     state: &[u8],
     lambda_max: usize,

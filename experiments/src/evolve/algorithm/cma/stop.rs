@@ -1,7 +1,7 @@
 //! When a run of CMA-ES has converged, or gets no further.
 //!
-//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, section B.3; where pycma 4.5 has another
-//! figure, it is said. Coordinates are those of the box, 0 to 1.
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, section B.3; where pycma 4.5 has
+//! another figure, it is said. Coordinates are those of the box, 0 to 1.
 
 use super::strategy::{Distribution, Strategy};
 
@@ -118,8 +118,8 @@ fn flat(strategy: &Strategy, history: &History, objectives: &[f64], tolerance: f
     (range(&mut recent.iter().chain(objectives)) < tolerance).then_some(Stop::Tolerance)
 }
 
-/// Whether the last 30 % of the best objectives are not better than the first 30 %, nor those of the medians: of the last
-/// fifth of all generations, and at least of 120 + 30 n / lambda.
+/// Whether the last 30 % of the best objectives are not better than the first 30 %, nor those of the medians: of the
+/// last fifth of all generations, and at least of 120 + 30 n / lambda.
 fn stagnates(strategy: &Strategy, history: &History, generation: u64) -> Option<Stop> {
     let least = (120 + (30 * strategy.n).div_ceil(strategy.lambda)).min(HISTORY_MAX);
     let length = usize::try_from(generation / 5).unwrap_or(HISTORY_MAX).clamp(least, HISTORY_MAX);

@@ -1,7 +1,8 @@
 //! One generation of CMA-ES: constants, sampling, and the update of the distribution.
 //!
-//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016: figure 6 and table 1. The separable form is
-//! that of R. Ros and N. Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity", PPSN X, 2008.
+//! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016: figure 6 and table 1. The separable
+//! form is that of R. Ros and N. Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity",
+//! PPSN X, 2008.
 
 use evoxo_common::{
     math::{exp, ln, pow},
@@ -214,8 +215,8 @@ impl Strategy {
         }
     }
 
-    /// Decomposes the covariance matrix if it is time: so seldom that it costs no more than sampling (section B.2 of the
-    /// tutorial). False if the matrix has become none of a distribution.
+    /// Decomposes the covariance matrix if it is time: so seldom that it costs no more than sampling (section B.2 of
+    /// the tutorial). False if the matrix has become none of a distribution.
     pub(super) fn decompose(&self, distribution: &mut Distribution) -> bool {
         let n = self.n as f64;
         let every = if self.separable { 1.0 } else { (1.0 / (10.0 * n * (self.c_1 + self.c_mu))).floor().max(1.0) };
@@ -248,7 +249,8 @@ mod tests {
     use super::*;
     use evoxo_common::rng::Stream;
 
-    /// The constants for ten coordinates, as the tutorial's formulas and pycma 4.5 have them: mu_eff 3.167, c_sigma 0.2844.
+    /// The constants for ten coordinates, as the tutorial's formulas and pycma 4.5 have them: mu_eff 3.167, c_sigma
+    /// 0.2844.
     #[test]
     fn constants_are_those_of_the_tutorial() {
         let strategy = Strategy::new(10, 10, false, true);

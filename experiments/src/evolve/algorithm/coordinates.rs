@@ -1,9 +1,9 @@
-//! The coordinates in which CMA-ES searches: the box of the genome's bounds, scaled to 0 to 1.
+//! The coordinates in which evolution strategies search: the box of the genome's bounds, scaled to 0 to 1.
 
 use crate::evolve::genome::{Candidate, Genes, Genome, Type};
 
-/// How far beyond a bound the coordinates reach that are mapped to genes within it. pycma has a twentieth too, of 1 plus the
-/// bound instead of the box's width.
+/// How far beyond a bound the coordinates reach that are mapped to genes within it. pycma has a twentieth too, of 1
+/// plus the bound instead of the box's width.
 const MARGIN: f64 = 0.05;
 
 /// How coordinates become genes.
@@ -21,7 +21,11 @@ impl Coordinates {
             .iter()
             .map(|part| match part.of {
                 Type::Real { low, high } => Ok((part.length, low, high)),
-                of => Err(format!("CMA-ES searches real numbers, but part \"{}\" has type {}", part.name, of.name())),
+                of => Err(format!(
+                    "this algorithm searches real numbers, but part \"{}\" has type {}",
+                    part.name,
+                    of.name()
+                )),
             })
             .collect();
         Ok(Self { parts: parts? })
@@ -44,9 +48,9 @@ impl Coordinates {
     }
 }
 
-/// A coordinate folded into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does: what lies well inside stays what
-/// it is; near a bound the map is a parabola whose end is the bound itself; beyond the margin coordinates are mirrored. So
-/// the map is smooth, and a least value on the bound is one of a point inside.
+/// A coordinate folded into 0 to 1, as pycma's `BoxConstraintsLinQuadTransformation` does: what lies well inside stays
+/// what it is; near a bound the map is a parabola whose end is the bound itself; beyond the margin coordinates are
+/// mirrored. So the map is smooth, and a least value on the bound is one of a point inside.
 fn fold(place: f64) -> f64 {
     if !place.is_finite() {
         return 0.5;

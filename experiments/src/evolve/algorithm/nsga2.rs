@@ -1,0 +1,245 @@
+//! NSGA-II: a genetic algorithm for several objectives, with constraints.
+//!
+//! K. Deb, A. Pratap, S. Agarwal and T. Meyarivan, "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", IEEE
+//! Transactions on Evolutionary Computation 6(2), 2002.
+
+use std::{cmp::Ordering, ops::Range};
+
+use evoxo_common::rng::shuffle;
+
+use super::{
+    Algorithm, Most, Search,
+    individual::{self, Individual},
+    within,
+};
+use crate::evolve::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+    pareto::{crowding, fronts},
+    variation::Variation,
+};
+
+/// The settings of NSGA-II.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Individuals, and children of a batch, 4 to 10,000.
+    pub population: usize,
+    /// How children are made.
+    pub variation: Variation,
+}
+
+impl Default for Settings {
+    /// 100 individuals, as in the paper's section V.
+    fn default() -> Self {
+        Self { population: 100, variation: Variation::default() }
+    }
+}
+
+impl Settings {
+    /// Checks that the figures make sense.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        within("the population", self.population, 4..=10_000)?;
+        self.variation.check()
+    }
+
+    /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
+    #[must_use]
+    pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
+        let state_bytes = individual::bytes_max(genome, self.population, numbers);
+        Most { candidates: self.population as u64, state_bytes }
+    }
+}
+
+/// NSGA-II.
+#[derive(Clone, Debug)]
+pub struct Nsga2 {
+    settings: Settings,
+    search: Search,
+    births: u64,
+    population: Vec<Individual>,
+    /// The front and the crowding distance of each.
+    standing: Vec<Standing>,
+}
+
+/// An individual's place: the less, the better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Standing {
+    front: usize,
+    crowding: f64,
+}
+
+impl Standing {
+    /// The crowded-comparison operator (section III.B.2 of the paper).
+    fn compare(&self, other: &Self) -> Ordering {
+        self.front.cmp(&other.front).then(other.crowding.total_cmp(&self.crowding))
+    }
+}
+
+/// The place of each individual among all of these.
+fn standing(population: &[Individual]) -> Vec<Standing> {
+    let evaluations: Vec<Evaluation> = population.iter().map(|individual| individual.evaluation.clone()).collect();
+    let ranks = fronts(&evaluations);
+    let mut standing: Vec<Standing> = ranks.iter().map(|front| Standing { front: *front, crowding: 0.0 }).collect();
+    for front in 0..=ranks.iter().copied().max().unwrap_or(0) {
+        let members: Vec<usize> = (0..ranks.len()).filter(|index| ranks[*index] == front).collect();
+        let distances = crowding(&members.iter().map(|index| &evaluations[*index]).collect::<Vec<_>>());
+        members.iter().zip(distances).for_each(|(index, distance)| standing[*index].crowding = distance);
+    }
+    standing
+}
+
+impl Nsga2 {
+    /// A search at its beginning.
+    ///
+    /// # Errors
+    /// A sentence, if a setting makes no sense.
+    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+        settings.check()?;
+        Ok(Self { settings: settings.clone(), search, births: 0, population: Vec::new(), standing: Vec::new() })
+    }
+
+    /// A search from its saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state of this search.
+    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+        let (births, population) = individual::restore(&search, settings.population, state)?;
+        let standing = standing(&population);
+        Ok(Self { births, population, standing, ..Self::start(settings, search)? })
+    }
+
+    /// Who meets whom in the tournaments of this batch: four individuals for each child. Each individual takes part in
+    /// as many tournaments as any other, as in Deb's program.
+    fn meetings(&self) -> Vec<usize> {
+        let stream = self.search.stream.text("tournaments").word(self.births);
+        let round = |number: u64| {
+            let mut order: Vec<usize> = (0..self.population.len()).collect();
+            shuffle(&mut stream.word(number).rng(), &mut order);
+            order
+        };
+        (0..4).flat_map(round).collect()
+    }
+
+    /// The better one of two individuals; of equals the first.
+    fn better(&self, pair: &[usize]) -> &Candidate {
+        let first_wins = self.standing[pair[0]].compare(&self.standing[pair[1]]).is_le();
+        &self.population[pair[usize::from(!first_wins)]].candidate
+    }
+}
+
+impl Algorithm for Nsga2 {
+    fn size(&self) -> usize {
+        self.search.batch(self.settings.population, self.births)
+    }
+
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
+        assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
+        let meetings = self.meetings();
+        let candidate = |index: usize| {
+            let mut rng = self.search.birth(self.births + index as u64);
+            if self.population.is_empty() {
+                return self.search.genome.random(&mut rng);
+            }
+            let four = &meetings[4 * index % meetings.len()..][..4];
+            let (mother, father) = (self.better(&four[..2]), self.better(&four[2..]));
+            self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
+        };
+        range.map(candidate).collect()
+    }
+
+    /// Of parents and children the best remain: whole fronts, then the least crowded of the front that does not fit.
+    /// Their crowding distances are then those among themselves; in the paper, those among all of their front.
+    fn tell(&mut self, evaluations: &[Evaluation]) {
+        assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
+        let children = self.ask(0..evaluations.len()).into_iter().zip(evaluations);
+        self.population
+            .extend(children.map(|(candidate, evaluation)| Individual { candidate, evaluation: evaluation.clone() }));
+        let places = standing(&self.population);
+        let mut order: Vec<usize> = (0..self.population.len()).collect();
+        order.sort_by(|one, two| places[*one].compare(&places[*two]));
+        order.truncate(self.settings.population);
+        self.population = order.iter().map(|index| self.population[*index].clone()).collect();
+        self.standing = standing(&self.population);
+        self.births += evaluations.len() as u64;
+    }
+
+    fn population(&self) -> &[Individual] {
+        &self.population
+    }
+
+    fn save(&self) -> Vec<u8> {
+        individual::save(self.births, &self.population)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evolve::{
+        algorithm::tests::{evaluate, search},
+        pareto::{dominates, hypervolume},
+        problem,
+    };
+
+    /// The hypervolume of the last population.
+    fn volume(name: &str, evaluations: u64) -> f64 {
+        let problem = problem::find(name).unwrap();
+        let mut nsga2 = Nsga2::start(&Settings::default(), search(problem, problem.length, evaluations)).unwrap();
+        while nsga2.size() > 0 {
+            let evaluations = evaluate(&nsga2, problem);
+            nsga2.tell(&evaluations);
+        }
+        let points: Vec<&[f64]> = nsga2.population.iter().map(|one| &one.evaluation.objectives[..]).collect();
+        hypervolume(&points, problem.reference)
+    }
+
+    /// pymoo 0.6.2 has 0.8696 to 0.8699, 0.5363 to 0.5364 and 1.3273 to 1.3277 after 25,000 evaluations. Eight other
+    /// seeds gave us 0.8693 to 0.8700, 0.5362 to 0.5366 and 1.3270 to 1.3279 (and once 1.2445, where a piece of the
+    /// front was lost).
+    #[test]
+    fn fronts_are_as_good_as_those_of_pymoo() {
+        let volumes = ["zdt1", "zdt2", "zdt3"].map(|name| volume(name, 25_000));
+        insta::assert_snapshot!(format!("{volumes:.5?}"));
+        assert!(volumes[0] > 0.8692 && volumes[1] > 0.536 && volumes[2] > 1.3268, "{volumes:?}");
+    }
+
+    #[test]
+    fn fronts_of_harder_problems_are_reached() {
+        let volumes = ["zdt4", "zdt6", "dtlz2"].map(|name| volume(name, 25_000));
+        insta::assert_snapshot!(format!("{volumes:.5?}"));
+        // The best possible are 0.8767, 0.5079 and 0.8074; with three objectives crowding spreads badly.
+        assert!(volumes[0] > 0.83 && volumes[1] > 0.48 && volumes[2] > 0.68, "{volumes:?}");
+    }
+
+    #[test]
+    fn nobody_is_replaced_by_one_it_dominates() {
+        let problem = problem::find("zdt3").unwrap();
+        let settings = Settings { population: 30, ..Settings::default() };
+        let mut nsga2 = Nsga2::start(&settings, search(problem, 6, 600)).unwrap();
+        while nsga2.size() > 0 {
+            let before: Vec<Evaluation> = nsga2.population.iter().map(|one| one.evaluation.clone()).collect();
+            let children = evaluate(&nsga2, problem);
+            nsga2.tell(&children);
+            let now: Vec<Evaluation> = nsga2.population.iter().map(|one| one.evaluation.clone()).collect();
+            let gone: Vec<&Evaluation> = before.iter().chain(&children).filter(|one| !now.contains(one)).collect();
+            assert_eq!(now.len(), 30);
+            assert!(!now.iter().any(|stays| gone.iter().any(|gone| dominates(gone, stays))));
+        }
+    }
+
+    #[test]
+    fn one_objective_with_constraints_is_solved_too() {
+        let problem = problem::find("g06").unwrap();
+        let mut nsga2 = Nsga2::start(&Settings::default(), search(problem, 2, 10_000)).unwrap();
+        while nsga2.size() > 0 {
+            let evaluations = evaluate(&nsga2, problem);
+            nsga2.tell(&evaluations);
+        }
+        assert!(nsga2.population.iter().all(|one| one.evaluation.feasible()));
+        let best = nsga2.population.iter().map(|one| one.evaluation.objective(0)).fold(f64::INFINITY, f64::min);
+        assert!(best < -6500.0, "{best}");
+    }
+}

@@ -1,0 +1,230 @@
+//! OpenAI-ES: an evolution strategy that estimates a gradient from random steps, for thousands of real genes.
+//!
+//! T. Salimans, J. Ho, X. Chen, S. Sidor and I. Sutskever, "Evolution Strategies as a Scalable Alternative to
+//! Reinforcement Learning", arXiv:1703.03864, 2017: mirrored steps, ranks instead of objectives, and the steps of Adam
+//! (D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015).
+
+use std::{cmp::Ordering, ops::Range};
+
+use evoxo_common::{
+    math::pow,
+    rng::{normal_pair, unit},
+};
+use prost::Message as _;
+
+use super::{Algorithm, Most, Search, coordinates::Coordinates, within};
+use crate::evolve::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+    messages::OpenAiEsState,
+};
+
+/// The settings of OpenAI-ES. Lengths are shares of the width of the genes' bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Random steps of a batch; each is evaluated in both directions. 1 to 50,000.
+    pub pairs: usize,
+    /// The deviation of the random steps, above 0 and at most 1.
+    pub sigma: f64,
+    /// How far the mean moves at most in a gene, about, above 0 and at most 1: Adam's learning rate.
+    pub rate: f64,
+    /// Whether the mean begins anywhere, each point equally likely, instead of in the middle.
+    pub random: bool,
+}
+
+impl Default for Settings {
+    /// 50 pairs, and 0.02 and 0.01 as in the authors' program.
+    fn default() -> Self {
+        Self { pairs: 50, sigma: 0.02, rate: 0.01, random: true }
+    }
+}
+
+/// Of Adam: what is kept of the smoothed gradient and of its squares, and what keeps the divisor from 0.
+const KEEP: (f64, f64) = (0.9, 0.999);
+const SMALL: f64 = 1e-8;
+
+impl Settings {
+    /// Checks that the figures make sense.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        within("the number of pairs", self.pairs, 1..=50_000)?;
+        for (name, value) in [("deviation of the steps", self.sigma), ("learning rate", self.rate)] {
+            if !(value > 0.0 && value <= 1.0) {
+                return Err(format!("the {name} is {value:?}, but it must be above 0 and at most 1"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What it needs at most.
+    #[must_use]
+    pub fn most(&self, genome: &Genome) -> Most {
+        Most { candidates: 2 * self.pairs as u64, state_bytes: 64 + 24 * genome.genes() as u64 }
+    }
+}
+
+/// OpenAI-ES.
+#[derive(Clone, Debug)]
+pub struct OpenAiEs {
+    settings: Settings,
+    search: Search,
+    coordinates: Coordinates,
+    state: OpenAiEsState,
+}
+
+impl OpenAiEs {
+    /// A search at its beginning.
+    ///
+    /// # Errors
+    /// A sentence, if a setting makes no sense or a part of the genome is not real.
+    pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
+        settings.check()?;
+        let coordinates = Coordinates::of(&search.genome)?;
+        let (n, mut rng) = (coordinates.count(), search.stream.text("mean").rng());
+        let mean = (0..n).map(|_| if settings.random { unit(&mut rng) } else { 0.5 }).collect();
+        let state = OpenAiEsState { births: 0, steps: 0, mean, first: vec![0.0; n], second: vec![0.0; n] };
+        Ok(Self { settings: settings.clone(), search, coordinates, state })
+    }
+
+    /// A search from its saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state of this search.
+    pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
+        let state = OpenAiEsState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        search.check_births(state.births)?;
+        let fresh = Self::start(settings, search)?;
+        let numbers = [&state.mean, &state.first, &state.second];
+        let complete = numbers.iter().all(|list| list.len() == fresh.coordinates.count());
+        let finite = numbers.into_iter().flatten().all(|number| number.is_finite());
+        if !complete || !finite || state.second.iter().any(|square| *square < 0.0) || state.steps > state.births {
+            return Err("the state does not fit the settings".into());
+        }
+        Ok(Self { state, ..fresh })
+    }
+
+    /// The random step of a pair of this batch. Both candidates share the stream of the first.
+    fn step(&self, pair: usize) -> Vec<f64> {
+        let mut rng = self.search.birth(self.state.births + 2 * pair as u64);
+        let n = self.coordinates.count();
+        let mut step: Vec<f64> = (0..n.div_ceil(2)).flat_map(|_| normal_pair(&mut rng)).collect();
+        step.truncate(n);
+        step
+    }
+}
+
+/// The rank of each, from 0.5 for the best to -0.5 for the worst; equals share the mean of their ranks.
+fn centred_ranks(evaluations: &[Evaluation]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..evaluations.len()).collect();
+    order.sort_by(|one, two| evaluations[*one].compare(&evaluations[*two]));
+    let mut ranks = vec![0.0; evaluations.len()];
+    let equal = |one: &usize, two: &usize| evaluations[*one].compare(&evaluations[*two]) == Ordering::Equal;
+    let (mut before, last) = (0, (evaluations.len() - 1).max(1) as f64);
+    for group in order.chunk_by(equal) {
+        let middle = before as f64 + (group.len() - 1) as f64 / 2.0;
+        group.iter().for_each(|index| ranks[*index] = 0.5 - middle / last);
+        before += group.len();
+    }
+    ranks
+}
+
+impl Algorithm for OpenAiEs {
+    fn size(&self) -> usize {
+        self.search.batch(2 * self.settings.pairs, self.state.births)
+    }
+
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
+        assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
+        let candidate = |index: usize| {
+            let sigma = if index.is_multiple_of(2) { self.settings.sigma } else { -self.settings.sigma };
+            let step = self.step(index / 2);
+            let point: Vec<f64> = self.state.mean.iter().zip(&step).map(|(mean, step)| mean + sigma * step).collect();
+            self.coordinates.candidate(&point)
+        };
+        range.map(candidate).collect()
+    }
+
+    fn tell(&mut self, evaluations: &[Evaluation]) {
+        let size = self.size();
+        assert_eq!(evaluations.len(), size, "there is one evaluation for each candidate");
+        // The last batch of a search may be cut off, and then teaches nothing.
+        if size == 2 * self.settings.pairs {
+            let ranks = centred_ranks(evaluations);
+            let mut gradient = vec![0.0; self.coordinates.count()];
+            for (pair, ranks) in ranks.chunks_exact(2).enumerate() {
+                let weight = (ranks[0] - ranks[1]) / (size as f64 * self.settings.sigma);
+                gradient.iter_mut().zip(self.step(pair)).for_each(|(sum, step)| *sum += weight * step);
+            }
+            let OpenAiEsState { steps, mean, first, second, .. } = &mut self.state;
+            *steps += 1;
+            let begun = |keep: f64| 1.0 - pow(keep, *steps as f64);
+            let (smoothed, squared) = (begun(KEEP.0), begun(KEEP.1));
+            for (((mean, first), second), gradient) in mean.iter_mut().zip(first).zip(second).zip(gradient) {
+                *first = KEEP.0 * *first + (1.0 - KEEP.0) * gradient;
+                *second = KEEP.1 * *second + (1.0 - KEEP.1) * gradient * gradient;
+                *mean += self.settings.rate * (*first / smoothed) / ((*second / squared).sqrt() + SMALL);
+            }
+        }
+        self.state.births += size as u64;
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evolve::{
+        algorithm::tests::{minimise, search},
+        problem,
+    };
+
+    #[test]
+    fn equals_share_a_rank() {
+        let of = |objective: f64| Evaluation { objectives: vec![objective], ..Default::default() };
+        assert_eq!(centred_ranks(&[of(3.0), of(1.0), of(2.0)]), [-0.5, 0.5, 0.0]);
+        assert_eq!(centred_ranks(&[of(2.0), of(1.0), of(2.0), of(2.0), of(0.0)]), [-0.25, 0.25, -0.25, -0.25, 0.5]);
+        assert_eq!(centred_ranks(&[of(7.0), of(7.0)]), [0.0, 0.0]);
+    }
+
+    /// The first step of Adam has the length of the learning rate in every gene, towards the optimum.
+    #[test]
+    fn the_first_step_leads_towards_the_optimum() {
+        let problem = problem::find("sphere").unwrap();
+        let settings = Settings { pairs: 500, ..Settings::default() };
+        let mut strategy = OpenAiEs::start(&settings, search(problem, 5, 2000)).unwrap();
+        let before = strategy.state.mean.clone();
+        let evaluations = crate::evolve::algorithm::tests::evaluate(&strategy, problem);
+        strategy.tell(&evaluations);
+        for (before, after) in before.iter().zip(&strategy.state.mean) {
+            assert!(((after - before).abs() - 0.01).abs() < 1e-6 && (after - before) * (0.5 - before) > 0.0);
+        }
+    }
+
+    #[test]
+    fn many_genes_are_learnt() {
+        let problem = problem::find("sphere").unwrap();
+        let mut strategy = OpenAiEs::start(&Settings::default(), search(problem, 100, 30_000)).unwrap();
+        let best = minimise(&mut strategy, problem).objective(0);
+        insta::assert_snapshot!(format!("{best:.3}"));
+        // A random point is worth 833 on average; random steps of 0.02 around the optimum 4.
+        assert!(best < 6.0, "{best}");
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_have_a_sentence() {
+        let wrong = [
+            Settings { pairs: 0, ..Settings::default() },
+            Settings { sigma: 0.0, ..Settings::default() },
+            Settings { rate: f64::NAN, ..Settings::default() },
+        ];
+        let mut sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
+        let bits = search(problem::find("onemax").unwrap(), 10, 100);
+        sentences.push(OpenAiEs::start(&Settings::default(), bits).unwrap_err());
+        insta::assert_snapshot!(sentences.join("\n"));
+    }
+}
