@@ -22,7 +22,7 @@ use crate::evolve::{
 /// The settings of NSGA-II.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Individuals, and children of a batch, 4 to 10,000.
+    /// Individuals, and children of a batch, 4 to 2,000: sorting takes time and memory of the order of the square.
     pub population: usize,
     /// How children are made.
     pub variation: Variation,
@@ -41,7 +41,7 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), String> {
-        within("the population", self.population, 4..=10_000)?;
+        within("the population", self.population, 4..=2000)?;
         self.variation.check()
     }
 
