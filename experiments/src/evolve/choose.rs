@@ -140,32 +140,32 @@ fn ga(settings: &Settings) -> GaSettings {
 
 fn variation(settings: &Settings) -> Variation {
     let share = Ratio::to_f64;
-        Variation {
-            crossover: share(settings.crossover),
-            mutations: share(settings.mutations),
-            crossover_eta: share(settings.crossover_eta),
-            real_mutation: match settings.real_mutation {
-                RealMutationName::Polynomial => RealMutation::Polynomial { eta: share(settings.mutation_eta) },
-                RealMutationName::Gaussian => RealMutation::Gaussian { deviation: share(settings.deviation) },
-            },
-            integer_mutation: match settings.integer_mutation {
-                IntegerMutationName::Step => IntegerMutation::Step { mean: share(settings.deviation) },
-                IntegerMutationName::Redraw => IntegerMutation::Redraw,
-            },
-            string_crossover: match settings.string_crossover {
-                StringCrossoverName::Uniform => StringCrossover::Uniform,
-                StringCrossoverName::OnePoint => StringCrossover::OnePoint,
-                StringCrossoverName::TwoPoint => StringCrossover::TwoPoint,
-            },
-            order_crossover: match settings.order_crossover {
-                OrderCrossoverName::Order => OrderCrossover::Order,
-                OrderCrossoverName::Edge => OrderCrossover::Edge,
-            },
-            order_mutation: match settings.order_mutation {
-                OrderMutationName::Swap => OrderMutation::Swap,
-                OrderMutationName::Inversion => OrderMutation::Inversion,
-                OrderMutationName::Insertion => OrderMutation::Insertion,
-            },
-            order_rate: share(settings.order_rate),
-        }
+    Variation {
+        crossover: share(settings.crossover),
+        mutations: share(settings.mutations),
+        crossover_eta: share(settings.crossover_eta),
+        real_mutation: match settings.real_mutation {
+            RealMutationName::Polynomial => RealMutation::Polynomial { eta: share(settings.mutation_eta) },
+            RealMutationName::Gaussian => RealMutation::Gaussian { deviation: share(settings.deviation) },
+        },
+        integer_mutation: match settings.integer_mutation {
+            IntegerMutationName::Step => IntegerMutation::Step { mean: share(settings.deviation) },
+            IntegerMutationName::Redraw => IntegerMutation::Redraw,
+        },
+        string_crossover: match settings.string_crossover {
+            StringCrossoverName::Uniform => StringCrossover::Uniform,
+            StringCrossoverName::OnePoint => StringCrossover::OnePoint,
+            StringCrossoverName::TwoPoint => StringCrossover::TwoPoint,
+        },
+        order_crossover: match settings.order_crossover {
+            OrderCrossoverName::Order => OrderCrossover::Order,
+            OrderCrossoverName::Edge => OrderCrossover::Edge,
+        },
+        order_mutation: match settings.order_mutation {
+            OrderMutationName::Swap => OrderMutation::Swap,
+            OrderMutationName::Inversion => OrderMutation::Inversion,
+            OrderMutationName::Insertion => OrderMutation::Insertion,
+        },
+        order_rate: share(settings.order_rate),
+    }
 }

@@ -25,7 +25,9 @@ impl Evaluation {
     /// By how much constraints are broken: the sum of the positive ones.
     #[must_use]
     pub fn violation(&self) -> f64 {
-        self.constraints.iter().filter(|broken| !(**broken <= 0.0)).fold(0.0, |sum, broken| sum + known(*broken))
+        let broken = self.constraints.iter().map(|broken| if *broken <= 0.0 { 0.0 } else { known(*broken) });
+        // The sum of no numbers would be -0.
+        broken.fold(0.0, |sum, broken| sum + broken)
     }
 
     /// Whether it is evaluated, and no constraint is broken.

@@ -16,6 +16,7 @@ mod program;
 mod report;
 mod search;
 pub mod settings;
+pub mod tables;
 pub mod task;
 #[cfg(test)]
 mod tests;
@@ -69,6 +70,8 @@ const COLUMNS: [Column; search::COLUMNS] = [
     Column { name: "median", doc: "first objective, median of the last batch" },
     Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
     Column { name: "failures", doc: "candidates without a value so far" },
+    Column { name: "hypervolume", doc: "of what nsga2 keeps, up to the reference point; else 0" },
+    Column { name: "kept", doc: "candidates that the algorithm keeps: its population, or the elites of map-elites" },
 ];
 
 /// The program that an arm asks.

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome},
     messages::Evaluation,
-    settings::{Parts, SCHEMA, Settings},
+    settings::{SCHEMA, Settings},
+    tables::{PartSettings, Parts},
 };
 
 /// The version of the protocol.
@@ -131,7 +132,7 @@ impl Asked<'_> {
                 Err(why) => return self.refuse(&format!("has a genome that is none: {why}")),
             };
             let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
-            let genome = Genome { parts: parts.iter().map(super::settings::PartSettings::part).collect() };
+            let genome = Genome { parts: parts.iter().map(PartSettings::part).collect() };
             let form = Form {
                 genome: &genome,
                 alphabets: &alphabets,

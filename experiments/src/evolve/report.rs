@@ -7,13 +7,15 @@ use evoxo_common::{
 };
 use serde_json::{Value, json};
 
-use super::settings::Settings;
+use super::settings::{AlgorithmName, Settings};
 
 /// The places of columns in a row.
 const EVALUATIONS: usize = 0;
 const BEST: usize = 1;
 const VIOLATION: usize = 3;
 const FAILURES: usize = 4;
+const HYPERVOLUME: usize = 5;
+const KEPT: usize = 6;
 
 /// What is told of an arm.
 struct Told<'a> {
@@ -26,6 +28,10 @@ struct Told<'a> {
     /// The evaluations of each.
     evaluations: Vec<f64>,
     failures: f64,
+    /// Of each replica, where there is a reference point.
+    hypervolumes: Vec<f64>,
+    /// The candidates that each replica keeps.
+    kept: Vec<f64>,
     curve: Series,
 }
 
@@ -39,6 +45,8 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json["violations"] = last(VIOLATION).into();
         json["evaluations"] = last(EVALUATIONS).into();
         json["failures"] = last(FAILURES).iter().sum::<f64>().into();
+        json["hypervolume"] = last(HYPERVOLUME).into();
+        json["kept"] = last(KEPT).into();
         json["curve"] = curve(replicas).to_json();
         json
     };
@@ -70,6 +78,8 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         header: ["arm", "replicas", "mean", "range", "evaluations", "target reached"].map(String::from).to_vec(),
         rows: told.iter().map(Told::row).collect(),
     };
+    let mut tables = vec![table];
+    tables.extend(kept_table(&told));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
     for arm in told.iter().take(1) {
         let optimum = arm.settings.built_in().and_then(|problem| {
@@ -95,7 +105,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         series,
     };
     Ok(Report {
-        tables: vec![table],
+        tables,
         notes,
         json: json!({"arms": arms, "summary": summary}),
         figures: if figure.series.is_empty() { Vec::new() } else { vec![figure] },
@@ -118,7 +128,26 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &Value) -> Resul
         replicas,
         evaluations: numbers("evaluations")?,
         failures: json["failures"].as_f64().ok_or_else(|| lacks("failures"))?,
+        hypervolumes: numbers("hypervolume")?,
+        kept: numbers("kept")?,
         curve: Series::of_json(name, &json["curve"]).ok_or_else(|| lacks("curve"))?,
+    })
+}
+
+/// What NSGA-II and MAP-Elites keep, if an arm is one of them.
+fn kept_table(told: &[Told<'_>]) -> Option<Table> {
+    let keeps = |arm: &&Told<'_>| matches!(arm.settings.algorithm, AlgorithmName::Nsga2 | AlgorithmName::MapElites);
+    let text = |numbers: &[f64]| estimate(numbers).map_or_else(|| "-".into(), |it| it.text(it.decimals()));
+    let row = |arm: &Told<'_>| {
+        let hypervolume = arm.settings.reference_point().map_or_else(|| "-".into(), |_| text(&arm.hypervolumes));
+        vec![arm.name.to_owned(), hypervolume, text(&arm.kept)]
+    };
+    let rows: Vec<Vec<String>> = told.iter().filter(keeps).map(row).collect();
+    let title = "What is kept: mean ± 95 % interval; --populations writes it".into();
+    (!rows.is_empty()).then(|| Table {
+        title,
+        header: ["arm", "hypervolume", "candidates"].map(String::from).to_vec(),
+        rows,
     })
 }
 

@@ -13,18 +13,21 @@ use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
-    algorithm::{Algorithm, Search},
+    algorithm::{Algorithm, Individual, Search},
     card::Found,
     choose::{algorithm, most},
     evaluation::Evaluation,
     genome::Candidate,
     messages::{self, EvaluateTask, Item, SearchState},
-    settings::Settings,
+    pareto::{fronts, hypervolume},
+    settings::{AlgorithmName, Settings},
     task::{EVALUATE, Evaluate, NAME},
 };
 
 /// The columns of a row: see [`super::KIND`].
-pub(super) const COLUMNS: usize = 5;
+pub(super) const COLUMNS: usize = 7;
+/// The most objectives with which the hypervolume is computed: its cost grows with a power of their number.
+const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
 /// The most rows of a replica; between two of them there are as many evaluations.
 const ROWS_MAX: u64 = 500;
 
@@ -142,6 +145,17 @@ impl Replica {
         }
     }
 
+    /// The hypervolume of what the algorithm keeps; 0 without a reference point.
+    fn hypervolume(&self) -> f64 {
+        let Some(reference) = self.settings.reference_point().filter(|it| it.len() <= HYPERVOLUME_OBJECTIVES_MAX)
+        else {
+            return 0.0;
+        };
+        let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
+        let points: Vec<&[f64]> = kept.filter(|it| it.feasible()).map(|it| it.objectives.as_slice()).collect();
+        hypervolume(&points, &reference)
+    }
+
     fn batch(&self) -> usize {
         if self.has_reached_target() { 0 } else { self.algorithm.size() }
     }
@@ -167,7 +181,8 @@ impl Replica {
             let median = good.get(good.len() / 2).copied().unwrap_or_else(|| best.objective(0));
             let said = |minimised| self.settings.said(0, minimised);
             let (evaluations, failures) = (self.state.evaluations as f64, self.state.failures as f64);
-            vec![evaluations, said(best.objective(0)), said(median), best.violation(), failures]
+            let (hypervolume, kept) = (self.hypervolume(), self.algorithm.population().len() as f64);
+            vec![evaluations, said(best.objective(0)), said(median), best.violation(), failures, hypervolume, kept]
         });
     }
 }
@@ -224,5 +239,23 @@ impl Experiment for Replica {
     fn champion(&self) -> Option<Card> {
         let (candidate, evaluation) = self.best.as_ref()?;
         Some(Card::new(Found::new(&self.settings, candidate, evaluation)))
+    }
+
+    /// The first front of several objectives, or the elites of every kind.
+    fn population(&self) -> Vec<Card> {
+        let kept = self.algorithm.population();
+        let evaluations: Vec<Evaluation> = kept.iter().map(|individual| individual.evaluation.clone()).collect();
+        let fronts = match self.settings.algorithm {
+            AlgorithmName::Nsga2 => fronts(&evaluations),
+            AlgorithmName::MapElites => vec![0; kept.len()],
+            _ => return Vec::new(),
+        };
+        let shown =
+            kept.iter().zip(fronts).filter(|(individual, front)| *front == 0 && individual.evaluation.feasible());
+        shown
+            .map(|(Individual { candidate, evaluation }, _)| {
+                Card::new(Found::new(&self.settings, candidate, evaluation))
+            })
+            .collect()
     }
 }

@@ -1,15 +1,11 @@
 //! The settings of `evolve`: what is searched, by which algorithm, and for how long.
 
-use evoxo_common::{
-    choice,
-    ratio::Ratio,
-    settings,
-    settings::{FromValue, Value},
-};
+use evoxo_common::{choice, ratio::Ratio, settings};
 
 use super::{
-    genome::{Genome, Part, Type},
+    genome::Genome,
     problem::{self, Problem},
+    tables::{GRID, Grid, PART, PartSettings, Parts},
 };
 
 choice! {
@@ -116,118 +112,10 @@ choice! {
     }
 }
 
-choice! {
-    /// The type of a part's genes.
-    pub enum TypeName {
-        /// real numbers from low to high
-        Real = "real",
-        /// whole numbers from low to high
-        Integer = "integer",
-        /// bits
-        Bits = "bits",
-        /// the numbers from 0 to length - 1, each once
-        Permutation = "permutation",
-        /// letters of the alphabet
-        Symbols = "symbols",
-    }
-}
-
 /// The most genes of a genome.
 const GENES_MAX: usize = 100_000;
-/// The greatest bound, and its negative the least.
-const BOUND_MAX: i64 = 1_000_000_000_000;
-
-settings! {
-    /// A part of the genome: genes of one type.
-    pub struct PartSettings, names PartName, schema PART {
-        /// The part's name, as the problem knows it.
-        name: String = text(32, "x"),
-        /// The type of its genes.
-        r#type: TypeName = choice("real"),
-        /// The number of its genes.
-        length: usize = whole(1, 100_000, "1"),
-        /// The lower bound of real and whole numbers.
-        low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
-        /// The upper bound of real and whole numbers.
-        high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
-        /// The symbols, different printable characters.
-        alphabet: String = text(94, ""),
-    }
-    check(|part| part.problem().into_iter().collect())
-}
-
-impl PartSettings {
-    fn problem(&self) -> Option<(PartName, String)> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if self.name.is_empty() || !self.name.chars().all(plain) {
-            return Some((PartName::name, "a part's name has letters, digits and _".into()));
-        }
-        let (low, high) = (self.low.to_f64(), self.high.to_f64());
-        match self.r#type {
-            TypeName::Real if low >= high => Some((PartName::high, "high must be greater than low".into())),
-            TypeName::Integer if low > high => Some((PartName::high, "high must not be less than low".into())),
-            TypeName::Integer if self.low.denominator() != 1 || self.high.denominator() != 1 => {
-                Some((PartName::low, "the bounds of whole numbers must be whole".into()))
-            }
-            TypeName::Symbols if self.alphabet.is_empty() => {
-                Some((PartName::alphabet, "symbols need an alphabet, for example \"ACGT\"".into()))
-            }
-            _ if self.alphabet.chars().enumerate().any(|(place, symbol)| self.alphabet[..place].contains(symbol)) => {
-                Some((PartName::alphabet, "the alphabet has a symbol twice".into()))
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) fn part(&self) -> Part {
-        let of = match self.r#type {
-            TypeName::Real => Type::Real { low: self.low.to_f64(), high: self.high.to_f64() },
-            TypeName::Integer => Type::Integer { low: self.low.numerator(), high: self.high.numerator() },
-            TypeName::Bits => Type::Bits,
-            TypeName::Permutation => Type::Permutation,
-            TypeName::Symbols => Type::Symbols { alphabet: self.alphabet.len() as u32 },
-        };
-        Part { name: self.name.clone(), length: self.length, of }
-    }
-}
-
-settings! {
-    /// A behaviour measure of MAP-Elites: its bounds and the number of cells between them.
-    pub struct GridSettings, names GridName, schema GRID {
-        /// The lower bound; what is below counts in the first cell.
-        low: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "0"),
-        /// The upper bound; what is above counts in the last cell.
-        high: Ratio = decimal(-BOUND_MAX, BOUND_MAX, "1"),
-        /// Cells between the bounds.
-        cells: usize = whole(1, 100_000, "20"),
-    }
-    check(|axis| match axis.low.to_f64() < axis.high.to_f64() {
-        true => Vec::new(),
-        false => vec![(GridName::high, "high must be greater than low".into())],
-    })
-}
-
-/// The axes of a grid as a file has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid(pub Vec<GridSettings>);
-
-impl FromValue for Grid {
-    fn from_value(value: &Value) -> Self {
-        let Value::List(entries) = value else { panic!("a list was declared, not {value:?}") };
-        Self(entries.iter().map(GridSettings::of).collect())
-    }
-}
-
-/// The parts of a genome as a file has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts(pub Vec<PartSettings>);
-
-impl FromValue for Parts {
-    fn from_value(value: &Value) -> Self {
-        let Value::List(entries) = value else { panic!("a list was declared, not {value:?}") };
-        Self(entries.iter().map(PartSettings::of).collect())
-    }
-}
+/// The greatest number of a reference point, and its negative the least.
+const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
 settings! {
     /// Anybody's problem: a fitness function that is built in, or a program beside the workers, is searched for its best
@@ -299,7 +187,7 @@ settings! {
         line: Ratio = decimal(0, 10, "0.2"),
         /// nsga2: the reference point of the hypervolume, one number for each objective. Empty: that of a built-in problem, or
         /// no hypervolume.
-        reference: Vec<Ratio> = numbers(10, -BOUND_MAX, BOUND_MAX, ""),
+        reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, ""),
         /// Candidates of a task; 0: 100 of a built-in problem, 1 of a program.
         slice: usize = execution whole(0, 10_000, "0"),
         /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
@@ -366,7 +254,8 @@ impl Settings {
             Some(problem) => problem.reference.to_vec(),
             None => self.reference.iter().map(|number| number.to_f64()).collect(),
         };
-        let turned = given.iter().zip(&objectives).map(|(number, (maximised, _))| if *maximised { -number } else { *number });
+        let turned =
+            given.iter().zip(&objectives).map(|(number, (maximised, _))| if *maximised { -number } else { *number });
         (objectives.len() > 1 && given.len() == objectives.len()).then(|| turned.collect())
     }
 
@@ -429,7 +318,10 @@ impl Settings {
         if self.algorithm == AlgorithmName::MapElites {
             let (axes, measures) = (self.grid.0.len(), self.measure_count());
             if axes != measures && !(axes == 0 && self.built_in().is_some()) {
-                found.push((Name::grid, format!("the grid has {axes} axes for {measures} measures: give a [[grid]] for each")));
+                found.push((
+                    Name::grid,
+                    format!("the grid has {axes} axes for {measures} measures: give a [[grid]] for each"),
+                ));
             }
         }
         if let Err(why) = super::search::check(self) {

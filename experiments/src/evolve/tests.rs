@@ -74,6 +74,9 @@ fn every_algorithm_keeps_the_promises() {
         "problem = \"g06\"\nevaluations = 90\npopulation = 20\non_failure = \"worst\"\n",
         "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3\nevaluations = 900\n",
         "algorithm = \"cma-es\"\nproblem = \"sphere\"\nlength = 3\nevaluations = 500\ncovariance = \"separable\"\nrestarts = \"none\"\n",
+        "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 200\npopulation = 20\n",
+        "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\npopulation = 20\ninitial = 30\n",
+        "algorithm = \"openai-es\"\nproblem = \"sphere\"\nlength = 4\nevaluations = 200\npopulation = 20\n",
         "problem = \"onemax\"\nlength = 8\nevaluations = 2000\npopulation = 20\ntarget = \"8\"\n",
     ];
     let digests = files.map(|settings| {
@@ -119,6 +122,10 @@ fn mistakes_have_their_sentence() {
         "problem = \"sphere\"\nobjectives = \"min x\"",
         "problem = \"sphere\"\nlength = 10000",
         "problem = \"zdt1\"",
+        "problem = \"zdt1\"\nalgorithm = \"nsga2\"\nreference = [1]",
+        "algorithm = \"map-elites\"",
+        "problem = \"onemax\"\nalgorithm = \"cma-es\"",
+        "algorithm = \"cma-es\"\npopulation = 2",
         "problem = \"program:p\"\nobjectives = \"cost\"",
         "problem = \"program:p\"\nsignature = \"abc\"",
         "target = \"low\"",
