@@ -6,6 +6,7 @@ mod processes {
     mod daemon;
     mod leaders;
     mod orders;
+    mod programs;
     mod services;
     mod shapes;
     mod strangers;

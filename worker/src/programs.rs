@@ -21,7 +21,7 @@ use evoxo_common::{
 };
 use evoxo_proto::{PROGRAM_BYTES_MAX, v1::ProgramSignature};
 use rustix::process::{Pid, Signal, kill_process_group};
-use tracing::debug;
+use tracing::{debug, warn};
 
 /// The version of the protocol between a worker and its programs, in their environment.
 const PROTOCOL: (&str, &str) = ("EVOXO_PROTOCOL", "1");
@@ -122,9 +122,16 @@ impl Programs for Processes {
     fn ask(&mut self, name: &str, question: &dyn Fn(u64) -> String, within_ms: u64) -> Result<(u64, String), Refusal> {
         self.questions += 1;
         let number = self.questions;
-        let answer = self.running(name)?.ask(&question(number), within_ms);
-        answer.map(|line| (number, line)).map_err(|why| {
+        let mut answer = self.running(name)?.ask(&question(number), within_ms);
+        // Somebody may have killed it, or it has run out of memory: it gets a second chance, with nothing else on its mind.
+        if let Err(Trouble::Ended(why)) = &answer {
+            warn!("the program {name} {why}; it is started again");
             self.stop(name);
+            answer = self.running(name)?.ask(&question(number), within_ms);
+        }
+        answer.map(|line| (number, line)).map_err(|trouble| {
+            self.stop(name);
+            let (Trouble::Ended(why) | Trouble::Stopped(why)) = trouble;
             Refusal(format!("the program {name} {why}"))
         })
     }
@@ -137,6 +144,14 @@ impl Programs for Processes {
 
 /// A line, or why there is none.
 type Line = Result<String, String>;
+
+/// Why a program has no answer.
+enum Trouble {
+    /// It has ended by itself, or was killed.
+    Ended(String),
+    /// It is still there, and cannot be trusted any more.
+    Stopped(String),
+}
 
 /// One running program.
 struct Process {
@@ -176,27 +191,32 @@ impl Process {
         for thread in threads {
             thread.map_err(|error| format!("cannot be served by a thread: {error}"))?;
         }
-        process.introduction = process.next(INTRODUCTION_WITHIN_MS, "introduce itself")?;
+        process.introduction = match process.next(INTRODUCTION_WITHIN_MS, "introduce itself") {
+            Ok(line) => line,
+            Err(Trouble::Ended(why) | Trouble::Stopped(why)) => return Err(why),
+        };
         Ok(process)
     }
 
-    fn ask(&mut self, line: &str, within_ms: u64) -> Line {
+    fn ask(&mut self, line: &str, within_ms: u64) -> Result<String, Trouble> {
         // If the writing thread has ended, so has the program, and reading says how.
         let _ = self.input.send(format!("{line}\n"));
         self.next(within_ms, "answer")
     }
 
     /// The next line, which the program needs for this.
-    fn next(&mut self, within_ms: u64, what: &str) -> Line {
-        let why = match self.output.recv_timeout(Duration::from_millis(within_ms)) {
+    fn next(&mut self, within_ms: u64, what: &str) -> Result<String, Trouble> {
+        let stopped = match self.output.recv_timeout(Duration::from_millis(within_ms)) {
             Ok(Ok(line)) => return Ok(line),
             Ok(Err(why)) => why,
             Err(RecvTimeoutError::Timeout) => {
                 format!("did not {what} within {} s and was stopped", within_ms as f64 / 1e3)
             }
-            Err(RecvTimeoutError::Disconnected) => format!("{} before it could {what}", self.ended()),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Trouble::Ended(format!("{} before it could {what}", self.ended()) + &self.last_words()));
+            }
         };
-        Err(why + &self.last_words())
+        Err(Trouble::Stopped(stopped + &self.last_words()))
     }
 
     /// How it ended; its output is closed.

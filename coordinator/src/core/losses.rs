@@ -5,6 +5,7 @@ use evoxo_proto::v1::{self, CloseKind, from_worker, to_worker};
 use super::{
     Coordinator, SessionId, Topic,
     evidence::Loss,
+    run::Run,
     sessions::{Session, printable, session_of},
     standing::End,
 };
@@ -216,10 +217,20 @@ impl Coordinator {
         self.fail_for_task(task, &format!("{verdict}{last}"));
     }
 
-    /// Ends a session on which too many different tasks failed.
+    /// Ends a session on which too many different tasks failed, if there is another worker for them. If they fail everywhere,
+    /// the cause is in them, and their run should end soon.
     pub(super) fn set_aside_if_failing(&mut self, id: SessionId) {
         const FAILED_TASKS_MAX: usize = 3;
-        if self.sessions.get(id).is_some_and(|session| session.failed.len() >= FAILED_TASKS_MAX) {
+        let Some(session) = self.sessions.get(id).filter(|session| session.failed.len() >= FAILED_TASKS_MAX) else {
+            return;
+        };
+        let runs: Vec<&Run> = session.failed.values().filter_map(|run| self.runs.get(*run)).collect();
+        let could = |other: &Session| {
+            !other.draining
+                && other.failed.len() < FAILED_TASKS_MAX
+                && runs.iter().any(|run| other.computes(&run.prepared))
+        };
+        if self.sessions.iter().any(|(other_id, other)| other_id != id && could(other)) {
             self.lose(id, Cause::FailsTasks);
         }
     }

@@ -181,8 +181,9 @@ impl Coordinator {
         if open.is_empty() {
             return self.tasks.forget_copy(hash);
         }
+        let run = open.first().and_then(|task| self.tasks.get(*task)).map(|task| task.run);
         let Some((worker, identity)) = self.sessions.change(id, |session| {
-            session.failed.insert(hash);
+            session.failed.extend(run.map(|run| (hash, run)));
             (session.name.clone(), session.identity.clone())
         }) else {
             return;

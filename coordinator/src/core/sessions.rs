@@ -54,8 +54,8 @@ pub(super) struct Session {
     pub(super) connected: Millis,
     pub(super) tasks_done: u64,
     pub(super) draining: bool,
-    /// Different tasks that failed here.
-    pub(super) failed: BTreeSet<Digest>,
+    /// Different tasks that failed here, with their runs.
+    pub(super) failed: BTreeMap<Digest, RunId>,
 }
 
 /// Tasks sent together, for one slot.
@@ -359,7 +359,7 @@ pub(super) fn session_of(
         connected: now,
         tasks_done: 0,
         draining: false,
-        failed: BTreeSet::new(),
+        failed: BTreeMap::new(),
     })
 }
 
