@@ -134,7 +134,7 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
         words = [evoxo, "run", str(file), "--program", program, "--out", str(out)]
         words += [] if typed.workers is None else ["--workers", str(typed.workers)]
     else:
-        words = [evoxo, "submit", str(file)]
+        words = [evoxo, "submit", str(file), "--program", program]
         words += [] if typed.coordinator is None else ["--coordinator", typed.coordinator]
         words += [] if typed.name is None else ["--name", typed.name]
     try:

@@ -158,11 +158,12 @@ class Commands(unittest.TestCase):
 
     def test_submit(self):
         words, errors = self.evoxo("submit", "--coordinator", "10.0.0.5:7600", "--name", "first", "--seed", "3")
-        expected = ["submit", "out/first.toml", "--coordinator", "10.0.0.5:7600", "--name", "first"]
+        program = ["--program", "Rosen=..."]
+        expected = ["submit", "out/first.toml", *program, "--coordinator", "10.0.0.5:7600", "--name", "first"]
         self.assertEqual(words, expected)
         self.assertIn("seed = 3\n", (self.elsewhere / "out/first.toml").read_text())
         self.assertIn("workers compute it that are started with --program 'Rosen=", errors)
-        self.assertEqual(self.evoxo("submit")[0], ["submit", "out/Rosen.toml"])
+        self.assertEqual(self.evoxo("submit")[0], ["submit", "out/Rosen.toml", *program])
 
     def test_evoxo_is_found_on_the_path(self):
         self.assertEqual(self.start("run", PATH=str(self.directory)).returncode, 7)

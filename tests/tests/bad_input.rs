@@ -71,6 +71,21 @@ const PROGRAMS: &[Case] = &[
     case(COORDINATOR, &["--checkpoint-interval", "soon"], 2, &["give a time like 90s, 1.5s"]),
     case(COORDINATOR, &["--keep-finished", "few"], 2, &["'few'"]),
     case(COORDINATOR, &["run.toml"], 2, &["unexpected argument 'run.toml'"]),
+    case(WORKER, &["--program", "x"], 2, &["give NAME=COMMAND"]),
+    case(WORKER, &["--program", "a b=x"], 2, &["a program's name has 1 to 64 letters"]),
+    case(
+        WORKER,
+        &["--program", "p=exit 3"],
+        1,
+        &["the program p ended (exit status: 3) before it could introduce itself"],
+    ),
+    case(WORKER, &["--program", "p=echo oh dear"], 1, &["the program p does not introduce itself", "oh dear"]),
+    case(
+        WORKER,
+        &["--program", "p=echo '{\"evoxo\":1,\"name\":\"q\",\"objectives\":[]}'"],
+        1,
+        &["the program p calls itself \"q\": give it as --program q=COMMAND"],
+    ),
     case(WORKER, &["--coordinator", "TAKEN", "--idle-timeout", "300ms"], 0, &["shut down (no task for 0.3 s)"]),
     case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "300ms"], 0, &["cannot reach http://127.0.0.1:1"]),
     case(
@@ -133,7 +148,7 @@ const PROGRAMS: &[Case] = &[
         1,
         &["the host of no.such.host.invalid:1 is not known"],
     ),
-    case(EVOXO, &["new", "chess"], 2, &["give one of dispatch, invincible"]),
+    case(EVOXO, &["new", "chess"], 2, &["give one of dispatch, evolve, invincible"]),
     case(EVOXO, &["audit", "none.json"], 2, &["cannot read none.json: file not found"]),
     case(EVOXO, &["audit", "GOOD"], 1, &["GOOD: the card is not JSON"]),
     case(EVOXO, &["audit", "none.safetensors"], 2, &["cannot read none.safetensors"]),
@@ -288,7 +303,12 @@ async fn programs_report_mistakes_in_one_sentence() {
 
 /// A run's name, its file, and how it is refused.
 const SUBMITTED: &[(&str, &str, Code, &[&str])] = &[
-    ("run", "", Code::InvalidArgument, &["the key \"experiment\" is missing: give one of dispatch, invincible"]),
+    (
+        "run",
+        "",
+        Code::InvalidArgument,
+        &["the key \"experiment\" is missing: give one of dispatch, evolve, invincible"],
+    ),
     ("run", "experiment = ", Code::InvalidArgument, &["the submitted file:1: not TOML"]),
     ("run", "experiment = \"invincibel\"", Code::InvalidArgument, &["did you mean \"invincible\"?"]),
     (

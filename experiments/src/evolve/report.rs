@@ -47,22 +47,32 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json["failures"] = last(FAILURES).iter().sum::<f64>().into();
         json["hypervolume"] = last(HYPERVOLUME).into();
         json["kept"] = last(KEPT).into();
-        json["curve"] = curve(replicas).to_json();
+        let settings = Settings::of(&config.arms[*arm].settings);
+        let column = if settings.reference_point().is_some() { HYPERVOLUME } else { BEST };
+        json["curve"] = curve(replicas, column).to_json();
         json
     };
     let arms: Vec<Value> = arms.iter().map(told).collect();
     report_of_result(config, &arms).expect("what has just been written has all that it takes")
 }
 
-/// Mean and band of the best objective over the evaluations, of the replicas that have come so far.
-fn curve(replicas: &[&Replica]) -> Series {
+/// Mean and band of a column over the evaluations. A replica that has ended before others stays at what it has reached.
+fn curve(replicas: &[&Replica], column: usize) -> Series {
     let rows = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
     let point = |row: usize| {
-        let reached: Vec<&Vec<f64>> = replicas.iter().filter_map(|replica| replica.history().get(row)).collect();
-        let bests: Vec<f64> = reached.iter().map(|row| row[BEST]).collect();
-        let x = reached.iter().map(|row| row[EVALUATIONS]).sum::<f64>() / reached.len() as f64;
-        let mean = bests.iter().sum::<f64>() / bests.len() as f64;
-        Point { x, mean, low: quantile(&bests, 0.1), high: quantile(&bests, 0.9) }
+        let (mut xs, mut values) = (Vec::new(), Vec::new());
+        for replica in replicas {
+            match replica.history().get(row) {
+                Some(row) => {
+                    xs.push(row[EVALUATIONS]);
+                    values.push(row[column]);
+                }
+                None if replica.is_finished() => values.extend(replica.history().last().map(|row| row[column])),
+                None => {}
+            }
+        }
+        let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
+        Point { x: mean(&xs), mean: mean(&values), low: quantile(&values, 0.1), high: quantile(&values, 0.9) }
     };
     Series { name: String::new(), points: (0..rows).map(point).collect() }
 }
@@ -73,35 +83,37 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     let objective = told.first().and_then(|arm| arm.settings.objectives().into_iter().next());
     let (maximised, name) = objective.unwrap_or_default();
     let direction = if maximised { "greatest" } else { "least" };
-    let table = Table {
-        title: format!("The {direction} {name} of a replica: mean ± 95 % interval, and range"),
-        header: ["arm", "replicas", "mean", "range", "evaluations", "target reached"].map(String::from).to_vec(),
-        rows: told.iter().map(Told::row).collect(),
-    };
-    let mut tables = vec![table];
+    let several = told.iter().all(|arm| arm.settings.reference_point().is_some());
+    let mut tables = Vec::new();
+    if !several {
+        tables.push(Table {
+            title: format!("The {direction} {name} of a replica: mean ± 95 % interval, and range"),
+            header: ["arm", "replicas", "mean", "range", "evaluations", "target reached"].map(String::from).to_vec(),
+            rows: told.iter().map(Told::row).collect(),
+        });
+    }
     tables.extend(kept_table(&told));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
-    for arm in told.iter().take(1) {
-        let optimum = arm.settings.built_in().and_then(|problem| {
-            let genes = arm.settings.genome().genes();
+    if let Some(settings) = told.first().map(|arm| &arm.settings).filter(|_| !several) {
+        let optimum = settings.built_in().and_then(|problem| {
+            let genes = settings.genome().genes();
             Some(format!("The best {name} of {} of this length is {}.", problem.name, (problem.optimum)(genes)?))
         });
         notes.extend(optimum);
     }
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let series: Vec<Series> = told.into_iter().map(|arm| arm.curve).filter(|curve| !curve.points.is_empty()).collect();
-    // Objectives that fall by powers of ten to an optimum of 0 are seen so.
-    let least =
-        |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);
-    let most = series.iter().flat_map(|it| &it.points).map(|point| point.high).fold(0.0, f64::max);
-    let y_log = least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean);
+    let (what, title) = match several {
+        true => ("hypervolume", "The hypervolume up to the reference point".to_owned()),
+        false => ("best", format!("The {direction} {name} so far")),
+    };
     let figure = Figure {
-        name: "best".into(),
-        title: format!("The {direction} {name} so far, and the middle 80 % of replicas"),
+        name: what.into(),
+        title: format!("{title}, and the middle 80 % of replicas"),
         x_label: "evaluations".into(),
-        y_label: name,
+        y_label: if several { what.into() } else { name },
         y_range: None,
-        y_log,
+        y_log: falls_by_powers(&series),
         series,
     };
     Ok(Report {
@@ -110,6 +122,14 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         json: json!({"arms": arms, "summary": summary}),
         figures: if figure.series.is_empty() { Vec::new() } else { vec![figure] },
     })
+}
+
+/// Whether the curves are positive and fall by powers of ten, as to an optimum of 0: they are seen on a logarithmic axis.
+fn falls_by_powers(series: &[Series]) -> bool {
+    let least =
+        |value: fn(&Point) -> f64| series.iter().flat_map(|it| &it.points).map(value).fold(f64::INFINITY, f64::min);
+    let most = series.iter().flat_map(|it| &it.points).map(|point| point.high).fold(0.0, f64::max);
+    least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean)
 }
 
 fn read<'a>(name: &'a str, config: &Config, index: usize, json: &Value) -> Result<Told<'a>, String> {

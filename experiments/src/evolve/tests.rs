@@ -1,13 +1,21 @@
 //! Whole searches, and what a run is made of.
 
+use std::collections::BTreeSet;
+
 use evoxo_common::{
     experiment::{Config, Replica},
     promises,
     task::{Programs, Refusal},
 };
+use prost::Message as _;
 use serde_json::{Value, json};
 
-use super::{KIND, messages::Evaluation, program::Asked, settings::Settings};
+use super::{
+    KIND,
+    messages::{EvaluateTask, Evaluation},
+    program::Asked,
+    settings::Settings,
+};
 use crate::{
     registry,
     testing::{digest, parse, problems, run},
@@ -262,6 +270,32 @@ fn failures_count_as_the_worst() {
     assert!(last[1] < 10.0, "{last:?}");
     let report = config.report(&[replica]);
     assert!(report.notes[0].contains("had no value"), "{:?}", report.notes);
+}
+
+/// Each candidate of a replica has its own seed, which does not depend on how batches are cut up.
+#[test]
+fn every_candidate_has_its_own_seed() {
+    let seeds = |slice: u32| {
+        let file = format!(
+            "experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 60\npopulation = 20\nslice = {slice}\n"
+        );
+        let config = parse(&file);
+        let mut replica = Replica::start(&config, &config.arms[0], 0);
+        let mut seeds = Vec::new();
+        while !replica.is_finished() {
+            let tasks = replica.plan(0..replica.tasks());
+            for task in &tasks {
+                let task = EvaluateTask::decode(task.body.clone()).unwrap();
+                seeds.extend(task.items.iter().map(|item| item.seed));
+            }
+            let outputs: Vec<_> = tasks.iter().map(|task| task.run().unwrap()).collect();
+            replica.absorb(&outputs);
+        }
+        seeds
+    };
+    let all = seeds(0);
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (60, 60));
+    assert_eq!(seeds(7), all);
 }
 
 #[test]

@@ -66,6 +66,53 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
     assert_eq!(story.run("games").digest, expected_digest(games));
 }
 
+/// A run that asks a program is computed by workers that have it with the signature of the run's configuration.
+#[test]
+fn a_worker_gets_only_tasks_of_programs_that_it_has() {
+    let mut story = Story::begin(Settings::default());
+    let file = format!(
+        "experiment = \"evolve\"\nreplicas = 1\n[settings]\nproblem = \"program:p\"\nobjectives = \"min cost\"\n\
+         signature = \"{}\"\n[[genome]]\n",
+        "ab".repeat(32)
+    );
+    story.submit("r", &file).unwrap();
+    let hello = |session, kind: &str, name: &str, byte: u8| {
+        let program = v1::ProgramSignature { kind: kind.into(), name: name.into(), sha256: vec![byte; 32].into() };
+        v1::Hello { programs: vec![program], ..Story::hello(session, 1) }
+    };
+    story.join(1, 1);
+    assert_eq!(story.run("r").message, "no worker has the program p: start one with --program p=COMMAND");
+    story.greet(2, hello(2, "evolve", "p", 0xcd));
+    story.greet(3, hello(3, "evolve", "q", 0xab));
+    story.greet(4, hello(4, "rules", "p", 0xab));
+    assert!(story.run("r").message.ends_with("the one of worker w2 computes something else"));
+    assert_eq!((story.run("r").workers, story.run("r").tasks_assigned), (0, 0));
+    story.greet(5, hello(5, "evolve", "p", 0xab));
+    assert_eq!((story.run("r").workers, story.run("r").message.as_str()), (1, ""));
+    assert!(!story.tasks_of(5).is_empty());
+    assert!((1..=4).all(|session| story.tasks_of(session).is_empty()));
+    let unsigned = file.replace(&"ab".repeat(32), "");
+    let refused = Prepared::read(registry(), "the file", &unsigned).unwrap_err();
+    assert!(refused.contains("submit it with --program p=COMMAND"), "{refused}");
+}
+
+/// If tasks fail on every worker, no worker is to blame: none is set aside, and the run ends soon.
+#[test]
+fn tasks_that_fail_everywhere_end_their_run() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    story.join(2, 1);
+    for _ in 0..200 {
+        for session in [1, 2] {
+            story.answer(session, |_| Outcome::Failure("it is broken".into()));
+        }
+        story.wait(100);
+    }
+    assert_eq!(story.run("r").state(), RunState::Failed, "within 20 s");
+    assert!(story.closed.len() <= 1, "{:?}", story.closed);
+}
+
 #[test]
 fn many_workers_at_once_are_admitted_gradually() {
     let mut story = Story::begin(Settings { admissions_per_second: 10, ..Settings::default() });
