@@ -92,7 +92,7 @@ fn a_worker_gets_only_tasks_of_programs_that_it_has() {
     assert!(!story.tasks_of(5).is_empty());
     assert!((1..=4).all(|session| story.tasks_of(session).is_empty()));
     let unsigned = file.replace(&"ab".repeat(32), "");
-    let refused = Prepared::read(registry(), "the file", &unsigned).unwrap_err();
+    let refused = crate::prepared::Prepared::read(registry(), "the file", &unsigned).unwrap_err();
     assert!(refused.contains("submit it with --program p=COMMAND"), "{refused}");
 }
 
@@ -103,13 +103,13 @@ fn tasks_that_fail_everywhere_end_their_run() {
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
     story.join(2, 1);
-    for _ in 0..200 {
+    for _ in 0..60 {
         for session in [1, 2] {
             story.answer(session, |_| Outcome::Failure("it is broken".into()));
         }
         story.wait(100);
     }
-    assert_eq!(story.run("r").state(), RunState::Failed, "within 20 s");
+    assert_eq!(story.run("r").state(), RunState::Failed, "within 6 s");
     assert!(story.closed.len() <= 1, "{:?}", story.closed);
 }
 
