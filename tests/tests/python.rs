@@ -1,4 +1,5 @@
-//! Ordinary Python packages read champions' networks, and docs/networks.md describes the values correctly.
+//! Python beside the real programs: ordinary packages read champions' networks, and docs/networks.md describes the values
+//! correctly; a problem of one's own has the same result on a cluster and on one thread.
 
 use std::{
     fs,
@@ -11,7 +12,7 @@ use evoxo_games::{
     board::{Board, Geometry, Shape, cells},
     net::{Activation, Architecture, Engine as _, First, Network, reference::Plain},
 };
-use evoxo_tests::programs::workspace;
+use evoxo_tests::programs::{program, workspace};
 
 /// Evaluates each board, a line of 64 numbers.
 const ASK: &str = "
@@ -73,4 +74,29 @@ fn a_champion_has_the_same_values_in_python() {
         assert!((value - expected).abs() < 1e-6, "{value} in Python, {expected} here");
     }
     assert!(expected.iter().any(|value| value.abs() > 0.1), "all values are small: {expected:?}");
+}
+
+#[test]
+fn a_problem_in_python_has_the_same_digest_on_a_cluster() {
+    if !Command::new("python3").arg("--version").output().is_ok_and(|version| version.status.success()) {
+        println!("left out: there is no python3");
+        return;
+    }
+    let desk = tempfile::tempdir().expect("a temporary directory");
+    let digest = |workers: &str| {
+        let mut command = Command::new("python3");
+        command
+            .arg(workspace().join("examples/programs/rosen.py"))
+            .args(["run", "--evaluations", "1500", "--replicas", "2", "--workers", workers, "--out"])
+            .arg(desk.path().join(workers))
+            .current_dir(desk.path())
+            .env("PYTHONPATH", workspace().join("python"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("EVOXO", program("evoxo"));
+        let output = command.output().expect("python3");
+        let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let digest = out.lines().find_map(|line| line.strip_prefix("digest ")).map(str::to_owned);
+        digest.unwrap_or_else(|| panic!("no digest in: {out}{errors}"))
+    };
+    assert_eq!(digest("2"), digest("0"));
 }
