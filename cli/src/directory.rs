@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use evoxo_common::experiment::{Config, Registry, ScreenFiles, screen_files};
+use evoxo_common::{
+    experiment::{Config, Registry, ScreenFiles, screen_files},
+    task::ProgramId,
+};
 use serde_json::Value;
 
 use crate::{
@@ -52,6 +55,15 @@ impl Directory {
             match Config::parse(registry, &path.join(CONFIG).display().to_string(), &text, &[]) {
                 Err(problems) => bail!("{name} does not contain a run of evoxo: {problems}"),
                 Ok(there) if there.hash() != config.hash() => {
+                    let same_name = |program: &ProgramId| {
+                        config.programs().iter().any(|other| other.name == program.name && other != program)
+                    };
+                    if let Some(program) = there.programs().iter().find(|program| same_name(program)) {
+                        return Err(usage(format_args!(
+                            "{name} contains a run with another version of the program {}: choose another directory with --out",
+                            program.name
+                        )));
+                    }
                     return Err(usage(format_args!(
                         "{name} contains a run with other settings: choose another directory with --out, or use the settings of {name}/{CONFIG}"
                     )));

@@ -99,4 +99,13 @@ fn a_problem_in_python_has_the_same_digest_on_a_cluster() {
         digest.unwrap_or_else(|| panic!("no digest in: {out}{errors}"))
     };
     assert_eq!(digest("2"), digest("0"));
+    // An edited program is another one.
+    let (file, out) = (desk.path().join("rosen.py"), desk.path().join("0"));
+    let text = fs::read_to_string(workspace().join("examples/programs/rosen.py")).expect("the program");
+    fs::write(&file, text.replace("100 *", "99 *")).expect("a file");
+    let mut edited = Command::new("python3");
+    edited.arg(file).args(["run", "--evaluations", "1500", "--replicas", "2", "--workers", "0", "--out"]).arg(out);
+    edited.current_dir(desk.path()).env("PYTHONPATH", workspace().join("python")).env("EVOXO", program("evoxo"));
+    let errors = String::from_utf8_lossy(&edited.output().expect("python3").stderr).into_owned();
+    assert!(errors.contains("contains a run with another version of the program rosen"), "{errors}");
 }

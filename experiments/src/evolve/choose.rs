@@ -1,6 +1,6 @@
 //! From settings to the algorithm that they describe.
 
-use evoxo_common::ratio::Ratio;
+use evoxo_common::{ratio::Ratio, rng::Stream};
 
 use super::{
     algorithm::{
@@ -17,6 +17,16 @@ use super::{
 
 /// Cells of each measure of a built-in problem.
 const OWN_CELLS: usize = 20;
+
+/// Whether there is such an algorithm for these settings, or why not.
+pub(super) fn check(settings: &Settings) -> Result<(), String> {
+    algorithm(settings, search(settings, Stream::root(0)), None).map(drop)
+}
+
+/// What is searched, with the random numbers of this stream.
+pub(super) fn search(settings: &Settings, stream: Stream) -> Search {
+    Search { genome: settings.genome(), evaluations: settings.evaluations, stream }
+}
 
 /// The algorithm at its beginning, or from its saved state.
 pub(super) fn algorithm(

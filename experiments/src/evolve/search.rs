@@ -13,9 +13,9 @@ use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
-    algorithm::{Algorithm, Individual, Search},
+    algorithm::{Algorithm, Individual},
     card::Found,
-    choose::{algorithm, most},
+    choose::{algorithm, most, search},
     evaluation::Evaluation,
     genome::Candidate,
     messages::{self, EvaluateTask, Item, SearchState},
@@ -30,15 +30,6 @@ pub(super) const COLUMNS: usize = 7;
 const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
 /// The most rows of a replica; between two of them there are as many evaluations.
 const ROWS_MAX: u64 = 500;
-
-/// Whether there is such an algorithm for these settings, or why not.
-pub(super) fn check(settings: &Settings) -> Result<(), String> {
-    algorithm(settings, search(settings, Stream::root(0)), None).map(drop)
-}
-
-fn search(settings: &Settings, stream: Stream) -> Search {
-    Search { genome: settings.genome(), evaluations: settings.evaluations, stream }
-}
 
 /// What a replica needs at most, with this many bytes of settings for its tasks to share.
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {

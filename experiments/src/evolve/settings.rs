@@ -324,7 +324,7 @@ impl Settings {
                 ));
             }
         }
-        if let Err(why) = super::search::check(self) {
+        if let Err(why) = super::choose::check(self) {
             found.push((Name::algorithm, why));
         }
         found
