@@ -54,6 +54,22 @@ fn quiet(coordinator: SocketAddr) -> Option<TcpStream> {
     Some(stream)
 }
 
+/// Reads frames up to the coordinator's `WINDOW_UPDATE` (RFC 9113, section 6.9): before it, only 65,535 bytes of data
+/// may be sent on a connection, and a connection that sends more is ended.
+fn await_window(stream: &mut TcpStream) {
+    const WINDOW_UPDATE: u8 = 8;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).expect("a frame");
+        let [a, b, c, kind, ..] = head;
+        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+        stream.read_exact(&mut payload).expect("its payload");
+        if kind == WINDOW_UPDATE {
+            return;
+        }
+    }
+}
+
 /// As many connections as one address gets, without a call. Another address is served at once, and the connections are
 /// closed.
 #[tokio::test]
@@ -95,6 +111,7 @@ async fn unfinished_requests_use_little_memory() {
     let mut held = Vec::new();
     for _ in 0..64 {
         let Some(mut stream) = quiet(coordinator.address) else { continue };
+        await_window(&mut stream);
         for number in 0..8 {
             let id = 2 * number + 1;
             // A message of 1 MiB, of which as much is sent as flow control allows.
