@@ -114,7 +114,7 @@ impl Directory {
         self.write("history.csv", results.history()?)?;
         self.write_champions(results)?;
         let ScreenFiles { pictures, effects } = screen_files(&results.config, &results.report.json);
-        for (name, svg) in plots::curves(&results.report).chain(pictures) {
+        for (name, svg) in plots::pictures(&results.report).chain(pictures) {
             self.write(&format!("plots/{name}.svg"), svg)?;
         }
         if !effects.is_empty() {

@@ -5,9 +5,10 @@ use std::{fs, path::Path};
 use anyhow::Context as _;
 use evoxo_common::{plot, report::Report};
 
-/// The names and SVGs of a report's curves.
-pub(crate) fn curves(report: &Report) -> impl Iterator<Item = (String, String)> {
-    report.figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)))
+/// The names and SVGs of a report's figures and maps.
+pub(crate) fn pictures(report: &Report) -> impl Iterator<Item = (String, String)> {
+    let maps = report.maps.iter().map(|map| (map.name.clone(), plot::map(map)));
+    report.figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure))).chain(maps)
 }
 
 /// Writes pictures, by name and SVG, into the directory that was given with `--plots`.

@@ -7,7 +7,7 @@ use crate::{
     task::{Refusal, Task},
 };
 
-/// Computes one round of a replica; false if it was already finished.
+/// Computes the next round of a replica; false if it was already finished.
 ///
 /// # Errors
 /// The [`Refusal`] of a task that the replica planned.
@@ -15,7 +15,7 @@ pub fn step(replica: &mut Replica) -> Result<bool, Refusal> {
     if replica.is_finished() {
         return Ok(false);
     }
-    let tasks = replica.plan(0..replica.tasks());
+    let tasks = replica.plan(0..replica.needed());
     let outputs = tasks.iter().map(Task::run).collect::<Result<Vec<Bytes>, Refusal>>()?;
     replica.absorb(&outputs);
     Ok(true)

@@ -2,14 +2,16 @@
 //! crate rounds to whole pixels, which turns smooth lines into steps.
 
 mod effects;
+mod map;
 
 use std::fmt::Write as _;
 
 pub use effects::{HalfNormal, MainEffect, MainEffects};
+pub use map::map;
 
 use crate::{
     math::ln,
-    report::{Figure, Point, Series},
+    report::{Drawn, Figure, Point, Series},
     text::thousands,
 };
 
@@ -48,9 +50,9 @@ fn stroke(index: usize) -> String {
     format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"{dashes}")
 }
 
-/// The look of a curve's band.
-fn fill(index: usize) -> String {
-    format!("fill=\"{}\" fill-opacity=\"0.15\"", COLOURS[index % COLOURS.len()])
+/// The look of a curve's band, or of dots.
+fn fill(index: usize, opacity: f64) -> String {
+    format!("fill=\"{}\" fill-opacity=\"{opacity}\"", COLOURS[index % COLOURS.len()])
 }
 
 /// A range of values with ticks at round numbers.
@@ -83,6 +85,18 @@ impl Axis {
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * magnitude).find(|step| *step >= rough * 0.999);
         let step = step.unwrap_or(10.0 * magnitude);
         Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step, exponents: false }
+    }
+
+    /// The horizontal axis of values from `left` to `right`: of rounds, or of functions if one is negative, or of dots
+    /// anywhere.
+    fn across(left: f64, right: f64, dots: bool) -> Self {
+        if dots {
+            return Self::new(left, right, 8.0, 1e-9);
+        }
+        let (left, right) = (left.min(0.0), right.max(1.0));
+        // Rounds are counted in whole numbers.
+        let step = if left < 0.0 { 1e-9 } else { 1.0 };
+        Self { high: right, ..Self::new(left, right, 10.0, step) }
     }
 
     fn share(&self, value: f64) -> f64 {
@@ -134,22 +148,13 @@ fn head(title: &str, width: f64, height: f64) -> String {
     )
 }
 
-/// The picture of a figure whose points are means over replicas, with their bands.
+/// The picture of a figure.
 #[must_use]
 pub fn svg(figure: &Figure) -> String {
-    picture(figure, NOTE)
-}
-
-/// The picture of functions: points without bands, at any x.
-#[must_use]
-pub fn graph(figure: &Figure) -> String {
-    picture(figure, "")
-}
-
-/// The picture of a figure, with this explanation of its lines.
-fn picture(figure: &Figure, explained: &str) -> String {
     let exponents;
-    let figure = match figure.y_log {
+    let (y_log, dots) = (figure.drawn == Drawn::Powers, figure.drawn == Drawn::Dots);
+    let explained = if matches!(figure.drawn, Drawn::Means | Drawn::Powers) { NOTE } else { "" };
+    let figure = match y_log {
         true => {
             exponents = exponents_of(figure);
             &exponents
@@ -159,16 +164,13 @@ fn picture(figure: &Figure, explained: &str) -> String {
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let least = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
     let most = |value: fn(&Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
-    let (left, right) = (least(|point| point.x).min(0.0), most(|point| point.x).max(1.0));
-    // Rounds are counted in whole numbers.
-    let step = if left < 0.0 { 1e-9 } else { 1.0 };
-    let x = Axis { high: right, ..Axis::new(left, right, 10.0, step) };
+    let x = Axis::across(least(|point| point.x), most(|point| point.x), dots);
     let crowded = figure.series.len() >= CROWD;
     let (bottom, top) = figure.y_range.unwrap_or_else(|| match crowded {
         true => (least(|point| point.mean), most(|point| point.mean)),
         false => (least(|point| point.low), most(|point| point.high)),
     });
-    let y = Axis { exponents: figure.y_log, ..Axis::new(bottom, top, 6.0, if figure.y_log { 1.0 } else { 1e-9 }) };
+    let y = Axis { exponents: y_log, ..Axis::new(bottom, top, 6.0, if y_log { 1.0 } else { 1e-9 }) };
     let (legend, rows, aside, more) = if crowded {
         let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
         let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
@@ -204,14 +206,17 @@ fn picture(figure: &Figure, explained: &str) -> String {
         "<clipPath id=\"axes\"><rect x=\"{left}\" y=\"{up}\" width=\"{width}\" height=\"{inside}\"/></clipPath>\n\
          <g clip-path=\"url(#axes)\">"
     ));
-    for (index, Series { points, .. }) in figure.series.iter().enumerate().filter(|_| !crowded) {
+    for (index, Series { points, .. }) in figure.series.iter().enumerate().filter(|_| !crowded && !dots) {
         let high = points.iter().map(|p| place(p.x, p.high));
         let band = path(high.chain(points.iter().rev().map(|p| place(p.x, p.low))));
-        add(format!("<path d=\"{band}Z\" {}/>", fill(index)));
+        add(format!("<path d=\"{band}Z\" {}/>", fill(index, 0.15)));
     }
     for (index, series) in figure.series.iter().enumerate() {
-        let line = path(series.points.iter().map(|p| place(p.x, p.mean)));
-        add(format!("<path d=\"{line}\" {}/>", stroke(index)));
+        let points = series.points.iter().map(|p| place(p.x, p.mean));
+        match dots {
+            true => add(circles(index, points)),
+            false => add(format!("<path d=\"{}\" {}/>", path(points), stroke(index))),
+        }
     }
     add("</g>".into());
     if crowded {
@@ -224,6 +229,13 @@ fn picture(figure: &Figure, explained: &str) -> String {
     add(legend);
     add(labels(figure, top, height));
     text + "</svg>\n"
+}
+
+/// Dots at these places.
+fn circles(index: usize, places: impl Iterator<Item = (f64, f64)>) -> String {
+    let look = fill(index, 0.7);
+    let dot = |(right, down)| format!("<circle cx=\"{right:.2}\" cy=\"{down:.2}\" r=\"2.6\" {look}/>");
+    places.map(dot).collect::<Vec<String>>().join("\n")
 }
 
 /// The same figure with the exponents of ten of its values.
@@ -276,7 +288,7 @@ fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>, explained: &str
             "<path d=\"M{right:.1} {:.1}h22v10h-22z\" {}/><path d=\"M{right:.1} {down:.1}h22\" {}/>\
              <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             down - 5.0,
-            fill(index),
+            fill(index, 0.15),
             stroke(index),
             right + 28.0,
             down + 4.5,
@@ -367,7 +379,7 @@ mod tests {
             x_label: "generation".into(),
             y_label: "points".into(),
             y_range: None,
-            y_log: false,
+            drawn: Drawn::Means,
             series: vec![Series { name: "best".into(), points: (1..=20).map(point).collect() }],
         }
     }
@@ -385,11 +397,21 @@ mod tests {
             Point { x, mean, low: mean, high: mean }
         };
         let series = vec![Series { name: "square".into(), points: (-10..=10).map(point).collect() }];
-        let text = graph(&Figure { series, ..figure() });
+        let text = svg(&Figure { series, drawn: Drawn::Lines, ..figure() });
         assert!(text.contains(">-0.8<") && text.contains(">0.8<") && !text.contains("band"), "{text}");
         // The vertex is in the middle.
         let middle = format!("L{:.2} ", (LEFT + WIDTH - RIGHT) / 2.0);
         assert!(text.contains(&middle), "{text}");
+    }
+
+    /// Dots may lie anywhere, and nothing joins them.
+    #[test]
+    fn dots_are_apart() {
+        let point = |x: f64| Point { x, mean: 2.0 * x, low: 2.0 * x, high: 2.0 * x };
+        let series = vec![Series { name: "front".into(), points: vec![point(100.25), point(100.5), point(101.0)] }];
+        let text = svg(&Figure { series, drawn: Drawn::Dots, ..figure() });
+        assert_eq!((text.matches("<circle").count(), text.matches(" L").count()), (3, 0), "{text}");
+        assert!(text.contains(">100.2<") && !text.contains(">0<"), "{text}");
     }
 
     /// Many long names: rows that stay within the picture, and distinct looks.

@@ -31,8 +31,13 @@ pub fn check(registry: &Registry, file: &str) -> String {
         while !replica.is_finished() {
             let place = format!("{place}, round {}", replica.rounds() + 1);
             check_state(&config, replica, &demand, &place);
+            let tasks = replica.plan(0..replica.tasks());
             let outputs = check_round(registry, replica, &demand, &place);
-            replica.absorb(&outputs);
+            let needed = replica.needed();
+            replica.absorb(&outputs[..needed]);
+            let stay = &tasks[needed..];
+            let stayed = replica.is_finished() || replica.tasks() >= stay.len() && replica.plan(0..stay.len()) == stay;
+            assert!(stayed, "{place}: tasks that were not absorbed have changed");
         }
         check_state(&config, replica, &demand, &place);
         assert_most(replica.rounds() as usize, rounds, "rounds", &place);

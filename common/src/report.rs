@@ -13,6 +13,8 @@ pub struct Report {
     pub json: Value,
     /// Curves over generations.
     pub figures: Vec<Figure>,
+    /// Maps of what is kept.
+    pub maps: Vec<Map>,
 }
 
 impl Report {
@@ -53,10 +55,50 @@ pub struct Figure {
     pub y_label: String,
     /// From the bottom to the top; else as the values are.
     pub y_range: Option<(f64, f64)>,
-    /// Whether the vertical axis is logarithmic. All values must be positive then.
-    pub y_log: bool,
+    /// How the points are drawn.
+    pub drawn: Drawn,
     /// At least one.
     pub series: Vec<Series>,
+}
+
+/// How the points of a figure are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// Means over replicas as lines, with their bands.
+    Means,
+    /// The same with a logarithmic vertical axis: all values must be positive.
+    Powers,
+    /// Functions: lines without bands, at any x.
+    Lines,
+    /// Points apart from each other, at any x.
+    Dots,
+}
+
+/// A picture with a value for each cell of a grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// Of the file, without directory and ending.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// With the unit.
+    pub x_label: String,
+    /// With the unit.
+    pub y_label: String,
+    /// From the left to the right, and from the bottom to the top.
+    pub x: (f64, f64),
+    /// See `x`.
+    pub y: (f64, f64),
+    /// Cells from the left to the right, at least one.
+    pub columns: usize,
+    /// Cells from the bottom to the top, at least one.
+    pub rows: usize,
+    /// The column and the row of each cell that has a value, from 0, and the value.
+    pub cells: Vec<(usize, usize, f64)>,
+    /// What the value is.
+    pub value_label: String,
+    /// Whether greater values are better.
+    pub greater_is_better: bool,
 }
 
 /// A curve with a band around it.

@@ -3,7 +3,11 @@
 //!
 //! Pure like the core: jobs go in, reports come out, in order.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -34,13 +38,8 @@ pub struct ReplicaKey {
 pub enum Job {
     /// Begin or continue this replica: plan the first piece of its next round, or find it finished.
     Open(ReplicaKey),
-    /// Plan the next piece of its round, beginning with this task.
-    Plan {
-        /// Which replica.
-        replica: ReplicaKey,
-        /// The first task.
-        from: usize,
-    },
+    /// Plan the next piece of its round.
+    Plan(ReplicaKey),
     /// Check these outputs, and keep the valid ones that are still needed. The last output of a round completes it.
     Take(Vec<ReceivedOutput>),
     /// Seal all replicas that have begun and are not finished.
@@ -105,6 +104,8 @@ pub enum Report {
     Planned {
         /// Which replica.
         replica: ReplicaKey,
+        /// Whether it was planned by [`Job::Plan`].
+        requested: bool,
         /// Rounds absorbed before.
         round: u64,
         /// Tasks of the whole round.
@@ -184,7 +185,9 @@ enum Begun {
 struct Round {
     replica: Replica,
     /// One entry for each task.
-    outputs: Vec<Option<Bytes>>,
+    outputs: VecDeque<Option<Bytes>>,
+    /// Tasks planned, and outputs missing.
+    planned: usize,
     missing: usize,
     encoder: Encoder,
 }
@@ -230,10 +233,13 @@ impl Replicas {
     fn run_unguarded(&mut self, job: Job, reports: &mut Vec<Report>) {
         match job {
             Job::Open(key) => self.open(key, reports),
-            Job::Plan { replica, from } => {
-                if let Some(Begun::Open(round)) = self.begun.get_mut(&replica) {
-                    reports.push(round.plan(&self.prepared, replica, from));
-                }
+            Job::Plan(replica) => {
+                let most = self.prepared.piece_tasks(replica.arm);
+                reports.push(match self.begun.get_mut(&replica) {
+                    Some(Begun::Open(round)) => round.plan(replica, most, true),
+                    // It is finished.
+                    _ => Report::Planned { replica, requested: true, round: 0, total: 0, tasks: Vec::new() },
+                });
             }
             Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
             Job::Checkpoint { number } => {
@@ -265,21 +271,24 @@ impl Replicas {
             }
             None => Replica::start(config, &config.arms[key.arm as usize], key.index),
         };
-        self.begin_round(key, replica, reports);
+        let round = Round { replica, outputs: VecDeque::new(), planned: 0, missing: 0, encoder: Encoder::default() };
+        self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
-    /// Plans the first piece of a replica's next round, or finds it finished.
-    fn begin_round(&mut self, key: ReplicaKey, replica: Replica, reports: &mut Vec<Report>) {
-        let total = replica.tasks();
+    /// Plans at most this number of the tasks that a replica has now, or finds it finished.
+    fn go_on(&mut self, key: ReplicaKey, mut round: Box<Round>, most: usize, reports: &mut Vec<Report>) {
+        let total = round.replica.tasks();
         if total == 0 {
-            let sealed = seal_replica(&self.origin, replica.save());
-            reports.push(Report::Finished { replica: key, digest: replica.digest(), sealed });
+            let sealed = seal_replica(&self.origin, round.replica.save());
+            reports.push(Report::Finished { replica: key, digest: round.replica.digest(), sealed });
             return;
         }
-        let outputs = vec![None; total];
-        let mut round = Round { replica, outputs, missing: total, encoder: Encoder::default() };
-        reports.push(round.plan(&self.prepared, key, 0));
-        self.begun.insert(key, Begun::Open(Box::new(round)));
+        round.missing += total - round.outputs.len();
+        round.outputs.resize(total, None);
+        if round.planned < total {
+            reports.push(round.plan(key, most, false));
+        }
+        self.begun.insert(key, Begun::Open(round));
     }
 
     fn take(&mut self, received: ReceivedOutput, reports: &mut Vec<Report>) {
@@ -290,28 +299,36 @@ impl Replicas {
         let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
         reports.push(Report::Checked { task, hash, from, found });
         let (Ok(output), Some(Begun::Open(open))) = (checked, self.begun.get_mut(&key)) else { return };
-        if open.replica.rounds() != round || open.outputs[index].is_some() {
+        let Some(missing) = open.place(round, index).and_then(|place| open.outputs.get_mut(place)) else { return };
+        if missing.is_some() {
             return;
         }
-        open.outputs[index] = Some(output);
+        *missing = Some(output);
         open.missing -= 1;
-        if open.missing > 0 {
-            return;
-        }
-        if let Some(Begun::Open(open)) = self.begun.remove(&key) {
-            self.absorb(key, *open, reports);
+        while let Some(Begun::Open(open)) = self.begun.get(&key)
+            && open.is_ready()
+            && let Some(Begun::Open(open)) = self.begun.remove(&key)
+        {
+            self.absorb(key, open, reports);
         }
     }
 
-    fn absorb(&mut self, key: ReplicaKey, round: Round, reports: &mut Vec<Report>) {
-        let Round { mut replica, outputs, .. } = round;
-        let outputs: Vec<Bytes> = outputs.into_iter().flatten().collect();
+    fn absorb(&mut self, key: ReplicaKey, mut round: Box<Round>, reports: &mut Vec<Report>) {
+        let needed = round.replica.needed();
+        let outputs: Vec<Bytes> = round.outputs.drain(..needed).flatten().collect();
+        round.planned -= needed;
+        let replica = &mut round.replica;
         replica.absorb(&outputs);
         drop(outputs);
         let metric = replica.history().last().map(|row| row[self.prepared.config.kind.primary_metric]);
         let failure = replica.failure().map(str::to_owned);
         reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure });
-        self.begin_round(key, replica, reports);
+        if replica.has_barrier() {
+            round.encoder = Encoder::default();
+            return self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
+        }
+        // A task for a task, so that the planned ones do not take more memory than before.
+        self.go_on(key, round, 1, reports);
     }
 }
 
@@ -325,13 +342,33 @@ impl Begun {
 }
 
 impl Round {
-    fn plan(&mut self, prepared: &Prepared, key: ReplicaKey, from: usize) -> Report {
-        let total = self.outputs.len();
-        let to = total.min(from + prepared.piece_tasks(key.arm));
-        let planned = self.replica.plan(from..to).into_iter().zip(from..).map(|(task, index)| {
+    /// Plans the next tasks, at most this number.
+    fn plan(&mut self, key: ReplicaKey, most: usize, requested: bool) -> Report {
+        let (total, from) = (self.outputs.len(), self.planned);
+        self.planned = total.min(from + most);
+        let planned = self.replica.plan(from..self.planned).into_iter().zip(from..).map(|(task, index)| {
             let work = task.kind.work;
             PlannedTask { index, work, encoded: self.encoder.encode(task) }
         });
-        Report::Planned { replica: key, round: self.replica.rounds(), total, tasks: planned.collect() }
+        let tasks = planned.collect();
+        Report::Planned { replica: key, requested, round: self.replica.rounds(), total, tasks }
+    }
+
+    /// The place among the outputs of a task that was planned with this index after this number of rounds.
+    fn place(&self, round: u64, index: usize) -> Option<usize> {
+        let absorbed = self.replica.rounds().checked_sub(round)?;
+        match self.replica.has_barrier() {
+            true => (absorbed == 0).then_some(index),
+            // Each round is one task.
+            false => index.checked_sub(usize::try_from(absorbed).ok()?),
+        }
+    }
+
+    /// Whether the outputs that are needed next are there.
+    fn is_ready(&self) -> bool {
+        match self.replica.has_barrier() {
+            true => self.missing == 0,
+            false => self.outputs.front().is_some_and(Option::is_some),
+        }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     if let Some(directory) = &arguments.plots {
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
         let of_screen = screen_files(&config, &report.json).pictures;
-        plots::write(directory, plots::curves(&report).chain(of_screen))?;
+        plots::write(directory, plots::pictures(&report).chain(of_screen))?;
     }
     let mut out = std::io::stdout().lock();
     if arguments.json {

@@ -89,7 +89,7 @@ fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
             "{name} has no curves to draw: leave out --plots (networks of nndtf have some)"
         )));
     }
-    plots::write(directory, figures.iter().map(|figure| (figure.name.clone(), plot::graph(figure))))
+    plots::write(directory, figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure))))
 }
 
 /// The cards in a directory, numbers in the order of numbers.

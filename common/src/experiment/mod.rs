@@ -46,7 +46,16 @@ pub trait Experiment: Send {
     /// worth sending: about 10 ms of work or more.
     fn plan(&self, tasks: Range<usize>) -> Vec<Task>;
 
-    /// Takes the outputs of all tasks of the round, in order; each was [checked](crate::task::Task::check).
+    /// Whether all outputs of a round are needed before the next round can be planned. Without a barrier each task is a
+    /// round of its own: [`Self::tasks`] are those of all rounds that can be planned now, [`Self::absorb`] takes the output
+    /// of the first one, and the tasks after it stay what they are, with an index lower by one; further tasks may follow.
+    /// So a task that takes long delays no other one. Constant.
+    fn has_barrier(&self) -> bool {
+        true
+    }
+
+    /// Takes the outputs of all tasks of the round, in order; each was [checked](crate::task::Task::check). Without a
+    /// [barrier](Self::has_barrier) this is the output of the first task.
     ///
     /// # Errors
     /// A sentence that ends the replica, for example because a number is no longer finite. The sentence and the state

@@ -67,7 +67,8 @@ impl Replica {
         }
     }
 
-    /// The number of tasks in the next round; 0 when it is finished.
+    /// The number of tasks in the next round, or without a [barrier](Experiment::has_barrier) in all rounds that can be
+    /// planned; 0 when it is finished.
     #[must_use]
     pub fn tasks(&self) -> usize {
         if self.failure.is_empty() { self.experiment.tasks() } else { 0 }
@@ -85,7 +86,19 @@ impl Replica {
         self.experiment.plan(tasks)
     }
 
-    /// Advances by one round. A sentence from the experiment, or a number in its rows that is not finite, ends the
+    /// Whether all outputs of a round are absorbed together: see [`Experiment::has_barrier`].
+    #[must_use]
+    pub fn has_barrier(&self) -> bool {
+        self.experiment.has_barrier()
+    }
+
+    /// The number of tasks whose outputs [`Self::absorb`] takes next.
+    #[must_use]
+    pub fn needed(&self) -> usize {
+        if self.has_barrier() { self.tasks() } else { self.tasks().min(1) }
+    }
+
+    /// Advances by one round, with the outputs of the first [`Self::needed`] tasks. A sentence from the experiment, or a number in its rows that is not finite, ends the
     /// replica; rows before that are kept.
     pub fn absorb(&mut self, outputs: &[Bytes]) {
         let outcome = self.experiment.absorb(outputs).map_err(|why| format!("ended: {why}"));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ArmReplicas, Config, arm_json, curve};
 use crate::{
-    report::{Figure, Report, Series, Table},
+    report::{Drawn, Figure, Report, Series, Table},
     stats::estimate,
 };
 
@@ -68,7 +68,7 @@ pub fn standard_report_of_result(config: &Config, arms: &[Value]) -> Result<Repo
         x_label: if config.kind.primary_metric == 0 { "row of the history" } else { columns[0].name }.into(),
         y_label: metric.name.into(),
         y_range: None,
-        y_log: false,
+        drawn: Drawn::Means,
         series,
     };
     Ok(Report {
@@ -76,6 +76,7 @@ pub fn standard_report_of_result(config: &Config, arms: &[Value]) -> Result<Repo
         notes: Vec::new(),
         json: json!({"arms": arms, "summary": summary}),
         figures: if figure.series.is_empty() { Vec::new() } else { vec![figure] },
+        maps: Vec::new(),
     })
 }
 

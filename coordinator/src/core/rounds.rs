@@ -112,12 +112,12 @@ impl Coordinator {
         }
         let Some(run) = self.runs.adjust(id).filter(|run| run.hands_out() && !run.planning) else { return };
         let next = run.open.iter().find_map(|key| match run.replicas.get(key)?.phase {
-            ReplicaPhase::Open { total, planned } if planned < total => Some((*key, planned)),
+            ReplicaPhase::Open { total, planned } if planned < total => Some(*key),
             _ => None,
         });
-        let (Some((replica, from)), Some(thread)) = (next, run.thread()) else { return };
+        let (Some(replica), Some(thread)) = (next, run.thread()) else { return };
         run.planning = true;
-        self.effects.push(Effect::Job { thread, job: Job::Plan { replica, from } });
+        self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
     }
 
     /// The results of a run's jobs.
@@ -125,7 +125,12 @@ impl Coordinator {
         let Some(id) = self.runs.of_thread(thread) else { return };
         for report in reports {
             match report {
-                Report::Planned { replica, round, total, tasks } => self.on_planned(id, replica, round, total, tasks),
+                Report::Planned { replica, requested, round, total, tasks } => {
+                    if let Some(run) = self.runs.change(id).filter(|_| requested) {
+                        run.planning = false;
+                    }
+                    self.on_planned(id, replica, round, total, tasks);
+                }
                 Report::Checked { task, hash, from, found } => {
                     self.on_checked(task, hash, &from, found);
                 }
@@ -133,6 +138,8 @@ impl Coordinator {
                     self.on_absorbed(id, replica, rounds, metric, failure);
                 }
                 Report::Finished { replica, digest, sealed } => {
+                    // A search without a barrier may end while workers still have tasks of it.
+                    self.tasks.close_replica(id, replica);
                     if let Some(run) = self.runs.change(id) {
                         run.set_phase(replica, ReplicaPhase::Finished { digest, sealed, writing: false });
                     }
@@ -167,8 +174,6 @@ impl Coordinator {
 
     fn on_planned(&mut self, id: RunId, replica: ReplicaKey, round: u64, total: usize, tasks: Vec<PlannedTask>) {
         let Some(run) = self.runs.change(id) else { return };
-        // The first piece of a round is planned without a request.
-        run.planning &= tasks.first().is_none_or(|task| task.index == 0);
         let open = matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
         let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
         run.set_phase(replica, ReplicaPhase::Open { total, planned });

@@ -147,6 +147,13 @@ impl Tasks {
         self.bytes.remove(&run);
     }
 
+    /// Closes the open tasks of a replica, whose outputs are no longer needed.
+    pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
+        let of_replica = |task: &OpenTask| task.run == run && task.replica == replica;
+        let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| of_replica(task)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| drop(self.remove(id)));
+    }
+
     /// Gives a task one more copy.
     pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
         if let Some(task) = self.open.get_mut(&id) {

@@ -205,6 +205,7 @@ fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         notes: vec!["Times are in result.json under provenance.".into()],
         json: json!({"arms": arms_json, "summary": {}}),
         figures: Vec::new(),
+        maps: Vec::new(),
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
 /// The kind of card.
 pub(super) const CARD: CardKind = CardKind {
     name: NAME,
-    keys: &["kind", "problem", "objectives", "violation", "genes"],
+    keys: &["kind", "problem", "objectives", "violation", "measures", "genes"],
     about: &[],
     read,
     file: None,
@@ -35,6 +35,8 @@ pub(super) struct Found {
     objectives: Map<String, Value>,
     /// The sum of the constraints that it breaks.
     violation: f64,
+    /// Behaviour measures, in the problem's order.
+    measures: Vec<f64>,
     /// By part.
     genes: Map<String, Value>,
 }
@@ -58,6 +60,7 @@ impl Found {
             problem: settings.problem.clone(),
             objectives: settings.objectives().into_iter().enumerate().map(objective).collect(),
             violation: evaluation.violation(),
+            measures: evaluation.measures.clone(),
             genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
         }
     }
@@ -72,6 +75,8 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
         return Err(missing("objectives"));
     }
     let violation = entries.get("violation").map_or(Some(0.0), Value::as_f64).ok_or_else(|| missing("violation"))?;
+    let numbers = |list: &Value| list.as_array()?.iter().map(Value::as_f64).collect();
+    let measures = entries.get("measures").map_or(Some(Vec::new()), numbers).ok_or_else(|| missing("measures"))?;
     let genes = object("genes")?;
     let plain = |genes: &Value| match genes {
         Value::String(_) => true,
@@ -81,7 +86,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     if !genes.values().all(plain) {
         return Err(missing("genes"));
     }
-    Ok(Arc::new(Found { problem, objectives, violation, genes }))
+    Ok(Arc::new(Found { problem, objectives, violation, measures, genes }))
 }
 
 impl Champion for Found {
@@ -92,6 +97,9 @@ impl Champion for Found {
         card.insert("objectives".into(), self.objectives.clone().into());
         if self.violation > 0.0 {
             card.insert("violation".into(), self.violation.into());
+        }
+        if !self.measures.is_empty() {
+            card.insert("measures".into(), self.measures.clone().into());
         }
         card.insert("genes".into(), self.genes.clone().into());
         (card, None)
@@ -104,6 +112,9 @@ impl Champion for Found {
         }
         if self.violation > 0.0 {
             text += &format!("  constraints are broken by {} together\n", self.violation);
+        }
+        if !self.measures.is_empty() {
+            text += &format!("  measures: {}\n", json!(self.measures));
         }
         let mut shown = Map::new();
         for (part, genes) in &self.genes {

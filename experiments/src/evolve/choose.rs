@@ -4,8 +4,9 @@ use evoxo_common::{ratio::Ratio, rng::Stream};
 
 use super::{
     algorithm::{
-        Algorithm, Axis, Cma, CmaRestarts, CmaSettings, Ga, GaSettings, MapElites, MapElitesSettings, Most, Nsga2,
-        Nsga2Settings, OpenAiEs, OpenAiEsSettings, Random, RandomSettings, Search,
+        Algorithm, Axis, Cma, CmaRestarts, CmaSettings, Ga, GaSettings, Islands, IslandsSettings, MapElites,
+        MapElitesSettings, Most, Nsga2, Nsga2Settings, OpenAiEs, OpenAiEsSettings, Random, RandomSettings, Search,
+        Steady, Windowed, windowed_most,
     },
     genome::Genome,
     settings::{
@@ -15,12 +16,16 @@ use super::{
     variation::{IntegerMutation, OrderCrossover, OrderMutation, RealMutation, StringCrossover, Variation},
 };
 
-/// Cells of each measure of a built-in problem.
-const OWN_CELLS: usize = 20;
-
 /// Whether there is such an algorithm for these settings, or why not.
 pub(super) fn check(settings: &Settings) -> Result<(), String> {
-    algorithm(settings, search(settings, Stream::root(0)), None).map(drop)
+    if settings.islands > 1 && settings.algorithm != AlgorithmName::Ga {
+        return Err("islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1".into());
+    }
+    match settings.algorithm {
+        // Centroids take time.
+        AlgorithmName::MapElites => map_elites(settings).check(),
+        _ => algorithm(settings, search(settings, Stream::root(0)), None).map(drop),
+    }
 }
 
 /// What is searched, with the random numbers of this stream.
@@ -34,9 +39,16 @@ pub(super) fn algorithm(
     search: Search,
     state: Option<&[u8]>,
 ) -> Result<Box<dyn Algorithm>, String> {
+    if settings.window > 0 {
+        return Ok(Box::new(windowed(settings, search, state)?));
+    }
     Ok(match (settings.algorithm, state) {
         (AlgorithmName::Random, None) => Box::new(Random::start(&random(settings), search)?),
         (AlgorithmName::Random, Some(state)) => Box::new(Random::restore(&random(settings), search, state)?),
+        (AlgorithmName::Ga, None) if settings.islands > 1 => Box::new(Islands::start(&islands(settings), &search)?),
+        (AlgorithmName::Ga, Some(state)) if settings.islands > 1 => {
+            Box::new(Islands::restore(&islands(settings), &search, state)?)
+        }
         (AlgorithmName::Ga, None) => Box::new(Ga::start(&ga(settings), search)?),
         (AlgorithmName::Ga, Some(state)) => Box::new(Ga::restore(&ga(settings), search, state)?),
         (AlgorithmName::Cma, None) => Box::new(Cma::start(&cma(settings), search)?),
@@ -50,11 +62,44 @@ pub(super) fn algorithm(
     })
 }
 
+/// The algorithm with a window, at its beginning or from its saved state.
+fn windowed(settings: &Settings, search: Search, state: Option<&[u8]>) -> Result<Windowed, String> {
+    let own = search.clone();
+    let steady = |state: Option<&[u8]>| -> Result<Box<dyn Steady>, String> {
+        Ok(match (settings.algorithm, state) {
+            (AlgorithmName::Random, None) => Box::new(Random::start(&random(settings), own)?),
+            (AlgorithmName::Random, Some(state)) => Box::new(Random::restore(&random(settings), own, state)?),
+            (AlgorithmName::Ga, _) if settings.islands > 1 => {
+                return Err("islands have generations: take window = 0 or islands = 1".into());
+            }
+            (AlgorithmName::Ga, None) => Box::new(Ga::start(&ga(settings), own)?),
+            (AlgorithmName::Ga, Some(state)) => Box::new(Ga::restore(&ga(settings), own, state)?),
+            (AlgorithmName::Nsga2, None) => Box::new(Nsga2::start(&nsga2(settings), own)?),
+            (AlgorithmName::Nsga2, Some(state)) => Box::new(Nsga2::restore(&nsga2(settings), own, state)?),
+            (AlgorithmName::MapElites, None) => Box::new(MapElites::start(&map_elites(settings), own)?),
+            (AlgorithmName::MapElites, Some(state)) => Box::new(MapElites::restore(&map_elites(settings), own, state)?),
+            (AlgorithmName::Cma | AlgorithmName::OpenAiEs, _) => {
+                return Err("cma-es and openai-es need whole generations: take window = 0, or another algorithm".into());
+            }
+        })
+    };
+    match state {
+        None => Windowed::start(steady(None)?, search, settings.window),
+        Some(state) => Windowed::restore(|own| steady(Some(own)), search, settings.window, state),
+    }
+}
+
 /// What the algorithm needs at most.
 pub(super) fn most(settings: &Settings, genome: &Genome) -> Most {
+    let own = most_of_algorithm(settings, genome);
+    if settings.window > 0 { windowed_most(own, settings.window, genome) } else { own }
+}
+
+fn most_of_algorithm(settings: &Settings, genome: &Genome) -> Most {
     let numbers = (settings.objectives().len() + settings.constraint_count() + settings.measure_count()) as u64;
     match settings.algorithm {
         AlgorithmName::Random => random(settings).most(),
+        AlgorithmName::Ga if settings.islands > 1 => islands(settings).most(genome, numbers),
         AlgorithmName::Ga => ga(settings).most(genome, numbers),
         AlgorithmName::Cma => cma(settings).most(genome, settings.evaluations),
         AlgorithmName::OpenAiEs => openai_es(settings).most(genome),
@@ -63,13 +108,17 @@ pub(super) fn most(settings: &Settings, genome: &Genome) -> Most {
     }
 }
 
-/// The most batches of a search.
+/// The most batches of a search; with a window each candidate is one.
 pub(super) fn batches_most(settings: &Settings) -> u64 {
     let evaluations = settings.evaluations;
+    if settings.window > 0 {
+        return evaluations;
+    }
     match settings.algorithm {
         AlgorithmName::Random => evaluations.div_ceil(random(settings).batch as u64),
         AlgorithmName::Ga => {
             let GaSettings { population, elite, .. } = ga(settings);
+            let evaluations = evaluations.div_ceil(settings.islands as u64);
             1 + evaluations.saturating_sub(population as u64).div_ceil((population - elite).max(1) as u64)
         }
         AlgorithmName::Cma => evaluations.div_ceil(cma(settings).lambda(&settings.genome()) as u64),
@@ -126,11 +175,9 @@ fn nsga2(settings: &Settings) -> Nsga2Settings {
 
 fn map_elites(settings: &Settings) -> MapElitesSettings {
     let default = MapElitesSettings::default();
-    let given = settings.grid.0.iter().map(|axis| (axis.low.to_f64(), axis.high.to_f64(), axis.cells));
-    let own = settings.built_in().filter(|_| settings.grid.0.is_empty()).map_or(&[][..], |problem| problem.measures);
-    let own = own.iter().map(|measure| (measure.low, measure.high, OWN_CELLS));
     MapElitesSettings {
-        grid: given.chain(own).map(|(low, high, cells)| Axis { low, high, cells }).collect(),
+        grid: settings.axes().into_iter().map(|(low, high, cells)| Axis { low, high, cells }).collect(),
+        centroids: settings.centroids,
         batch: population(settings, default.batch),
         initial: settings.initial,
         iso: settings.iso.to_f64(),
@@ -139,9 +186,19 @@ fn map_elites(settings: &Settings) -> MapElitesSettings {
     }
 }
 
+fn islands(settings: &Settings) -> IslandsSettings {
+    IslandsSettings {
+        ga: ga(settings),
+        islands: settings.islands,
+        interval: settings.migration,
+        migrants: settings.migrants,
+    }
+}
+
+/// The genetic algorithm, or that of each island.
 fn ga(settings: &Settings) -> GaSettings {
     GaSettings {
-        population: population(settings, GaSettings::default().population),
+        population: population(settings, GaSettings::default().population) / settings.islands,
         elite: settings.elite,
         tournament: settings.tournament,
         variation: variation(settings),

@@ -113,6 +113,29 @@ pub struct PopulationState {
     #[prost(message, repeated, tag = "2")]
     pub individuals: ::prost::alloc::vec::Vec<Individual>,
 }
+/// The state of islands between two generations.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct IslandsState {
+    /// Generations of every island.
+    #[prost(uint64, tag = "1")]
+    pub generations: u64,
+    /// The PopulationState of each island, encoded.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub islands: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// The state of an algorithm with a window between two results.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WindowState {
+    /// Results taken.
+    #[prost(uint64, tag = "1")]
+    pub births: u64,
+    /// The algorithm's own state.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub algorithm: ::prost::bytes::Bytes,
+    /// The candidates whose results have not been taken, in the order of their numbers.
+    #[prost(message, repeated, tag = "3")]
+    pub pending: ::prost::alloc::vec::Vec<Candidate>,
+}
 /// The state of CMA-ES between two generations. Coordinates are those of the box of the bounds, 0 to 1, before they are
 /// folded into it.
 #[derive(Clone, PartialEq, ::prost::Message)]

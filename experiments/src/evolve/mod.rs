@@ -11,6 +11,7 @@ mod choose;
 pub mod evaluation;
 pub mod genome;
 pub mod pareto;
+mod pictures;
 pub mod problem;
 mod program;
 mod report;
@@ -67,7 +68,7 @@ pub const KIND: Kind = Kind {
 const COLUMNS: [Column; search::COLUMNS] = [
     Column { name: "evaluations", doc: "candidates evaluated so far" },
     Column { name: "best", doc: "first objective of the best candidate so far; feasible before infeasible" },
-    Column { name: "median", doc: "first objective, median of the last batch" },
+    Column { name: "median", doc: "first objective, median of the last batch; with a window, of what is kept" },
     Column { name: "violation", doc: "of the best candidate: sum of the constraints that it breaks" },
     Column { name: "failures", doc: "candidates without a value so far" },
     Column { name: "hypervolume", doc: "of what nsga2 keeps, up to the reference point; else 0" },

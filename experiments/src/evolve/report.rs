@@ -1,13 +1,16 @@
 //! The report of `evolve`: the best that each arm has found, what it took, and the curves.
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, Replica, arm_json},
-    report::{Figure, Point, Report, Series, Table},
+    experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
+    report::{Drawn, Figure, Map, Point, Report, Series, Table},
     stats::{estimate, quantile},
 };
 use serde_json::{Value, json};
 
-use super::settings::{AlgorithmName, Settings};
+use super::{
+    pictures,
+    settings::{AlgorithmName, Settings},
+};
 
 /// The places of columns in a row.
 const EVALUATIONS: usize = 0;
@@ -33,6 +36,7 @@ struct Told<'a> {
     /// The candidates that each replica keeps.
     kept: Vec<f64>,
     curve: Series,
+    json: &'a Value,
 }
 
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
@@ -50,6 +54,9 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         let settings = Settings::of(&config.arms[*arm].settings);
         let column = if settings.reference_point().is_some() { HYPERVOLUME } else { BEST };
         json["curve"] = curve(replicas, column).to_json();
+        json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION]);
+        json["front"] = pictures::front(&settings, replicas);
+        json["map"] = pictures::archive(&settings, replicas);
         json
     };
     let arms: Vec<Value> = arms.iter().map(told).collect();
@@ -78,8 +85,8 @@ fn curve(replicas: &[&Replica], column: usize) -> Series {
 }
 
 pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let told = |(index, json): (usize, &Value)| read(&config.arms[index].name, config, index, json);
-    let told = arms.iter().enumerate().map(told).collect::<Result<Vec<Told<'_>>, String>>()?;
+    let told = arms.iter().enumerate().map(|(index, json)| read(&config.arms[index].name, config, index, json));
+    let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
     let objective = told.first().and_then(|arm| arm.settings.objectives().into_iter().next());
     let (maximised, name) = objective.unwrap_or_default();
     let direction = if maximised { "greatest" } else { "least" };
@@ -88,7 +95,9 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     if !several {
         tables.push(Table {
             title: format!("The {direction} {name} of a replica: mean ± 95 % interval, and range"),
-            header: ["arm", "replicas", "mean", "range", "evaluations", "target reached"].map(String::from).to_vec(),
+            header: ["arm", "replicas", "mean", "range", "evaluations", "target reached", "ERT"]
+                .map(String::from)
+                .to_vec(),
             rows: told.iter().map(Told::row).collect(),
         });
     }
@@ -101,7 +110,14 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         });
         notes.extend(optimum);
     }
+    let random = |arm: &Told<'_>| arm.settings.algorithm == AlgorithmName::Random;
+    if !several && !told.iter().any(random) {
+        notes.push(
+            "No arm is random search: add one with algorithm = \"random\" to see what the search is worth.".into(),
+        );
+    }
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
+    let (figures, maps) = pictures(config, &told);
     let series: Vec<Series> = told.into_iter().map(|arm| arm.curve).filter(|curve| !curve.points.is_empty()).collect();
     let (what, title) = match several {
         true => ("hypervolume", "The hypervolume up to the reference point".to_owned()),
@@ -113,15 +129,26 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         x_label: "evaluations".into(),
         y_label: if several { what.into() } else { name },
         y_range: None,
-        y_log: falls_by_powers(&series),
+        drawn: if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means },
         series,
     };
     Ok(Report {
         tables,
         notes,
         json: json!({"arms": arms, "summary": summary}),
-        figures: if figure.series.is_empty() { Vec::new() } else { vec![figure] },
+        figures: Some(figure).into_iter().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
+        maps,
     })
+}
+
+/// The other pictures.
+fn pictures(config: &Config, told: &[Told<'_>]) -> (Vec<Figure>, Vec<Map>) {
+    let of = |key: &str| told.iter().map(|arm| (arm.name, &arm.settings, &arm.json[key])).collect::<Vec<_>>();
+    let figures = [pictures::runtimes_figure(&of("runtimes")), pictures::front_figure(&of("front"))];
+    let map = |(index, (name, settings, json)): (usize, &(&str, &Settings, &Value))| {
+        pictures::archive_map(&file_name(config, index), name, settings, json)
+    };
+    (figures.into_iter().flatten().collect(), of("map").iter().enumerate().filter_map(map).collect())
 }
 
 /// Whether the curves are positive and fall by powers of ten, as to an optimum of 0: they are seen on a logarithmic axis.
@@ -132,7 +159,7 @@ fn falls_by_powers(series: &[Series]) -> bool {
     least(|point| point.low) > 0.0 && most > 100.0 * least(|point| point.mean)
 }
 
-fn read<'a>(name: &'a str, config: &Config, index: usize, json: &Value) -> Result<Told<'a>, String> {
+fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Result<Told<'a>, String> {
     let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
     let numbers = |key: &str| -> Result<Vec<f64>, String> {
         let list = json[key].as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
@@ -151,6 +178,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &Value) -> Resul
         hypervolumes: numbers("hypervolume")?,
         kept: numbers("kept")?,
         curve: Series::of_json(name, &json["curve"]).ok_or_else(|| lacks("curve"))?,
+        json,
     })
 }
 
@@ -200,7 +228,12 @@ impl Told<'_> {
         let evaluations =
             estimate(&self.evaluations).map_or_else(|| "-".into(), |estimate| format!("{:.0}", estimate.mean));
         let reached = self.reached().map_or_else(|| "-".into(), |reached| format!("{reached} of {}", self.replicas));
-        vec![self.name.to_owned(), self.replicas.to_string(), mean, range, evaluations, reached]
+        // The expected runtime (Hansen et al. 2022): what it takes to reach the target once, failures included.
+        let runtime = match self.reached() {
+            Some(reached @ 1..) => format!("{:.0}", self.evaluations.iter().sum::<f64>() / reached as f64),
+            _ => "-".into(),
+        };
+        vec![self.name.to_owned(), self.replicas.to_string(), mean, range, evaluations, reached, runtime]
     }
 
     fn summary(&self) -> Value {

@@ -167,7 +167,11 @@ impl Replica {
         let interval = self.settings.evaluations.div_ceil(ROWS_MAX);
         let due = before / interval != self.state.evaluations / interval || self.batch() == 0;
         self.row = self.best.as_ref().filter(|_| due).map(|(_, best)| {
-            let mut good: Vec<f64> = evaluations.iter().filter(|it| !it.failed).map(|it| it.objective(0)).collect();
+            // Without generations the population takes the place of a batch.
+            let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
+            let kept: Vec<&Evaluation> = kept.filter(|_| !self.algorithm.has_barrier()).collect();
+            let shown = if kept.is_empty() { evaluations.iter().collect() } else { kept };
+            let mut good: Vec<f64> = shown.iter().filter(|it| !it.failed).map(|it| it.objective(0)).collect();
             good.sort_by(f64::total_cmp);
             let median = good.get(good.len() / 2).copied().unwrap_or_else(|| best.objective(0));
             let said = |minimised| self.settings.said(0, minimised);
@@ -181,6 +185,10 @@ impl Replica {
 impl Experiment for Replica {
     fn tasks(&self) -> usize {
         self.batch().div_ceil(self.settings.task_candidates())
+    }
+
+    fn has_barrier(&self) -> bool {
+        self.algorithm.has_barrier()
     }
 
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {

@@ -112,6 +112,8 @@ choice! {
     }
 }
 
+/// Cells of each measure of a built-in problem.
+const OWN_CELLS: usize = 20;
 /// The most genes of a genome.
 const GENES_MAX: usize = 100_000;
 /// The greatest number of a reference point, and its negative the least.
@@ -144,8 +146,18 @@ settings! {
         target: String = text(24, ""),
         /// Candidates of a generation; 0: what the literature takes (cma-es 4 + 3 ln n, the others 100).
         population: usize = whole(0, 100_000, "0"),
-        /// ga: the best of a generation that stay.
+        /// ga, nsga2, map-elites and random: candidates that are evaluated at the same time, without generations: candidate k
+        /// is made from the results of candidates 0 to k - window, so a slow evaluation delays only what needs it. Take
+        /// several times the slots of all workers. 0: whole generations.
+        window: usize = whole(0, 1_000, "0"),
+        /// ga: the best of a generation that stay. With a window each child replaces the worst.
         elite: usize = whole(0, 99_999, "1"),
+        /// ga: populations beside each other, each with its share of population and evaluations. 1: one.
+        islands: usize = whole(1, 1_000, "1"),
+        /// ga with islands: generations between two migrations.
+        migration: usize = whole(1, 1_000_000, "10"),
+        /// ga with islands: the best that migrate from each island to the next, in place of the worst there.
+        migrants: usize = whole(1, 1_000, "1"),
         /// ga: candidates of a tournament; the best becomes a parent.
         tournament: usize = whole(1, 1_000, "3"),
         /// ga and nsga2: the probability that a child has two parents.
@@ -181,6 +193,9 @@ settings! {
         rate: Ratio = decimal(0, 1, "0.01"),
         /// map-elites: random candidates at the beginning.
         initial: usize = whole(1, 1_000_000, "100"),
+        /// map-elites: regions around as many centroids, spread evenly over the bounds of the grid (CVT-MAP-Elites), for
+        /// three measures and more. 0: the cells of the grid.
+        centroids: usize = whole(0, 4096, "0"),
         /// map-elites: the deviation of independent steps, as a share of the range.
         iso: Ratio = decimal(0, 1, "0.01"),
         /// map-elites: the deviation of the step along the line between two elites, as a share of their distance.
@@ -188,7 +203,7 @@ settings! {
         /// nsga2: the reference point of the hypervolume, one number for each objective. Empty: that of a built-in problem, or
         /// no hypervolume.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, ""),
-        /// Candidates of a task; 0: 100 of a built-in problem, 1 of a program.
+        /// Candidates of a task; 0: 100 of a built-in problem, 1 of a program. With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
         /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
         timeout: u64 = execution whole(1, 604_800, "600"),
@@ -259,6 +274,14 @@ impl Settings {
         (objectives.len() > 1 && given.len() == objectives.len()).then(|| turned.collect())
     }
 
+    /// The grid of map-elites: the bounds and the cells of each measure.
+    #[must_use]
+    pub fn axes(&self) -> Vec<(f64, f64, usize)> {
+        let given = self.grid.0.iter().map(|axis| (axis.low.to_f64(), axis.high.to_f64(), axis.cells));
+        let own = self.built_in().filter(|_| self.grid.0.is_empty()).map_or(&[][..], |problem| problem.measures);
+        given.chain(own.iter().map(|measure| (measure.low, measure.high, OWN_CELLS))).collect()
+    }
+
     /// The alphabet of each part; empty where it has none.
     #[must_use]
     pub fn alphabets(&self) -> Vec<String> {
@@ -275,6 +298,7 @@ impl Settings {
     #[must_use]
     pub fn task_candidates(&self) -> usize {
         match (self.slice, self.program()) {
+            _ if self.window > 0 => 1,
             (0, Some(_)) => 1,
             (0, None) => 100,
             (slice, _) => slice,

@@ -86,6 +86,13 @@ fn every_algorithm_keeps_the_promises() {
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\npopulation = 20\ninitial = 30\n",
         "algorithm = \"openai-es\"\nproblem = \"sphere\"\nlength = 4\nevaluations = 200\npopulation = 20\n",
         "problem = \"onemax\"\nlength = 8\nevaluations = 2000\npopulation = 20\ntarget = \"8\"\n",
+        "problem = \"tsp\"\nlength = 9\nevaluations = 61\npopulation = 20\nislands = 4\nmigration = 2\n",
+        "problem = \"sphere\"\nlength = 3\nevaluations = 70\npopulation = 20\nwindow = 7\n",
+        "problem = \"onemax\"\nlength = 8\nevaluations = 200\npopulation = 10\nwindow = 5\ntarget = \"8\"\n",
+        "algorithm = \"random\"\nproblem = \"sphere\"\nlength = 2\nevaluations = 20\nwindow = 30\n",
+        "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nwindow = 4\n",
+        "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\ninitial = 20\nwindow = 3\n",
+        "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\ncentroids = 30\n",
     ];
     let digests = files.map(|settings| {
         promises::check(&registry(), &format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"))
@@ -103,6 +110,19 @@ fn slices_do_not_matter() {
     };
     let digests = [0, 1, 7, 400].map(|slice| digest(&run(&parse(&file(slice)))));
     assert!(digests.iter().all(|other| *other == digests[0]), "{digests:?}");
+}
+
+/// Whatever is computed together, with a window a replica moves on candidate by candidate.
+#[test]
+fn slices_do_not_matter_to_windows() {
+    let file = |slice| {
+        format!(
+            "experiment = \"evolve\"\nreplicas = 2\n[settings]\nevaluations = 90\npopulation = 9\nwindow = 6\nslice = {slice}\n"
+        )
+    };
+    let replicas = run(&parse(&file(0)));
+    assert_eq!(digest(&replicas), digest(&run(&parse(&file(7)))));
+    assert!(replicas.iter().all(|replica| replica.rounds() == 90));
 }
 
 #[test]
@@ -138,6 +158,10 @@ fn mistakes_have_their_sentence() {
         "problem = \"program:p\"\nsignature = \"abc\"",
         "target = \"low\"",
         "population = 10\nelite = 10",
+        "algorithm = \"cma-es\"\nwindow = 4",
+        "islands = 4\nwindow = 4",
+        "islands = 60",
+        "algorithm = \"random\"\nislands = 2",
         "genome = [{ length = 3 }]",
         "problem = \"program:p\"\ngenome = [{ name = \"a b\" }]",
         "problem = \"program:p\"\ngenome = [{ low = 2 }]",

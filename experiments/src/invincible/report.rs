@@ -15,7 +15,7 @@ use super::{
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
-    report::{Figure, Point, Report, Series, Table},
+    report::{Drawn, Figure, Point, Report, Series, Table},
     rng::Stream,
     stats::{Estimate, estimate, odds_interval, share_text, wilson},
 };
@@ -92,6 +92,7 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
         notes: notes(&read),
         json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
         figures: read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)).collect(),
+        maps: Vec::new(),
     })
 }
 
@@ -438,7 +439,7 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
         x_label: "generation".into(),
         y_label: "points a game".into(),
         y_range: Some((low, high)),
-        y_log: false,
+        drawn: Drawn::Means,
         series,
     })
 }

@@ -1,7 +1,7 @@
 //! The transfer functions of a network as curves, for `evoxo show --plots`: Figures 4 and 5 of the paper show samples of them for
 //! means and spreads that its authors chose; here they have those of a network's genes.
 
-use evoxo_common::report::{Figure, Point, Series};
+use evoxo_common::report::{Drawn, Figure, Point, Series};
 use evoxo_games::player::teacher::boards;
 
 use super::network::{INPUTS, Kind, NetworkPlayer, steepness, tanh, transfer};
@@ -77,7 +77,7 @@ fn static_functions(player: &NetworkPlayer) -> Figure {
         x_label: "weighted sum of the inputs".into(),
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
-        y_log: false,
+        drawn: Drawn::Lines,
         series: (0..hidden).map(node).collect(),
     }
 }
@@ -109,7 +109,7 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
         x_label: "the node's static output".into(),
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
-        y_log: false,
+        drawn: Drawn::Lines,
         series: (0..SHAPES).map(shape).collect(),
     }
 }
@@ -118,7 +118,7 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
 mod tests {
     use super::*;
     use crate::nndtf::network::Network;
-    use evoxo_common::{plot::graph, rng::Stream};
+    use evoxo_common::{plot::svg, rng::Stream};
 
     #[test]
     fn curves_are_the_networks_functions() {
@@ -133,7 +133,7 @@ mod tests {
                 assert!(points().all(|point| (-1.0..=1.0).contains(&point.mean)), "{}", figure.name);
                 // Rising from the left to the right, as in the paper's figures.
                 assert!(figure.series.iter().all(|series| series.points.is_sorted_by(|a, b| a.mean <= b.mean)));
-                assert!(graph(figure).ends_with("</svg>\n"));
+                assert!(svg(figure).ends_with("</svg>\n"));
             }
             // The sums that boards give are within the picture.
             let all: Vec<f64> = (0..5).flat_map(|node| sums(&player, node)).collect();

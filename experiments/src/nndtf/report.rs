@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
     math::mean,
-    report::{Figure, Report, Series, Table},
+    report::{Drawn, Figure, Report, Series, Table},
     stats::{Sample, estimate, share_text, wilson},
 };
 use evoxo_games::{
@@ -78,6 +78,7 @@ fn of_arms(config: &Config, arms: Vec<Arm<'_>>) -> Report {
             "summary": summary,
         }),
         figures: figure(&classes).into_iter().collect(),
+        maps: Vec::new(),
     }
 }
 
@@ -375,7 +376,7 @@ fn figure(arms: &[Class<'_>]) -> Option<Figure> {
         x_label: "evaluations (thousands)".into(),
         y_label: "fitness of the fittest chromosome (0 to 1)".into(),
         y_range: None,
-        y_log: false,
+        drawn: Drawn::Means,
         series,
     })
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::facts::{CURVES, Ends, Facts, curves_json, read_curve, replica_facts};
 use evoxo_common::{
     experiment::{ArmReplicas, Config, settings_json},
-    report::{Figure, Report, Series, Table},
+    report::{Drawn, Figure, Report, Series, Table},
     settings::Scope,
     stats::{Estimate, estimate, share_text},
 };
@@ -104,6 +104,7 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
         notes: notes(&told),
         json: json!({"arms": arms, "summary": summary.collect::<Map<_, _>>()}),
         figures: figures(&told),
+        maps: Vec::new(),
     })
 }
 
@@ -228,7 +229,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
         x_label: "cycle".into(),
         y_label: (*y_label).into(),
         y_range: None,
-        y_log: false,
+        drawn: Drawn::Means,
         series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
     };
     ABOUT.iter().enumerate().map(figure).filter(|figure| !figure.series.is_empty()).collect()

@@ -14,7 +14,7 @@ use super::{
 };
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, replica_json},
-    report::{Figure, Report, Series, Table},
+    report::{Drawn, Figure, Report, Series, Table},
     stats::{Sample, estimate, holm, t_test},
     text::{probability, thousands},
 };
@@ -109,7 +109,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
         "summary": summary,
         "claims": claims,
     });
-    Report { tables, notes: notes(arms, told, claim_notes), json, figures }
+    Report { tables, notes: notes(arms, told, claim_notes), json, figures, maps: Vec::new() }
 }
 
 /// The arms of one of the paper's tables, in its order.
@@ -244,7 +244,7 @@ fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -
         x_label: "training games (thousands)".into(),
         y_label: "games won (%, draws half)".into(),
         y_range: Some(range),
-        y_log: false,
+        drawn: Drawn::Means,
         series,
     })
 }

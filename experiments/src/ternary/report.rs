@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN};
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
-    report::{Figure, Report, Series, Table},
+    report::{Drawn, Figure, Report, Series, Table},
     stats::{Difference, Estimate, Sample, estimate, holm, share_text, t_test, wilson},
     text::probability,
 };
@@ -47,7 +47,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
         "summary": summary.collect::<serde_json::Map<_, _>>(),
         "contests": contests.iter().map(Contest::to_json).collect::<Vec<_>>(),
     });
-    Report { tables, notes: notes(arms, !contests.is_empty()), json, figures: figures(arms) }
+    Report { tables, notes: notes(arms, !contests.is_empty()), json, figures: figures(arms), maps: Vec::new() }
 }
 
 fn text(estimate: Option<Estimate>, decimals: usize) -> String {
@@ -270,7 +270,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
             x_label: "generation".into(),
             y_label: y_label.into(),
             y_range: None,
-            y_log: false,
+            drawn: Drawn::Means,
             series,
         })
     };

@@ -19,16 +19,19 @@ while read -r line; do
 done
 "#;
 
-/// The search, for a program or for the function that is built in.
+/// The search with generations and with a window, for a program or for the function that is built in.
 fn file(problem: &str, evaluations: u32) -> String {
     format!(
-        "experiment = \"evolve\"\nseed = 3\nreplicas = 2\n[settings]\nproblem = \"{problem}\"\n\
-         evaluations = {evaluations}\npopulation = 30\ntimeout = 2\n"
+        "experiment = \"evolve\"\nseed = 3\nreplicas = 1\n[settings]\nproblem = {problem}\n\
+         evaluations = {evaluations}\npopulation = 30\ntimeout = 2\n[arms.generations]\n[arms.window]\nwindow = 7\n"
     )
 }
 
+/// The setting of the function that is built in.
+const ONEMAX: &str = "\"onemax\"\nlength = 24";
+
 fn built_in(evaluations: u32) -> String {
-    digest_of_one_thread(&(file("onemax", evaluations) + "length = 24\n"))
+    digest_of_one_thread(&file(ONEMAX, evaluations))
 }
 
 /// Writes the program into the site; its command.
@@ -40,7 +43,7 @@ fn write(site: &Site, name: &str, version: &str, canned: u32, behaviour: &str) -
 
 /// Submits the search with this program.
 async fn submit(site: &Site, coordinator: SocketAddr, evaluations: u32, program: &str) {
-    fs::write(site.path("ones.toml"), file("program:ones", evaluations)).expect("a file");
+    fs::write(site.path("ones.toml"), file("\"program:ones\"", evaluations)).expect("a file");
     let address = coordinator.to_string();
     let mut submitting =
         site.program("evoxo", &["submit", "ones.toml", "--coordinator", &address, "--program", program]);
@@ -103,7 +106,7 @@ async fn failed(behaviour: &str) -> String {
     submit(&site, coordinator.address, 300, &program).await;
     let run = person.wait("ones", |run| run.state() == RunState::Failed).await;
     // All workers are still there, and compute what others want.
-    assert!(person.submit("after", &(file("onemax", 300) + "length = 24\n")).await);
+    assert!(person.submit("after", &file(ONEMAX, 300)).await);
     assert_eq!(person.finished("after").await.digest, built_in(300));
     run.message
 }

@@ -136,11 +136,22 @@ const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\
 const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
 const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
 
+const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20";
+const ARMS_OF_EVOLVE: &str = "[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
+    [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
+    [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\
+    [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n";
+/// Windows narrower and wider than what the workers compute at once. The second ends in the middle of one.
+const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\
+    [arms.target]\nproblem = \"onemax\"\nwindow = 5\ntarget = \"6\"\n\
+    [arms.wide]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\nwindow = 30\n\
+    [arms.front]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\nwindow = 7\n";
+
 /// A small run of any experiment.
 pub(super) fn run(rng: &mut Generator) -> Arc<Prepared> {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 10) {
+    let (kind, settings, arms) = match below(rng, 13) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("dispatch", SETTINGS_OF_GREED, ""),
@@ -148,6 +159,8 @@ pub(super) fn run(rng: &mut Generator) -> Arc<Prepared> {
         4 => ("nndtf", SETTINGS_OF_NNDTF, ARMS_OF_NNDTF),
         5 => ("rules", SETTINGS_OF_RULES, ARMS_OF_RULES),
         6 => ("ternary", SETTINGS_OF_TERNARY, ARMS_OF_TERNARY),
+        7 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_EVOLVE),
+        8 | 9 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_WINDOWS),
         _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
     };
     let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");

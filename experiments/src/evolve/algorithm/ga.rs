@@ -8,7 +8,7 @@ use std::ops::Range;
 use evoxo_common::rng::{Generator, below};
 
 use super::{
-    Algorithm, Most, Search,
+    Algorithm, Most, Search, Steady,
     individual::{self, Individual},
     within,
 };
@@ -90,6 +90,32 @@ impl Ga {
         Ok(Self { births, population, ..Self::start(settings, search)? })
     }
 
+    /// The best of the population, best first.
+    pub(super) fn best(&self, count: usize) -> Vec<Individual> {
+        let mut best: Vec<&Individual> = self.population.iter().collect();
+        best.sort_by(|one, two| one.evaluation.compare(&two.evaluation));
+        best.into_iter().take(count).cloned().collect()
+    }
+
+    /// These come in place of the worst.
+    pub(super) fn admit(&mut self, migrants: Vec<Individual>) {
+        let mut worst: Vec<usize> = (0..self.population.len()).collect();
+        worst.sort_by(|one, two| self.population[*two].evaluation.compare(&self.population[*one].evaluation));
+        for (place, migrant) in worst.into_iter().zip(migrants) {
+            self.population[place] = migrant;
+        }
+    }
+
+    /// A child of two parents, or at the beginning a random candidate.
+    fn birth(&self, number: u64) -> Candidate {
+        let mut rng = self.search.birth(number);
+        if self.population.is_empty() {
+            return self.search.genome.random(&mut rng);
+        }
+        let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
+        self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
+    }
+
     fn parent(&self, rng: &mut Generator) -> &Candidate {
         let mut draw = || below(rng, self.population.len() as u64) as usize;
         let first = draw();
@@ -109,15 +135,7 @@ impl Algorithm for Ga {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        let candidate = |index: usize| {
-            let mut rng = self.search.birth(self.births + index as u64);
-            if self.population.is_empty() {
-                return self.search.genome.random(&mut rng);
-            }
-            let (mother, father) = (self.parent(&mut rng), self.parent(&mut rng));
-            self.settings.variation.child(&self.search.genome, &mut rng, mother, father)
-        };
-        range.map(candidate).collect()
+        range.map(|index| self.birth(self.births + index as u64)).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -142,6 +160,27 @@ impl Algorithm for Ga {
 
     fn save(&self) -> Vec<u8> {
         individual::save(self.births, &self.population)
+    }
+}
+
+/// As many random candidates as the population has places; then each child replaces the worst, unless it is worse itself.
+impl Steady for Ga {
+    fn candidate(&self, number: u64) -> Candidate {
+        if number < self.settings.population as u64 {
+            return self.search.genome.random(&mut self.search.birth(number));
+        }
+        self.birth(number)
+    }
+
+    fn take(&mut self, individual: Individual) {
+        self.births += 1;
+        // Of equals the younger ones stay, as in a generation.
+        self.population.insert(0, individual);
+        if self.population.len() > self.settings.population {
+            let evaluation = |place: usize| &self.population[place].evaluation;
+            let worse = |worst, place| if evaluation(place).compare(evaluation(worst)).is_ge() { place } else { worst };
+            self.population.remove((1..self.population.len()).fold(0, worse));
+        }
     }
 }
 

@@ -9,8 +9,9 @@ use std::ops::Range;
 use evoxo_common::rng::{Generator, below, normal_pair};
 
 use super::{
-    Algorithm, Most, Search,
+    Algorithm, Most, Search, Steady,
     individual::{self, Individual},
+    niches::{self, Axis, Niches},
     within,
 };
 use crate::evolve::{
@@ -19,22 +20,14 @@ use crate::evolve::{
     variation::Variation,
 };
 
-/// One measure of the grid. Values outside its bounds count as those at the bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Axis {
-    /// The lower bound.
-    pub low: f64,
-    /// The upper bound, greater than the lower one.
-    pub high: f64,
-    /// Cells, 1 to 100,000.
-    pub cells: usize,
-}
-
 /// The settings of MAP-Elites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The grid: one axis for each measure, in the problem's order; at most 100,000 cells together.
+    /// One axis for each measure, in the problem's order; as a grid at most 100,000 cells together.
     pub grid: Vec<Axis>,
+    /// Regions of a centroidal Voronoi tessellation of the measures' bounds in place of the grid's cells, 2 to 4,096; 0 for
+    /// the grid.
+    pub centroids: usize,
     /// Candidates of a batch, 1 to 100,000.
     pub batch: usize,
     /// Random candidates at the beginning, 1 to 1,000,000.
@@ -50,12 +43,17 @@ pub struct Settings {
 impl Default for Settings {
     /// Steps of 0.01 and 0.2, as in section 4 of Vassiliades and Mouret 2018; the grid must be given.
     fn default() -> Self {
-        Self { grid: Vec::new(), batch: 100, initial: 100, iso: 0.01, line: 0.2, variation: Variation::default() }
+        Self {
+            grid: Vec::new(),
+            centroids: 0,
+            batch: 100,
+            initial: 100,
+            iso: 0.01,
+            line: 0.2,
+            variation: Variation::default(),
+        }
     }
 }
-
-/// The most cells of a grid.
-const CELLS_MAX: usize = 100_000;
 
 impl Settings {
     /// Checks that the figures make sense.
@@ -63,17 +61,7 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), String> {
-        if self.grid.is_empty() {
-            return Err("MAP-Elites needs a problem with behaviour measures, and a grid over them".into());
-        }
-        for Axis { low, high, cells } in &self.grid {
-            within("the number of cells of a measure", *cells, 1..=CELLS_MAX)?;
-            if !(low < high && (high - low).is_finite()) {
-                return Err(format!("a measure's bounds are {low:?} and {high:?}, but the lower must be less"));
-            }
-        }
-        let cells = self.grid.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.cells));
-        within("the number of cells", cells.unwrap_or(usize::MAX), 1..=CELLS_MAX)?;
+        niches::check(&self.grid, self.centroids)?;
         within("the batch of MAP-Elites", self.batch, 1..=100_000)?;
         within("the number of random candidates", self.initial, 1..=1_000_000)?;
         if !((0.0..=1.0).contains(&self.iso) && (0.0..=10.0).contains(&self.line)) {
@@ -82,27 +70,10 @@ impl Settings {
         self.variation.check()
     }
 
-    /// The number of cells.
-    #[must_use]
-    pub fn cells(&self) -> usize {
-        self.grid.iter().map(|axis| axis.cells).product()
-    }
-
-    /// The cell of these measures, counted with the last measure fastest; none if a measure is missing or no number.
-    #[must_use]
-    pub fn cell(&self, measures: &[f64]) -> Option<usize> {
-        let place = |cell: usize, (axis, measure): (&Axis, &f64)| {
-            let share = (measure - axis.low) / (axis.high - axis.low);
-            let own = ((share * axis.cells as f64) as usize).min(axis.cells - 1);
-            (!share.is_nan()).then_some(cell * axis.cells + own)
-        };
-        (measures.len() == self.grid.len()).then(|| self.grid.iter().zip(measures).try_fold(0, place)).flatten()
-    }
-
     /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
     #[must_use]
     pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
-        let state_bytes = individual::bytes_max(genome, self.cells(), numbers);
+        let state_bytes = individual::bytes_max(genome, niches::count(&self.grid, self.centroids), numbers);
         Most { candidates: self.batch.max(self.initial) as u64, state_bytes }
     }
 }
@@ -112,6 +83,7 @@ impl Settings {
 pub struct MapElites {
     settings: Settings,
     search: Search,
+    niches: Niches,
     births: u64,
     /// The elites, by ascending cell.
     archive: Vec<Individual>,
@@ -126,7 +98,8 @@ impl MapElites {
     /// A sentence, if a setting makes no sense.
     pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
-        Ok(Self { settings: settings.clone(), search, births: 0, archive: Vec::new(), cells: Vec::new() })
+        let niches = Niches::new(&settings.grid, settings.centroids);
+        Ok(Self { settings: settings.clone(), niches, search, births: 0, archive: Vec::new(), cells: Vec::new() })
     }
 
     /// A search from its saved state.
@@ -136,13 +109,37 @@ impl MapElites {
     pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
         let (births, archive) = individual::read(&fresh.search, state)?;
-        let cell = |elite: &Individual| settings.cell(&elite.evaluation.measures).filter(|_| !elite.evaluation.failed);
+        let cell =
+            |elite: &Individual| fresh.niches.of(&elite.evaluation.measures).filter(|_| !elite.evaluation.failed);
         let cells: Option<Vec<usize>> = archive.iter().map(cell).collect();
         let cells = cells.ok_or("an elite of the state has no cell")?;
         if cells.len() as u64 > births || !cells.is_sorted_by(|one, two| one < two) {
             return Err("the state's elites are not in the order of their cells".into());
         }
         Ok(Self { births, archive, cells, ..fresh })
+    }
+
+    /// A child of two elites, or as long as there is none a random candidate.
+    fn birth(&self, number: u64) -> Candidate {
+        let mut rng = self.search.birth(number);
+        match self.archive.is_empty() {
+            true => self.search.genome.random(&mut rng),
+            false => self.child(&mut rng),
+        }
+    }
+
+    /// A candidate takes its cell if that is empty, or its elite not better.
+    fn place(&mut self, individual: Individual) {
+        let evaluation = &individual.evaluation;
+        let Some(cell) = self.niches.of(&evaluation.measures).filter(|_| !evaluation.failed) else { return };
+        match self.cells.binary_search(&cell) {
+            Ok(place) if self.archive[place].evaluation.better(evaluation) => {}
+            Ok(place) => self.archive[place] = individual,
+            Err(place) => {
+                self.cells.insert(place, cell);
+                self.archive.insert(place, individual);
+            }
+        }
     }
 
     /// A child of two elites.
@@ -177,31 +174,14 @@ impl Algorithm for MapElites {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        let candidate = |index: usize| {
-            let mut rng = self.search.birth(self.births + index as u64);
-            match self.archive.is_empty() {
-                true => self.search.genome.random(&mut rng),
-                false => self.child(&mut rng),
-            }
-        };
-        range.map(candidate).collect()
+        range.map(|index| self.birth(self.births + index as u64)).collect()
     }
 
-    /// Each candidate in turn takes its cell if that is empty, or its elite not better.
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let candidates = self.ask(0..evaluations.len());
         for (candidate, evaluation) in candidates.into_iter().zip(evaluations) {
-            let Some(cell) = self.settings.cell(&evaluation.measures).filter(|_| !evaluation.failed) else { continue };
-            let individual = Individual { candidate, evaluation: evaluation.clone() };
-            match self.cells.binary_search(&cell) {
-                Ok(place) if self.archive[place].evaluation.better(evaluation) => {}
-                Ok(place) => self.archive[place] = individual,
-                Err(place) => {
-                    self.cells.insert(place, cell);
-                    self.archive.insert(place, individual);
-                }
-            }
+            self.place(Individual { candidate, evaluation: evaluation.clone() });
         }
         self.births += evaluations.len() as u64;
     }
@@ -215,6 +195,20 @@ impl Algorithm for MapElites {
     }
 }
 
+impl Steady for MapElites {
+    fn candidate(&self, number: u64) -> Candidate {
+        match number < self.settings.initial as u64 {
+            true => self.search.genome.random(&mut self.search.birth(number)),
+            false => self.birth(number),
+        }
+    }
+
+    fn take(&mut self, individual: Individual) {
+        self.births += 1;
+        self.place(individual);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,15 +216,6 @@ mod tests {
         algorithm::tests::{evaluate, grid, search},
         problem,
     };
-
-    #[test]
-    fn cells_are_counted_row_by_row() {
-        let axis = |cells| Axis { low: -1.0, high: 1.0, cells };
-        let settings = Settings { grid: vec![axis(2), axis(4)], ..Settings::default() };
-        let cells = [[-1.0, -1.0], [-0.1, 0.99], [0.0, -1.0], [1.0, 1.0], [9.0, -9.0], [f64::INFINITY, 0.25]];
-        assert_eq!(cells.map(|measures| settings.cell(&measures)), [0, 3, 4, 7, 4, 6].map(Some));
-        assert_eq!((settings.cell(&[0.0, f64::NAN]), settings.cell(&[0.0]), settings.cells()), (None, None, 8));
-    }
 
     /// An arm of 10 joints reaches the unit disc: pi / 4 of 2,500 cells, and those at its edge.
     #[test]
@@ -250,6 +235,22 @@ mod tests {
         assert!(cells > 1500 && variance < 0.6, "{cells} {variance}");
     }
 
+    /// With regions as many as the grid has cells within the disc.
+    #[test]
+    fn regions_around_centroids_are_filled_too() {
+        let problem = problem::find("arm").unwrap();
+        let settings = Settings { centroids: 200, ..grid(problem, 50) };
+        let mut search = MapElites::start(&settings, search(problem, 10, 10_000)).unwrap();
+        while search.size() > 0 {
+            let evaluations = evaluate(&search, problem);
+            search.tell(&evaluations);
+        }
+        // Some regions in the corners of the square are out of the arm's reach.
+        assert!((150..200).contains(&search.cells.len()), "{}", search.cells.len());
+        let again = MapElites::restore(&settings, search.search.clone(), &search.save()).unwrap();
+        assert_eq!(again.cells, search.cells);
+    }
+
     #[test]
     fn settings_that_make_no_sense_have_a_sentence() {
         let good = || grid(problem::find("arm").unwrap(), 10);
@@ -260,6 +261,7 @@ mod tests {
             Settings { grid: axis(0.0, 0), ..good() },
             Settings { grid: [axis(0.0, 1000), axis(0.0, 1000)].concat(), ..good() },
             Settings { iso: -1.0, ..good() },
+            Settings { centroids: 5000, ..good() },
         ];
         let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
         insta::assert_snapshot!(sentences.join("\n"));

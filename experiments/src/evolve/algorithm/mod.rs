@@ -4,12 +4,15 @@ mod cma;
 mod coordinates;
 mod ga;
 mod individual;
+mod islands;
 mod map_elites;
+mod niches;
 mod nsga2;
 mod openai_es;
 mod random;
 #[cfg(test)]
 mod tests;
+mod windowed;
 
 use std::ops::Range;
 
@@ -23,10 +26,13 @@ use super::{
 pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
 pub use ga::{Ga, Settings as GaSettings};
 pub use individual::Individual;
-pub use map_elites::{Axis, MapElites, Settings as MapElitesSettings};
+pub use islands::{Islands, Settings as IslandsSettings};
+pub use map_elites::{MapElites, Settings as MapElitesSettings};
+pub use niches::Axis;
 pub use nsga2::{Nsga2, Settings as Nsga2Settings};
 pub use openai_es::{OpenAiEs, Settings as OpenAiEsSettings};
 pub use random::{Random, Settings as RandomSettings};
+pub use windowed::{Steady, WINDOW_MAX, Windowed, most as windowed_most};
 
 /// An optimiser between two batches: a pure state machine.
 ///
@@ -42,7 +48,13 @@ pub trait Algorithm: Send {
     /// If the range does not lie within the batch.
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
 
-    /// Moves on with the evaluations of all candidates of the batch, in order.
+    /// Whether it needs the evaluations of a whole batch at once. If not, it moves on with that of the first candidate; the
+    /// others stay in the batch.
+    fn has_barrier(&self) -> bool {
+        true
+    }
+
+    /// Moves on with the evaluations of all candidates of the batch, in order; without a barrier, of the first one.
     ///
     /// # Panics
     /// If there is not one evaluation for each candidate.

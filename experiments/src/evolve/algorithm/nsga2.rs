@@ -5,10 +5,10 @@
 
 use std::{cmp::Ordering, ops::Range};
 
-use evoxo_common::rng::shuffle;
+use evoxo_common::rng::{below, shuffle};
 
 use super::{
-    Algorithm, Most, Search,
+    Algorithm, Most, Search, Steady,
     individual::{self, Individual},
     within,
 };
@@ -123,6 +123,17 @@ impl Nsga2 {
         (0..4).flat_map(round).collect()
     }
 
+    /// Of parents and children the best remain: whole fronts, then the least crowded of the front that does not fit.
+    /// Their crowding distances are then those among themselves; in the paper, those among all of their front.
+    fn keep_best(&mut self) {
+        let places = standing(&self.population);
+        let mut order: Vec<usize> = (0..self.population.len()).collect();
+        order.sort_by(|one, two| places[*one].compare(&places[*two]));
+        order.truncate(self.settings.population);
+        self.population = order.iter().map(|index| self.population[*index].clone()).collect();
+        self.standing = standing(&self.population);
+    }
+
     /// The better one of two individuals; of equals the first.
     fn better(&self, pair: &[usize]) -> &Candidate {
         let first_wins = self.standing[pair[0]].compare(&self.standing[pair[1]]).is_le();
@@ -150,19 +161,12 @@ impl Algorithm for Nsga2 {
         range.map(candidate).collect()
     }
 
-    /// Of parents and children the best remain: whole fronts, then the least crowded of the front that does not fit.
-    /// Their crowding distances are then those among themselves; in the paper, those among all of their front.
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         let children = self.ask(0..evaluations.len()).into_iter().zip(evaluations);
         self.population
             .extend(children.map(|(candidate, evaluation)| Individual { candidate, evaluation: evaluation.clone() }));
-        let places = standing(&self.population);
-        let mut order: Vec<usize> = (0..self.population.len()).collect();
-        order.sort_by(|one, two| places[*one].compare(&places[*two]));
-        order.truncate(self.settings.population);
-        self.population = order.iter().map(|index| self.population[*index].clone()).collect();
-        self.standing = standing(&self.population);
+        self.keep_best();
         self.births += evaluations.len() as u64;
     }
 
@@ -172,6 +176,27 @@ impl Algorithm for Nsga2 {
 
     fn save(&self) -> Vec<u8> {
         individual::save(self.births, &self.population)
+    }
+}
+
+/// As many random candidates as the population has places; then each child comes from two binary tournaments, and the
+/// worst of parents and child goes: the steady-state NSGA-II (J. J. Durillo, A. J. Nebro, F. Luna and E. Alba, "On the
+/// Effect of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms", EMO 2009).
+impl Steady for Nsga2 {
+    fn candidate(&self, number: u64) -> Candidate {
+        let mut rng = self.search.birth(number);
+        if number < self.settings.population as u64 || self.population.is_empty() {
+            return self.search.genome.random(&mut rng);
+        }
+        let mut draw = || below(&mut rng, self.population.len() as u64) as usize;
+        let (one, other) = ([draw(), draw()], [draw(), draw()]);
+        self.settings.variation.child(&self.search.genome, &mut rng, self.better(&one), self.better(&other))
+    }
+
+    fn take(&mut self, individual: Individual) {
+        self.births += 1;
+        self.population.push(individual);
+        self.keep_best();
     }
 }
 

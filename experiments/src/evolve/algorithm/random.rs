@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use prost::Message as _;
 
-use super::{Algorithm, Most, Search, within};
+use super::{Algorithm, Individual, Most, Search, Steady, within};
 use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState};
 
 /// The settings of random search. They do not change which candidates are drawn.
@@ -73,7 +73,7 @@ impl Algorithm for Random {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        range.map(|index| self.search.genome.random(&mut self.search.birth(self.births + index as u64))).collect()
+        range.map(|index| self.candidate(self.births + index as u64)).collect()
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -83,5 +83,15 @@ impl Algorithm for Random {
 
     fn save(&self) -> Vec<u8> {
         RandomState { births: self.births }.encode_to_vec()
+    }
+}
+
+impl Steady for Random {
+    fn candidate(&self, number: u64) -> Candidate {
+        self.search.genome.random(&mut self.search.birth(number))
+    }
+
+    fn take(&mut self, _: Individual) {
+        self.births += 1;
     }
 }

@@ -15,9 +15,14 @@ pub(super) fn grid(problem: &Problem, cells: usize) -> MapElitesSettings {
     MapElitesSettings { grid: problem.measures.iter().map(axis).collect(), ..MapElitesSettings::default() }
 }
 
-/// The evaluations of the next batch.
+/// The candidates whose evaluations an algorithm is told next.
+fn next(algorithm: &dyn Algorithm) -> Vec<Candidate> {
+    algorithm.ask(0..if algorithm.has_barrier() { algorithm.size() } else { algorithm.size().min(1) })
+}
+
+/// Their evaluations.
 pub(super) fn evaluate(algorithm: &dyn Algorithm, problem: &Problem) -> Vec<Evaluation> {
-    algorithm.ask(0..algorithm.size()).iter().map(|candidate| problem.minimised(candidate)).collect()
+    next(algorithm).iter().map(|candidate| problem.minimised(candidate)).collect()
 }
 
 /// Runs an algorithm to its end; the best evaluation, by its first objective.
@@ -35,7 +40,7 @@ pub(super) fn minimise(algorithm: &mut dyn Algorithm, problem: &Problem) -> Eval
 type Make = fn(Search, Option<&[u8]>) -> Result<Box<dyn Algorithm>, String>;
 
 /// The algorithms, each with a problem and a length.
-const ALL: [(&str, &str, usize, Make); 7] = [
+const ALL: [(&str, &str, usize, Make); 9] = [
     ("random", "rastrigin", 5, |search, state| {
         let settings = RandomSettings { batch: 30 };
         Ok(match state {
@@ -78,6 +83,27 @@ const ALL: [(&str, &str, usize, Make); 7] = [
             Some(state) => Box::new(MapElites::restore(&settings, search, state)?),
         })
     }),
+    ("islands", "onemax", 16, |search, state| {
+        let ga = GaSettings { population: 10, ..GaSettings::default() };
+        let settings = IslandsSettings { ga, islands: 3, interval: 2, migrants: 2 };
+        Ok(match state {
+            None => Box::new(Islands::start(&settings, &search)?),
+            Some(state) => Box::new(Islands::restore(&settings, &search, state)?),
+        })
+    }),
+    ("windowed", "sphere", 3, |search, state| {
+        let settings = GaSettings { population: 20, ..GaSettings::default() };
+        let own = search.clone();
+        Ok(Box::new(match state {
+            None => Windowed::start(Box::new(Ga::start(&settings, own)?), search, 7)?,
+            Some(state) => {
+                let ga = |state: &[u8]| -> Result<Box<dyn Steady>, String> {
+                    Ok(Box::new(Ga::restore(&settings, own, state)?))
+                };
+                Windowed::restore(ga, search, 7, state)?
+            }
+        }))
+    }),
     ("openai-es", "rosenbrock", 4, |search, state| {
         let settings = OpenAiEsSettings { pairs: 8, ..OpenAiEsSettings::default() };
         Ok(match state {
@@ -96,7 +122,7 @@ fn history(
     let mut all = Vec::new();
     while algorithm.size() > 0 {
         algorithm = act(algorithm);
-        all.extend(algorithm.ask(0..algorithm.size()));
+        all.extend(next(&*algorithm));
         let evaluations = evaluate(&*algorithm, problem);
         algorithm.tell(&evaluations);
     }
@@ -185,7 +211,7 @@ fn damaged_states_are_refused_or_harmless() {
                     continue;
                 };
                 for _ in 0..3 {
-                    let candidates = algorithm.ask(0..algorithm.size());
+                    let candidates = next(&*algorithm);
                     assert!(candidates.iter().all(|candidate| search.genome.check(candidate) == Ok(())), "{name}");
                     let evaluations: Vec<Evaluation> = candidates.iter().map(|one| problem.minimised(one)).collect();
                     algorithm.tell(&evaluations);
@@ -213,7 +239,7 @@ fn searches_go_on_without_one_good_evaluation() {
                     ..Default::default()
                 },
             };
-            let size = algorithm.size();
+            let size = next(&*algorithm).len();
             algorithm.tell(&(count..count + size).map(evaluation).collect::<Vec<_>>());
             count += size;
         }

@@ -93,15 +93,18 @@ impl Cluster {
 }
 
 /// The number of different tasks of each round of each replica. Two rounds may have the same task (a search that
-/// evaluates the same candidates again); outputs are not kept that long.
+/// evaluates the same candidates again); outputs are not kept that long. Without a barrier the last round may leave tasks
+/// that nobody needs.
 fn count_tasks(config: &Config) -> u64 {
     let mut count = 0;
     for mut replica in local::start(config) {
         while !replica.is_finished() {
             let mut encoder = Encoder::default();
-            let round = replica.plan(0..replica.tasks());
+            let round = replica.plan(0..replica.needed());
             count += round.into_iter().map(|task| encoder.encode(task).hash).collect::<BTreeSet<Digest>>().len() as u64;
+            let left = (replica.tasks() - replica.needed()) as u64;
             local::step(&mut replica).expect("planned tasks are good");
+            count += if replica.is_finished() { left } else { 0 };
         }
     }
     count

@@ -1,0 +1,211 @@
+//! Islands: genetic algorithms beside each other, whose best migrate along a ring now and then.
+//!
+//! R. Tanese, "Distributed Genetic Algorithms", ICGA 1989; E. Cantú-Paz, *Efficient and Accurate Parallel Genetic
+//! Algorithms*, 2000, chapter 6 (rates and topologies of migration).
+
+use std::ops::Range;
+
+use prost::Message as _;
+
+use super::{Algorithm, Ga, GaSettings, Individual, Most, Search, within};
+use crate::evolve::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+    messages::IslandsState,
+};
+
+/// The settings of islands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The genetic algorithm of each island.
+    pub ga: GaSettings,
+    /// Islands, 2 to 1,000.
+    pub islands: usize,
+    /// Generations between two migrations, 1 to 1,000,000.
+    pub interval: usize,
+    /// Individuals that migrate from each island to the next: its best, in place of the worst there. 1 to half of an
+    /// island's population.
+    pub migrants: usize,
+}
+
+impl Settings {
+    /// Checks that the figures make sense.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        within("the number of islands", self.islands, 2..=1000)?;
+        within("the number of generations between migrations", self.interval, 1..=1_000_000)?;
+        self.ga.check().map_err(|why| format!("each of {} islands: {why}", self.islands))?;
+        within("the number of migrants", self.migrants, 1..=self.ga.population / 2)
+    }
+
+    /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
+    #[must_use]
+    pub fn most(&self, genome: &Genome, numbers: u64) -> Most {
+        let Most { candidates, state_bytes } = self.ga.most(genome, numbers);
+        let islands = self.islands as u64;
+        Most { candidates: islands * candidates, state_bytes: 16 + islands * (state_bytes + 16) }
+    }
+}
+
+/// Genetic algorithms with migration.
+pub struct Islands {
+    settings: Settings,
+    islands: Vec<Ga>,
+    generations: u64,
+    /// The individuals of all islands.
+    all: Vec<Individual>,
+}
+
+impl Islands {
+    /// A search at its beginning.
+    ///
+    /// # Errors
+    /// A sentence, if a setting makes no sense.
+    pub fn start(settings: &Settings, search: &Search) -> Result<Self, String> {
+        settings.check()?;
+        let islands = (0..settings.islands).map(|island| Ga::start(&settings.ga, of_island(search, settings, island)));
+        let islands = islands.collect::<Result<Vec<Ga>, String>>()?;
+        Ok(Self { settings: settings.clone(), islands, generations: 0, all: Vec::new() })
+    }
+
+    /// A search from its saved state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state of this search.
+    pub fn restore(settings: &Settings, search: &Search, state: &[u8]) -> Result<Self, String> {
+        let IslandsState { generations, islands } =
+            IslandsState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        settings.check()?;
+        if islands.len() != settings.islands {
+            return Err(format!("the state has {} islands, not {}", islands.len(), settings.islands));
+        }
+        let island = |(island, state): (usize, _)| {
+            let state: &bytes::Bytes = state;
+            Ga::restore(&settings.ga, of_island(search, settings, island), state)
+        };
+        let islands = islands.iter().enumerate().map(island).collect::<Result<Vec<Ga>, String>>()?;
+        let mut restored = Self { settings: settings.clone(), islands, generations, all: Vec::new() };
+        restored.collect();
+        Ok(restored)
+    }
+
+    fn collect(&mut self) {
+        self.all = self.islands.iter().flat_map(Algorithm::population).cloned().collect();
+    }
+
+    /// The best of each island come to the next one.
+    fn migrate(&mut self) {
+        let leaving: Vec<Vec<Individual>> =
+            self.islands.iter().map(|island| island.best(self.settings.migrants)).collect();
+        let count = self.islands.len();
+        for (from, migrants) in leaving.into_iter().enumerate() {
+            self.islands[(from + 1) % count].admit(migrants);
+        }
+    }
+}
+
+/// What one island searches: its share of the evaluations, with random numbers of its own.
+fn of_island(search: &Search, settings: &Settings, island: usize) -> Search {
+    let (islands, island) = (settings.islands as u64, island as u64);
+    let evaluations = search.evaluations / islands + u64::from(island < search.evaluations % islands);
+    Search { evaluations, stream: search.stream.text("island").word(island), genome: search.genome.clone() }
+}
+
+impl Algorithm for Islands {
+    fn size(&self) -> usize {
+        self.islands.iter().map(Algorithm::size).sum()
+    }
+
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
+        assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
+        let (mut first, mut candidates) = (0, Vec::with_capacity(range.len()));
+        for island in &self.islands {
+            let end = first + island.size();
+            let (from, to) = (range.start.clamp(first, end), range.end.clamp(first, end));
+            candidates.extend(island.ask(from - first..to - first));
+            first = end;
+        }
+        candidates
+    }
+
+    fn tell(&mut self, evaluations: &[Evaluation]) {
+        assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
+        let mut rest = evaluations;
+        for island in &mut self.islands {
+            let (own, others) = rest.split_at(island.size());
+            rest = others;
+            // An island whose share is used up has no further generation.
+            if !own.is_empty() {
+                island.tell(own);
+            }
+        }
+        self.generations += 1;
+        if self.generations.is_multiple_of(self.settings.interval as u64) {
+            self.migrate();
+        }
+        self.collect();
+    }
+
+    fn population(&self) -> &[Individual] {
+        &self.all
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let islands = self.islands.iter().map(|island| island.save().into()).collect();
+        IslandsState { generations: self.generations, islands }.encode_to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evolve::{
+        algorithm::tests::{minimise, search},
+        problem,
+    };
+
+    fn settings(islands: usize, interval: usize) -> Settings {
+        let ga = GaSettings { population: 20, ..GaSettings::default() };
+        Settings { ga, islands, interval, migrants: 2 }
+    }
+
+    /// Without migration each island is a genetic algorithm of its own; with it the best is soon everywhere.
+    #[test]
+    fn the_best_travel_round_the_ring() {
+        let problem = problem::find("sphere").unwrap();
+        let best_of_each = |interval| {
+            let search = search(problem, 10, 5 * 20 * 30);
+            let mut islands = Islands::start(&settings(5, interval), &search).unwrap();
+            minimise(&mut islands, problem);
+            let best = |island: &Ga| island.best(1)[0].evaluation.objective(0);
+            islands.islands.iter().map(best).collect::<Vec<f64>>()
+        };
+        let apart = best_of_each(1_000_000);
+        let alone = (0..5).map(|island| {
+            let search = of_island(&search(problem, 10, 5 * 20 * 30), &settings(5, 1), island);
+            let mut ga = Ga::start(&settings(5, 1).ga, search).unwrap();
+            minimise(&mut ga, problem).objective(0)
+        });
+        assert_eq!(apart, alone.collect::<Vec<f64>>());
+        let spread = |values: &[f64]| {
+            let (least, most) =
+                values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), one| (least.min(*one), most.max(*one)));
+            most / least
+        };
+        let together = best_of_each(1);
+        assert!(spread(&together) < spread(&apart), "{together:?} {apart:?}");
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_have_a_sentence() {
+        let wrong = [settings(1, 10), settings(5, 0), Settings { migrants: 11, ..settings(5, 10) }];
+        let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
+        insta::assert_snapshot!(sentences.join("\n"));
+        let search = search(problem::find("sphere").unwrap(), 3, 100);
+        let saved = Islands::start(&settings(5, 10), &search).unwrap().save();
+        let why = Islands::restore(&settings(4, 10), &search, &saved).err().unwrap();
+        assert_eq!(why, "the state has 5 islands, not 4");
+    }
+}

@@ -1,0 +1,176 @@
+//! How MAP-Elites divides the behaviours: into the cells of a grid, or into the regions nearest to given centroids.
+
+use super::within;
+
+/// The most cells of a grid.
+const CELLS_MAX: usize = 100_000;
+/// The most centroids: finding the nearest one of a candidate takes time in proportion.
+const CENTROIDS_MAX: usize = 4096;
+/// Points in which each centroid is moved to the mean of those nearest to it, for each centroid.
+const POINTS: usize = 10;
+/// Moves of all centroids.
+const MOVES: usize = 10;
+
+/// One measure: its bounds and its share of the grid. Values outside its bounds count as those at the bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound, greater than the lower one.
+    pub high: f64,
+    /// Cells, 1 to 100,000. Not used with centroids.
+    pub cells: usize,
+}
+
+/// Checks that the figures make sense; `centroids` is 0 for a grid.
+pub(super) fn check(axes: &[Axis], centroids: usize) -> Result<(), String> {
+    if axes.is_empty() {
+        return Err("MAP-Elites needs a problem with behaviour measures, and a grid over them".into());
+    }
+    for Axis { low, high, cells } in axes {
+        within("the number of cells of a measure", *cells, 1..=CELLS_MAX)?;
+        if !(low < high && (high - low).is_finite()) {
+            return Err(format!("a measure's bounds are {low:?} and {high:?}, but the lower must be less"));
+        }
+    }
+    if centroids > 0 {
+        return within("the number of centroids", centroids, 2..=CENTROIDS_MAX);
+    }
+    let cells = axes.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.cells));
+    within("the number of cells", cells.unwrap_or(usize::MAX), 1..=CELLS_MAX)
+}
+
+/// The number of cells or regions.
+pub(super) fn count(axes: &[Axis], centroids: usize) -> usize {
+    if centroids > 0 { centroids } else { axes.iter().map(|axis| axis.cells).product() }
+}
+
+/// A division of the behaviours.
+#[derive(Clone, Debug)]
+pub(super) struct Niches {
+    axes: Vec<Axis>,
+    /// One point after another, in the box of the bounds scaled to 0 to 1; none for a grid.
+    centroids: Vec<f64>,
+}
+
+impl Niches {
+    /// A grid, or regions around this number of centroids. The centroids are the same in every run with these figures, so
+    /// that archives can be compared.
+    pub(super) fn new(axes: &[Axis], centroids: usize) -> Self {
+        Self { axes: axes.to_vec(), centroids: spread(centroids, axes.len()) }
+    }
+
+    /// The cell of these measures, of a grid counted with the last measure fastest; none if a measure is missing or no
+    /// number.
+    pub(super) fn of(&self, measures: &[f64]) -> Option<usize> {
+        let shares =
+            self.axes.iter().zip(measures).map(|(axis, measure)| (measure - axis.low) / (axis.high - axis.low));
+        let shares: Vec<f64> = shares.collect();
+        if measures.len() != self.axes.len() || shares.iter().any(|share| share.is_nan()) {
+            return None;
+        }
+        if !self.centroids.is_empty() {
+            let inside: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0)).collect();
+            return Some(nearest(&self.centroids, &inside));
+        }
+        let place = |cell: usize, (axis, share): (&Axis, f64)| {
+            cell * axis.cells + ((share * axis.cells as f64) as usize).min(axis.cells - 1)
+        };
+        Some(self.axes.iter().zip(shares).fold(0, place))
+    }
+}
+
+/// The point nearest to this one; of equals the first.
+fn nearest(points: &[f64], to: &[f64]) -> usize {
+    let distance = |point: &[f64]| point.iter().zip(to).map(|(one, other)| (one - other) * (one - other)).sum::<f64>();
+    let distances = points.chunks_exact(to.len()).map(distance).enumerate();
+    distances.fold((0, f64::INFINITY), |best, one| if one.1 < best.1 { one } else { best }).0
+}
+
+/// Points spread evenly over the unit cube: a centroidal Voronoi tessellation.
+///
+/// V. Vassiliades, K. Chatzilygeroudis and J.-B. Mouret, "Using Centroidal Voronoi Tessellations to Scale Up the
+/// Multidimensional Archive of Phenotypic Elites Algorithm", IEEE Transactions on Evolutionary Computation 22(4), 2018:
+/// Lloyd's algorithm over a sample. Here both the first centroids and the sample are a Halton sequence instead of random
+/// points: with few measures that alone spreads them nearly as well (J.-B. Mouret, "Fast Generation of Centroids for
+/// MAP-Elites", GECCO Companion 2023).
+fn spread(count: usize, measures: usize) -> Vec<f64> {
+    let points = |range: std::ops::Range<usize>| -> Vec<f64> {
+        range.flat_map(|number| (0..measures).map(move |measure| halton(number as u64 + 1, measure))).collect()
+    };
+    let (mut centroids, sample) = (points(0..count), points(count..count * (POINTS + 1)));
+    for _ in 0..if count > 0 { MOVES } else { 0 } {
+        let (mut sums, mut counts) = (vec![0.0; centroids.len()], vec![0_u32; count]);
+        for point in sample.chunks_exact(measures) {
+            let region = nearest(&centroids, point);
+            counts[region] += 1;
+            sums[region * measures..].iter_mut().zip(point).for_each(|(sum, share)| *sum += share);
+        }
+        for (region, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let own = region * measures..(region + 1) * measures;
+            centroids[own.clone()].iter_mut().zip(&sums[own]).for_each(|(one, sum)| *one = sum / f64::from(*count));
+        }
+    }
+    centroids
+}
+
+/// The primes of a Halton sequence's measures; there are at most ten.
+const PRIMES: [u64; 10] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29];
+
+/// A number of a Halton sequence (J. H. Halton, Numerische Mathematik 2, 1960): the digits of `number` to a prime base,
+/// mirrored at the point.
+fn halton(mut number: u64, measure: usize) -> f64 {
+    let base = PRIMES[measure % PRIMES.len()];
+    let (mut share, mut digit) = (0.0, 1.0);
+    while number > 0 {
+        digit /= base as f64;
+        share += digit * (number % base) as f64;
+        number /= base;
+    }
+    share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(cells: usize) -> Axis {
+        Axis { low: -1.0, high: 1.0, cells }
+    }
+
+    #[test]
+    fn cells_are_counted_row_by_row() {
+        let niches = Niches::new(&[axis(2), axis(4)], 0);
+        let cells = [[-1.0, -1.0], [-0.1, 0.99], [0.0, -1.0], [1.0, 1.0], [9.0, -9.0], [f64::INFINITY, 0.25]];
+        assert_eq!(cells.map(|measures| niches.of(&measures)), [0, 3, 4, 7, 4, 6].map(Some));
+        assert_eq!((niches.of(&[0.0, f64::NAN]), niches.of(&[0.0])), (None, None));
+        assert_eq!((count(&niches.axes, 0), count(&niches.axes, 50)), (8, 50));
+    }
+
+    #[test]
+    fn the_halton_sequence_is_as_published() {
+        let of = |measure| (1..6).map(|number| halton(number, measure)).collect::<Vec<f64>>();
+        assert_eq!(of(0), [0.5, 0.25, 0.75, 0.125, 0.625]);
+        let thirds = [1.0 / 3.0, 2.0 / 3.0, 1.0 / 9.0, 4.0 / 9.0, 7.0 / 9.0];
+        assert!(of(1).iter().zip(thirds).all(|(one, other)| (one - other).abs() < 1e-15), "{:?}", of(1));
+    }
+
+    /// Regions of about equal size: of a sample that was not used to place them, each gets between a half and twice its
+    /// share. Without the moves some get less than a half.
+    #[test]
+    fn regions_are_about_equal() {
+        for measures in [2, 4] {
+            let niches = Niches::new(&vec![axis(1); measures], 64);
+            let mut counts = [0_u32; 64];
+            for number in 100_000..100_000 + 64 * 200 {
+                let measures: Vec<f64> = (0..measures).map(|measure| 2.0 * halton(number, measure) - 1.0).collect();
+                counts[niches.of(&measures).unwrap()] += 1;
+            }
+            assert!(counts.iter().all(|count| (100..400).contains(count)), "{measures}: {counts:?}");
+        }
+        let niches = Niches::new(&[axis(1), axis(1)], 64);
+        let outside = [niches.of(&[5.0, f64::INFINITY]), niches.of(&[1.0, 1.0])];
+        assert_eq!(outside[0], outside[1]);
+        assert_eq!(niches.of(&[0.0, f64::NAN]), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! A search without generations that keeps a window of candidates busy: no evaluation waits for a slower one.
+//!
+//! Candidate k is made when the results of candidates 0 to k - W are known, W being the window, and results are taken in
+//! the order of the candidates' numbers. So the search is a function of its settings, whenever results come; and while one
+//! evaluation takes long, W - 1 others go on. With W = 1 this is the steady-state algorithm (G. Syswerda, "A Study of
+//! Reproduction in Generational and Steady-State Genetic Algorithms", FOGA 1991).
+
+use std::{collections::VecDeque, ops::Range};
+
+use prost::Message as _;
+
+use super::{Algorithm, Individual, Most, Search, individual, within};
+use crate::evolve::{
+    evaluation::Evaluation,
+    genome::{Candidate, Genome},
+    messages::WindowState,
+};
+
+/// The widest window.
+pub const WINDOW_MAX: usize = 1000;
+
+/// An optimiser that makes candidates one by one, each from what is known at that time.
+pub trait Steady: Algorithm {
+    /// The candidate with this number in the whole search.
+    fn candidate(&self, number: u64) -> Candidate;
+
+    /// Takes an evaluated candidate; they come in the order of their numbers.
+    fn take(&mut self, individual: Individual);
+}
+
+/// What a search with this window needs at most, whose algorithm alone needs `own`.
+#[must_use]
+pub fn most(own: Most, window: usize, genome: &Genome) -> Most {
+    let state_bytes = own.state_bytes + individual::bytes_max(genome, window, 0);
+    Most { candidates: window as u64, state_bytes }
+}
+
+/// An optimiser with a window.
+pub struct Windowed {
+    search: Search,
+    steady: Box<dyn Steady>,
+    /// Results taken.
+    births: u64,
+    /// The candidates whose results have not been taken, in the order of their numbers, from `births`.
+    pending: VecDeque<Candidate>,
+}
+
+impl Windowed {
+    /// A search at its beginning.
+    ///
+    /// # Errors
+    /// A sentence, if the window makes no sense.
+    pub fn start(steady: Box<dyn Steady>, search: Search, window: usize) -> Result<Self, String> {
+        within("the window", window, 1..=WINDOW_MAX)?;
+        let pending = (0..search.evaluations.min(window as u64)).map(|number| steady.candidate(number)).collect();
+        Ok(Self { search, steady, births: 0, pending })
+    }
+
+    /// A search from its saved state, whose algorithm `restore` makes of its own state.
+    ///
+    /// # Errors
+    /// A sentence, if the bytes are no state of this search.
+    pub fn restore(
+        restore: impl FnOnce(&[u8]) -> Result<Box<dyn Steady>, String>,
+        search: Search,
+        window: usize,
+        state: &[u8],
+    ) -> Result<Self, String> {
+        let WindowState { births, algorithm, pending } =
+            WindowState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        search.check_births(births)?;
+        let expected = (search.evaluations - births).min(window as u64);
+        if pending.len() as u64 != expected {
+            return Err(format!("the state has {} candidates to be evaluated, not {expected}", pending.len()));
+        }
+        let pending: Result<VecDeque<Candidate>, String> =
+            pending.iter().map(|candidate| search.genome.candidate(candidate)).collect();
+        Ok(Self { steady: restore(&algorithm)?, pending: pending?, births, search })
+    }
+}
+
+impl Algorithm for Windowed {
+    fn size(&self) -> usize {
+        self.pending.len()
+    }
+
+    fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
+        self.pending.range(range).cloned().collect()
+    }
+
+    fn has_barrier(&self) -> bool {
+        false
+    }
+
+    fn tell(&mut self, evaluations: &[Evaluation]) {
+        assert_eq!(evaluations.len(), self.size().min(1), "there is one evaluation, that of the first candidate");
+        let (Some(candidate), [evaluation]) = (self.pending.pop_front(), evaluations) else { return };
+        let evaluation = evaluation.clone();
+        self.steady.take(Individual { candidate, evaluation });
+        self.births += 1;
+        let next = self.births + self.pending.len() as u64;
+        if next < self.search.evaluations {
+            self.pending.push_back(self.steady.candidate(next));
+        }
+    }
+
+    fn population(&self) -> &[Individual] {
+        self.steady.population()
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let pending = self.pending.iter().map(Candidate::message).collect();
+        WindowState { births: self.births, algorithm: self.steady.save().into(), pending }.encode_to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evolve::{
+        algorithm::{
+            Ga, GaSettings, Nsga2, Nsga2Settings,
+            tests::{minimise, search},
+        },
+        genome::Genes,
+        pareto::hypervolume,
+        problem,
+    };
+
+    /// Each candidate is made of the results of all but the last W - 1 candidates before it.
+    #[test]
+    fn a_candidate_knows_the_results_before_its_window() {
+        /// Notes how many results each candidate was made from.
+        #[derive(Default)]
+        struct Counting(Vec<Individual>);
+
+        impl Algorithm for Counting {
+            fn size(&self) -> usize {
+                0
+            }
+
+            fn ask(&self, _: Range<usize>) -> Vec<Candidate> {
+                Vec::new()
+            }
+
+            fn tell(&mut self, _: &[Evaluation]) {}
+
+            fn population(&self) -> &[Individual] {
+                &self.0
+            }
+
+            fn save(&self) -> Vec<u8> {
+                Vec::new()
+            }
+        }
+
+        impl Steady for Counting {
+            fn candidate(&self, number: u64) -> Candidate {
+                Candidate { parts: vec![Genes::Integer(vec![number as i64, self.0.len() as i64])] }
+            }
+
+            fn take(&mut self, individual: Individual) {
+                self.0.push(individual);
+            }
+        }
+
+        let search = search(problem::find("sphere").unwrap(), 2, 9);
+        let mut windowed = Windowed::start(Box::<Counting>::default(), search, 4).unwrap();
+        let mut sizes = Vec::new();
+        while windowed.size() > 0 {
+            sizes.push(windowed.size());
+            windowed.tell(&[Evaluation { objectives: vec![0.0], ..Evaluation::default() }]);
+        }
+        assert_eq!(sizes, [4, 4, 4, 4, 4, 4, 3, 2, 1]);
+        let made = windowed.population().iter().map(|one| one.candidate.clone()).enumerate();
+        for (number, candidate) in made {
+            let known = number.saturating_sub(3) as i64;
+            assert_eq!(candidate.parts, [Genes::Integer(vec![number as i64, known])]);
+        }
+    }
+
+    /// A window of a tenth of the population hardly costs evaluations.
+    #[test]
+    fn windows_search_as_well_as_generations() {
+        let best = |name: &str, length: usize, window: usize| {
+            let problem = problem::find(name).unwrap();
+            let search = search(problem, length, 20_000);
+            let ga = Ga::start(&GaSettings::default(), search.clone()).unwrap();
+            minimise(&mut Windowed::start(Box::new(ga), search, window).unwrap(), problem).objective(0)
+        };
+        let got = [("sphere", 10, 1), ("sphere", 10, 10), ("sphere", 10, 200), ("onemax", 100, 10), ("tsp", 30, 10)]
+            .map(|(name, length, window)| best(name, length, window));
+        let limits = [1e-3, 1e-3, 1e-1, -99.5, 7.5];
+        assert!(got.iter().zip(&limits).all(|(got, limit)| got < limit), "{got:?}");
+    }
+
+    #[test]
+    fn fronts_are_found_with_a_window() {
+        let problem = problem::find("zdt1").unwrap();
+        let search = search(problem, problem.length, 10_000);
+        let nsga2 = Nsga2::start(&Nsga2Settings { population: 50, ..Nsga2Settings::default() }, search.clone());
+        let mut windowed = Windowed::start(Box::new(nsga2.unwrap()), search, 8).unwrap();
+        minimise(&mut windowed, problem);
+        let points: Vec<&[f64]> = windowed.population().iter().map(|one| &one.evaluation.objectives[..]).collect();
+        let volume = hypervolume(&points, problem.reference);
+        assert!(points.len() == 50 && volume > 0.85, "{volume}");
+    }
+
+    #[test]
+    fn a_window_that_makes_no_sense_has_a_sentence() {
+        let search = search(problem::find("sphere").unwrap(), 2, 9);
+        let ga = || Box::new(Ga::start(&GaSettings::default(), search.clone()).unwrap());
+        for window in [0, WINDOW_MAX + 1] {
+            let why = Windowed::start(ga(), search.clone(), window).err().unwrap();
+            assert_eq!(why, format!("the window is {window}, but it must be from 1 to 1000"));
+        }
+        let saved = Windowed::start(ga(), search.clone(), 4).unwrap().save();
+        let other = Windowed::restore(|_| Ok(ga()), search.clone(), 5, &saved).err().unwrap();
+        assert_eq!(other, "the state has 4 candidates to be evaluated, not 5");
+    }
+}
