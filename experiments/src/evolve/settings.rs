@@ -149,15 +149,15 @@ settings! {
         /// ga, nsga2, map-elites and random: candidates that are evaluated at the same time, without generations: candidate k
         /// is made from the results of candidates 0 to k - window, so a slow evaluation delays only what needs it. Take
         /// several times the slots of all workers. 0: whole generations.
-        window: usize = whole(0, 1_000, "0"),
+        window: usize = addition whole(0, 1_000, "0"),
         /// ga: the best of a generation that stay. With a window each child replaces the worst.
         elite: usize = whole(0, 99_999, "1"),
         /// ga: populations beside each other, each with its share of population and evaluations. 1: one.
-        islands: usize = whole(1, 1_000, "1"),
+        islands: usize = addition whole(1, 1_000, "1"),
         /// ga with islands: generations between two migrations.
-        migration: usize = whole(1, 1_000_000, "10"),
+        migration: usize = addition whole(1, 1_000_000, "10"),
         /// ga with islands: the best that migrate from each island to the next, in place of the worst there.
-        migrants: usize = whole(1, 1_000, "1"),
+        migrants: usize = addition whole(1, 1_000, "1"),
         /// ga: candidates of a tournament; the best becomes a parent.
         tournament: usize = whole(1, 1_000, "3"),
         /// ga and nsga2: the probability that a child has two parents.
@@ -195,7 +195,7 @@ settings! {
         initial: usize = whole(1, 1_000_000, "100"),
         /// map-elites: regions around as many centroids, spread evenly over the bounds of the grid (CVT-MAP-Elites), for
         /// three measures and more. 0: the cells of the grid.
-        centroids: usize = whole(0, 4096, "0"),
+        centroids: usize = addition whole(0, 4096, "0"),
         /// map-elites: the deviation of independent steps, as a share of the range.
         iso: Ratio = decimal(0, 1, "0.01"),
         /// map-elites: the deviation of the step along the line between two elites, as a share of their distance.
