@@ -59,6 +59,8 @@ enum Verb {
     Match(verb::r#match::Arguments),
     /// Print a run's tables again from its result.json, and draw its plots
     Report(verb::report::Arguments),
+    /// The best champion of each arm of a run
+    Best(verb::best::Arguments),
     /// Measure the kernels and their reference implementations, and print the behaviour signatures
     Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas
@@ -115,6 +117,7 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Play(arguments) => verb::play::run(&arguments, registry),
         Verb::Engine(arguments) => verb::engine::run(&arguments, registry),
         Verb::Report(arguments) => verb::report::run(&arguments, registry),
+        Verb::Best(arguments) => verb::best::run(&arguments, registry),
         Verb::Match(arguments) => verb::r#match::run(&arguments, registry),
         Verb::Bench(arguments) => verb::bench::run(&arguments, registry),
         Verb::Submit(arguments) => verb::submit::run(&arguments, registry),

@@ -137,6 +137,7 @@ pub(crate) const SUMS: Kind = Kind {
     schema: &SCHEMA,
     columns: &[Column { name: "sum", doc: "the sum so far" }],
     primary_metric: 0,
+    compare: None,
     rounds: |settings| Settings::of(settings).rounds,
     demand: |settings| {
         let Settings { rounds, tasks, .. } = Settings::of(settings);

@@ -203,6 +203,28 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
 }
 
 /// Populations are written if there are any; otherwise a line says so.
+/// The best champions are those of the best last rows, and their cards are there.
+#[test]
+fn the_best_of_each_arm_is_found() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0", "--set", "generations=3"]);
+    let output = Command::new(program("evoxo")).arg("best").arg(desk.path("out/table")).arg("--json").output();
+    let best: Value = serde_json::from_slice(&output.expect("evoxo starts").stdout).expect("JSON");
+    let history = fs::read_to_string(desk.path("out/table/history.csv")).expect("a history");
+    // The name of an arm may have a comma, so columns are counted from the right.
+    let columns = |line: &str| line.rsplit(',').map(str::to_owned).collect::<Vec<String>>();
+    let (header, lines) = history.split_once('\n').expect("a header");
+    let place = |name: &str| columns(header).iter().position(|column| column == name).expect("a column");
+    let (generation, worth) = (place("generation"), place("worth"));
+    for arm in ["O, 1", "X"] {
+        let rows = lines.lines().filter(|line| line.contains(arm)).map(columns);
+        let last = rows.filter(|row| row[generation] == "3").map(|row| row[worth].parse::<f64>().expect("a number"));
+        let most = last.fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!((best[arm]["worth"].as_f64(), best[arm]["of"].as_u64()), (Some(most), Some(3)), "{best}");
+        assert!(Path::new(best[arm]["card"].as_str().expect("a path")).exists());
+    }
+}
+
 #[test]
 fn populations_are_written_or_reported_as_missing() {
     let desk = Desk::new();

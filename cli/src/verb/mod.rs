@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod best;
 pub(crate) mod engine;
 pub(crate) mod fetch;
 pub(crate) mod imitate;

@@ -1,6 +1,6 @@
 //! A kind of experiment as a value: everything that the tool, the coordinator and the workers need to know about it.
 
-use std::fmt;
+use std::{cmp::Ordering, fmt};
 
 use evoxo_proto::v1;
 use serde_json::Value;
@@ -81,6 +81,9 @@ pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);
 /// A restored replica, or a sentence that says why the bytes are not a state.
 pub type Restored = Result<Box<dyn Experiment>, String>;
 
+/// Compares two rows of an arm with these settings.
+pub type Compare = fn(&Values, &[f64], &[f64]) -> Ordering;
+
 /// The name of a setting and its value as a text.
 pub type Said = (&'static str, String);
 
@@ -106,6 +109,9 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// The index, in `columns`, of the primary metric, which is shown while a run is computed.
     pub primary_metric: usize,
+    /// Which of two last rows of an arm's replicas is better: [`Ordering::Less`] if it is the first. None: that with the
+    /// greater primary metric.
+    pub compare: Option<Compare>,
     /// The most rounds of a replica with these settings; it has fewer if it reaches its target, or fails.
     pub rounds: fn(&Values) -> u64,
     /// What a replica needs.

@@ -45,6 +45,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: &COLUMNS,
     primary_metric: 1,
+    compare: Some(report::compare),
     rounds: |settings| choose::batches_most(&Settings::of(settings)),
     demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),
     start: |identity| Box::new(Replica::start(identity)),

@@ -1,8 +1,11 @@
 //! The report of `evolve`: the best that each arm has found, what it took, and the curves.
 
+use std::cmp::Ordering;
+
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
     report::{Drawn, Figure, Map, Point, Report, Series, Table},
+    settings::Values,
     stats::{estimate, quantile},
 };
 use serde_json::{Value, json};
@@ -61,6 +64,13 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     };
     let arms: Vec<Value> = arms.iter().map(told).collect();
     report_of_result(config, &arms).expect("what has just been written has all that it takes")
+}
+
+/// Which of two rows has the better candidate: one that breaks its constraints less, then the better objective.
+pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
+    let maximised = Settings::of(values).objectives().first().is_some_and(|(maximised, _)| *maximised);
+    let best = one[BEST].total_cmp(&other[BEST]);
+    one[VIOLATION].total_cmp(&other[VIOLATION]).then(if maximised { best.reverse() } else { best })
 }
 
 /// Mean and band of a column over the evaluations. A replica that has ended before others stays at what it has reached.

@@ -50,6 +50,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: 2,
+    compare: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Nndtf::start(identity)),

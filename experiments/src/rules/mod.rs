@@ -51,6 +51,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::STRENGTH,
+    compare: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Rules::start(identity)),

@@ -50,6 +50,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: 1,
+    compare: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),
     start: |identity| Box::new(Td3d::start(identity)),
