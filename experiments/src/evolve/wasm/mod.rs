@@ -13,6 +13,7 @@ mod workload;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, ExternType, FuncType, ValType};
+use wasmparser::{Parser, Payload};
 
 use super::genome::{Candidate, Genes, spelt};
 use limits::MEMORY_BYTES_MAX;
@@ -38,6 +39,10 @@ const EVALUATE: &str = "evoxo_evaluate";
 const CALLS_MAX: usize = 10_000;
 /// The most bytes of their parameters, variables and intermediate values.
 const STACK_BYTES_MAX: usize = 8 << 20;
+/// The most variables of a function: each call sets them all to zero, and takes no more fuel for it.
+const VARIABLES_MAX: u64 = 1000;
+/// The most variables of all functions together: compiling takes time for each, and a byte or two say thousands.
+const VARIABLES_ALL_MAX: u64 = 200_000;
 /// What a page of memory has.
 const PAGE_BYTES: u64 = 64 << 10;
 /// The most characters of what wasmi says of a module.
@@ -66,6 +71,7 @@ impl Module {
                 "this is a WebAssembly component, or a module of another version than 1: build a plain module".into()
             );
         }
+        check_variables(bytes)?;
         let engine = Engine::new(&config());
         let compiled = wasmi::Module::new(&engine, bytes).map_err(|error| {
             let said: String = error.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -94,6 +100,26 @@ fn config() -> Config {
     config.wasm_multi_value(true).wasm_bulk_memory(true).wasm_reference_types(true).wasm_extended_const(true);
     config.floats(true);
     config
+}
+
+/// What cannot be parsed here is left for wasmi to say.
+fn check_variables(bytes: &[u8]) -> Result<(), String> {
+    let mut all = 0;
+    for payload in Parser::new(0).parse_all(bytes) {
+        let Ok(Payload::CodeSectionEntry(body)) = payload else { continue };
+        let groups = body.get_locals_reader().into_iter().flatten().flatten();
+        let variables: u64 = groups.map(|(count, _)| u64::from(count)).sum();
+        if variables > VARIABLES_MAX {
+            return Err(format!("a function of the module has {variables} variables, more than {VARIABLES_MAX}"));
+        }
+        all += variables;
+    }
+    if all > VARIABLES_ALL_MAX {
+        return Err(format!(
+            "the functions of the module have {all} variables together, more than {VARIABLES_ALL_MAX}"
+        ));
+    }
+    Ok(())
 }
 
 fn check_exports(module: &wasmi::Module) -> Result<(), String> {

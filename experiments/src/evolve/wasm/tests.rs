@@ -168,6 +168,8 @@ fn modules_that_cannot_be_used_have_a_sentence() {
         with("(func $f (result i32) (return_call $f))"),
         with(&"(func)".repeat(10_001)),
         with(&format!("(func (param {}))", "i32 ".repeat(1001))),
+        with(&format!("(func (local {}))", "i32 ".repeat(1001))),
+        with(&format!("(func (local {}))", "i32 ".repeat(1000)).repeat(201)),
     ];
     let shown = |bytes: &Vec<u8>| Module::new(bytes).err().unwrap_or_else(|| "it can be used".into());
     insta::assert_snapshot!(all.iter().map(shown).collect::<Vec<_>>().join("\n"));
