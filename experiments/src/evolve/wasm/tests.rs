@@ -40,14 +40,6 @@ fn failure(bytes: &[u8]) -> String {
     }
 }
 
-#[test]
-fn the_module_of_the_workload_is_made_of_its_text() {
-    assert!(
-        wat::parse_str(include_str!("workload.wat")).unwrap() == include_bytes!("workload.wasm"),
-        "workload.wasm is stale: `wat2wasm workload.wat` makes it"
-    );
-}
-
 /// A change of a line is a change of results.
 #[test]
 fn the_workload_reaches_every_end() {

@@ -1,5 +1,5 @@
 ;; The module of the fixed workload: what a WebAssembly interpreter could compute differently, one piece for each mode, which
-;; is the first gene. `cargo test -p evoxo-experiments wasm` writes workload.wasm.
+;; is the first gene. `cargo test -p evoxo-experiments --test generated` writes workload.wasm.
 ;;
 ;; Genes: the mode, a whole number; then four real numbers. Numbers: an objective, a constraint, two measures.
 (module
