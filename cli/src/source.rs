@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, anyhow};
-use evoxo_common::experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry};
+use evoxo_common::experiment::{Arm, Config, FILE_BYTES_MAX, Problems, REPLICAS_MAX, Registry, Said};
 use evoxo_worker::{Processes, Program};
 
 use crate::{
@@ -61,7 +61,7 @@ impl Experiment {
             })
         };
         let mut config = parse(&overrides)?;
-        let said = self.settings_of_programs(&config)?;
+        let said = self.settings_from_outside(&config)?;
         if !said.is_empty() {
             overrides.extend(said);
             config = parse(&overrides)?;
@@ -70,33 +70,49 @@ impl Experiment {
         Ok(config)
     }
 
-    /// What follows from the programs that were given, as overrides for the arms that ask them and do not say it.
-    fn settings_of_programs(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
-        let Some(asks) = config.kind.asks else { return Ok(Vec::new()) };
+    /// What follows from the programs that were given and from files that settings name, as overrides for the arms that do not
+    /// say it.
+    fn settings_from_outside(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
         let mut processes = Processes::new(self.programs.as_slice().into());
-        let given = |arm: &&Arm| {
-            let asked = (asks.program)(&arm.settings);
-            asked.is_some_and(|asked| self.programs.iter().any(|program| program.name == asked.name))
-        };
         let of_arm = |arm: &Arm| {
-            (asks.settings)(&arm.settings, &mut processes).map_err(|why| anyhow!("arm {:?}: {why}", arm.name))
+            let mut said = self.settings_of_program(config, arm, &mut processes)?;
+            said.extend(self.settings_of_file(config, arm)?);
+            Ok(said)
         };
-        let arms: Vec<&Arm> = config.arms.iter().filter(given).collect();
-        let said = arms.iter().copied().map(of_arm).collect::<anyhow::Result<Vec<_>>>()?;
-        let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
+        let said = config.arms.iter().map(of_arm).collect::<anyhow::Result<Vec<_>>>()?;
+        let owned = |(name, value): &Said| ((*name).to_owned(), value.clone());
         match said.split_first() {
             // A file without arms has no name for its only one.
-            Some((first, others)) if arms.len() == config.arms.len() && others.iter().all(|other| other == first) => {
-                Ok(first.iter().map(owned).collect())
-            }
+            Some((first, others)) if others.iter().all(|other| other == first) => Ok(first.iter().map(owned).collect()),
             _ => {
-                let of_arm = |(arm, said): (&&Arm, &Vec<(&str, String)>)| {
+                let of_arm = |(arm, said): (&Arm, &Vec<Said>)| {
                     let name = format!("arms.{:?}", arm.name);
                     said.iter().map(|(setting, value)| (format!("{name}.{setting}"), value.clone())).collect::<Vec<_>>()
                 };
-                Ok(arms.iter().zip(&said).flat_map(of_arm).collect())
+                Ok(config.arms.iter().zip(&said).flat_map(of_arm).collect())
             }
         }
+    }
+
+    /// What follows from the program that an arm asks, if it was given.
+    fn settings_of_program(&self, config: &Config, arm: &Arm, programs: &mut Processes) -> anyhow::Result<Vec<Said>> {
+        let given = |name: &str| self.programs.iter().any(|program| program.name == name);
+        match config.kind.asks {
+            Some(asks) if (asks.program)(&arm.settings).is_some_and(|asked| given(&asked.name)) => {
+                (asks.settings)(&arm.settings, programs).map_err(|why| anyhow!("arm {:?}: {why}", arm.name))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// What follows from the file that an arm's settings name, if they do.
+    fn settings_of_file(&self, config: &Config, arm: &Arm) -> anyhow::Result<Vec<Said>> {
+        let Some(reads) = config.kind.reads else { return Ok(Vec::new()) };
+        let Some(named) = (reads.file)(&arm.settings) else { return Ok(Vec::new()) };
+        let path = self.file.with_file_name(named);
+        let advice = format!(", which begins at the directory of {}", self.file.display());
+        let bytes = file::read(&path, reads.bytes_max, &advice)?;
+        (reads.settings)(&arm.settings, &bytes).map_err(|why| anyhow!("arm {:?}: {}: {why}", arm.name, path.display()))
     }
 
     /// The programs for a run on this machine, which must be all that it asks.

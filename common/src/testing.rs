@@ -154,6 +154,7 @@ pub(crate) const SUMS: Kind = Kind {
     restore,
     tasks: &[&MULTIPLY],
     asks: None,
+    reads: None,
     cards: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,

@@ -54,9 +54,14 @@ impl Prepared {
     /// Reads a file and computes the figures.
     ///
     /// # Errors
-    /// All problems of the file, or that it does not say what a program computes.
+    /// All problems of the file, or that it does not say what a program computes or a file has.
     pub fn read(registry: &Registry, name: &str, text: &str) -> Result<Arc<Self>, String> {
         let config = Config::parse(registry, name, text, &[]).map_err(|problems| problems.to_string())?;
+        if let Some(file) = config.missing_file() {
+            return Err(format!(
+                "the settings do not have what is in {file}: `evoxo submit` reads the file, and writes it there"
+            ));
+        }
         match config.programs().iter().find(|program| program.signature.is_none()) {
             Some(ProgramId { name, .. }) => Err(format!(
                 "the file does not say what the program {name} computes: submit it with --program {name}=COMMAND, which asks \

@@ -1,4 +1,4 @@
-//! The committed `src/KIND/messages.rs` is what `src/KIND/KIND.proto` says.
+//! The committed `src/KIND/messages.rs` is what `src/KIND/KIND.proto` says, and the module of a fixed workload what its text says.
 //! On a mismatch the test writes the right file and fails once: look at the difference and commit it.
 
 use std::{fs, path::Path};
@@ -25,4 +25,16 @@ fn generated_code_is_fresh() {
         }
     }
     assert!(stale.is_empty(), "these were stale and have been rewritten: commit them: {stale:?}");
+}
+
+#[allow(clippy::disallowed_methods, reason = "the engine has no files, but its tests have")]
+#[test]
+fn the_module_of_the_workload_is_fresh() {
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/evolve/wasm/workload.wat");
+    let fresh = wat::parse_file(&text).expect("a module");
+    let committed = text.with_extension("wasm");
+    if fs::read(&committed).unwrap_or_default() != fresh {
+        fs::write(&committed, &fresh).expect("write the fresh file");
+        panic!("{} was stale and has been rewritten: commit it", committed.display());
+    }
 }

@@ -5,6 +5,7 @@ mod processes {
     mod crashes;
     mod daemon;
     mod leaders;
+    mod modules;
     mod orders;
     mod programs;
     mod services;

@@ -78,6 +78,13 @@ impl Config {
         asked.into_iter().collect()
     }
 
+    /// A file that some arm still needs, if there is one: its path from the directory of the experiment file.
+    #[must_use]
+    pub fn missing_file(&self) -> Option<String> {
+        let reads = self.kind.reads?;
+        self.arms.iter().find_map(|arm| (reads.file)(&arm.settings))
+    }
+
     /// The resolved configuration with every setting of every arm. [`Config::parse`] is the inverse.
     #[must_use]
     pub fn to_toml(&self) -> String {

@@ -99,6 +99,18 @@ pub struct Asks {
     pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
 }
 
+/// How the settings of a kind take in a file, so that nothing but the configuration is needed later.
+#[derive(Clone, Copy)]
+pub struct Reads {
+    /// The file that an arm with these settings still needs: its path from the directory of the experiment file.
+    pub file: fn(&Values) -> Option<String>,
+    /// The most bytes of the file.
+    pub bytes_max: usize,
+    /// The settings that follow from the file's bytes, each with its name and its text; or a sentence, if they are not what
+    /// these settings need.
+    pub settings: fn(&Values, &[u8]) -> Result<Vec<Said>, Refusal>,
+}
+
 /// A kind of experiment.
 pub struct Kind {
     /// The name in experiment files.
@@ -124,6 +136,8 @@ pub struct Kind {
     pub tasks: &'static [&'static TaskKind],
     /// How its tasks ask programs, if they do.
     pub asks: Option<Asks>,
+    /// How its settings take in a file, if they do.
+    pub reads: Option<Reads>,
     /// The cards of its champions.
     pub cards: &'static [CardKind],
     /// The final report of replicas in order of arm, then number; some may be unfinished.

@@ -285,6 +285,7 @@ impl<'a> File<'a> {
         self.check_names(schema);
         let arms = if self.arms.is_empty() { vec![(ONLY_ARM.into(), 1, Table::new())] } else { self.arms.clone() };
         let (screen, arms) = self.resolve_screen(kind, arms)?;
+        self.check_bytes(&arms)?;
         let (count, mut mistakes) = (arms.len(), Vec::new());
         let arms = arms.into_iter().filter_map(|(name, line, own)| {
             let settings = self.resolve_arm(schema, &name, line, &own, &mut mistakes)?;
@@ -293,6 +294,23 @@ impl<'a> File<'a> {
         let arms: Vec<Arm> = arms.collect();
         self.report_once(count, mistakes);
         Some(Config { kind, seed: seed?, replicas: replicas? as u32, arms, screen })
+    }
+
+    /// Checks that the arms fit a file when each has all its settings, because so they are stored.
+    fn check_bytes(&mut self, arms: &[WrittenArm]) -> Option<()> {
+        let of = |table: &Table| -> usize { table.values().flat_map(|raw| &raw.text).map(String::len).sum() };
+        let common = of(&self.settings);
+        let all: usize = arms.iter().map(|(.., own)| common + of(own)).sum();
+        if all <= FILE_BYTES_MAX {
+            return Some(());
+        }
+        let sentence = format!(
+            "the {} arms have {all} bytes of settings, more than {FILE_BYTES_MAX}: each has its own copy of what is said for \
+             all; give fewer arms",
+            arms.len()
+        );
+        self.problems.push(Problem { line: None, sentence, typed: false });
+        None
     }
 
     /// Lists of tables stand at the top of a file, as `[[genome]]`: they are settings for all arms like others.

@@ -29,6 +29,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Search::restore(identity, state)?)),
     tasks: &[&COUNT],
     asks: None,
+    reads: None,
     cards: &[CardKind { name: NAME, keys: &["kind", "bits"], about: &[], read: read_card, file: None }],
     report: standard_report,
     report_of_result: standard_report_of_result,

@@ -42,6 +42,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Dispatch::restore(identity, state)?)),
     tasks: &[&ECHO],
     asks: None,
+    reads: None,
     cards: &[],
     report,
     report_of_result: |_, _| {

@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     evaluation::Evaluation,
-    genome::{Candidate, Genes},
-    program::spelt,
+    genome::{Candidate, Genes, spelt},
     settings::Settings,
 };
 

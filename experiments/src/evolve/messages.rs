@@ -53,7 +53,7 @@ pub struct Item {
     pub candidate: ::core::option::Option<Candidate>,
 }
 /// Evaluates candidates. Task.shared has the settings that results depend on, as a text with one "name = value" a line:
-/// what is missing has its default.
+/// what is missing has its default. If the problem is a WebAssembly module, an empty line and the module's bytes follow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EvaluateTask {
     /// At most 10,000.

@@ -1,9 +1,9 @@
-//! Experiment `evolve`: anybody's fitness function, built in or a program beside the workers, searched by an algorithm of
-//! the field.
+//! Experiment `evolve`: anybody's fitness function, built in, a WebAssembly module, or a program beside the workers, searched
+//! by an algorithm of the field.
 //!
 //! One replica is one search. A round is one batch of candidates, which the algorithm asks for and whose evaluations it is
-//! told: a task evaluates a slice of the batch. The whole search is a function of the configuration, which has the signature
-//! of the program in it.
+//! told: a task evaluates a slice of the batch. The whole search is a function of the configuration, which has the module or
+//! the signature of the program in it.
 
 pub mod algorithm;
 mod card;
@@ -22,6 +22,7 @@ pub mod task;
 #[cfg(test)]
 mod tests;
 pub mod variation;
+mod wasm;
 
 /// The messages of `evolve.proto`.
 #[allow(missing_docs)]
@@ -30,9 +31,9 @@ pub mod messages;
 
 use evoxo_common::{
     digest::Digest,
-    experiment::{Asks, Column, Kind},
+    experiment::{Asks, Column, Kind, Reads},
     settings::Values,
-    task::ProgramId,
+    task::{ProgramId, Refusal},
 };
 
 use program::Asked;
@@ -58,6 +59,18 @@ pub const KIND: Kind = Kind {
             let settings = Settings::of(values);
             let name = settings.program().unwrap_or_default();
             Asked { name, programs }.settings(&settings)
+        },
+    }),
+    reads: Some(Reads {
+        file: |settings| {
+            let settings = Settings::of(settings);
+            settings.module_file().filter(|_| settings.module.is_empty()).map(str::to_owned)
+        },
+        bytes_max: wasm::MODULE_BYTES_MAX,
+        settings: |settings, bytes| {
+            wasm::Module::new(bytes).map_err(Refusal)?;
+            task::try_out(settings, bytes)?;
+            Ok(vec![("module", wasm::encode(bytes))])
         },
     }),
     cards: &[card::CARD],

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    genome::{Candidate, Genes, Genome},
+    genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
     settings::{SCHEMA, Settings},
     tables::{PartSettings, Parts},
@@ -227,14 +227,6 @@ impl Question<'_> {
         let genes: Map<String, Value> = self.candidate.parts.iter().enumerate().map(part).collect();
         json!({"id": self.id, "seed": format!("{:016x}", self.seed), "genes": genes})
     }
-}
-
-/// Symbols as a text of their alphabet.
-pub(super) fn spelt(symbols: &[u32], alphabet: &str) -> String {
-    symbols
-        .iter()
-        .map(|symbol| alphabet.as_bytes().get(*symbol as usize).map_or('?', |byte| char::from(*byte)))
-        .collect()
 }
 
 /// A genome as a program declares it, as the text of the setting.

@@ -21,7 +21,8 @@ use super::{
     messages::{self, EvaluateTask, Item, SearchState},
     pareto::{fronts, hypervolume},
     settings::{AlgorithmName, Settings},
-    task::{EVALUATE, Evaluate, NAME},
+    task::{EVALUATE, Evaluate, NAME, shared},
+    wasm,
 };
 
 /// The columns of a row: see [`super::KIND`].
@@ -74,7 +75,9 @@ pub(super) struct Replica {
 
 impl Replica {
     fn new(identity: Identity<'_>, state: Option<&[u8]>) -> Result<Self, String> {
-        let settings = Settings::of(identity.settings);
+        let mut settings = Settings::of(identity.settings);
+        // Tasks have it; nothing else here needs it.
+        let module = wasm::decode(&std::mem::take(&mut settings.module))?;
         let stream = Stream::root(identity.seed).text(NAME).text(identity.arm).word(identity.replica.into());
         let state = match state {
             None => SearchState::default(),
@@ -98,7 +101,7 @@ impl Replica {
         };
         let algorithm = algorithm(&settings, search, begun.then_some(&state.algorithm[..]))?;
         Ok(Self {
-            shared: identity.settings.to_text().into(),
+            shared: shared(&identity.settings.to_text(), &module),
             maximised: settings.objectives().iter().map(|(maximised, _)| *maximised).collect(),
             arm: identity.arm.to_owned(),
             replica: identity.replica,

@@ -6,6 +6,7 @@ use super::{
     genome::Genome,
     problem::{self, Problem},
     tables::{GRID, Grid, PART, PartSettings, Parts},
+    wasm,
 };
 
 choice! {
@@ -120,22 +121,29 @@ const GENES_MAX: usize = 100_000;
 const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
 settings! {
-    /// Anybody's problem: a fitness function that is built in, or a program beside the workers, is searched for its best
-    /// candidate. docs/own-problem.md is the tutorial, docs/algorithms.md says which algorithm is for what.
+    /// Anybody's problem: a fitness function that is built in, a WebAssembly module, or a program beside the workers, is
+    /// searched for its best candidate. docs/own-problem.md is the tutorial, docs/algorithms.md says which algorithm is for what.
     pub struct Settings, names Name, schema SCHEMA {
         /// What is searched: a problem that is built in (sphere, ellipsoid, rosenbrock, rastrigin, onemax, leadingones, nk,
-        /// labs, tsp and others), or "program:NAME", a program that workers have.
+        /// labs, tsp and others); "wasm:FILE", a WebAssembly module in a file, from the directory of this file; or
+        /// "program:NAME", a program that workers have.
         problem: String = text(80, "sphere"),
         /// The length of a built-in problem: genes, bits or cities; 0: the usual one.
         length: usize = whole(0, 10_000, "0"),
-        /// Of a program: its objectives, each "min NAME" or "max NAME", with commas between. Empty: as the program says.
+        /// Of a module or program: its objectives, each "min NAME" or "max NAME", with commas between. Empty: as the program
+        /// says.
         objectives: String = text(400, ""),
-        /// Of a program: its constraints; a candidate keeps one if its number is at most 0.
+        /// Of a module or program: its constraints; a candidate keeps one if its number is at most 0.
         constraints: usize = whole(0, 100, "0"),
-        /// Of a program: its behaviour measures.
+        /// Of a module or program: its behaviour measures.
         measures: usize = whole(0, 10, "0"),
         /// Of a program: the hash of what it says and answers. Empty: `evoxo run` and `evoxo submit` ask the program.
         signature: String = text(64, ""),
+        /// Of a module: what the file has, in base64. Empty: `evoxo run` and `evoxo submit` read the file.
+        module: String = addition text(wasm::MODULE_TEXT_MAX, ""),
+        /// Of a module: what it may compute for one candidate, about one unit for each instruction. A candidate that needs
+        /// more has no value.
+        fuel: u64 = addition whole(1, wasm::FUEL_MAX, "1000000000"),
         /// What a candidate without a value means.
         on_failure: OnFailure = choice("stop"),
         /// What searches.
@@ -203,7 +211,7 @@ settings! {
         /// nsga2: the reference point of the hypervolume, one number for each objective. Empty: that of a built-in problem, or
         /// no hypervolume.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, ""),
-        /// Candidates of a task; 0: 100 of a built-in problem, 1 of a program. With a window it is always 1.
+        /// Candidates of a task; 0: 100 of a built-in problem, 10 of a module, 1 of a program. With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
         /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
         timeout: u64 = execution whole(1, 604_800, "600"),
@@ -217,12 +225,20 @@ settings! {
 
 /// How a program is written in the setting `problem`.
 const PROGRAM: &str = "program:";
+/// How a module is written there.
+const MODULE: &str = "wasm:";
 
 impl Settings {
     /// The program, if the problem is one.
     #[must_use]
     pub fn program(&self) -> Option<&str> {
         self.problem.strip_prefix(PROGRAM)
+    }
+
+    /// The file of the module, if the problem is one.
+    #[must_use]
+    pub fn module_file(&self) -> Option<&str> {
+        self.problem.strip_prefix(MODULE)
     }
 
     /// The built-in problem, if it is one.
@@ -297,11 +313,12 @@ impl Settings {
     /// Candidates of a task.
     #[must_use]
     pub fn task_candidates(&self) -> usize {
-        match (self.slice, self.program()) {
+        match (self.slice, self.program(), self.module_file()) {
             _ if self.window > 0 => 1,
-            (0, Some(_)) => 1,
-            (0, None) => 100,
-            (slice, _) => slice,
+            (0, Some(_), _) => 1,
+            (0, None, Some(_)) => 10,
+            (0, None, None) => 100,
+            (slice, ..) => slice,
         }
     }
 
@@ -354,23 +371,53 @@ impl Settings {
         found
     }
 
+    fn wrong_objective(&self) -> Option<(Name, String)> {
+        let mut words = self.objectives.split(',').map(str::trim).filter(|text| !text.is_empty());
+        let wrong = words.find(|text| objective(text).is_none())?;
+        Some((Name::objectives, format!("{wrong:?} must be \"min NAME\" or \"max NAME\"")))
+    }
+
+    fn problems_of_module(&self) -> Vec<(Name, String)> {
+        let mut found: Vec<(Name, String)> = self.wrong_objective().into_iter().collect();
+        if self.module_file() == Some("") {
+            found.push((Name::problem, "wasm: must be followed by a file, for example wasm:rosen.wasm".into()));
+        }
+        if !self.signature.is_empty() {
+            found.push((Name::signature, "signature is of programs: leave it out".into()));
+        }
+        if self.objectives.trim().is_empty() {
+            found.push((Name::objectives, "a module needs objectives, for example \"min cost\"".into()));
+        }
+        if self.genome.0.is_empty() {
+            found.push((Name::genome, "a module needs the genome: add [[genome]]".into()));
+        }
+        // A task has the module elsewhere, and it is compiled once there.
+        if !self.module.is_empty()
+            && let Err(why) = wasm::decode(&self.module).and_then(|bytes| wasm::Module::new(&bytes))
+        {
+            found.push((Name::module, why));
+        }
+        found
+    }
+
     fn problems_of_problem(&self) -> Vec<(Name, String)> {
         let mut found = Vec::new();
+        if self.module_file().is_none() && !self.module.is_empty() {
+            found.push((Name::module, "module is of problems that are WebAssembly modules: leave it out".into()));
+        }
         match (self.program(), self.built_in()) {
+            _ if self.module_file().is_some() => found.extend(self.problems_of_module()),
             (Some(name), _) => {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
                 if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
                     found.push((Name::problem, "a program's name has 1 to 64 letters, digits, _, . and -".into()));
                 }
-                let words = self.objectives.split(',').filter(|text| !text.trim().is_empty());
-                if let Some(wrong) = words.clone().find(|text| objective(text).is_none()) {
-                    found.push((Name::objectives, format!("{:?} must be \"min NAME\" or \"max NAME\"", wrong.trim())));
-                }
+                found.extend(self.wrong_objective());
                 let hexadecimal = self.signature.bytes().all(|byte| byte.is_ascii_hexdigit());
                 if !self.signature.is_empty() && (self.signature.len() != 64 || !hexadecimal) {
                     found.push((Name::signature, "a signature has 64 hexadecimal digits, or leave it empty".into()));
                 }
-                if !self.unsigned() && (self.genome.0.is_empty() || words.count() == 0) {
+                if !self.unsigned() && (self.genome.0.is_empty() || self.objectives().is_empty()) {
                     found
                         .push((Name::genome, "a file with a signature needs the genome and the objectives too".into()));
                 }
@@ -399,7 +446,7 @@ impl Settings {
                 found.push((
                     Name::problem,
                     format!(
-                        "there is no problem {:?}: give program:NAME, or one of {}",
+                        "there is no problem {:?}: give program:NAME, wasm:FILE, or one of {}",
                         self.problem,
                         known.join(", ")
                     ),

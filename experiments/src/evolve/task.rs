@@ -1,7 +1,13 @@
-//! The task of `evolve`: evaluates some candidates, by a built-in problem or by a program beside the worker.
+//! The task of `evolve`: evaluates some candidates, by a built-in problem, by a WebAssembly module that the task brings, or by
+//! a program beside the worker.
 
 use bytes::Bytes;
-use evoxo_common::task::{Compute, NoPrograms, Programs, Refusal, TaskKind};
+use evoxo_common::{
+    rng::Stream,
+    settings::Values,
+    task::{Compute, NoPrograms, Programs, Refusal, TaskKind},
+};
+use rand_core::Rng as _;
 
 use super::{
     genome::{Candidate, Genome},
@@ -9,6 +15,7 @@ use super::{
     problem,
     program::{Asked, Form, Question},
     settings::{OnFailure, SCHEMA, Settings},
+    wasm::{self, Counts},
 };
 
 /// The kind's name.
@@ -34,22 +41,23 @@ impl Compute for Evaluate {
     }
 
     fn run_asking(task: &EvaluateTask, shared: &Bytes, programs: &mut dyn Programs) -> Result<EvaluateOutput, Refusal> {
-        let settings = read(shared)?;
+        let (settings, module) = read(shared)?;
         let genome = settings.genome();
         let candidates = candidates(task, &genome)?;
         let evaluations = match settings.built_in() {
             Some(problem) => candidates.iter().map(problem.evaluate).collect(),
+            None if settings.module_file().is_some() => call(&settings, task, &candidates, module)?,
             None => ask(&settings, &genome, task, &candidates, programs)?,
         };
-        check(&settings, task, &evaluations)?;
+        check(&settings, &task.items, &evaluations)?;
         Ok(EvaluateOutput { evaluations })
     }
 
     fn check(task: &EvaluateTask, shared: &Bytes, output: &EvaluateOutput) -> Result<(), Refusal> {
-        check(&read(shared)?, task, &output.evaluations)
+        check(&read(shared)?.0, &task.items, &output.evaluations)
     }
 
-    /// Random candidates of every built-in problem.
+    /// Random candidates of every built-in problem, and a module.
     fn workload() -> Vec<(EvaluateTask, Bytes)> {
         let of = |problem: &problem::Problem| {
             let algorithm = if problem.objectives.len() > 1 { "nsga2" } else { "random" };
@@ -58,22 +66,42 @@ impl Compute for Evaluate {
             let genome = SCHEMA.read(&text).map(|values| Settings::of(&values).genome());
             let genome = genome.unwrap_or_else(|why| panic!("{}: {why}", problem.name));
             let item = |number: u64| {
-                let mut rng = evoxo_common::rng::Stream::root(number).text("evolve").text("workload").rng();
+                let mut rng = Stream::root(number).text("evolve").text("workload").rng();
                 Item { id: number.to_string(), seed: number, candidate: Some(genome.random(&mut rng).message()) }
             };
             (EvaluateTask { items: (0..5).map(item).collect(), timeout_ms: 0 }, Bytes::from(text))
         };
-        problem::PROBLEMS.iter().map(of).collect()
+        problem::PROBLEMS.iter().map(of).chain([wasm::workload()]).collect()
     }
 }
 
-/// The settings that a task shares with others.
-fn read(shared: &Bytes) -> Result<Settings, Refusal> {
-    let text = std::str::from_utf8(shared).map_err(|_| Refusal("the settings of the task are not UTF-8".into()))?;
-    SCHEMA
-        .read(text)
-        .map(|values| Settings::of(&values))
-        .map_err(|why| Refusal(format!("the settings of the task: {why}")))
+/// What a task shares with others: these settings as a text, and a module if there is one. [`read`] is the inverse.
+pub(super) fn shared(settings: &str, module: &[u8]) -> Bytes {
+    // Of a setting as a text there is no empty line.
+    let of_task = settings.lines().filter(|line| !line.starts_with("module = ")).map(|line| line.to_owned() + "\n");
+    let settings: String = of_task.collect();
+    if module.is_empty() { settings.into() } else { [settings.as_bytes(), b"\n", module].concat().into() }
+}
+
+/// The settings that a task shares with others, and the bytes of the module.
+fn read(shared: &Bytes) -> Result<(Settings, &[u8]), Refusal> {
+    let end = shared.windows(2).position(|pair| pair == b"\n\n").map_or(shared.len(), |place| place + 1);
+    let (text, module) = (&shared[..end], shared.get(end + 1..).unwrap_or_default());
+    let text = std::str::from_utf8(text).map_err(|_| Refusal("the settings of the task are not UTF-8".into()))?;
+    let values = SCHEMA.read(text).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
+    Ok((Settings::of(&values), module))
+}
+
+/// Evaluates a random candidate with these settings and this module, before a run begins.
+///
+/// # Errors
+/// What a task would refuse.
+pub(super) fn try_out(settings: &Values, module: &[u8]) -> Result<(), Refusal> {
+    let mut rng = Stream::root(0).text("evolve").text("module").rng();
+    let candidate = Settings::of(settings).genome().random(&mut rng);
+    let item = Item { id: "random".into(), seed: rng.next_u64(), candidate: Some(candidate.message()) };
+    let task = EvaluateTask { items: vec![item], timeout_ms: 0 };
+    Evaluate::run(&task, &shared(&settings.to_text(), module)).map(drop)
 }
 
 fn candidates(task: &EvaluateTask, genome: &Genome) -> Result<Vec<Candidate>, Refusal> {
@@ -85,6 +113,30 @@ fn candidates(task: &EvaluateTask, genome: &Genome) -> Result<Vec<Candidate>, Re
         genome.candidate(message).map_err(|why| format!("candidate {}: {why}", item.id))
     };
     task.items.iter().map(candidate).collect::<Result<_, String>>().map_err(Refusal)
+}
+
+fn call(
+    settings: &Settings,
+    task: &EvaluateTask,
+    candidates: &[Candidate],
+    module: &[u8],
+) -> Result<Vec<Evaluation>, Refusal> {
+    let module = wasm::Module::new(module).map_err(Refusal)?;
+    let alphabets = settings.alphabets();
+    let counts = Counts {
+        objectives: settings.objectives().len(),
+        constraints: settings.constraints,
+        measures: settings.measures,
+    };
+    let evaluate = |(item, candidate): (&Item, &Candidate)| {
+        let genes = wasm::written(candidate, &alphabets);
+        let evaluation = module.evaluate(&genes, item.seed, settings.fuel, counts);
+        let evaluation = evaluation.map_err(|why| Refusal(format!("candidate {}: {why}", item.id)))?;
+        // The others would only take time.
+        check(settings, std::slice::from_ref(item), std::slice::from_ref(&evaluation))?;
+        Ok(evaluation)
+    };
+    task.items.iter().zip(candidates).map(evaluate).collect()
 }
 
 fn ask<'a>(
@@ -109,12 +161,12 @@ fn ask<'a>(
 }
 
 /// Checks that there is one good evaluation for each candidate.
-fn check(settings: &Settings, task: &EvaluateTask, evaluations: &[Evaluation]) -> Result<(), Refusal> {
-    if evaluations.len() != task.items.len() {
-        return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), task.items.len())));
+fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Result<(), Refusal> {
+    if evaluations.len() != items.len() {
+        return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), items.len())));
     }
     let counts = [settings.objectives().len(), settings.constraint_count(), settings.measure_count()];
-    for (item, evaluation) in task.items.iter().zip(evaluations) {
+    for (item, evaluation) in items.iter().zip(evaluations) {
         let Evaluation { objectives, constraints, measures, failure } = evaluation;
         if !failure.is_empty() {
             if settings.on_failure == OnFailure::Stop {

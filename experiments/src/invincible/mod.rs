@@ -49,6 +49,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Invincible::restore(identity, state)?)),
     tasks: &[&SCORE],
     asks: None,
+    reads: None,
     cards: &[table::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -57,6 +57,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Nndtf::restore(identity, state)?)),
     tasks: &[&FITNESS, &SEGMENT],
     asks: None,
+    reads: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -58,6 +58,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Rules::restore(identity, state)?)),
     tasks: &[&COUPLES, &CYCLES],
     asks: None,
+    reads: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -57,6 +57,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Td3d::restore(identity, state)?)),
     tasks: &[&LEARN, &PART],
     asks: None,
+    reads: None,
     cards: &[net::CARD],
     report: report::report,
     report_of_result: report::of_result,

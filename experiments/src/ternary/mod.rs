@@ -54,6 +54,7 @@ pub const KIND: Kind = Kind {
     restore: |identity, state| Ok(Box::new(Ternary::restore(identity, state)?)),
     tasks: &[&TOURNAMENT],
     asks: None,
+    reads: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -1,0 +1,28 @@
+//! The fixed workload of modules, whose outputs are part of the behaviour signature: a worker whose interpreter computes
+//! anything differently gets no tasks.
+
+use std::iter::once;
+
+use bytes::Bytes;
+
+use crate::evolve::messages::{Candidate, EvaluateTask, Genes, Item};
+
+/// See workload.wat.
+const MODULE: &[u8] = include_bytes!("workload.wasm");
+/// Its modes, from 0.
+const MODES: i64 = 16;
+
+/// Candidates of all modes, with what they share.
+pub(in crate::evolve) fn workload() -> (EvaluateTask, Bytes) {
+    let settings = "problem = \"wasm:workload.wasm\"\nfuel = 200000\nobjectives = \"min a\"\nconstraints = 1\nmeasures = 2\n\
+                    on_failure = \"worst\"\ngenome = [{ name = \"mode\", type = \"integer\", high = 15 }, { name = \"x\", \
+                    length = 4, low = -5, high = 5 }]\n";
+    let item = |mode: i64| {
+        let reals = [0.7, -1.3, 2.5, -4.1].map(|real| real + mode as f64 / 16.0).to_vec();
+        let parts = [Genes { integers: vec![mode], ..Genes::default() }, Genes { reals, ..Genes::default() }].to_vec();
+        let seed = 0x9e37_79b9_7f4a_7c15_u64.rotate_left(mode as u32);
+        Item { id: mode.to_string(), seed, candidate: Some(Candidate { parts }) }
+    };
+    let shared: Vec<u8> = settings.bytes().chain(once(b'\n')).chain(MODULE.iter().copied()).collect();
+    (EvaluateTask { items: (0..MODES).map(item).collect(), timeout_ms: 0 }, shared.into())
+}

@@ -1,0 +1,138 @@
+//! WebAssembly modules: the result of a search is that of the same function built in, and workers have nothing but what the
+//! coordinator sends; a module that is not to be trusted ends its run with a sentence, or is refused before.
+
+use std::{fs, path::Path, process::Command};
+
+use evoxo_common::experiment::Config;
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+    programs::workspace,
+    registry,
+};
+
+/// Rosenbrock's valley, as the function that is built in.
+const BUILT_IN: &str = "experiment = \"evolve\"\nseed = 3\nreplicas = 3\n[settings]\nproblem = \"rosenbrock\"\nlength = 6\n\
+                        algorithm = \"cma-es\"\nevaluations = 3000\nslice = 2\n";
+
+/// The same with a module. `settings` stand before the others.
+fn file(settings: &str) -> String {
+    let problem = format!("{settings}problem = \"wasm:rosen.wasm\"\nobjectives = \"min cost\"\n");
+    let settings = BUILT_IN.replace("problem = \"rosenbrock\"\nlength = 6\n", &problem);
+    format!("{settings}[[genome]]\nlength = 6\nlow = -5\nhigh = 10\n")
+}
+
+fn example(name: &str) -> std::path::PathBuf {
+    workspace().join("examples/wasm").join(name)
+}
+
+/// A site with the file, and the module in a directory beside it.
+fn site(settings: &str) -> Site {
+    let site = Site::new();
+    fs::create_dir(site.path("mine")).expect("a directory");
+    fs::copy(example("rosen.wasm"), site.path("mine/rosen.wasm")).expect("the module");
+    fs::write(site.path("mine/rosen.toml"), file(settings)).expect("a file");
+    site
+}
+
+/// Runs `evoxo` in the site.
+async fn evoxo(site: &Site, arguments: &[&str]) {
+    let mut person = site.program("evoxo", arguments);
+    let status = person.end().await;
+    assert!(status.success(), "{arguments:?}: {}", person.log());
+}
+
+fn digest(site: &Site, results: &str) -> String {
+    let text = fs::read_to_string(site.path(results).join("result.json")).expect("results");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    result["digest"].as_str().expect("a digest").to_owned()
+}
+
+/// On a cluster whose workers come and go, on one thread, and from the results alone.
+#[tokio::test]
+async fn a_module_has_the_result_of_the_function_everywhere() {
+    let site = site("");
+    let right = digest_of_one_thread(BUILT_IN);
+    let coordinator = site.coordinator(&[]);
+    let address = coordinator.address.to_string();
+    let mut killed = site.worker(coordinator.address, &[]);
+    evoxo(&site, &["submit", "mine/rosen.toml", "--coordinator", &address]).await;
+    let mut person = Person::of(coordinator.address);
+    person.wait("rosen", |run| run.tasks_done > 20).await;
+    killed.kill();
+    let _workers = [1, 2].map(|_| site.worker(coordinator.address, &[]));
+    assert_eq!(person.finished("rosen").await.digest, right);
+    evoxo(&site, &["fetch", "rosen", "--coordinator", &address, "--out", "fetched"]).await;
+    fs::remove_dir_all(site.path("mine")).expect("it is there");
+    evoxo(&site, &["run", "fetched/config.toml", "--workers", "0", "--out", "again"]).await;
+    assert_eq!((digest(&site, "fetched"), digest(&site, "again")), (right.clone(), right));
+}
+
+/// What a person could send without the tool.
+#[tokio::test]
+async fn files_without_a_good_module_are_refused() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let mut person = Person::of(coordinator.address);
+    let all = [
+        ("", "the settings do not have what is in rosen.wasm"),
+        ("module = \"AAAA\"\n", "this is no WebAssembly module"),
+        ("module = \"AGFzbQEAAAABBAFgAAACBwEBYQFiAAA=\"\n", "the module imports \"a.b\""),
+        ("module = \"AGFzbQEAAAA=\"\n", "does not export its memory"),
+    ];
+    for (settings, part) in all {
+        let refused = person.try_submit("bad", &file(settings)).await.expect_err(part);
+        assert!(refused.message().contains(part), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_module_without_an_end_fails_its_run_and_nothing_else() {
+    let site = site("fuel = 1000000000\n");
+    let coordinator = site.coordinator(&[]);
+    let _workers = [1, 2, 3].map(|number| site.worker(coordinator.address, &["--name", &format!("w{number}")]));
+    // It exports what it must, and its evaluation is an endless loop.
+    let endless = "AGFzbQEAAAABDQJgAX8Bf2ADf39+AX8DAwIAAQUDAQABByoDBm1lbW9yeQIADGV2b3hvX2J1ZmZlcgAADmV2b3hvX2V2YWx1\
+                   YXRlAAEKEAIFAEGACAsIAANADAALAAs=";
+    let mut person = Person::of(coordinator.address);
+    assert!(person.submit("endless", &file(&format!("fuel = 1000000\nmodule = \"{endless}\"\n"))).await);
+    let run = person.wait("endless", |run| run.state() == RunState::Failed).await;
+    assert!(run.message.contains("the module used up its fuel, 1000000"), "{}", run.message);
+    assert!(person.submit("after", BUILT_IN).await);
+    assert_eq!(person.finished("after").await.digest, digest_of_one_thread(BUILT_IN));
+}
+
+/// The digest of the search with the module of this file.
+fn digest_with(module: &Path) -> String {
+    let text = file("");
+    let bytes = fs::read(module).expect("a module");
+    let config = Config::parse(registry(), "t", &text, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let reads = config.kind.reads.expect("evolve reads modules");
+    let said = (reads.settings)(&config.arms[0].settings, &bytes).unwrap_or_else(|why| panic!("{why}"));
+    let said: Vec<(String, String)> = said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let config = Config::parse(registry(), "t", &text, &said).unwrap_or_else(|problems| panic!("{problems}"));
+    digest_of_one_thread(&config.to_toml())
+}
+
+/// Another version of the compiler may give other bytes; what they compute must be the same. Where there is no compiler, the
+/// committed modules are all that is looked at.
+#[test]
+fn the_examples_are_made_of_their_sources() {
+    let right = digest_of_one_thread(BUILT_IN);
+    for committed in ["rosen.wasm", "rosen-as.wasm"] {
+        assert_eq!(digest_with(&example(committed)), right, "{committed}");
+    }
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|it| it.status.success());
+    if !there("clang") || !there("wasm-ld") {
+        return;
+    }
+    let source = fs::read_to_string(example("rosen.c")).expect("the source");
+    let lines = source.lines().skip_while(|line| !line.contains("clang --target")).take(2);
+    let command: String = lines.map(|line| line.trim_start_matches(" *").trim_end_matches('\\')).collect();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::copy(example("rosen.c"), directory.path().join("rosen.c")).expect("a copy");
+    let built = Command::new("sh").arg("-c").arg(&command).current_dir(directory.path()).status();
+    assert!(built.is_ok_and(|status| status.success()), "{command}");
+    assert_eq!(digest_with(&directory.path().join("rosen.wasm")), right);
+}
