@@ -15,14 +15,12 @@ async fn a_cluster_computes_what_one_thread_computes() {
     let mut coordinator = site.coordinator(&[]);
     let address = coordinator.address.to_string();
     let mut person = Person::of(coordinator.address);
-
     // Evoxo's own worker is admitted for the kinds that it knows, and gets no task of another.
     let _stock = site.start("stock", Command::new(stock).args(["--coordinator", &address, "--name", "stock"]));
     person.submit("bits", BITS).await;
     person.submit("echoes", ECHOES).await;
     person.finished("echoes").await;
     assert_eq!(person.get("bits").await.unwrap().rounds_done, 0);
-
     let mut workers = [(); 2].map(|()| site.worker(coordinator.address, &[]));
     for _ in 0..3 {
         let rounds = person.wait("bits", |_| true).await.rounds_done + 100;
