@@ -20,6 +20,7 @@ from ._channel import claim as _claim
 
 _claim()
 
+from ._ask import Asked, ask  # noqa: E402
 from ._command import main  # noqa: E402
 from ._genome import (  # noqa: E402
     Bits,
@@ -34,13 +35,19 @@ from ._genome import (  # noqa: E402
     reals,
     symbols,
 )
-from ._problem import Failed, Problem, Result, problem  # noqa: E402
+from ._declaration import Failed, Result  # noqa: E402
+from ._link import Batch, Candidate  # noqa: E402
+from ._problem import Problem, problem  # noqa: E402
+from ._processes import RunFailed  # noqa: E402
 from ._results import Results, results  # noqa: E402
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Asked",
+    "Batch",
     "Bits",
+    "Candidate",
     "Failed",
     "Integers",
     "Part",
@@ -49,7 +56,9 @@ __all__ = [
     "Reals",
     "Result",
     "Results",
+    "RunFailed",
     "Symbols",
+    "ask",
     "bits",
     "integers",
     "main",

@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import IO, Any, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from ._channel import VARIABLE, VERSION
+from ._declaration import Answer, Candidate
 from ._genome import Genes, Part
-from ._problem import Answer, Candidate, Problem
+from ._problem import Problem
 
 CANDIDATES = 12
 """Candidates of a check, unless told otherwise."""

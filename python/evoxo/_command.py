@@ -6,19 +6,16 @@ import argparse
 import os
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
+from ._binary import binary
 from ._channel import claimed
 from ._check import CANDIDATES, check
 from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment
 from ._problem import Problem
 from ._serve import serve
-
-PROGRAM = "EVOXO"
-"""The environment variable with the path of the program evoxo; without it, evoxo is looked for on the PATH."""
 
 
 def main(problem: Problem, arguments: Optional[Sequence[str]] = None) -> None:
@@ -121,10 +118,10 @@ def _do(problem: Problem, arguments: Sequence[str]) -> int:
 
 def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
     """Writes the experiment file beside the directory of the results, and becomes evoxo. Returns only if it cannot."""
-    evoxo = shutil.which(os.environ.get(PROGRAM) or "evoxo")
-    if evoxo is None:
-        where = f"{PROGRAM} names no program" if os.environ.get(PROGRAM) else "there is no program evoxo on the PATH"
-        return _fail(f"{where}: build evoxo, and set {PROGRAM}=/path/to/evoxo")
+    try:
+        evoxo = binary()
+    except FileNotFoundError as error:
+        return _fail(str(error))
     program = f"{problem.name}={shlex.join(command())}"
     out = Path((typed.out if typed.verb == "run" else typed.name and f"out/{typed.name}") or f"out/{problem.name}")
     if out.name in ("", ".."):

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Dict, Mapping, Optional, Union
 
+from ._declaration import Declaration
 from ._genome import Reals, plain
-from ._problem import Problem
 
 EVALUATIONS = 10_000
 """Evaluations of a replica, unless told otherwise."""
@@ -25,7 +25,7 @@ _BARE = re.compile(r"-?[0-9]+(\.[0-9]+)?|true|false|\[[-0-9., ]*\]")
 Value = Union[str, int, float]
 
 
-def default_algorithm(problem: Problem) -> str:
+def default_algorithm(problem: Declaration) -> str:
     """nsga2 for several objectives, else cma-es if all genes are real numbers, else ga."""
     if len(problem.objectives) > 1:
         return "nsga2"
@@ -33,7 +33,7 @@ def default_algorithm(problem: Problem) -> str:
 
 
 def experiment(
-    problem: Problem,
+    problem: Declaration,
     algorithm: Optional[str] = None,
     evaluations: int = EVALUATIONS,
     replicas: int = REPLICAS,

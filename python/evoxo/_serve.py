@@ -9,7 +9,8 @@ import traceback
 from typing import Any, Dict, List, Optional
 
 from ._channel import VERSION, Channel
-from ._problem import Answer, Problem, WrongAnswer
+from ._declaration import Answer, WrongAnswer
+from ._problem import Problem
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
 """The most bytes of a line, with its line break."""

@@ -2,9 +2,11 @@
 
 use crate::evolve::genome::{Candidate, Genes, Genome, Type};
 
-/// How far beyond a bound the coordinates reach that are mapped to genes within it. pycma has a twentieth too, of 1
-/// plus the bound instead of the box's width.
-const MARGIN: f64 = 0.05;
+/// How far beyond a bound the coordinates reach that are mapped to genes within it, as a share of the box. pycma takes a
+/// twentieth of 1 plus the bound: 0.03 of a box from -5 to 5. Where the map is bent, so are the lines along which genes
+/// depend on each other, and a strategy learns them slowly: with 0.05 a turned discus took half as long again, and more, as
+/// with 0.01. An optimum on a bound is found as soon with either.
+const MARGIN: f64 = 0.01;
 
 /// How coordinates become genes.
 #[derive(Clone, Debug)]
@@ -78,11 +80,11 @@ mod tests {
 
     #[test]
     fn places_well_inside_stay() {
-        for place in [0.05, 0.25, 0.5, 0.731, 0.95] {
+        for place in [MARGIN, 0.25, 0.5, 0.731, 1.0 - MARGIN] {
             assert_eq!(fold(place), place);
         }
-        assert_eq!([fold(-0.05), fold(f64::NAN), fold(f64::INFINITY)], [0.0, 0.5, 0.5]);
-        assert!((fold(1.05) - 1.0).abs() < 1e-15);
+        assert_eq!([fold(-MARGIN), fold(f64::NAN), fold(f64::INFINITY)], [0.0, 0.5, 0.5]);
+        assert!((fold(1.0 + MARGIN) - 1.0).abs() < 1e-15);
     }
 
     /// Steps of a thousandth move the result by no more, and never out of the box; the way back is the mirror image.
@@ -93,7 +95,8 @@ mod tests {
             let place = f64::from(step) / 1000.0;
             let now = fold(place);
             assert!((0.0..=1.0).contains(&now) && (now - before).abs() < 0.001_001, "{place}: {now}");
-            assert!((fold(place + 2.2) - now).abs() < 1e-12 && (fold(-0.1 - place) - now).abs() < 1e-12, "{place}");
+            let (later, mirrored) = (fold(place + 2.0 + 4.0 * MARGIN), fold(-2.0 * MARGIN - place));
+            assert!((later - now).abs() < 1e-12 && (mirrored - now).abs() < 1e-12, "{place}");
             before = now;
         }
         assert!((0.0..=1.0).contains(&fold(1e300)) && (0.0..=1.0).contains(&fold(-1e300)));

@@ -1,0 +1,308 @@
+"""CMA-ES of evoxo beside pycma on the 24 noiseless functions of BBOB, as COCO's package computes them.
+
+    python3 bbob.py run --dimensions 2,5,10 --instances 15 --budget 2000     adds to bbob-DIMENSION.csv
+    python3 bbob.py tables                                                  prints the tables, and draws bbob.svg
+
+All searches see f - f_opt, may use `budget` evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
+each search, function and instance, the evaluation at which each target was first reached; one that was not reached has
+no number. `evoxo run` asks this file as a program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import csv
+import json
+import math
+import random
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Callable, Dict, List, Sequence
+
+import common
+
+HERE = Path(__file__).resolve().parent
+DIMENSIONS = (2, 5, 10)
+TARGETS = ["1e1", "1e0", "1e-1", "1e-2", "1e-3", "1e-5", "1e-7", "1e-8"]
+"""Differences from the optimum that are looked at: those of COCO's tables, and 1e-8."""
+COLUMNS = ["search", "dimension", "function", "instance", "budget", *TARGETS]
+
+SEARCHES: Dict[str, Dict[str, object]] = {
+    "evoxo": {},
+    "pycma": {"bounds": [None, None], "start": 4, "sigma": 2},
+    "pycma in the box": {"bounds": [-5, 5], "start": 5, "sigma": 3},
+}
+"""evoxo has its defaults: a start anywhere in the box, and a first step of 3, the third part of the box. pycma has first
+the form in which it is usually shown on BBOB, without bounds, then evoxo's start, first step and bounds."""
+
+
+class Watched:
+    """A function of BBOB less its optimum. It tells after how many evaluations each target is first reached."""
+
+    def __init__(self, function: int, dimension: int, instance: int, tell: Callable[[int, int], None]) -> None:
+        import cocoex
+        import ioh
+
+        options = f"dimensions:{dimension} function_indices:{function}"
+        self._suite = cocoex.Suite("bbob", f"instances:{instance}", options)
+        self._problem = self._suite[0]
+        # COCO does not tell the optimum; the package ioh does, and computes the same functions.
+        kind = ioh.ProblemClass.BBOB
+        self._optimum = ioh.get_problem(function, instance=instance, dimension=dimension, problem_class=kind).optimum.y
+        self._tell = tell
+        self._reached = 0
+        self.evaluations = 0
+
+    def __call__(self, x: Sequence[float]) -> float:
+        difference = self._problem(x) - self._optimum
+        if difference < -1e-9:
+            raise ValueError(f"{self._problem.id} has a value {difference} below the optimum")
+        self.evaluations += 1
+        while self._reached < len(TARGETS) and difference <= float(TARGETS[self._reached]):
+            self._tell(self._reached, self.evaluations)
+            self._reached += 1
+        return max(difference, 0.0)
+
+
+def program(arguments: argparse.Namespace) -> None:
+    """Answers evoxo by its protocol. The replica of a candidate, from 0, says which instance it means."""
+    watched: Dict[int, Watched] = {}
+    part = {"name": "x", "type": "real", "length": arguments.dimension, "low": -5, "high": 5}
+    said = {"evoxo": 1, "name": "bbob", "version": "1", "objectives": ["min f"], "genome": [part], "canned": 0}
+    print(json.dumps(said), flush=True)
+    # Not buffered: evoxo kills the program when it needs it no more.
+    with open(arguments.log, "a", buffering=1) as log:
+        for line in sys.stdin:
+            request = json.loads(line)
+            answers = []
+            for item in request["items"]:
+                instance = int(item["id"].split("-")[-2]) + 1
+                if instance not in watched:
+                    def tell(target: int, evaluations: int, instance: int = instance) -> None:
+                        log.write(f"{instance} {target} {evaluations}\n")
+
+                    watched[instance] = Watched(arguments.function, arguments.dimension, instance, tell)
+                answers.append({"f": [watched[instance](item["genes"]["x"])]})
+            print(json.dumps({"batch": request["batch"], "items": answers}), flush=True)
+
+
+Reached = Dict[int, Dict[int, int]]
+"""The evaluations until each target by its index, by instance."""
+
+
+def of_evoxo(settings: Dict[str, object], function: int, dimension: int, instances: int, budget: int) -> Reached:
+    """One run, whose replicas are the instances."""
+    with tempfile.TemporaryDirectory() as directory:
+        log = Path(directory) / "log"
+        usual = {"problem": "program:bbob", "algorithm": "cma-es", "evaluations": budget, "target": "1e-8"}
+        command = f"{sys.executable} {Path(__file__).resolve()} program"
+        command += f" --function {function} --dimension {dimension} --log {log}"
+        seed = 1000 * dimension + function
+        common.evoxo(directory, {**usual, "slice": 10_000, **settings}, instances, seed, program=command)
+        reached: Reached = {instance: {} for instance in range(1, instances + 1)}
+        for line in log.read_text().splitlines():
+            instance, target, evaluations = map(int, line.split())
+            reached[instance][target] = evaluations
+        return reached
+
+
+class Enough(Exception):
+    """The budget is used, or the last target is reached."""
+
+
+def of_pycma(settings: Dict[str, object], function: int, dimension: int, instances: int, budget: int) -> Reached:
+    """Runs of `cma.fmin2` with BIPOP restarts, one for each instance."""
+    import cma
+    import numpy
+
+    reached: Reached = {}
+    for instance in range(1, instances + 1):
+        own = reached[instance] = {}
+        watched = Watched(function, dimension, instance, own.__setitem__)
+
+        def limited(x: Sequence[float]) -> float:
+            value = watched(x)
+            if len(TARGETS) - 1 in own or watched.evaluations >= budget:
+                raise Enough
+            return value
+
+        # pycma takes its random numbers from numpy's generator.
+        seed = 1_000_000 * dimension + 1000 * function + instance
+        start = float(settings["start"])
+        uniform = numpy.random.default_rng(seed)
+        options = {"seed": seed, "verbose": -9, "maxfevals": 10 * budget, "bounds": settings["bounds"]}
+        def place() -> Sequence[float]:
+            return uniform.uniform(-start, start, dimension)
+
+        try:
+            cma.fmin2(limited, place, settings["sigma"], options, restarts=100, bipop=True)
+            print(f"pycma ended by itself: f{function}, {instance}, {watched.evaluations}", file=sys.stderr)
+        except Enough:
+            pass
+    return reached
+
+
+def rows_file(dimension: int) -> Path:
+    return HERE / f"bbob-{dimension}.csv"
+
+
+def run(arguments: argparse.Namespace) -> None:
+    warnings.simplefilter("ignore")
+    for dimension in arguments.dimensions:
+        known = rows_file(dimension).exists()
+        with open(rows_file(dimension), "a", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            if not known:
+                rows.writerow(COLUMNS)
+            for search in arguments.searches:
+                began = time.monotonic()
+                for function in arguments.functions:
+                    budget = arguments.budget * dimension
+                    of = of_evoxo if search.startswith("evoxo") else of_pycma
+                    found = of(SEARCHES[search], function, dimension, arguments.instances, budget)
+                    for instance, reached in found.items():
+                        numbers = [reached.get(target, "") for target in range(len(TARGETS))]
+                        rows.writerow([search, dimension, function, instance, budget, *numbers])
+                    file.flush()
+                print(f"{search}, dimension {dimension}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+Runs = Dict[str, List[Dict[str, str]]]
+"""The rows of one function and dimension, by search."""
+
+
+def rows_of(found: List[Dict[str, str]], dimension: int, function: int) -> Runs:
+    mine = [row for row in found if (int(row["dimension"]), int(row["function"])) == (dimension, function)]
+    instances = {search: {row["instance"] for row in mine if row["search"] == search} for search in SEARCHES}
+    # Only those instances that all have, of those who have any.
+    shared = set.intersection(*(known for known in instances.values() if known))
+    mine = [row for row in mine if row["instance"] in shared]
+    return {search: [row for row in mine if row["search"] == search] for search in SEARCHES}
+
+
+def ert(rows: Sequence[Dict[str, str]], target: str) -> float:
+    """The expected running time: all evaluations until the target or the end, for each time that it was reached."""
+    times = sum(1 for row in rows if row[target])
+    return sum(int(row[target] or row["budget"]) for row in rows) / times if times else math.inf
+
+
+def ratios(found: List[Runs], target: str, other: str) -> List[float]:
+    """evoxo's expected running time by the other's, of functions on which both reached the target in most runs."""
+    known = []
+    for runs in found:
+        both = [runs["evoxo"], runs[other]]
+        if all(2 * sum(1 for row in rows if row[target]) > len(rows) > 0 for rows in both):
+            known.append(ert(both[0], target) / ert(both[1], target))
+    return known
+
+
+def median_ratio(found: List[Runs], target: str, other: str) -> str:
+    """The median over the functions, its 95 % interval if instances are drawn anew, and the number of functions."""
+    rng, drawn = random.Random(1), []
+    for _ in range(1000):
+        again = [{one: rng.choices(rows, k=len(rows)) for one, rows in runs.items() if rows} for runs in found]
+        drawn.append(statistics.median(ratios(again, target, other)))
+    drawn.sort()
+    exact = ratios(found, target, other)
+    return f"{statistics.median(exact):.2f} ({drawn[25]:.2f} to {drawn[974]:.2f}), {len(exact)}"
+
+
+def tables(_: argparse.Namespace) -> None:
+    dimensions = [dimension for dimension in DIMENSIONS if rows_file(dimension).exists()]
+    found = [row for dimension in dimensions for row in common.read(rows_file(dimension).name)]
+    others = [search for search in SEARCHES if search != "evoxo"]
+    lines: List[List[object]] = []
+    for dimension in dimensions:
+        by_function = [rows_of(found, dimension, function) for function in range(1, 25)]
+        present = [other for other in others if all(len(runs[other]) == len(runs["evoxo"]) for runs in by_function)]
+        for target in ("1e1", "1e-1", "1e-3", "1e-5", "1e-8"):
+            texts = [median_ratio(by_function, target, other) if other in present else "not run" for other in others]
+            lines.append([f"{dimension}, {target}", *texts])
+    common.table(["dimension, target", *(f"evoxo / {other}" for other in others)], lines)
+    for dimension in dimensions:
+        lines = []
+        for function in range(1, 25):
+            runs = rows_of(found, dimension, function)
+            texts = []
+            for target in ("1e-1", "1e-8"):
+                for rows in (rows for rows in runs.values() if rows):
+                    times, expected = sum(1 for row in rows if row[target]), ert(rows, target)
+                    texts.append(f"{expected:,.0f}" + (f" [{times}]" if times < len(rows) else "") if times else "-")
+            lines.append([f"f{function}", *texts])
+        names = [search for search, rows in runs.items() if rows]
+        print(f"Dimension {dimension}\n")
+        common.table(["", *(f"{target}: {name}" for target in ("1e-1", "1e-8") for name in names)], lines)
+    draw(found, dimensions)
+
+
+def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
+    """The share of all targets of all functions and instances that was reached, over the evaluations for each gene."""
+    width, height, left = 300, 220, 50
+    colours = dict(zip(SEARCHES, ("#0060a8", "#c04000", "#508020")))
+    text = 'font-family="sans-serif" font-size="12"'
+    total = left + len(dimensions) * (width + 30)
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{height + 105}" {text}>']
+    parts.append('<rect width="100%" height="100%" fill="#ffffff"/>')
+    for panel, dimension in enumerate(dimensions):
+        x0, y0 = left + panel * (width + 30), 30
+        rows = [row for row in found if int(row["dimension"]) == dimension]
+        end = math.log10(max(int(row["budget"]) for row in rows) / dimension)
+        parts.append(f'<text x="{x0}" y="{y0 - 10}">{dimension} genes</text>')
+        for power in range(int(end) + 1):
+            x = x0 + width * power / end
+            parts.append(f'<path d="M{x:.1f} {y0}v{height}" stroke="#dddddd"/>')
+            parts.append(f'<text x="{x:.1f}" y="{y0 + height + 16}" text-anchor="middle">{10**power}</text>')
+        for share in range(0, 101, 20):
+            y = y0 + height - height * share / 100
+            parts.append(f'<path d="M{x0} {y:.1f}h{width}" stroke="#dddddd"/>')
+            if panel == 0:
+                parts.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{share} %</text>')
+        for search, colour in colours.items():
+            mine = [row for row in rows if row["search"] == search]
+            if len(mine) < 24:
+                continue
+            reached = sorted(int(row[target]) / dimension for row in mine for target in TARGETS if row[target])
+            path, count = [f"M{x0} {y0 + height}"], len(mine) * len(TARGETS)
+            for step in range(0, 241):
+                x = step / 240 * end
+                share = bisect.bisect_right(reached, 10**x) / count
+                path.append(f"L{x0 + width * x / end:.1f} {y0 + height - height * share:.1f}")
+            parts.append(f'<path d="{"".join(path)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+    label = "evaluations for each gene"
+    parts.append(f'<text x="{left}" y="{height + 66}">{label}; share of targets reached</text>')
+    for number, (search, colour) in enumerate(colours.items()):
+        x, y = left + 170 * number, height + 86
+        parts.append(f'<path d="M{x} {y - 4}h24" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="{x + 30}" y="{y}">{search}</text>')
+    (HERE / "bbob.svg").write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+
+    def numbers(text: str) -> List[int]:
+        return [int(number) for number in text.split(",")]
+
+    running = verbs.add_parser("run")
+    running.add_argument("--dimensions", type=numbers, default=[5])
+    running.add_argument("--functions", type=numbers, default=list(range(1, 25)))
+    running.add_argument("--searches", type=lambda text: text.split("/"), default=list(SEARCHES))
+    running.add_argument("--instances", type=int, default=15)
+    running.add_argument("--budget", type=int, default=2000, help="evaluations for each dimension")
+    verbs.add_parser("tables")
+    asked = verbs.add_parser("program")
+    for name in ("function", "dimension"):
+        asked.add_argument(f"--{name}", type=int)
+    asked.add_argument("--log")
+    arguments = parser.parse_args()
+    {"run": run, "tables": tables, "program": program}[arguments.verb](arguments)
+
+
+if __name__ == "__main__":
+    main()

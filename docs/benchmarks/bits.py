@@ -1,0 +1,109 @@
+"""OneMax and LeadingOnes with the functions of ioh: evoxo's genetic algorithm beside a (1+1)-EA.
+
+    python3 bits.py run       writes bits.csv
+    python3 bits.py tables    prints the table
+
+The (1+1)-EA flips each bit with probability 1/n, and draws again if none was flipped. evoxo's genetic algorithm has its
+defaults (100 individuals, crossover), and then two individuals of which the better stays, which is nearly a (1+1)-EA.
+`evoxo run` asks this file as a program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List
+
+import common
+
+BITS = 64
+SEEDS = 15
+BUDGET = 100_000
+FUNCTIONS = {"onemax": 1, "leadingones": 2}
+"""Their numbers in the class PBO of ioh."""
+SEARCHES: Dict[str, Dict[str, object]] = {
+    "evoxo, defaults": {},
+    "evoxo, two individuals": {"population": 2, "elite": 1, "tournament": 2, "crossover": 0},
+    "(1+1)-EA": {},
+}
+
+
+def made(function: str):  # type: ignore[no-untyped-def]
+    import ioh
+
+    return ioh.get_problem(FUNCTIONS[function], instance=1, dimension=BITS, problem_class=ioh.ProblemClass.PBO)
+
+
+def program(function: str) -> None:
+    """Answers evoxo by its protocol."""
+    problem = made(function)
+    part = {"name": "x", "type": "bits", "length": BITS}
+    said = {"evoxo": 1, "name": function, "version": "1", "objectives": ["max ones"], "genome": [part]}
+    print(json.dumps(said), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        answers = [{"f": [problem(item["genes"]["x"])]} for item in request["items"]]
+        print(json.dumps({"batch": request["batch"], "items": answers}), flush=True)
+
+
+def of_evoxo(search: str, function: str) -> List[int]:
+    with tempfile.TemporaryDirectory() as directory:
+        settings = {"problem": f"program:{function}", "algorithm": "ga", "evaluations": BUDGET, "target": str(BITS)}
+        command = f"{sys.executable} {Path(__file__).resolve()} program --function {function}"
+        out = common.evoxo(directory, {**settings, "slice": 100, **SEARCHES[search]}, SEEDS, 1, program=command)
+        last: Dict[int, float] = {}
+        for row in common.read_file(out / "history.csv"):
+            last[int(row["replica"])] = float(row["evaluations"])
+            assert float(row["best"]) <= BITS
+        return [int(last[replica]) for replica in range(SEEDS)]
+
+
+def one_plus_one(function: str, seed: int) -> int:
+    """Evaluations until the optimum."""
+    rng, problem = random.Random(seed), made(function)
+    parent = [rng.randrange(2) for _ in range(BITS)]
+    best, used = problem(parent), 1
+    while best < BITS:
+        flips = [bit for bit in range(BITS) if rng.random() < 1 / BITS]
+        if not flips:
+            continue
+        child = list(parent)
+        for bit in flips:
+            child[bit] = 1 - child[bit]
+        value, used = problem(child), used + 1
+        if value >= best:
+            parent, best = child, value
+    return used
+
+
+def run() -> None:
+    rows: List[List[object]] = []
+    for function in FUNCTIONS:
+        for search in SEARCHES:
+            ours = search.startswith("evoxo")
+            seeds = range(1, SEEDS + 1)
+            found = of_evoxo(search, function) if ours else [one_plus_one(function, seed) for seed in seeds]
+            rows += [[function, search, seed, used] for seed, used in enumerate(found, 1)]
+    common.write("bits.csv", ["function", "search", "seed", "evaluations"], rows)
+
+
+def tables() -> None:
+    rows = []
+    for function in FUNCTIONS:
+        for search in SEARCHES:
+            mine = [row for row in common.read("bits.csv") if (row["function"], row["search"]) == (function, search)]
+            middle, low, high = common.interval([float(row["evaluations"]) for row in mine])
+            rows.append([f"{function}, {search}", f"{middle:,.0f} ({low:,.0f} to {high:,.0f})"])
+    common.table([f"{BITS} bits", "evaluations to the optimum"], rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=["run", "tables", "program"])
+    parser.add_argument("--function", choices=list(FUNCTIONS))
+    typed = parser.parse_args()
+    program(typed.function) if typed.verb == "program" else {"run": run, "tables": tables}[typed.verb]()

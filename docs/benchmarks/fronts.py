@@ -1,0 +1,74 @@
+"""NSGA-II of evoxo beside that of pymoo: the hypervolume of the last population, by one code for both.
+
+    python3 fronts.py run       writes fronts.csv
+    python3 fronts.py tables    prints the table
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from typing import List
+
+import common
+
+EVALUATIONS = 25_000
+SEEDS = 11
+PROBLEMS = {"zdt1": 2, "zdt2": 2, "zdt3": 2, "dtlz2": 3}
+"""The number of objectives of each."""
+
+
+def hypervolume(front: List[List[float]]) -> float:
+    """That of a population, with 1.1 in each objective as its reference point."""
+    import numpy
+    from pymoo.indicators.hv import HV
+
+    return float(HV(ref_point=[1.1] * len(front[0]))(numpy.array(front)))
+
+
+def of_pymoo(problem: str, seed: int) -> float:
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.optimize import minimize
+    from pymoo.problems import get_problem
+
+    made = get_problem(problem, n_var=12, n_obj=3) if problem == "dtlz2" else get_problem(problem)
+    found = minimize(made, NSGA2(pop_size=100), ("n_eval", EVALUATIONS), seed=seed, verbose=False)
+    assert found.algorithm.evaluator.n_eval == EVALUATIONS
+    return hypervolume([list(row) for row in found.pop.get("F")])
+
+
+def of_evoxo(problem: str) -> List[float]:
+    with tempfile.TemporaryDirectory() as directory:
+        settings = {"problem": problem, "algorithm": "nsga2", "evaluations": EVALUATIONS}
+        out = common.evoxo(directory, settings, SEEDS, 1, "--populations")
+        cards = [common.cards(out, replica) for replica in range(SEEDS)]
+        return [hypervolume([list(card["objectives"].values()) for card in population]) for population in cards]
+
+
+def run() -> None:
+    rows: List[List[object]] = []
+    for problem in PROBLEMS:
+        for seed, volume in enumerate(of_evoxo(problem), 1):
+            rows.append([problem, "evoxo", seed, f"{volume:.6f}"])
+        for seed in range(1, SEEDS + 1):
+            rows.append([problem, "pymoo", seed, f"{of_pymoo(problem, seed):.6f}"])
+        print(problem, file=sys.stderr)
+    common.write("fronts.csv", ["problem", "search", "seed", "hypervolume"], rows)
+
+
+def tables() -> None:
+    rows = []
+    for problem in PROBLEMS:
+        texts, medians = [], []
+        for search in ("evoxo", "pymoo"):
+            mine = [row for row in common.read("fronts.csv") if (row["problem"], row["search"]) == (problem, search)]
+            volumes = [float(row["hypervolume"]) for row in mine]
+            middle, low, high = common.interval(volumes)
+            medians.append(middle)
+            texts.append(f"{middle:.4f} ({low:.4f} to {high:.4f})")
+        rows.append([problem, *texts, f"{medians[0] / medians[1]:.4f}"])
+    common.table(["problem", "evoxo", "pymoo", "ratio"], rows)
+
+
+if __name__ == "__main__":
+    {"run": run, "tables": tables}[sys.argv[1]]()

@@ -1,0 +1,253 @@
+"""Evaluations a second of a function that takes no time, 1 ms or 100 ms: through evoxo and through others.
+
+    python3 throughput.py run       writes throughput.csv
+    python3 throughput.py tables    prints the table
+
+The function is Rosenbrock's with 30 genes, in Python, and sleeps. Everybody has two workers and evaluates batches of
+100; with DEAP a generation of its algorithm. Starting is not counted: a rate is that behind a first batch, or, of what is
+built in or in C, that of the evaluations that a long run has more than a short one. All are measured one after the
+other, three times.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable, Dict, List
+
+import common
+
+HERE = common.HERE
+EXAMPLES = HERE.parent.parent / "examples" / "programs"
+WORKERS = 2
+BATCH = 100
+PASSES = 3
+MILLISECONDS = [0, 1, 100]
+COUNTS = {0: 10_000, 1: 1_000, 100: 100}
+"""Evaluations that are measured, by the milliseconds of one."""
+EVERY = {0: 100, 1: 10, 100: 1}
+"""After so many evaluations a program of evoxo writes down the time."""
+SLOW = {"Dask": 1_000, "Ray": 1_000}
+"""Fewer, for those who need seconds for them, if the function takes no time."""
+
+
+def rosen(x: List[float]) -> float:
+    cost = 0.0
+    for a, b in zip(x, x[1:]):
+        cost += 100 * (b - a * a) * (b - a * a) + (1 - a) * (1 - a)
+    return cost
+
+
+def slept(x: List[float], milliseconds: int) -> float:
+    if milliseconds:
+        time.sleep(milliseconds / 1000)
+    return rosen(x)
+
+
+class Slept:
+    """The function, for those who send functions to other processes."""
+
+    def __init__(self, milliseconds: int) -> None:
+        self.milliseconds = milliseconds
+
+    def __call__(self, x: List[float]) -> float:
+        return slept(x, self.milliseconds)
+
+
+def experiment(directory: str, problem: str, evaluations: int, more: str) -> List[str]:
+    """Writes an experiment file. Returns the words that run it with two worker processes."""
+    file = Path(directory) / f"{evaluations}.toml"
+    # Random search: what is measured is how evaluations come and go.
+    settings = f'problem = "{problem}"\nalgorithm = "random"\nevaluations = {evaluations}\npopulation = {BATCH}\n'
+    file.write_text(f'experiment = "evolve"\nseed = 1\nreplicas = 1\n[settings]\n{settings}{more}\n')
+    return ["evoxo", "run", str(file), "--workers", str(WORKERS), "--out", f"{directory}/out-{evaluations}"]
+
+
+def start(words: List[str]) -> float:
+    """The seconds of a command."""
+    began = time.monotonic()
+    subprocess.run(words, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    return time.monotonic() - began
+
+
+def between_runs(count: int, problem: str, more: str, program: str = "") -> float:
+    """The rate of `count` evaluations that a long run has more than a short one."""
+    with tempfile.TemporaryDirectory() as directory:
+        if program:
+            program = program.format(directory=directory)
+            words = ["cc", "-O2", "-ffp-contract=off", "-o", program, str(EXAMPLES / "rosen.c")]
+            subprocess.run(words, check=True)
+        given = ["--program", f"rosen={program}"] if program else []
+        short, long = (experiment(directory, problem, number, more) + given for number in (BATCH, BATCH + count))
+        return count / (start(long) - start(short))
+
+
+def of_python(milliseconds: int, count: int) -> float:
+    """The rate behind the first batch, by times that the programs write down."""
+    with tempfile.TemporaryDirectory() as directory:
+        times, every = Path(directory) / "times", EVERY[milliseconds]
+        more = f"slice = {10 if milliseconds == 0 else 1}"
+        words = experiment(directory, "program:rosen", BATCH + count, more)
+        start([*words, "--program", f"rosen={sys.executable} {HERE / 'throughput.py'} program {milliseconds} {times}"])
+        stamps = sorted(float(line) for line in times.read_text().splitlines())
+        stamps = stamps[BATCH // every :]
+        return every * (len(stamps) - 1) / (stamps[-1] - stamps[0])
+
+
+def program(milliseconds: int, times: str) -> None:
+    """Rosenbrock's function with the Python package, sleeping."""
+    import evoxo
+
+    log, every, calls = os.open(times, os.O_WRONLY | os.O_CREAT | os.O_APPEND), EVERY[milliseconds], 0
+
+    @evoxo.problem(genome=evoxo.reals(30, -5, 5), objectives=["min cost"], version="1")
+    def rosen(x: List[float]) -> float:
+        nonlocal calls
+        calls += 1
+        if calls % every == 0:
+            os.write(log, f"{time.monotonic()}\n".encode())
+        return slept(x, milliseconds)
+
+    evoxo.main(rosen, [])
+
+
+def batches(count: int) -> List[List[List[float]]]:
+    import random
+
+    rng = random.Random(1)
+    return [[[rng.uniform(-5, 5) for _ in range(30)] for _ in range(BATCH)] for _ in range(count // BATCH)]
+
+
+def rate(evaluate: Callable[[List[List[float]]], object], count: int) -> float:
+    """The rate behind a first batch."""
+    first, *rest = batches(count + BATCH)
+    evaluate(first)
+    began = time.monotonic()
+    for batch in rest:
+        evaluate(batch)
+    return count / (time.monotonic() - began)
+
+
+def of_pool(milliseconds: int, count: int) -> float:
+    import multiprocessing
+
+    with multiprocessing.Pool(WORKERS) as pool:
+        return rate(lambda batch: pool.map(Slept(milliseconds), batch), count)
+
+
+def of_futures(milliseconds: int, count: int) -> float:
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(WORKERS) as pool:
+        return rate(lambda batch: list(pool.map(Slept(milliseconds), batch)), count)
+
+
+def of_deap(milliseconds: int, count: int) -> float:
+    """A genetic algorithm of DEAP, with everything that belongs to it, in generations of 100."""
+    import multiprocessing
+    import random
+
+    from deap import algorithms, base, creator, tools
+
+    if not hasattr(creator, "Least"):
+        creator.create("Least", base.Fitness, weights=(-1.0,))
+        creator.create("Individual", list, fitness=creator.Least)
+    random.seed(1)
+    box, made = base.Toolbox(), {"low": -5, "up": 5, "eta": 15}
+    box.register("mate", tools.cxSimulatedBinaryBounded, **made)
+    box.register("mutate", tools.mutPolynomialBounded, **made, indpb=1 / 30)
+    box.register("select", tools.selTournament, tournsize=3)
+    with multiprocessing.Pool(WORKERS) as pool:
+        box.register("evaluate", SleptTuple(milliseconds))
+        box.register("map", pool.map)
+        people = [creator.Individual(genes) for genes in batches(BATCH)[0]]
+        for one, fitness in zip(people, box.map(box.evaluate, people)):
+            one.fitness.values = fitness
+        began, used = time.monotonic(), 0
+        while used < count:
+            children = algorithms.varAnd(box.select(people, BATCH), box, 0.9, 1.0)
+            for one, fitness in zip(children, box.map(box.evaluate, children)):
+                one.fitness.values = fitness
+            people, used = children, used + BATCH
+        return used / (time.monotonic() - began)
+
+
+class SleptTuple(Slept):
+    """As DEAP wants it."""
+
+    def __call__(self, x: List[float]):  # type: ignore[no-untyped-def,override]
+        return (slept(x, self.milliseconds),)
+
+
+def of_dask(milliseconds: int, count: int) -> float:
+    from dask.distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        with Client(cluster) as client:
+            return rate(lambda batch: client.gather(client.map(Slept(milliseconds), batch, pure=False)), count)
+
+
+def of_ray(milliseconds: int, count: int) -> float:
+    import ray
+
+    ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, logging_level="error")
+    try:
+        remote = ray.remote(slept)
+        return rate(lambda batch: ray.get([remote.remote(genes, milliseconds) for genes in batch]), count)
+    finally:
+        ray.shutdown()
+
+
+ALL: Dict[str, Callable[[int, int], float]] = {
+    "evoxo, built in": lambda _, count: between_runs(50 * count, "rosenbrock", "length = 30"),
+    "evoxo, program in C": lambda _, count: between_runs(5 * count, "program:rosen", "slice = 10", "{directory}/rosen"),
+    "evoxo, program in Python": of_python,
+    "multiprocessing.Pool": of_pool,
+    "concurrent.futures": of_futures,
+    "DEAP, multiprocessing": of_deap,
+    "Dask": of_dask,
+    "Ray": of_ray,
+}
+NO_SLEEP = ("evoxo, built in", "evoxo, program in C")
+
+
+def run() -> None:
+    os.environ["PYTHONPATH"] = f"{HERE.parent.parent / 'python'}:{HERE}"
+    rows: List[List[object]] = []
+    for number in range(1, PASSES + 1):
+        for milliseconds in MILLISECONDS:
+            for name, measure in ALL.items():
+                if milliseconds and name in NO_SLEEP:
+                    continue
+                count = SLOW.get(name, COUNTS[0]) if milliseconds == 0 else COUNTS[milliseconds]
+                rows.append([milliseconds, name, number, f"{measure(milliseconds, count):.2f}"])
+                print(*rows[-1], file=sys.stderr)
+    common.write("throughput.csv", ["milliseconds", "by", "pass", "rate"], rows)
+
+
+def tables() -> None:
+    found = common.read("throughput.csv")
+    for milliseconds in MILLISECONDS:
+        rates: Dict[str, List[float]] = {}
+        for row in found:
+            if int(row["milliseconds"]) == milliseconds:
+                rates.setdefault(row["by"], []).append(float(row["rate"]))
+        ours = rates["evoxo, program in Python"]
+        rows = []
+        for name, mine in rates.items():
+            ratios = sorted(one / own for one, own in zip(mine, ours))
+            shown = f"{sorted(mine)[len(mine) // 2]:,.{0 if milliseconds < 100 else 1}f}"
+            rows.append([name, shown, f"{ratios[len(ratios) // 2]:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"])
+        heads = [f"{milliseconds} ms", "evaluations a second", "of evoxo's program in Python"]
+        common.table(heads, rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "program":
+        program(int(sys.argv[2]), sys.argv[3])
+    else:
+        {"run": run, "tables": tables}[sys.argv[1]]()

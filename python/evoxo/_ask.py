@@ -1,0 +1,184 @@
+"""Ask and tell: a worker whose slot is the caller, for evaluations that are no function."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Mapping, Optional, Sequence, Union
+
+from ._binary import binary
+from ._declaration import NAME, Declaration
+from ._experiment import EVALUATIONS, SEED, experiment
+from ._genome import Part
+from ._journal import Journal
+from ._link import Batch, Link
+from ._processes import Cluster, Here, RunFailed
+from ._results import Results, results
+
+BATCH = 10_000
+"""The most candidates of a batch, unless told otherwise: usually a whole generation."""
+
+TIMEOUT_SECONDS = 604_800
+"""The longest time for a candidate, unless told otherwise: a week, the most that evoxo allows."""
+
+LOOK_SECONDS = 0.1
+"""How often the processes are looked at while there is no batch."""
+
+Place = Union[str, "os.PathLike[str]"]
+
+
+class Asked:
+    """The batches of a run, made by `ask`: an iterator that ends with the run, and a context manager that ends it.
+
+    It is also ended when nothing refers to it any more, and with the process. The same call continues the run.
+    """
+
+    def __init__(self, link: Link, processes: Union[Here, Cluster], out: Path, wait: Optional[float]) -> None:
+        self._link = link
+        self._processes = processes
+        self._out = out
+        self._wait = wait
+        self._last: Optional[Batch] = None
+        self._finished = False
+        self._end = weakref.finalize(self, _end, processes, link)
+
+    def __iter__(self) -> Asked:
+        return self
+
+    def __enter__(self) -> Asked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __next__(self) -> Batch:
+        """The next batch.
+
+        Raises StopIteration when the run is finished, `RunFailed` when it cannot be, RuntimeError if a candidate of the
+        batch before has no answer, and TimeoutError if there is no batch within `wait`, after which one may go on.
+        """
+        deadline = None if self._wait is None else time.monotonic() + self._wait
+        while self._end.alive:
+            with self._link.changed:
+                batch = self._link.take()
+                trouble = self._link.trouble
+            if trouble is not None:
+                self.close()
+                raise RunFailed(trouble)
+            if batch is not None:
+                self._last = batch
+                return batch
+            try:
+                self._finished = self._processes.finished()
+            except RunFailed:
+                self.close()
+                raise
+            if self._finished:
+                self.close()
+                break
+            untold = [candidate.id for candidate in self._last or () if not candidate.told]
+            if untold:
+                more = f" and {len(untold) - 1} more" if len(untold) > 1 else ""
+                raise RuntimeError(f"{untold[0]}{more} of the batch before have no answer: tell or fail them first")
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"there was no batch within {self._wait:g} s")
+            with self._link.changed:
+                self._link.changed.wait_for(self._link.something, LOOK_SECONDS)
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends the run early, and waits until all finished generations are saved."""
+        self._end()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is finished, so that `results` are there."""
+        return self._finished
+
+    def results(self) -> Results:
+        """What the run has left. Raises ValueError with a sentence if it is not finished."""
+        return results(self._out)
+
+
+def _end(processes: Union[Here, Cluster], link: Link) -> None:
+    processes.stop()
+    link.close()
+    processes.wait()
+
+
+def ask(
+    name: str,
+    *,
+    genome: Union[Part, Mapping[str, Part]],
+    objectives: Sequence[str],
+    constraints: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    version: str = "1",
+    algorithm: Optional[str] = None,
+    evaluations: int = EVALUATIONS,
+    replicas: int = 1,
+    seed: int = SEED,
+    settings: Optional[Mapping[str, object]] = None,
+    file: Optional[Place] = None,
+    coordinator: Optional[str] = None,
+    out: Optional[Place] = None,
+    batch: int = BATCH,
+    timeout: int = TIMEOUT_SECONDS,
+    wait: Optional[float] = None,
+    journal: Optional[Place] = None,
+) -> Asked:
+    """Starts or continues a run whose candidates the caller evaluates: a laboratory, a notebook, a queue.
+
+        for batch in evoxo.ask("dye", genome=evoxo.reals(3, 0, 1), objectives=["max colour"], evaluations=200):
+            batch.tell([measure(candidate.genes) for candidate in batch])
+
+    name, genome, objectives, constraints, measures: as in `problem`.
+    version: change it when the same genes are evaluated in another way.
+    algorithm, evaluations, replicas, seed, settings: of the experiment; the default algorithm follows from the genome.
+    file: an experiment file instead of these, with problem = "program:NAME".
+    coordinator: HOST:PORT of a coordinator that computes the run; without it, this machine does. Callers on several
+        machines may ask for the same run, each then has a share of each generation's batches.
+    out: the directory of the results, out/NAME by default; its last part is the name of the run.
+    batch: the most candidates of a batch, from 1 to 10,000.
+    timeout: the longest time for a candidate of a batch, in seconds, from 1 to 604,800. When a batch has had three
+        times as long as all its candidates may take, the run fails; the same call continues it.
+    wait: the longest time for which the next batch is waited for, in seconds.
+    journal: a file in which answers are kept: what is in it is not asked again.
+
+    Raises ValueError if one of these does not fit, FileNotFoundError if the program evoxo is not found, and `RunFailed`
+    if the coordinator does not take the run.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(f"the name is {name!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
+    declaration = Declaration(name, genome, objectives, constraints, measures, version)
+    place = Path(out if out is not None else f"out/{name}").absolute()
+    values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}
+    if file is None:
+        text = experiment(declaration, algorithm, evaluations, replicas, seed, values)
+        file = place.with_name(place.name + ".toml")
+        evoxo = binary()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(text, encoding="utf-8")
+    elif values or algorithm is not None:
+        raise ValueError("with file= the settings and the algorithm are those of the file")
+    else:
+        evoxo = binary()
+    link = Link(declaration, Journal(journal) if journal is not None else None)
+    relay = [sys.executable, "-I", str(Path(__file__).with_name("_relay.py")), link.path]
+    words = [str(file), "--program", f"{name}={shlex.join(relay)}"]
+    words += ["--set", f"slice={batch}", "--set", f"timeout={timeout}"]
+    processes: Union[Here, Cluster]
+    try:
+        if coordinator is None:
+            processes = Here(evoxo, words, place)
+        else:
+            processes = Cluster(evoxo, words, place, coordinator)
+    except BaseException:
+        link.close()
+        raise
+    return Asked(link, processes, place, wait)
