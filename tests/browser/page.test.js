@@ -16,7 +16,7 @@ replicas = 4
 [settings]
 population = 200
 games = 400
-generations = 30
+generations = 150
 slice = 20
 [arms."loss costs 1"]
 penalty = 1
@@ -105,7 +105,7 @@ test("a run is watched live, and goes on after kill -9 of the coordinator", asyn
   await page.getByRole("link", { name: "live" }).click();
   await page.getByRole("heading", { level: 1, name: "live" }).waitFor();
   await page.getByText("Nobody computes this run").waitFor();
-  let worker = cluster.worker("desk");
+  const worker = cluster.worker("desk");
   await page.getByText("Nobody computes this run").waitFor({ state: "hidden" });
   // Curves come while it is computed.
   await page.locator("path.line.c0").first().waitFor();
@@ -149,8 +149,9 @@ test("curves answer to the keyboard, and arms can be hidden", async () => {
   await exact.focus();
   await exact.press("Space");
   assert.equal(await exact.getAttribute("aria-pressed"), "false");
-  assert.equal(await page.locator("path.line.c2").count(), 1); // that of the button
+  assert.equal(await page.locator("path.line.c2").count(), 0);
   await exact.press("Space");
+  await page.locator("path.line.c2").first().waitFor();
   await page.getByLabel("Show").selectOption("mean");
   await page.getByRole("slider", { name: /^mean by generation/ }).waitFor();
   await page.getByText("The figures as a table").click();
@@ -172,7 +173,7 @@ test("every view in light, dark and on a phone", async () => {
 });
 
 test("a run is paused, resumed and cancelled by keyboard", async () => {
-  const long = RUN.replace("generations = 30", "generations = 100000");
+  const long = RUN.replace("generations = 150", "generations = 100000");
   await cluster.evoxo("submit", file("long.toml", long));
   const tab = await open("#/runs/long");
   const badge = (state) => tab.locator(`.head .badge.${state}`).waitFor();
@@ -193,7 +194,7 @@ test("a run is paused, resumed and cancelled by keyboard", async () => {
 });
 
 test("workers are listed, sorted and filtered, and a lost one is news", async () => {
-  await cluster.evoxo("submit", file("again.toml", RUN.replace("generations = 30", "generations = 100000")));
+  await cluster.evoxo("submit", file("again.toml", RUN.replace("generations = 150", "generations = 100000")));
   const [first] = [cluster.worker("ant"), cluster.worker("bee"), cluster.worker("cow")];
   const tab = await open("#/workers");
   const names = () => tab.locator("tbody th").allTextContents();

@@ -136,7 +136,7 @@ async fn curves_are_those_of_one_thread() {
         let right = curve(&arm.name, &of_arm, column);
         assert_eq!((right.points.len(), of_arm.len()), (12, 3));
         let told = &seen["arms"][place];
-        assert_eq!((told["name"].as_str(), told["count"].clone()), (Some(arm.name.as_str()), json!([3; 12])));
+        assert_eq!((told["name"].as_str(), told["count"].clone()), (Some(arm.name.as_str()), json!(vec![3; 12])));
         for (point, at) in right.points.iter().zip(0..) {
             for (name, value) in [("mean", point.mean), ("low", point.low), ("high", point.high), ("x", point.x)] {
                 let shown = told[name][at].as_f64().expect("a number");

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    core::{Request, Response, Topic},
+    core::{Request, Response, Topic, View},
     news::{NewsItem, unix_seconds},
     rate::Rate,
     shell::Handle,
@@ -29,8 +29,12 @@ use crate::{
 
 /// The time between two messages.
 const TICK: Duration = Duration::from_millis(500);
-/// The core is asked for its workers once in so many ticks.
+/// The core is asked for its workers once in so many ticks, and more rarely if there are more than so many for each of
+/// these ticks: so the bytes of a second stay the same.
 const WORKERS_TICKS: u64 = 4;
+const WORKERS_A_TICK: u64 = 64;
+/// The same of the arms of a run.
+const ARMS_A_TICK: u64 = 32;
 /// A comment is sent if there was nothing else for so long: so a lost connection is noticed.
 const QUIET_MAX: Duration = Duration::from_secs(15);
 /// A worker that was heard within this time is not silent, in seconds.
@@ -165,7 +169,7 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
     for tick in 0_u64.. {
         ticks.tick().await;
         let now = Instant::now();
-        let runs: Vec<Arc<crate::core::View>> = core.views.list();
+        let runs = core.views.list();
         sight.note_rates(now, runs.iter().map(|view| &view.run));
         // One receiver is that of `Live` itself.
         if feed.receiver_count() <= 1 {
@@ -173,13 +177,13 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
             continue;
         }
         if tick >= workers_due {
-            workers_due = tick + WORKERS_TICKS;
             match core.ask(Request::Workers).await {
                 Ok(Response::Workers(workers)) => sight.see_workers(now, &workers),
                 _ => return,
             }
+            workers_due = tick + WORKERS_TICKS.max(sight.workers.len() as u64 / WORKERS_A_TICK);
         }
-        let items = sight.items(&runs, core.news.after(0));
+        let items = sight.items(tick, &runs, core.news.after(0));
         let next = feed.borrow().next(items);
         feed.send_replace(Arc::new(next));
     }
@@ -189,7 +193,24 @@ async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
 #[derive(Default)]
 struct Sight {
     rates: BTreeMap<String, Rate>,
+    runs: BTreeMap<String, Written>,
     workers: BTreeMap<u64, Seen>,
+}
+
+/// A run as it was written down.
+struct Written {
+    view: Arc<View>,
+    text: Arc<str>,
+    /// The tick from which on it is written again, if it runs.
+    due: u64,
+}
+
+impl Written {
+    fn holds(&self, tick: u64, view: &Arc<View>) -> bool {
+        let waits = view.run.state() != RunState::Running || tick < self.due;
+        let same = Arc::ptr_eq(&self.view, view) || (tick < self.due && self.view.run.state == view.run.state);
+        waits && same
+    }
 }
 
 /// A worker.
@@ -211,18 +232,34 @@ impl Sight {
 
     fn see_workers(&mut self, now: Instant, workers: &[v1::Worker]) {
         let at_s = unix_seconds();
-        self.workers.retain(|session, _| workers.iter().any(|worker| worker.session == *session));
+        let connected: BTreeSet<u64> = workers.iter().map(|worker| worker.session).collect();
+        self.workers.retain(|session, _| connected.contains(session));
         for worker in workers {
-            let new = || Seen { rate: Rate::default(), since_s: at_s - worker.connected_ms / 1000, text: "".into() };
+            let new = || Seen {
+                rate: Rate::default(),
+                since_s: at_s.saturating_sub(worker.connected_ms / 1000),
+                text: "".into(),
+            };
             let seen = self.workers.entry(worker.session).or_insert_with(new);
             seen.rate.note(now, worker.tasks_done);
             seen.text = seen.text_of(worker).into();
         }
     }
 
-    fn items(&self, runs: &[Arc<crate::core::View>], news: Vec<NewsItem>) -> Items {
-        let run = |run: &v1::Run| (Key::Run(run.name.clone()), self.run_json(run).to_string().into());
-        let runs = runs.iter().map(|view| run(&view.run));
+    fn items(&mut self, tick: u64, runs: &[Arc<View>], news: Vec<NewsItem>) -> Items {
+        let mut written = BTreeMap::new();
+        for view in runs {
+            let name = &view.run.name;
+            let known = self.runs.remove(name).filter(|known| known.holds(tick, view));
+            let new = || Written {
+                view: Arc::clone(view),
+                text: self.run_json(&view.run).to_string().into(),
+                due: tick + 1 + view.run.arms.len() as u64 / ARMS_A_TICK,
+            };
+            written.insert(name.clone(), known.unwrap_or_else(new));
+        }
+        self.runs = written;
+        let runs = self.runs.iter().map(|(name, written)| (Key::Run(name.clone()), Arc::clone(&written.text)));
         let workers = self.workers.iter().map(|(session, seen)| (Key::Worker(*session), Arc::clone(&seen.text)));
         let news = news.into_iter().map(|item| (Key::News(item.number), news_json(&item).to_string().into()));
         runs.chain(workers).chain(news).collect()
@@ -264,4 +301,61 @@ fn news_json(item: &NewsItem) -> Value {
         Topic::RunFailed => "run failed",
     };
     json!({"number": item.number, "at": item.at_s, "topic": topic, "sentence": item.sentence})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(name: &str, state: RunState, rounds_done: u64) -> Arc<View> {
+        let run =
+            v1::Run { name: name.into(), state: state.into(), rounds_done, rounds_total: 100, ..v1::Run::default() };
+        Arc::new(View { run, prepared: None })
+    }
+
+    fn read(bytes: &Bytes) -> Value {
+        let text = std::str::from_utf8(bytes).unwrap();
+        serde_json::from_str(text.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_message_has_what_has_changed_and_nothing_else() {
+        let (mut sight, start) = (Sight::default(), Moment::default());
+        let (one, two) = (view("one", RunState::Running, 1), view("two", RunState::Paused, 2));
+        let first = start.next(sight.items(1, &[one.clone(), two.clone()], Vec::new()));
+        assert_eq!(read(&first.changes)["runs"].as_array().map(Vec::len), Some(2));
+        let same = first.next(sight.items(2, &[one, two.clone()], Vec::new()));
+        assert!(same.changes.is_empty());
+        let further = same.next(sight.items(3, &[view("one", RunState::Running, 5), two], Vec::new()));
+        let message = read(&further.changes);
+        assert_eq!(
+            (message["runs"].as_array().map(Vec::len), &message["runs"][0]["rounds_done"]),
+            (Some(1), &json!(5))
+        );
+        assert_eq!(
+            (message["whole"].clone(), read(&further.whole())["runs"][1]["name"].clone()),
+            (json!(false), json!("two"))
+        );
+        let gone = further.next(sight.items(4, &[], Vec::new()));
+        assert_eq!(read(&gone.changes)["gone_runs"], json!(["one", "two"]));
+    }
+
+    /// A run with many arms is long, and is written more rarely; but at once if its state is another one.
+    #[test]
+    fn long_runs_are_written_more_rarely() {
+        let long = |state: RunState, rounds_done: u64| {
+            let run = view("long", state, rounds_done).run.clone();
+            Arc::new(View { run: v1::Run { arms: vec![v1::ArmProgress::default(); 320], ..run }, prepared: None })
+        };
+        let mut sight = Sight::default();
+        let mut texts: Vec<Arc<str>> = (0..40)
+            .map(|tick| {
+                sight.items(tick, &[long(RunState::Running, tick)], Vec::new())[&Key::Run("long".into())].clone()
+            })
+            .collect();
+        texts.dedup();
+        assert_eq!(texts.len(), 4);
+        let paused = sight.items(40, &[long(RunState::Paused, 40)], Vec::new());
+        assert!(paused[&Key::Run("long".into())].contains("\"rounds_done\":40"));
+    }
 }

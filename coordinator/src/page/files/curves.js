@@ -131,6 +131,7 @@ export function curvesOf(name, details) {
     const begun = answer.arms.reduce((sum, arm) => sum + arm.replicas, 0);
     const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
       + `A finished one counts with its last row from then on.${left}`;
+    show(picture.node, begun > 0);
     text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
     if (figures.open) listed.replaceChildren(rows(shown, xName));
   }

@@ -131,7 +131,7 @@ export function runView(name) {
   const [mark, bar, buttons] = [badge(), progress(), orders(name)];
   const [notes, codes, rest] = [notices(), hashes(), asked(name)];
   const tiles = figures("tiles");
-  const arms = table("Arms", ARMS, (arm) => arm.name);
+  const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
   const [kind, metric] = [h("p", { class: "kind" }), h("p", { class: "soft" })];
   const banner = h("p", { class: "banner", role: "alert" });
   const message = h("p", { class: "warning" });
