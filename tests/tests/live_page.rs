@@ -124,7 +124,7 @@ async fn curves_are_those_of_one_thread() {
     let mut person = Person::of(coordinator.address);
     person.submit("run", RUN).await;
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
-    let config = Config::parse(&registry(), "test", RUN, &[]).expect("a good file");
+    let config = Config::parse(registry(), "test", RUN, &[]).expect("a good file");
     let replicas = local::run(&config).expect("tasks that are computed");
     coordinator.process.kill();
     let coordinator = site.coordinator(&[]);
