@@ -30,6 +30,10 @@ pub(crate) struct Plan {
     pub(crate) programs: Arc<[Program]>,
     /// As `evoxo-coordinator --memory`.
     pub(crate) memory_bytes: u64,
+    /// Whether the coordinator shows its page.
+    pub(crate) page: bool,
+    /// Whether a browser is to show it.
+    pub(crate) open: bool,
 }
 
 /// A coordinator and its workers.
@@ -66,6 +70,11 @@ impl Children {
     /// The coordinator's address.
     pub(crate) fn address(&self) -> Address {
         self.address.to_string().parse().expect("what a process listens on is an address")
+    }
+
+    /// The page's address, if there is a page.
+    pub(crate) fn page(&self, run: &str) -> Option<String> {
+        self.plan.page.then(|| format!("http://{}/#/runs/{run}", self.address))
     }
 
     /// Replaces the processes that were killed.
@@ -159,6 +168,7 @@ fn start_coordinator(
     let arguments = ["coordinator", "--announce", "--exit-with-stdin", "--log", "warn", "--listen", listen];
     let mut child = command(&arguments, log)?
         .args(["--store", store, "--batch", &plan.batch, "--memory", &plan.memory_bytes.to_string()])
+        .args((!plan.page).then_some("--no-page"))
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start the local coordinator")?;

@@ -8,6 +8,7 @@ use evoxo_proto::v1::{self, RunState};
 use crate::{
     children::{Children, Plan},
     directory::Directory,
+    page,
     progress::Progress,
     remote::{self, connect, converse, is_lost, refused},
     stop::Stop,
@@ -28,7 +29,14 @@ pub(crate) fn compute(
     stop: &Stop,
     progress: &mut Progress,
 ) -> anyhow::Result<Computed> {
+    let open = plan.open;
     let mut children = Children::start(directory, plan)?;
+    if let Some(address) = children.page(name) {
+        progress.say(&format!("watch it at {address}"));
+        if open && let Err(why) = page::open(&address) {
+            progress.say(&format!("note: {why:#}"));
+        }
+    }
     let followed = converse(follow(&mut children, name, config, stop, progress));
     let unsaved = children.stop()?;
     let (run, replicas) = followed?;

@@ -14,6 +14,7 @@ mod directory;
 mod file;
 mod inline;
 mod json;
+mod page;
 mod player;
 mod plots;
 mod progress;

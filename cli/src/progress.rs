@@ -1,11 +1,11 @@
 //! Progress on standard error: a bar on a terminal, otherwise a line at intervals.
 
 use std::{
-    collections::VecDeque,
     io::IsTerminal as _,
     time::{Duration, Instant},
 };
 
+use evoxo_coordinator::rate::Rate;
 use evoxo_proto::v1;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -14,8 +14,6 @@ use crate::{remote::standstill, say::tell};
 /// Without a terminal: the time of the first line, and the interval of further ones.
 const LINE_FIRST: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// The rate is the mean over this time.
-const RATE_WINDOW: Duration = Duration::from_secs(60);
 
 /// Shows the progress of a run.
 pub(crate) struct Progress {
@@ -46,7 +44,7 @@ impl Progress {
         }
         let now = Instant::now();
         self.rate.note(now, run.rounds_done);
-        let (message, rate) = (describe(run), self.rate.describe(run));
+        let (message, rate) = (describe(run), pace(&self.rate, run));
         match &self.bar {
             Some(bar) => {
                 bar.set_length(run.rounds_total);
@@ -78,34 +76,15 @@ impl Progress {
     }
 }
 
-/// The numbers of completed rounds at some moments of the last minute.
-#[derive(Default)]
-struct Rate(VecDeque<(Instant, u64)>);
-
-impl Rate {
-    fn note(&mut self, now: Instant, rounds: u64) {
-        self.0.push_back((now, rounds));
-        while self.0.len() > 2 && self.0.get(1).is_some_and(|(then, _)| now - *then >= RATE_WINDOW) {
-            self.0.pop_front();
-        }
-    }
-
-    /// ", 12 a second, 3 min left"; empty if there is no progress.
-    fn describe(&self, run: &v1::Run) -> String {
-        let (Some((begun, first)), Some((now, last))) = (self.0.front(), self.0.back()) else { return String::new() };
-        let seconds = (*now - *begun).as_secs_f64();
-        // Too short a time gives no rate, nor does a run that continues from an earlier checkpoint.
-        if seconds < 0.5 || last <= first {
-            return String::new();
-        }
-        let rate = (last - first) as f64 / seconds;
-        let rate_text = match rate {
-            10.0.. => format!("{rate:.0} a second"),
-            1.0.. => format!("{rate:.1} a second"),
-            _ => format!("{:.1} a minute", 60.0 * rate),
-        };
-        format!(", {rate_text}, {} left", time((run.rounds_total.saturating_sub(*last)) as f64 / rate))
-    }
+/// ", 12 a second, 3 min left"; empty if there is no progress.
+fn pace(rate: &Rate, run: &v1::Run) -> String {
+    let Some(rounds) = rate.per_second() else { return String::new() };
+    let text = match rounds {
+        10.0.. => format!("{rounds:.0} a second"),
+        1.0.. => format!("{rounds:.1} a second"),
+        _ => format!("{:.1} a minute", 60.0 * rounds),
+    };
+    format!(", {text}, {} left", time(run.rounds_total.saturating_sub(run.rounds_done) as f64 / rounds))
 }
 
 /// A time in readable units: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
@@ -177,7 +156,7 @@ mod tests {
         let (mut rate, start) = (Rate::default(), Instant::now());
         let mut seen = |seconds: u64, rounds: u64| {
             rate.note(start + Duration::from_secs(seconds), rounds);
-            rate.describe(&run(rounds))
+            pace(&rate, &run(rounds))
         };
         assert_eq!(seen(0, 100), "");
         assert_eq!(seen(10, 100), "");

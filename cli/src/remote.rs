@@ -3,12 +3,13 @@
 use std::{error::Error as _, time::Duration};
 
 use anyhow::{Context as _, anyhow};
+use evoxo_coordinator::shown::state;
+pub(crate) use evoxo_coordinator::shown::{doubt_to_json, run_to_json};
 use evoxo_process::{Address, innermost};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX,
     v1::{self, RunState, run_service_client::RunServiceClient},
 };
-use serde_json::{Value, json};
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
@@ -88,68 +89,6 @@ pub(crate) async fn fetch(client: &mut Client, name: &str) -> Result<Vec<v1::Rep
         replicas.push(replica);
     }
     Ok(replicas)
-}
-
-/// A run as JSON.
-pub(crate) fn run_to_json(run: &v1::Run) -> Value {
-    let arm = |arm: &v1::ArmProgress| {
-        json!({
-            "name": arm.name,
-            "replicas_total": arm.replicas_total,
-            "replicas_finished": arm.replicas_finished,
-            "rounds_done": arm.rounds_done,
-            "rounds_total": arm.rounds_total,
-            "primary_metric": arm.primary_metric_name,
-            "value": arm.primary_metric,
-        })
-    };
-    json!({
-        "name": run.name,
-        "experiment": run.kind,
-        "state": state(run),
-        "message": run.message,
-        "config_hash": run.config_hash,
-        "replicas_total": run.replicas_total,
-        "replicas_finished": run.replicas_finished,
-        "rounds_done": run.rounds_done,
-        "rounds_total": run.rounds_total,
-        "tasks_done": run.tasks_done,
-        "tasks_assigned": run.tasks_assigned,
-        "workers": run.workers,
-        "slots": run.slots,
-        "digest": run.digest,
-        "notices": run.notices,
-        "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
-        "arms": run.arms.iter().map(arm).collect::<Value>(),
-    })
-}
-
-/// A task whose copies differed, as JSON.
-pub(crate) fn doubt_to_json(doubt: &v1::Doubt) -> Value {
-    json!({
-        "task": doubt.task,
-        "arm": doubt.arm,
-        "replica": doubt.replica,
-        "round": doubt.round,
-        "worker": doubt.worker,
-        "other_worker": doubt.other_worker,
-        "output": doubt.output,
-        "other_output": doubt.other_output,
-    })
-}
-
-/// A run's state in a word or two.
-pub(crate) fn state(run: &v1::Run) -> &'static str {
-    match run.state() {
-        RunState::Running => "running",
-        RunState::Paused => "paused",
-        RunState::Finished => "finished",
-        RunState::Cancelled => "cancelled",
-        RunState::Failed => "failed",
-        RunState::Blocked => "blocked",
-        RunState::InDoubt => "in doubt",
-        RunState::Unspecified => "unknown",
-    }
 }
 
 /// Why a run does not advance, as the end of a sentence.

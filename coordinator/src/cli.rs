@@ -58,6 +58,15 @@ pub struct Arguments {
     #[arg(long, value_name = "RUNS")]
     pub keep_finished: Option<u32>,
 
+    /// Show no page
+    #[arg(long, conflicts_with = "page_host")]
+    pub no_page: bool,
+
+    /// Also show the page to other hosts, if they call it by this name or address; can be given several times
+    /// [default: only to this host, as localhost]
+    #[arg(long, value_name = "HOST")]
+    pub page_host: Vec<String>,
+
     /// Messages to write to standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
@@ -94,6 +103,7 @@ impl Arguments {
             insecure: self.insecure,
             store: self.store.clone(),
             core,
+            page_hosts: (!self.no_page).then(|| self.page_host.clone()),
             announce: self.announce,
             exit_with_stdin: self.exit_with_stdin,
         }

@@ -17,12 +17,13 @@ use tracing::{info, warn};
 use crate::{
     core::{self, Coordinator, Event},
     grpc::{
-        Peers,
         accept::{accept, connections_max},
         gate::GateLayer,
         run::Runs,
         worker::Workers,
     },
+    page::{Hosts, Page},
+    peers::Peers,
     shell::{self, Handle},
     store::Store,
 };
@@ -38,6 +39,8 @@ pub struct Settings {
     pub store: String,
     /// For the core.
     pub core: core::Settings,
+    /// Show the page, on this host and to those who call it by one of these names; `None` for no page.
+    pub page_hosts: Option<Vec<String>>,
     /// Print the address as the first line on standard output.
     pub announce: bool,
     /// Stop when standard input ends: for children of `evoxo run`.
@@ -103,7 +106,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
         let (handle, stopped) = shell::start(core, store, registry);
         tokio::select! {
-            served = serve(listener, handle.clone()) => served.context("the gRPC server ended")?,
+            served = serve(listener, handle.clone(), settings.page_hosts.as_deref()) => served.context("the gRPC server ended")?,
             _ = requests.next() => {}
         }
         info!("stopping: saving what is not saved yet");
@@ -136,7 +139,12 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
         .context("cannot announce the address on standard output")
 }
 
-async fn serve(listener: TcpListener, core: Handle) -> Result<(), tonic::transport::Error> {
+async fn serve(
+    listener: TcpListener,
+    core: Handle,
+    page_hosts: Option<&[String]>,
+) -> Result<(), tonic::transport::Error> {
+    let page = page_hosts.map(|hosts| Page::start(core.clone(), Hosts::new(hosts)));
     let (health, health_service) = tonic_health::server::health_reporter();
     tokio::spawn(tell_health(health, core.healthy.clone()));
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
@@ -155,7 +163,7 @@ async fn serve(listener: TcpListener, core: Handle) -> Result<(), tonic::transpo
         .add_service(health_service)
         .add_service(workers)
         .add_service(runs)
-        .serve_with_incoming(accept(listener, connections, peers))
+        .serve_with_incoming(accept(listener, connections, peers, page))
         .await
 }
 

@@ -22,6 +22,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     core::{Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId},
+    news::News,
     store::{Reader, Store},
     views::Views,
 };
@@ -70,6 +71,8 @@ pub(crate) struct Handle {
     sessions: Arc<AtomicU64>,
     /// Runs as people see them.
     pub(crate) views: Views,
+    /// The newest warnings.
+    pub(crate) news: News,
     /// Reads the store.
     pub(crate) reader: Reader,
     /// The kinds of experiments.
@@ -110,11 +113,12 @@ pub(crate) fn start(core: Coordinator, store: Store, registry: Registry) -> (Han
     let inbox = Inbox(inbox);
     let (stopped, stop) = oneshot::channel();
     let (healthy_sender, healthy) = watch::channel(true);
-    let views = Views::default();
+    let (views, news) = (Views::default(), News::default());
     let handle = Handle {
         inbox: inbox.clone(),
         sessions: Arc::default(),
         views: views.clone(),
+        news: news.clone(),
         reader: store.reader(),
         registry: registry.clone(),
         healthy,
@@ -123,6 +127,7 @@ pub(crate) fn start(core: Coordinator, store: Store, registry: Registry) -> (Han
         core,
         clock: Clock::start(),
         views,
+        news,
         store: threads::start_store(store, inbox.clone()),
         runs: RunThreads::new(registry, inbox),
         healthy: healthy_sender,
@@ -142,6 +147,7 @@ struct Shell {
     core: Coordinator,
     clock: Clock,
     views: Views,
+    news: News,
     store: StoreOrders,
     runs: RunThreads,
     healthy: watch::Sender<bool>,
@@ -233,7 +239,10 @@ impl Shell {
             Effect::Publish(view) => self.views.publish(view),
             Effect::Unpublish { run } => self.views.remove(&run),
             Effect::Healthy(healthy) => drop(self.healthy.send_replace(healthy)),
-            Effect::Log { topic, sentence } if topic.is_warning() => warn!("{sentence}"),
+            Effect::Log { topic, sentence } if topic.is_warning() => {
+                self.news.add(topic, &sentence);
+                warn!("{sentence}");
+            }
             Effect::Log { sentence, .. } => info!("{sentence}"),
             Effect::Stopped => {
                 if let Some(stopped) = self.stopped.take() {

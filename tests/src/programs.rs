@@ -46,7 +46,10 @@ fn newest_below(path: &Path) -> SystemTime {
     };
     let paths = entries.map(|entry| entry.expect("a directory that can be read").path());
     let source = |path: &PathBuf| {
-        path.is_dir() || ["rs", "toml", "proto"].iter().any(|kind| path.extension().is_some_and(|found| found == *kind))
+        path.is_dir()
+            || ["rs", "toml", "proto", "html", "css", "js", "svg"]
+                .iter()
+                .any(|kind| path.extension().is_some_and(|found| found == *kind))
     };
     let tests = |path: &PathBuf| path.ends_with("tests") || path.ends_with("benches");
     paths

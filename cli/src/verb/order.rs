@@ -4,7 +4,9 @@ use std::{io::Write as _, process::ExitCode};
 
 use evoxo_proto::v1;
 
-use crate::remote::{Coordinator, connect, converse, refused, run_to_json, state};
+use evoxo_coordinator::shown::state;
+
+use crate::remote::{Coordinator, connect, converse, refused, run_to_json};
 
 /// The run.
 #[derive(clap::Args)]

@@ -53,6 +53,12 @@ pub(crate) struct Arguments {
     /// Instructions the kernels may use; results do not depend on it
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     simd: Simd,
+    /// Show no page while it is computed
+    #[arg(long)]
+    no_page: bool,
+    /// Open the page in a browser
+    #[arg(long, conflicts_with = "no_page")]
+    open: bool,
     /// Memory for states and tasks: 512MiB, 8GiB; a run may take half of it [default: a quarter of what this process may use]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
@@ -97,7 +103,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         // The inline cluster has the store open, which the coordinator needs.
         drop(inline);
         let (batch, simd) = (arguments.batch.clone(), arguments.simd);
-        let plan = Plan { workers, batch, simd, programs, memory_bytes };
+        let (page, open) = (!arguments.no_page, arguments.open);
+        let plan = Plan { workers, batch, simd, programs, memory_bytes, page, open };
         cluster::compute(&directory, plan, &name, &config, &stop, &mut progress)
     };
     progress.end();

@@ -2,10 +2,11 @@
 
 use std::{io::Write as _, process::ExitCode};
 
+use evoxo_coordinator::shown::state;
 use evoxo_proto::v1::{self, RunState};
 
 use crate::{
-    remote::{Coordinator, connect, converse, refused, run_to_json, state},
+    remote::{Coordinator, connect, converse, refused, run_to_json},
     say::program,
 };
 

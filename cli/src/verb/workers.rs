@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, io::Write as _, process::ExitCode};
 
+use evoxo_coordinator::shown::worker_to_json;
 use evoxo_proto::v1;
-use serde_json::json;
 
 use crate::{
     remote::{Coordinator, connect, converse, refused},
@@ -27,16 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        let worker = |worker: &v1::Worker| {
-            json!({
-                "session": worker.session, "name": worker.name, "build": worker.build, "slots": worker.slots,
-                "tasks_assigned": worker.tasks_assigned, "tasks_done": worker.tasks_done, "silent_ms": worker.silent_ms,
-                "connected_ms": worker.connected_ms, "draining": worker.draining, "address": worker.address,
-                "kinds": worker.kinds, "kinds_refused": worker.kinds_refused,
-                "programs": worker.programs,
-            })
-        };
-        writeln!(out, "{:#}", workers.iter().map(worker).collect::<serde_json::Value>())?;
+        writeln!(out, "{:#}", workers.iter().map(worker_to_json).collect::<serde_json::Value>())?;
         return Ok(ExitCode::SUCCESS);
     }
     if workers.is_empty() {

@@ -30,7 +30,7 @@ pub use kind::{ArmReplicas, Asks, Column, Compare, Demand, Identity, Kernel, Kin
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::{Replica, replica_digest, run_digest};
-pub use result::{arm_json, curve, replica_json, settings_json};
+pub use result::{arm_json, curve, point, replica_json, settings_json};
 pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
 pub use screen_report::{ScreenFiles, screen_files};
 pub use standard::{standard_report, standard_report_of_result};

@@ -151,11 +151,19 @@ pub fn settings_json(config: &Config, arm: usize) -> Value {
 #[must_use]
 pub fn curve(name: &str, replicas: &[&Replica], column: usize) -> Series {
     let rounds = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
-    let point = |round: usize| {
-        let values: Vec<f64> =
-            replicas.iter().filter_map(|replica| replica.history().get(round)).map(|row| row[column]).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Point { x: (round + 1) as f64, mean, low: quantile(&values, 0.1), high: quantile(&values, 0.9) }
+    let at = |round: usize| {
+        let rows = replicas.iter().filter_map(|replica| replica.history().get(round));
+        point((round + 1) as f64, &rows.map(|row| row[column]).collect::<Vec<f64>>())
     };
-    Series { name: name.into(), points: (0..rounds).map(point).collect() }
+    Series { name: name.into(), points: (0..rounds).map(at).collect() }
+}
+
+/// The point of a curve: mean and band of the values of replicas.
+///
+/// # Panics
+/// If there are no values.
+#[must_use]
+pub fn point(x: f64, values: &[f64]) -> Point {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Point { x, mean, low: quantile(values, 0.1), high: quantile(values, 0.9) }
 }

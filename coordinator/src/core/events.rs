@@ -103,6 +103,10 @@ pub enum Request {
         name: String,
         replica: ReplicaKey,
     },
+    /// The objects that have the states of its replicas.
+    Objects {
+        name: String,
+    },
     Workers,
 }
 
@@ -118,6 +122,11 @@ pub enum Response {
     /// Each with whether it is finished, in order; and the run's configuration.
     Replicas(Arc<Prepared>, Vec<(ReplicaKey, bool)>),
     Replica(ReplicaAt),
+    /// Names below `runs/RUN/`: of each finished replica that is stored, and of the newest checkpoint.
+    Objects {
+        finished: Vec<(ReplicaKey, String)>,
+        checkpoint: Option<String>,
+    },
     Workers(Vec<v1::Worker>),
 }
 

@@ -1,13 +1,13 @@
 //! Requests of people.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View,
     budget::too_large,
-    run::{Blocked, Presence, Run, Wanted},
+    run::{Blocked, Presence, ReplicaPhase, ReplicaRecord, Run, Wanted},
     runs::RunId,
     writes::{Pending, PendingOrder},
 };
@@ -34,6 +34,7 @@ impl Coordinator {
             Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
             Request::Replicas { name } => self.replicas(&name),
             Request::Replica { name, replica } => self.replica(id, &name, replica),
+            Request::Objects { name } => self.objects(&name),
             Request::Workers => Ok(Some(Response::Workers(self.workers()))),
         };
         if let Some(response) = reply.transpose() {
@@ -175,6 +176,16 @@ impl Coordinator {
         Ok(Some(Response::Replicas(run.prepared.clone(), replicas)))
     }
 
+    fn objects(&self, name: &str) -> Reply {
+        let (_, run) = self.find(name)?;
+        let stored = |(key, record): (&ReplicaKey, &ReplicaRecord)| match &record.phase {
+            ReplicaPhase::Stored { object, .. } => Some((*key, object.clone())),
+            _ => None,
+        };
+        let finished = run.replicas.iter().filter_map(stored).collect();
+        Ok(Some(Response::Objects { finished, checkpoint: run.checkpoints.object.clone() }))
+    }
+
     fn replica(&mut self, request: RequestId, name: &str, replica: ReplicaKey) -> Reply {
         let (_, run) = self.find(name)?;
         let at = run.replica_at(replica);
@@ -224,8 +235,16 @@ impl Coordinator {
             kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
             address: session.address.clone(),
             programs: session.program_texts(),
+            runs: self.runs_of(session),
         };
         self.sessions.iter().map(worker).collect()
+    }
+
+    /// The names of the runs that a worker computes.
+    fn runs_of(&self, session: &super::sessions::Session) -> Vec<String> {
+        let runs = session.assignments.values().filter_map(|assignment| self.runs.get(assignment.run));
+        let names: BTreeSet<&String> = runs.map(|run| &run.name).collect();
+        names.into_iter().cloned().collect()
     }
 
     /// Publishes changed runs: at once if the state has changed, otherwise at most every 200 ms.

@@ -1,5 +1,5 @@
-//! Admission of connections: a limited number at once, in total and per address, and only those that speak HTTP/2. Any
-//! other connection is dropped before it reaches the services. A connection without calls for a while is closed.
+//! Admission of connections: a limited number at once, in total and per address. Those that speak HTTP/2 reach the
+//! services, those that speak HTTP/1.1 the page, and any other is dropped. A connection without calls for a while is closed.
 
 use std::{
     io,
@@ -22,7 +22,10 @@ use tokio::{
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
-use super::peers::{Counted, Peers};
+use crate::{
+    page::Page,
+    peers::{Counted, Peers},
+};
 
 /// Connections at once: the core's maximum of workers, and some for people.
 const CONNECTIONS_MAX: usize = 4096 + 256;
@@ -59,6 +62,7 @@ pub(crate) fn accept(
     listener: TcpListener,
     connections_max: usize,
     peers: Peers,
+    page: Option<Page>,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(64);
     let room = Arc::new(Semaphore::new(connections_max));
@@ -72,7 +76,7 @@ pub(crate) fn accept(
                         // A connection over its address's limit is dropped here.
                         let Some(of_peer) = peers.connect(from.ip()) else { continue };
                         let counted = (counted, of_peer);
-                        drop(tokio::spawn(admit(stream, from, counted, peers.clone(), sender.clone())));
+                        drop(tokio::spawn(admit(stream, from, counted, peers.clone(), page.clone(), sender.clone())));
                     }
                     Err(error) => {
                         tracing::warn!("a connection could not be accepted: {error}");
@@ -90,30 +94,46 @@ async fn admit(
     from: SocketAddr,
     counted: (OwnedSemaphorePermit, Counted),
     peers: Peers,
+    page: Option<Page>,
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
-    let spoken = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&stream)).await;
-    if spoken == Ok(true) && stream.set_nodelay(true).is_ok() {
+    let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&stream)).await else { return };
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    if spoken == Spoken::Http1 {
+        if let Some(page) = page {
+            page.serve(stream, from.ip()).await;
+        }
+    } else {
         let info = ConnectionInfo { address: from.ip(), calls: Arc::default(), peers };
         let idle = Box::pin(tokio::time::sleep(IDLE_TIMEOUT_CROWDED));
         drop(sender.send(Ok(Connection { stream, info, idle, asked: Instant::now(), _counted: counted })).await);
     }
 }
 
-/// Reads the preface; false if something else comes or the time is over.
-async fn speaks(stream: &TcpStream) -> bool {
+/// What the other side speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    Http1,
+    Http2,
+}
+
+/// Reads the preface; `None` if it is of no protocol that is spoken here.
+async fn speaks(stream: &TcpStream) -> Option<Spoken> {
     let mut first = [0; PREFACE.len()];
     while let Ok(length @ 1..) = stream.peek(&mut first).await {
         if !PREFACE.starts_with(&first[..length]) {
-            return false;
+            // The name of a method.
+            return first[0].is_ascii_uppercase().then_some(Spoken::Http1);
         }
         if length == first.len() {
-            return true;
+            return Some(Spoken::Http2);
         }
         // Bytes that have been seen are ready at once, so reading again would not wait.
         tokio::time::sleep(RETRY).await;
     }
-    false
+    None
 }
 
 /// What calls know of their connection.

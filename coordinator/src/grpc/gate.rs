@@ -21,10 +21,8 @@ use tonic::{Status, body::Body};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{
-    accept::{CallOnConnection, ConnectionInfo},
-    peers::Counted,
-};
+use super::accept::{CallOnConnection, ConnectionInfo};
+use crate::peers::Counted;
 
 /// Messages up to this many bytes need no reservation.
 const SMALL_BYTES: u32 = 64 << 10;

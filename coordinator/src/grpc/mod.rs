@@ -2,11 +2,8 @@
 
 pub(crate) mod accept;
 pub(crate) mod gate;
-mod peers;
 pub(crate) mod run;
 pub(crate) mod worker;
-
-pub(crate) use peers::Peers;
 
 use tonic::Status;
 

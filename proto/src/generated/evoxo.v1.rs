@@ -800,6 +800,9 @@ pub struct Worker {
     /// Its programs, each as its name and the beginning of its signature: "rosen 1a2b3c4d5e6f7a8b". Sorted.
     #[prost(string, repeated, tag = "13")]
     pub programs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The names of the runs whose tasks are assigned to it now, sorted.
+    #[prost(string, repeated, tag = "14")]
+    pub runs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

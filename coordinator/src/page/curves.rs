@@ -1,0 +1,286 @@
+//! Histories in memory, and what is told of them: curves over the replicas of each arm, as plots have them, and rows.
+//!
+//! Pure: rows come in, JSON goes out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use evoxo_common::{
+    experiment::{Config, point},
+    report::Point,
+};
+use evoxo_proto::v1::ReplicaState;
+use serde_json::{Value, json};
+
+use crate::{replicas::ReplicaKey, shown::significant};
+
+/// The most bytes of a run's histories. Further replicas are left out.
+const BYTES_MAX: usize = 24 << 20;
+/// The most rows of an answer, and the most points of a curve.
+pub(super) const ROWS_MAX: usize = 1000;
+/// The most replicas of an answer.
+const REPLICAS_MAX: usize = 500;
+/// The most curves that are kept as they were sent.
+const KEPT_MAX: usize = 32;
+
+/// A replica's rows.
+#[derive(Debug, Default)]
+struct Rows {
+    values: Vec<f64>,
+    columns: usize,
+    finished: bool,
+    /// Whether its last row holds from then on: it has reached its target, or the last round.
+    stays: bool,
+}
+
+impl Rows {
+    fn len(&self) -> usize {
+        self.values.len() / self.columns.max(1)
+    }
+
+    /// The row at this place, or the last one if that holds from then on.
+    fn at(&self, row: usize) -> Option<&[f64]> {
+        let last = self.len().checked_sub(1)?;
+        self.get(if self.stays { row.min(last) } else { row })
+    }
+
+    fn get(&self, row: usize) -> Option<&[f64]> {
+        self.values.get(row * self.columns..(row + 1) * self.columns).filter(|values| !values.is_empty())
+    }
+}
+
+/// The histories of a run's replicas.
+#[derive(Debug, Default)]
+pub(super) struct Histories {
+    replicas: BTreeMap<ReplicaKey, Rows>,
+    bytes: usize,
+    left_out: BTreeSet<ReplicaKey>,
+    /// How often something has changed.
+    version: u64,
+    /// Curves as they were sent, by column and points.
+    sent: BTreeMap<(usize, usize), Bytes>,
+}
+
+impl Histories {
+    /// Sets a replica's rows, unless they are too many.
+    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: bool) {
+        let history = state.history.iter();
+        let values: Vec<f64> =
+            history.filter(|row| row.values.len() == columns).flat_map(|row| &row.values).copied().collect();
+        let size = |values: &Vec<f64>| 8 * values.len();
+        let before = self.replicas.get(&key).map_or(0, |rows| size(&rows.values));
+        let bytes = self.bytes - before + size(&values);
+        (self.version, self.sent) = (self.version + 1, BTreeMap::new());
+        if bytes > BYTES_MAX {
+            self.left_out.insert(key);
+            if finished {
+                self.replicas.entry(key).or_default().finished = true;
+            }
+            return;
+        }
+        let stays = finished && state.failure.is_empty();
+        self.bytes = bytes;
+        self.replicas.insert(key, Rows { values, columns, finished, stays });
+    }
+
+    /// Whether all rows of a replica are here, or will never be.
+    pub(super) fn is_finished(&self, key: ReplicaKey) -> bool {
+        self.replicas.get(&key).is_some_and(|rows| rows.finished)
+    }
+
+    /// A text that changes with the histories.
+    pub(super) fn tag(&self) -> String {
+        format!("{}-{}", self.version, self.bytes)
+    }
+
+    /// The rows of an arm's replicas.
+    fn of_arm(&self, arm: usize) -> Vec<&Rows> {
+        let key = |index| ReplicaKey { arm: arm as u32, index };
+        self.replicas.range(key(0)..=key(u32::MAX)).map(|(_, rows)| rows).collect()
+    }
+
+    fn most_rows(&self) -> usize {
+        self.replicas.values().map(Rows::len).max().unwrap_or(0)
+    }
+
+    /// Curves of a column with at most this many points each: every row, or rows at even distances and the last one.
+    pub(super) fn curves(&mut self, config: &Config, column: usize, points: usize) -> Bytes {
+        let points = points.clamp(2, ROWS_MAX);
+        if let Some(sent) = self.sent.get(&(column, points)) {
+            return sent.clone();
+        }
+        let rows = |arm: usize| {
+            let rows = self.of_arm(arm).iter().map(|rows| rows.len()).max().unwrap_or(0);
+            let count = rows.min(points);
+            // Whole rows, evenly, the first and the last among them.
+            (0..count).map(|at| if count < 2 { 0 } else { at * (rows - 1) / (count - 1) }).collect()
+        };
+        let bytes = Bytes::from(self.json(config, column, rows).to_string());
+        if self.sent.len() >= KEPT_MAX {
+            self.sent.clear();
+        }
+        self.sent.insert((column, points), bytes.clone());
+        bytes
+    }
+
+    /// Curves of a column at these rows of each arm.
+    fn json(&self, config: &Config, column: usize, rows: impl Fn(usize) -> Vec<usize>) -> Value {
+        let arm = |arm: usize| {
+            let of_arm = self.of_arm(arm);
+            let at = rows(arm);
+            let points: Vec<(Point, usize)> = at
+                .iter()
+                .filter_map(|&row| {
+                    let values: Vec<f64> = of_arm.iter().filter_map(|rows| Some(rows.at(row)?[column])).collect();
+                    // The horizontal place is that of the replicas that are still on their way.
+                    let places: Vec<f64> = of_arm.iter().filter_map(|rows| Some(rows.get(row)?[0])).collect();
+                    let x = places.iter().sum::<f64>() / places.len() as f64;
+                    (!places.is_empty()).then(|| (point(x, &values), values.len()))
+                })
+                .collect();
+            let list = |value: fn(&Point) -> f64| -> Value {
+                points.iter().map(|(point, _)| Value::from(significant(value(point)))).collect()
+            };
+            json!({
+                "name": config.arms[arm].name,
+                "replicas": of_arm.len(),
+                "row": at,
+                "x": list(|point| point.x),
+                "mean": list(|point| point.mean),
+                "low": list(|point| point.low),
+                "high": list(|point| point.high),
+                "count": points.iter().map(|(_, count)| *count).collect::<Vec<usize>>(),
+            })
+        };
+        json!({
+            "version": self.version,
+            "column": column,
+            "rows": self.most_rows(),
+            "left_out": self.left_out.len(),
+            "arms": (0..config.arms.len()).map(arm).collect::<Vec<Value>>(),
+        })
+    }
+}
+
+/// Curves of a column at each row from this one on, up to [`ROWS_MAX`]; and the row with which to go on.
+pub(super) fn rows(histories: &Histories, config: &Config, column: usize, from_row: usize) -> Bytes {
+    let end = from_row.saturating_add(ROWS_MAX).min(histories.most_rows());
+    let of_arm = |arm: usize| {
+        let rows = histories.of_arm(arm).iter().map(|rows| rows.len()).max().unwrap_or(0);
+        (from_row..end.min(rows)).collect()
+    };
+    let mut json = histories.json(config, column, of_arm);
+    json["from_row"] = from_row.into();
+    json["next_row"] = (end < histories.most_rows()).then_some(end).into();
+    json.to_string().into()
+}
+
+/// The newest rows of replicas, from the one of this place on, up to [`REPLICAS_MAX`]; and the place with which to go on.
+pub(super) fn replicas(histories: &Histories, from: usize) -> Bytes {
+    let one = |(key, rows): (&ReplicaKey, &Rows)| {
+        let last = rows.len().checked_sub(1).and_then(|row| rows.get(row)).unwrap_or_default();
+        json!({
+            "arm": key.arm, "replica": key.index, "rows": rows.len(), "finished": rows.finished,
+            "last": last.iter().copied().map(significant).collect::<Vec<f64>>(),
+        })
+    };
+    let list: Vec<Value> = histories.replicas.iter().skip(from).take(REPLICAS_MAX).map(one).collect();
+    let next = from.saturating_add(list.len());
+    let next = (next < histories.replicas.len()).then_some(next);
+    json!({"version": histories.version, "from": from, "next": next, "replicas": list}).to_string().into()
+}
+
+/// The rows of one replica from this one on, exactly, up to [`ROWS_MAX`]; and the row with which to go on.
+pub(super) fn replica(
+    histories: &Histories,
+    config: &Config,
+    replica: ReplicaKey,
+    from_row: usize,
+) -> Result<Bytes, String> {
+    let rows = histories.replicas.get(&replica).ok_or("this replica has not begun, or nothing of it is stored yet")?;
+    let end = from_row.saturating_add(ROWS_MAX).min(rows.len());
+    let json = json!({
+        "arm": config.arms.get(replica.arm as usize).map(|arm| &arm.name),
+        "replica": replica.index,
+        "finished": rows.finished,
+        "columns": config.kind.columns.iter().map(|column| column.name).collect::<Vec<&str>>(),
+        "from_row": from_row,
+        "next_row": (end < rows.len()).then_some(end),
+        "rows": (from_row..end).filter_map(|row| rows.get(row)).collect::<Vec<&[f64]>>(),
+    });
+    Ok(json.to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_proto::v1::HistoryRow;
+
+    use super::*;
+
+    fn state(index: u32, values: &[f64]) -> ReplicaState {
+        let history = values.iter().map(|value| HistoryRow { values: vec![*value] }).collect();
+        ReplicaState { arm: "one".into(), replica: index, history, ..ReplicaState::default() }
+    }
+
+    fn config() -> Config {
+        let text = "experiment = \"dispatch\"\n[arms.one]\n";
+        Config::parse(&evoxo_experiments::registry(), "test", text, &[]).unwrap()
+    }
+
+    fn json(bytes: &Bytes) -> Value {
+        serde_json::from_slice(bytes).unwrap()
+    }
+
+    const FIRST: ReplicaKey = ReplicaKey { arm: 0, index: 0 };
+    const SECOND: ReplicaKey = ReplicaKey { arm: 0, index: 1 };
+
+    #[test]
+    fn a_curve_is_the_mean_over_replicas_and_finished_ones_stay_at_their_last_row() {
+        let (config, mut histories) = (config(), Histories::default());
+        histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, true);
+        histories.put(SECOND, &state(1, &[2.0, 4.0, 6.0]), 1, false);
+        let curves = json(&histories.curves(&config, 0, 100));
+        assert_eq!(curves["arms"][0]["mean"], json!([1.5, 3.5, 4.5]));
+        assert_eq!(curves["arms"][0]["count"], json!([2, 2, 2]));
+        assert_eq!(curves["arms"][0]["low"][0], json!(1.1));
+        // One that failed does not stay, and one that is not finished does not either.
+        let failed = ReplicaState { failure: "ended: badly".into(), ..state(0, &[1.0, 3.0]) };
+        histories.put(FIRST, &failed, 1, true);
+        assert_eq!(json(&histories.curves(&config, 0, 100))["arms"][0]["mean"], json!([1.5, 3.5, 6.0]));
+    }
+
+    #[test]
+    fn long_curves_are_thinned_and_keep_their_ends() {
+        let (config, mut histories) = (config(), Histories::default());
+        let values: Vec<f64> = (0..2500).map(f64::from).collect();
+        histories.put(FIRST, &state(0, &values), 1, false);
+        let rows = json(&histories.curves(&config, 0, 4))["arms"][0]["row"].clone();
+        assert_eq!(rows, json!([0, 833, 1666, 2499]));
+        // Whole, in pages.
+        let page = |from| json(&rows_from(&histories, &config, from));
+        assert_eq!((page(0)["next_row"].clone(), page(2000)["next_row"].clone()), (json!(1000), Value::Null));
+        assert_eq!(page(2000)["arms"][0]["mean"].as_array().unwrap().len(), 500);
+        assert_eq!(page(usize::MAX)["arms"][0]["mean"], json!([]));
+        let one = |from| json(&replica(&histories, &config, FIRST, from).unwrap());
+        assert_eq!((one(2499)["rows"].clone(), one(usize::MAX)["rows"].clone()), (json!([[2499.0]]), json!([])));
+        assert!(replica(&histories, &config, SECOND, 0).is_err());
+    }
+
+    fn rows_from(histories: &Histories, config: &Config, from: usize) -> Bytes {
+        rows(histories, config, 0, from)
+    }
+
+    #[test]
+    fn too_many_rows_are_left_out_and_counted() {
+        let (config, mut histories) = (config(), Histories::default());
+        let long = state(0, &vec![1.0; BYTES_MAX / 8 - 10]);
+        histories.put(FIRST, &long, 1, true);
+        histories.put(SECOND, &state(1, &[1.0; 20]), 1, true);
+        assert!(histories.is_finished(SECOND) && histories.bytes <= BYTES_MAX);
+        let curves = json(&histories.curves(&config, 0, 2));
+        assert_eq!((curves["left_out"].clone(), curves["arms"][0]["count"].clone()), (json!(1), json!([1, 1])));
+        // The answers that are kept are few, whatever is asked.
+        (2..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
+        assert!(histories.sent.len() <= KEPT_MAX);
+    }
+}

@@ -1,0 +1,66 @@
+// The frame of the page: which view is shown, and whether what it shows is live.
+
+import { h, text } from "./dom.js";
+import { listen, start, state } from "./live.js";
+import { runsView } from "./runs.js";
+import { runView } from "./run.js";
+import { workersView } from "./workers.js";
+
+const LINKS = {
+  connecting: "connecting",
+  live: "live",
+  lost: "connection lost, trying again",
+  resting: "resting",
+};
+
+const main = document.getElementById("main");
+const link = document.getElementById("link");
+let view = null;
+
+/** The view of an address, and its entry in the menu. */
+function viewOf(path) {
+  const [, page, name] = path.split("/");
+  if (page === "runs" && name) return ["runs", runView(decodeURIComponent(name))];
+  if (page === "workers") return ["workers", workersView()];
+  if (!page) return ["runs", runsView()];
+  const heading = h("h1", { tabindex: "-1" }, "There is nothing here");
+  const node = h("div", { class: "inside" }, heading, h("p", null, h("a", { href: "#/" }, "All runs")));
+  return ["", { title: "Nothing", node, update() {}, end() {} }];
+}
+
+function navigate(first) {
+  // A link within the view, such as the one that skips the menu.
+  if (location.hash && !location.hash.startsWith("#/")) return;
+  view?.end();
+  let page;
+  [page, view] = viewOf(location.hash.slice(1));
+  for (const entry of document.querySelectorAll("nav a")) {
+    if (entry.dataset.page === page) entry.setAttribute("aria-current", "page");
+    else entry.removeAttribute("aria-current");
+  }
+  main.replaceChildren(view.node);
+  document.title = `${view.title} · evoxo`;
+  view.update();
+  if (!first) {
+    scrollTo(0, 0);
+    main.querySelector("h1")?.focus();
+  }
+}
+
+function update() {
+  link.className = `link ${state.link}`;
+  text(link.lastElementChild, LINKS[state.link]);
+  text(document.getElementById("build"), state.build && `evoxo ${state.build}`);
+  view?.update();
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("hashchange", () => navigate(false));
+listen(update);
+start();
+navigate(true);
+// Times pass also when nothing changes.
+setInterval(update, 5000);

@@ -1,0 +1,167 @@
+// The curves of a run, with what chooses them: the column, the axis, the arms. A table behind them, and a file.
+
+import { chart } from "./chart.js";
+import { attribute, h, keyed, show, text } from "./dom.js";
+import { counted, number } from "./format.js";
+import { get } from "./live.js";
+import { sample } from "./plot.js";
+
+/** The time between two questions for new curves. */
+const ASK_MS = 2500;
+/** The most rows of the table behind the curves. */
+const ROWS = 40;
+/** A picture whose beginning makes the rest this much flatter is zoomed at first. */
+const FLAT = 2.5;
+/** Means that span more powers of ten have a logarithmic axis at first. */
+const DECADES = 3;
+
+/** A button that shows or hides an arm. */
+function toggle(hidden, draw) {
+  const [label, value] = [h("span", { class: "name" }), h("span", { class: "value" })];
+  let index = 0;
+  const press = () => {
+    if (!hidden.delete(index)) hidden.add(index);
+    draw();
+  };
+  const button = h("button", { type: "button", onclick: press });
+  return {
+    node: h("li", null, button),
+    update(arm) {
+      index = arm.index;
+      if (!button.firstChild) button.append(sample(index), label, value);
+      attribute(button, "aria-pressed", String(!hidden.has(index)));
+      text(label, arm.name);
+      text(value, arm.mean.length > 0 ? number(arm.mean.at(-1)) : "–");
+    },
+  };
+}
+
+/** The figures of arms as a table: a row for an x. */
+function rows(arms, xName) {
+  const xs = [...new Set(arms.flatMap((arm) => arm.x))].sort((a, b) => a - b);
+  const step = Math.max(1, Math.ceil(xs.length / ROWS));
+  const chosen = xs.filter((_, index) => index % step === 0 || index === xs.length - 1);
+  const cell = (arm, x) => {
+    const at = arm.x.indexOf(x);
+    const figures = () => `${number(arm.mean[at], 5)} (${number(arm.low[at], 3)} to ${number(arm.high[at], 3)})`;
+    return h("td", { class: "number" }, at < 0 ? "" : figures());
+  };
+  const heads = arms.map((arm) => h("th", { scope: "col", class: "number" }, arm.name));
+  const row = (x) => h("tr", null, h("th", { scope: "row" }, number(x, 6)), ...arms.map((arm) => cell(arm, x)));
+  return h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, xName), ...heads)),
+    h("tbody", null, ...chosen.map(row)));
+}
+
+/** Saves the figures of arms as a file. */
+function save(arms, name) {
+  const quoted = (value) => `"${String(value).replaceAll('"', '""')}"`;
+  const line = (arm, x, at) =>
+    [quoted(arm.name), arm.row[at] + 1, x, arm.mean[at], arm.low[at], arm.high[at], arm.count[at]];
+  const lines = arms.flatMap((arm) => arm.x.map((x, at) => line(arm, x, at).join(",")));
+  const content = `${["arm,row,x,mean,low,high,replicas", ...lines].join("\n")}\n`;
+  const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
+  h("a", { href: address, download: `${name}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** The controls above the picture. */
+function controls(details, column, chosen, drawn) {
+  const names = details.columns.map((one, index) =>
+    h("option", { value: index, selected: index === column }, one.name));
+  // The first column is the horizontal axis.
+  const choice = h("select", { id: "column", onchange: () => chosen(Number(choice.value)) },
+    ...names.slice(names.length > 1 ? 1 : 0));
+  const box = (id) => h("input", { type: "checkbox", id, onchange: drawn });
+  const [log, zoom] = [box("log"), box("zoom")];
+  const node = h("div", { class: "controls" }, h("label", { for: "column" }, "Show"), choice,
+    h("span", null, log, h("label", { for: "log" }, "logarithmic")),
+    h("span", null, zoom, h("label", { for: "zoom" }, "without the beginning")));
+  return { node, log, zoom };
+}
+
+/** The section with the curves of a run. */
+export function curvesOf(name, details) {
+  const hidden = new Set();
+  let [answer, column, asked, busy, seen, fresh] = [null, details.primary, 0, false, "", true];
+  const picture = chart();
+  const chosen = (index) => {
+    [column, fresh] = [index, true];
+    load();
+  };
+  const above = controls(details, column, chosen, () => draw());
+  const [meaning, note] = [h("p", { class: "soft" }), h("p", { class: "soft" })];
+  const failed = h("p", { class: "warning", role: "status" });
+  const legend = h("ul", { class: "legend", "aria-label": "Arms shown" });
+  const listed = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of the curves" });
+  const store = () => save(visible(), `${name}-${details.columns[column].name}`);
+  const figures = h("details", { ontoggle: () => draw() }, h("summary", null, "The figures as a table"),
+    h("p", null, h("button", { type: "button", onclick: store }, "Save as CSV")), listed);
+  const all = (shown) => {
+    hidden.clear();
+    if (!shown) details.arms.forEach((_, index) => hidden.add(index));
+    draw();
+  };
+  const both = h("div", { class: "buttons" },
+    h("button", { type: "button", onclick: () => all(true) }, "All arms"),
+    h("button", { type: "button", onclick: () => all(false) }, "None"));
+  const node = h("section", { class: "card", "aria-labelledby": "curves" },
+    h("div", { class: "row" }, h("h2", { id: "curves" }, "Curves"), above.node), meaning, failed, picture.node,
+    h("div", { class: "row" }, legend, details.arms.length > 2 && both), note, figures);
+
+  const arms = () => (answer?.arms ?? []).map((arm, index) => ({ ...arm, index }));
+  const visible = () => arms().filter((arm) => !hidden.has(arm.index));
+
+  function draw() {
+    text(meaning, details.columns[column].doc);
+    const [xName, shown] = [details.columns[0].name, visible()];
+    const whole = shown.every((arm) => arm.x.every(Number.isInteger));
+    const data = { arms: shown, xName, yName: details.columns[column].name, log: above.log.checked, whole };
+    const drawn = picture.update({ ...data, zoom: above.zoom.checked });
+    if (fresh && !busy && drawn && drawn.arms.length > 0) {
+      // A new column gets the axis that shows most of it; afterwards a person decides.
+      fresh = false;
+      above.log.checked = drawn.decades > DECADES;
+      above.zoom.checked = !above.log.checked && drawn.gain > FLAT;
+      picture.update({ ...data, log: above.log.checked, zoom: above.zoom.checked });
+    }
+    if (!answer) return;
+    keyed(legend, arms(), (arm) => arm.index, () => toggle(hidden, draw));
+    const without = counted(answer.left_out, "replica");
+    const left = answer.left_out > 0 ? ` ${without} left out, since they are too many.` : "";
+    const begun = answer.arms.reduce((sum, arm) => sum + arm.replicas, 0);
+    const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
+      + `A finished one counts with its last row from then on.${left}`;
+    show(picture.node, begun > 0);
+    text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
+    if (figures.open) listed.replaceChildren(rows(shown, xName));
+  }
+
+  async function load() {
+    const wanted = column;
+    [busy, asked] = [true, Date.now()];
+    try {
+      const found = await get(`/api/runs/${name}/curves?column=${wanted}`);
+      if (wanted === column) answer = found;
+      text(failed, "");
+    } catch (error) {
+      text(failed, `The curves cannot be shown: ${error.message}.`);
+      seen = "";
+    }
+    show(failed, Boolean(failed.textContent));
+    busy = false;
+    if (node.isConnected) draw();
+  }
+
+  return {
+    node,
+    end: () => picture.end(),
+    update(run) {
+      // What is computed now is stored a little later, so a run that stands still is asked for once more.
+      const now = `${run.rounds_done} ${run.state} ${run.replicas_finished}`;
+      const since = Date.now() - asked;
+      if (busy || since < ASK_MS || (now === seen && since < 4 * ASK_MS)) return;
+      seen = now;
+      load();
+    },
+  };
+}

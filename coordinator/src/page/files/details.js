@@ -1,0 +1,75 @@
+// What of a run is read when it is asked for: its replicas, its settings, its file.
+
+import { h, table } from "./dom.js";
+import { count, number } from "./format.js";
+import { get } from "./live.js";
+
+function scroll(label, content) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, content);
+}
+
+function head(names) {
+  return h("thead", null, h("tr", null, ...names.map((name) => h("th", { scope: "col" }, name))));
+}
+
+/** Settings: those in which arms differ, an arm a row; then those that all have. */
+function settings(run) {
+  const arms = run.arm_settings;
+  const same = (setting) => arms.every((arm) => arm[setting.name] === arms[0][setting.name]);
+  const different = run.settings.filter((setting) => !same(setting));
+  const parts = [];
+  if (different.length > 0) {
+    const row = (arm, index) => h("tr", null, h("th", { scope: "row" }, run.arms[index].name),
+      ...different.map((setting) => h("td", null, arm[setting.name])));
+    parts.push(h("h3", null, "In which the arms differ"), scroll("Settings in which the arms differ",
+      h("table", null, head(["Arm", ...different.map((setting) => setting.name)]),
+        h("tbody", null, ...arms.map(row)))));
+  }
+  const row = ([name, value, doc]) => h("tr", null, h("th", { scope: "row" }, name), h("td", null, value),
+    h("td", { class: "soft" }, doc));
+  const told = (setting) => [setting.name, arms[0]?.[setting.name], setting.doc.trim()];
+  const rows = [["seed", run.seed, "Of all random numbers."], ...run.settings.filter(same).map(told)];
+  parts.push(h("h3", null, "The same for all"), scroll("Settings that are the same for all arms",
+    h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]), h("tbody", null, ...rows.map(row)))));
+  return parts;
+}
+
+/** The replicas with their newest rows, asked for when the list is opened. */
+function replicas(name, run) {
+  const shown = h("div");
+  const value = (one, index) => (index < one.last.length ? number(one.last[index], 5) : "–");
+  const columns = [
+    { name: "Arm", value: (one) => run.arms[one.arm]?.name ?? "", sort: (one) => one.arm },
+    { name: "Replica", class: "number", value: (one) => one.replica, sort: (one) => one.replica },
+    { name: "State", value: (one) => (one.finished ? "✓ finished" : "going on"), sort: (one) => one.finished },
+    ...run.columns.map((column, index) => ({ name: column.name, class: "number", title: column.doc,
+      value: (one) => value(one, index), sort: (one) => one.last[index] ?? -Infinity })),
+  ];
+  const list = table("Replicas", columns, (one) => `${one.arm} ${one.replica}`);
+  const load = async () => {
+    if (!node.open) return;
+    try {
+      const answer = await get(`/api/runs/${name}/replicas`);
+      const more = answer.next === null ? [] : [h("p", { class: "soft" }, `The first ${count(answer.next)} of them.`)];
+      shown.replaceChildren(list.node, ...more);
+      list.update(answer.replicas);
+    } catch (error) {
+      shown.replaceChildren(h("p", { class: "warning" }, error.message));
+    }
+  };
+  const again = h("button", { type: "button", onclick: load }, "Read them again");
+  const node = h("details", { class: "card", ontoggle: load }, h("summary", null, "Replicas and their newest rows"),
+    h("p", null, again), shown);
+  return node;
+}
+
+/** All of it, as sections that can be opened. */
+export function detailsOf(name, run) {
+  const section = (title, ...content) => h("details", { class: "card" }, h("summary", null, title), ...content);
+  return [
+    replicas(name, run),
+    section("Settings", h("p", null, run.summary), ...settings(run)),
+    section("The experiment file with every setting",
+      h("pre", { tabindex: "0", role: "region", "aria-label": "Experiment file" }, h("code", null, run.config))),
+  ];
+}

@@ -1,0 +1,114 @@
+// What the coordinator tells: runs, workers, news. One stream of events; it is closed while nobody sees the page.
+
+const HIDDEN_MAX_MS = 20_000;
+const AGAIN_MS = 2000;
+const NEWS_MAX = 64;
+
+/** What is known now. `link` is "connecting", "live", "lost" or "resting". */
+export const state = {
+  runs: new Map(), workers: new Map(), news: [], link: "connecting", known: false, build: "", skew: 0,
+};
+
+const listeners = new Set();
+let source = null;
+let timer = null;
+
+/** Calls this after each change; returns what ends that. */
+export function listen(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Seconds since 1970 by the coordinator's clock. */
+export function now() {
+  return Date.now() / 1000 + state.skew;
+}
+
+/** All runs by name: those that go on first. */
+export function runs() {
+  const over = (run) => ["finished", "in doubt", "cancelled"].includes(run.state);
+  return [...state.runs.values()].sort((a, b) => over(a) - over(b) || (a.name < b.name ? -1 : 1));
+}
+
+/** Whether a run wants workers and there are none. */
+export function starves(run) {
+  return run.state === "running" && run.workers === 0;
+}
+
+function tell() {
+  for (const listener of listeners) listener();
+}
+
+function take(event) {
+  const message = JSON.parse(event.data);
+  if (state.build && state.build !== message.build) return location.reload();
+  state.build = message.build;
+  state.skew = message.at - Date.now() / 1000;
+  if (message.whole) {
+    state.runs.clear();
+    state.workers.clear();
+    state.news = [];
+  }
+  for (const run of message.runs) state.runs.set(run.name, run);
+  for (const name of message.gone_runs) state.runs.delete(name);
+  for (const worker of message.workers) state.workers.set(worker.session, worker);
+  for (const session of message.gone_workers) state.workers.delete(session);
+  state.news.push(...message.news);
+  state.news.splice(0, state.news.length - NEWS_MAX);
+  [state.link, state.known] = ["live", true];
+  tell();
+}
+
+function open() {
+  clearTimeout(timer);
+  if (source) return;
+  source = new EventSource("/api/events");
+  source.onmessage = take;
+  source.onerror = () => {
+    state.link = "lost";
+    // A browser tries again by itself, unless it was refused.
+    if (source?.readyState === EventSource.CLOSED) {
+      close();
+      timer = setTimeout(open, AGAIN_MS);
+    }
+    tell();
+  };
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+/** Begins. */
+export function start() {
+  open();
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    if (!document.hidden) return open();
+    timer = setTimeout(() => {
+      close();
+      state.link = "resting";
+    }, HIDDEN_MAX_MS);
+  });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+}
+
+/** Reads JSON; an error is a sentence. */
+export async function get(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Error("the coordinator does not answer");
+  }
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(body.error ?? `the coordinator answers ${response.status}`);
+  return body;
+}
+
+/** Asks for something to be done with a run: "pause", "resume" or "cancel". */
+export function order(name, verb) {
+  return get(`/api/runs/${name}/${verb}`, { method: "POST" });
+}

@@ -1,0 +1,166 @@
+// One run: how far it is, its curves, its arms, its settings.
+
+import { curvesOf } from "./curves.js";
+import { detailsOf } from "./details.js";
+import { attribute, h, keyed, show, table, text } from "./dom.js";
+import { count, counted, number, percent } from "./format.js";
+import { get, order, starves, state } from "./live.js";
+import { badge, figures, figuresOf, progress, starving } from "./runs.js";
+
+const ARMS = [
+  { name: "Arm", value: (arm) => arm.name },
+  { name: "Replicas finished", class: "number",
+    value: (arm) => `${count(arm.replicas_finished)} of ${count(arm.replicas_total)}` },
+  { name: "Rounds", class: "number", value: (arm) => percent(arm.rounds_done, arm.rounds_total) },
+  { name: "Newest mean", class: "number", value: (arm) => number(arm.value, 5), sort: (arm) => arm.value ?? -Infinity,
+    down: true },
+];
+
+/** Buttons that pause, resume and cancel; the last asks first. */
+function orders(name) {
+  const failed = h("p", { class: "warning", role: "alert", hidden: true });
+  const ask = async (verb) => {
+    failed.hidden = true;
+    try {
+      await order(name, verb);
+    } catch (error) {
+      text(failed, `It cannot be done: ${error.message}.`);
+      failed.hidden = false;
+    }
+  };
+  const button = (label, verb) => h("button", { type: "button", onclick: () => ask(verb) }, label);
+  const [pause, resume] = [button("Pause", "pause"), button("Resume", "resume")];
+  const dialog = h("dialog", { "aria-labelledby": "cancel-title" },
+    h("h2", { id: "cancel-title" }, `Cancel ${name}?`),
+    h("p", null, "What is computed stays in the store. To go on later, submit it again."),
+    h("form", { method: "dialog", class: "buttons" },
+      h("button", { type: "button", onclick: () => dialog.close("") }, "Keep it"),
+      h("button", { type: "button", class: "danger", onclick: () => dialog.close("cancel") }, "Cancel the run")));
+  dialog.addEventListener("close", () => dialog.returnValue === "cancel" && ask("cancel"));
+  const open = () => {
+    dialog.returnValue = "";
+    dialog.showModal();
+  };
+  const cancel = h("button", { type: "button", class: "danger", onclick: open }, "Cancel…");
+  return {
+    node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel), failed, dialog),
+    update(run) {
+      show(pause, run.state === "running");
+      show(resume, ["paused", "failed", "blocked"].includes(run.state));
+      show(cancel, ["running", "paused", "failed"].includes(run.state));
+    },
+  };
+}
+
+/** The digest and the configuration's hash. */
+function hashes() {
+  const line = (name) => {
+    const value = h("code");
+    return { node: h("div", null, h("dt", null, name), h("dd", null, value)), value };
+  };
+  const [digest, config] = [line("Digest"), line("Configuration")];
+  return {
+    node: h("dl", { class: "codes" }, digest.node, config.node),
+    update(run) {
+      text(digest.value, run.digest || "when all replicas are finished");
+      text(config.value, run.config_hash);
+    },
+  };
+}
+
+/** What a person should know of the run. */
+function notices() {
+  const [doubts, others] = [h("ul"), h("ul")];
+  const item = () => {
+    const node = h("li");
+    return { node, update: (sentence) => text(node, sentence) };
+  };
+  const doubt = (one) => `In doubt: task ${one.task.slice(0, 16)} of replica ${one.replica} of ${one.arm}, round `
+    + `${one.round}. ${one.worker} and ${one.other_worker} have different outputs.`;
+  const node = h("section", { class: "card notices", "aria-labelledby": "notices" },
+    h("h2", { id: "notices" }, "Notices"), doubts, others);
+  return {
+    node,
+    update(run) {
+      show(node, run.notices.length + run.doubts.length > 0);
+      keyed(doubts, run.doubts.map(doubt), (sentence) => sentence, item);
+      keyed(others, run.notices, (sentence) => sentence, item);
+    },
+  };
+}
+
+/** What needs the run's settings, which are asked for once: curves above, details below. */
+function asked(name) {
+  const [upper, lower] = [h("div"), h("div")];
+  let [curves, loaded, loading, over] = [null, "", false, false];
+  async function load(run, key) {
+    loading = true;
+    try {
+      const found = await get(`/api/runs/${name}`);
+      if (over) return;
+      loaded = key;
+      curves?.end();
+      // A run that this build cannot read has no settings.
+      curves = found.columns ? curvesOf(name, found) : null;
+      upper.replaceChildren(...(curves ? [curves.node] : []));
+      lower.replaceChildren(...(found.columns ? detailsOf(name, found) : []));
+      curves?.update(run);
+    } catch {
+      // The next message tries again.
+    } finally {
+      loading = false;
+    }
+  }
+  return {
+    upper,
+    lower,
+    update(run) {
+      const key = `${run.config_hash} ${run.replicas_total}`;
+      if (!loading && loaded !== key) load(run, key);
+      curves?.update(run);
+    },
+    end() {
+      over = true;
+      curves?.end();
+    },
+  };
+}
+
+/** The view of one run. */
+export function runView(name) {
+  const [mark, bar, buttons] = [badge(), progress(), orders(name)];
+  const [notes, codes, rest] = [notices(), hashes(), asked(name)];
+  const tiles = figures("tiles");
+  const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
+  const [kind, metric] = [h("p", { class: "kind" }), h("p", { class: "soft" })];
+  const banner = h("p", { class: "banner", role: "alert" });
+  const message = h("p", { class: "warning" });
+  const body = h("div", null, bar.node, banner, message, tiles.node, rest.upper,
+    h("section", { class: "card", "aria-labelledby": "arms" },
+      h("h2", { id: "arms" }, "Arms"), metric, arms.node, codes.node),
+    notes.node, rest.lower);
+  const missing = h("p", { class: "empty" });
+  const node = h("div", { class: "inside" }, h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Runs")),
+    h("div", { class: "row head" }, h("h1", { tabindex: "-1" }, name), mark.node, kind, buttons.node), missing, body);
+
+  function update() {
+    const run = state.runs.get(name);
+    [body, mark.node, kind, buttons.node].forEach((part) => show(part, Boolean(run)));
+    show(missing, !run);
+    text(missing, state.known ? `There is no run ${name} here (any more).` : "Waiting for the coordinator.");
+    if (!run) return;
+    [mark, bar, buttons, notes, codes, rest].forEach((part) => part.update(run));
+    tiles.update(figuresOf(run));
+    text(kind, `experiment ${run.experiment}`);
+    show(banner, starves(run));
+    const command = `evoxo-worker --coordinator ${location.host}`;
+    text(banner, starves(run) ? `Nobody computes this run. ${starving(run)} Start one: ${command}` : "");
+    show(message, Boolean(run.message) && !starves(run));
+    text(message, run.message);
+    attribute(message, "class", run.state === "running" ? "soft" : "warning");
+    arms.update(run.arms);
+    text(metric, `${run.arms[0]?.primary_metric ?? ""}, mean over ${counted(run.replicas_total, "replica")} in `
+      + `${counted(run.arms.length, "arm")}: the newest row of each`);
+  }
+  return { node, title: name, end: rest.end, update };
+}

@@ -1,0 +1,149 @@
+//! Which requests are answered at all, and the headers that every response has.
+//!
+//! A browser sends requests for any page that it shows. So a request must name a host of the list (else a foreign name
+//! that leads to this address could read everything: DNS rebinding), and one that changes something must come from this
+//! page itself.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, uri::Authority};
+
+/// The names of this host that need not be given.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Nothing is loaded from elsewhere, and no other page shows this one in a frame.
+const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
+
+/// Hosts by which the page may be called.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hosts(Vec<String>);
+
+impl Hosts {
+    /// These names or addresses besides those of loopback. Those who are not on this host must use one of them.
+    pub(crate) fn new(names: &[String]) -> Self {
+        Self(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+    }
+
+    /// Checks who asks, the host that is called, and for requests that change something the page that sends them.
+    pub(super) fn check(
+        &self,
+        peer: IpAddr,
+        method: &Method,
+        uri: &http::Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), Refused> {
+        let here = peer.to_canonical().is_loopback();
+        let named = |host: &str| self.0.iter().any(|name| name == host);
+        if !here && self.0.is_empty() {
+            return Err(Refused(
+                StatusCode::FORBIDDEN,
+                "this coordinator shows its page only on its own host: use an SSH tunnel, or start it with --page-host NAME",
+            ));
+        }
+        let host = only(headers, header::HOST);
+        let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+        let Some(authority) = authority.filter(|authority| !authority.as_str().contains('@')) else {
+            return Err(Refused(StatusCode::BAD_REQUEST, "a request has one header Host"));
+        };
+        let same = uri.authority().is_none_or(|target| *target == authority);
+        let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
+        if !same || !(named(&name) || here && LOOPBACK.contains(&name.as_str())) {
+            return Err(Refused(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this page is not called by that name: start the coordinator with --page-host NAME",
+            ));
+        }
+        if matches!(*method, Method::GET | Method::HEAD) {
+            return Ok(());
+        }
+        let origin = only(headers, header::ORIGIN).and_then(|origin| origin.to_str().ok());
+        let from = origin.and_then(|origin| origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")));
+        if from.is_none_or(|from| !from.eq_ignore_ascii_case(authority.as_str())) {
+            return Err(Refused(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
+        }
+        Ok(())
+    }
+}
+
+/// The value of a header that occurs once.
+fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
+}
+
+/// Adds the headers that every response has.
+pub(super) fn protect(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: [u8; 4] = [127, 0, 0, 1];
+    const THERE: [u8; 4] = [10, 0, 0, 9];
+
+    fn check(hosts: &[&str], peer: [u8; 4], method: &str, headers: &[(&str, &str)]) -> Option<u16> {
+        let hosts = Hosts::new(&hosts.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>());
+        let name = |name: &str| header::HeaderName::from_bytes(name.as_bytes()).unwrap();
+        let mut map = HeaderMap::new();
+        for (key, value) in headers {
+            map.append(name(key), value.parse().unwrap());
+        }
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        hosts.check(peer.into(), &method, &"/".parse().unwrap(), &map).err().map(|refused| refused.0.as_u16())
+    }
+
+    #[test]
+    fn only_known_hosts_are_answered() {
+        for good in ["localhost:7600", "127.0.0.1:7600", "[::1]:9", "LOCALHOST", "localhost.:1"] {
+            assert_eq!(check(&[], HERE, "GET", &[("host", good)]), None, "{good}");
+        }
+        for bad in ["evil.example", "evil.example:7600", "localhost.evil.example", "10.0.0.5:7600", "127.0.0.1.nip.io"]
+        {
+            assert_eq!(check(&[], HERE, "GET", &[("host", bad)]), Some(421), "{bad}");
+        }
+        for bad in [&[][..], &[("host", "")], &[("host", "a b")], &[("host", "x@localhost")]] {
+            assert_eq!(check(&[], HERE, "GET", bad), Some(400), "{bad:?}");
+        }
+        assert_eq!(check(&[], HERE, "GET", &[("host", "localhost"), ("host", "evil.example")]), Some(400));
+    }
+
+    #[test]
+    fn other_hosts_need_a_name_that_was_given() {
+        assert_eq!(check(&[], THERE, "GET", &[("host", "localhost")]), Some(403));
+        assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "localhost")]), Some(421));
+        assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "lab.example:7600")]), None);
+        assert_eq!(check(&["10.0.0.5"], HERE, "GET", &[("host", "10.0.0.5:7600")]), None);
+    }
+
+    #[test]
+    fn changes_are_asked_for_by_the_page_itself() {
+        let host = ("host", "localhost:7600");
+        assert_eq!(check(&[], HERE, "POST", &[host, ("origin", "http://localhost:7600")]), None);
+        assert_eq!(check(&[], HERE, "POST", &[host, ("origin", "https://localhost:7600")]), None);
+        for bad in ["http://localhost:3000", "http://evil.example", "null", "localhost:7600", "http://localhost:7600/x"]
+        {
+            assert_eq!(check(&[], HERE, "POST", &[host, ("origin", bad)]), Some(403), "{bad}");
+        }
+        for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+            assert_eq!(check(&[], HERE, method, &[host]), Some(403), "{method}");
+        }
+        let twice = [host, ("origin", "http://localhost:7600"), ("origin", "http://localhost:7600")];
+        assert_eq!(check(&[], HERE, "POST", &twice), Some(403));
+    }
+}

@@ -1,0 +1,196 @@
+//! Histories of runs, read from what is in the store: neither the core nor a run's thread does anything for them but
+//! name the objects. So they show a run as it could be continued: a checkpoint behind at most.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use evoxo_common::envelope;
+use evoxo_proto::v1;
+use prost::Message as _;
+use tokio::sync::{OwnedMutexGuard, Semaphore};
+
+use super::curves::{self, Histories as Known};
+use crate::{
+    core::{Rejection, Request, Response},
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    shell::Handle,
+};
+
+/// The shortest time between two looks for what is new in the store.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The time after which a look has read enough; the next one reads on.
+const READ_MAX: Duration = Duration::from_secs(2);
+/// Runs whose histories are in memory at once, and how long they stay without a request.
+const RUNS_MAX: usize = 4;
+const UNUSED_MAX: Duration = Duration::from_secs(60);
+
+/// What is known of one run.
+struct OfRun {
+    /// The configuration that the histories belong to: a run that was deleted and made anew has another one.
+    prepared: Arc<Prepared>,
+    histories: Known,
+    checkpoint: Option<String>,
+    looked: Option<Instant>,
+}
+
+impl OfRun {
+    fn new(prepared: Arc<Prepared>) -> Self {
+        Self { prepared, histories: Known::default(), checkpoint: None, looked: None }
+    }
+}
+
+/// An entry, and when it was last asked for.
+type Entry = (Instant, Arc<tokio::sync::Mutex<OfRun>>);
+
+/// The histories of the runs that were asked for.
+pub(super) struct History {
+    core: Handle,
+    runs: Mutex<BTreeMap<String, Entry>>,
+    /// One object is in memory at once, however many people look.
+    reading: Semaphore,
+}
+
+/// What is asked of a run's histories.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Question {
+    /// Mean and band of a column over the replicas of each arm, at so many rows at most...
+    Curves { column: usize, points: usize },
+    /// ... or at each row from this one on, up to the most rows of an answer.
+    Rows { column: usize, from_row: usize },
+    /// The newest rows of replicas, from this one on.
+    Replicas { from: usize },
+    /// The rows of one replica, from this one on, up to the most rows of an answer.
+    Replica { replica: ReplicaKey, from_row: usize },
+}
+
+impl History {
+    pub(super) fn new(core: Handle) -> Self {
+        Self { core, runs: Mutex::default(), reading: Semaphore::new(1) }
+    }
+
+    /// The answer as JSON, and a tag that changes whenever the answer could.
+    pub(super) async fn ask(&self, name: &str, question: Question) -> Result<(String, Bytes), Rejection> {
+        let prepared = self.core.views.get(name).and_then(|view| view.borrow().prepared.clone());
+        let prepared = prepared.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
+        let columns = prepared.config.kind.columns.len();
+        if let Question::Curves { column, .. } | Question::Rows { column, .. } = question
+            && column >= columns
+        {
+            return Err(Rejection::Invalid(format!("there are columns from 0 to {}", columns.saturating_sub(1))));
+        }
+        let mut run = self.entry(name, &prepared).lock_owned().await;
+        if run.prepared.hash != prepared.hash {
+            *run = OfRun::new(prepared.clone());
+        }
+        run.prepared = prepared;
+        if run.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL) {
+            run = self.look(name, run).await?;
+        }
+        // Much to compute: not on the thread that serves connections.
+        let answer = tokio::task::spawn_blocking(move || {
+            let OfRun { prepared, histories, .. } = &mut *run;
+            let config = &prepared.config;
+            match question {
+                Question::Curves { column, points } => Ok(histories.curves(config, column, points)),
+                Question::Rows { column, from_row } => Ok(curves::rows(histories, config, column, from_row)),
+                Question::Replicas { from } => Ok(curves::replicas(histories, from)),
+                Question::Replica { replica, from_row } => curves::replica(histories, config, replica, from_row),
+            }
+            .map(|bytes| (histories.tag(), bytes))
+        });
+        let answer = answer.await.map_err(|_| Rejection::Unavailable("the histories cannot be shown".into()))?;
+        answer.map_err(Rejection::NotFound)
+    }
+
+    /// Forgets the histories that nobody asks for.
+    pub(super) fn forget_unused(&self) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|_, (used, _)| used.elapsed() < UNUSED_MAX);
+    }
+
+    fn entry(&self, name: &str, prepared: &Arc<Prepared>) -> Arc<tokio::sync::Mutex<OfRun>> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || (Instant::now(), Arc::new(tokio::sync::Mutex::new(OfRun::new(prepared.clone()))));
+        let entry = runs.entry(name.to_owned()).or_insert_with(new);
+        entry.0 = Instant::now();
+        let found = Arc::clone(&entry.1);
+        while runs.len() > RUNS_MAX {
+            let oldest = runs.iter().min_by_key(|(_, (used, _))| *used).map(|(name, _)| name.clone());
+            oldest.map(|name| runs.remove(&name));
+        }
+        found
+    }
+
+    /// Reads what is new in the store.
+    async fn look(&self, name: &str, mut run: OwnedMutexGuard<OfRun>) -> Result<OwnedMutexGuard<OfRun>, Rejection> {
+        let asked = self.core.ask(Request::Objects { name: name.into() }).await?;
+        let Response::Objects { finished, checkpoint } = asked else {
+            return Err(Rejection::Unavailable("the coordinator gave a response of the wrong kind".into()));
+        };
+        let _turn = self.reading.acquire().await;
+        let began = Instant::now();
+        if let Some(object) = checkpoint.filter(|object| run.checkpoint.as_ref() != Some(object)) {
+            // One that is gone was followed by another, which the next look finds.
+            if let Ok(bytes) = self.core.reader.get(name, &object).await {
+                run = absorb(run, move |run| {
+                    for state in states(&bytes) {
+                        run.take(&state, false);
+                    }
+                    run.checkpoint = Some(object);
+                })
+                .await?;
+            }
+        }
+        let mut complete = true;
+        for (key, object) in finished {
+            if run.histories.is_finished(key) {
+                continue;
+            }
+            if began.elapsed() > READ_MAX {
+                complete = false;
+                break;
+            }
+            let Ok(bytes) = self.core.reader.get(name, &object).await else { continue };
+            run = absorb(run, move |run| {
+                let body = envelope::open(envelope::Kind::Finished, &bytes).ok();
+                let state = body.and_then(|body| v1::Finished::decode(body).ok()?.replica);
+                state.iter().for_each(|state| run.take(state, true));
+            })
+            .await?;
+        }
+        run.looked = complete.then(Instant::now);
+        Ok(run)
+    }
+}
+
+/// Does something longer with a run's histories, on another thread.
+async fn absorb(
+    mut run: OwnedMutexGuard<OfRun>,
+    work: impl FnOnce(&mut OfRun) + Send + 'static,
+) -> Result<OwnedMutexGuard<OfRun>, Rejection> {
+    let done = tokio::task::spawn_blocking(move || {
+        work(&mut run);
+        run
+    });
+    done.await.map_err(|_| Rejection::Unavailable("the histories cannot be read".into()))
+}
+
+/// The states of a checkpoint; none if the bytes are none.
+fn states(bytes: &Bytes) -> Vec<v1::ReplicaState> {
+    let body = envelope::open(envelope::Kind::Checkpoint, bytes).ok();
+    body.and_then(|body| v1::Checkpoint::decode(body).ok()).map(|it| it.replicas).unwrap_or_default()
+}
+
+impl OfRun {
+    fn take(&mut self, state: &v1::ReplicaState, finished: bool) {
+        let config = &self.prepared.config;
+        let Some(arm) = config.arms.iter().position(|arm| arm.name == state.arm) else { return };
+        let key = ReplicaKey { arm: arm as u32, index: state.replica };
+        self.histories.put(key, state, config.kind.columns.len(), finished);
+    }
+}

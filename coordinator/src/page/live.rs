@@ -1,0 +1,361 @@
+//! What changes: runs, workers, news. Twice a second it is written down once, as the bytes that all viewers get. A
+//! viewer that reads slowly misses some of it, and then gets everything anew.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    fmt::Write as _,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use evoxo_proto::v1::{self, RunState};
+use futures_util::{Stream, stream};
+use http_body::Frame;
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    time::{MissedTickBehavior, interval, timeout},
+};
+
+use crate::{
+    core::{Request, Response, Topic, View},
+    news::{NewsItem, unix_seconds},
+    rate::Rate,
+    shell::Handle,
+    shown::{run_to_json, significant, worker_to_json},
+};
+
+/// The time between two messages.
+const TICK: Duration = Duration::from_millis(500);
+/// The core is asked for its workers once in so many ticks, and more rarely if there are more than so many for each of
+/// these ticks: so the bytes of a second stay the same.
+const WORKERS_TICKS: u64 = 4;
+const WORKERS_A_TICK: u64 = 64;
+/// The same of the arms of a run.
+const ARMS_A_TICK: u64 = 32;
+/// A comment is sent if there was nothing else for so long: so a lost connection is noticed.
+const QUIET_MAX: Duration = Duration::from_secs(15);
+/// A worker that was heard within this time is not silent, in seconds.
+const HEARD_S: u64 = 5;
+
+/// What a message is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Run(String),
+    Worker(u64),
+    News(u64),
+}
+
+/// Everything as JSON texts.
+type Items = BTreeMap<Key, Arc<str>>;
+
+/// Everything at one moment.
+#[derive(Default)]
+pub(super) struct Moment {
+    number: u64,
+    items: Items,
+    /// What is new since the moment before; empty if nothing is.
+    changes: Bytes,
+    whole: OnceLock<Bytes>,
+}
+
+impl Moment {
+    fn next(&self, items: Items) -> Self {
+        let changed = items.iter().filter(|(key, text)| self.items.get(key) != Some(text));
+        let gone = self.items.keys().filter(|key| !items.contains_key(key));
+        let changes = message(false, self.number + 1, changed, gone);
+        Self { number: self.number + 1, changes, items, whole: OnceLock::new() }
+    }
+
+    /// Everything, as one message.
+    fn whole(&self) -> Bytes {
+        let write = || message(true, self.number, self.items.iter(), std::iter::empty());
+        self.whole.get_or_init(write).clone()
+    }
+}
+
+/// An event of the stream; empty if it would say nothing.
+fn message<'a>(
+    whole: bool,
+    number: u64,
+    items: impl Iterator<Item = (&'a Key, &'a Arc<str>)>,
+    gone: impl Iterator<Item = &'a Key>,
+) -> Bytes {
+    let [mut runs, mut workers, mut news] = [(); 3].map(|()| String::new());
+    for (key, text) in items {
+        let list = match key {
+            Key::Run(_) => &mut runs,
+            Key::Worker(_) => &mut workers,
+            Key::News(_) => &mut news,
+        };
+        list.push_str(if list.is_empty() { "" } else { "," });
+        list.push_str(text);
+    }
+    let (mut gone_runs, mut gone_workers) = (Vec::new(), Vec::new());
+    for key in gone {
+        match key {
+            Key::Run(name) => gone_runs.push(name),
+            Key::Worker(session) => gone_workers.push(session),
+            // The page keeps old news.
+            Key::News(_) => {}
+        }
+    }
+    let nothing = [&runs, &workers, &news].iter().all(|list| list.is_empty());
+    if !whole && nothing && gone_runs.is_empty() && gone_workers.is_empty() {
+        return Bytes::new();
+    }
+    let (gone_runs, gone_workers) = (json!(gone_runs), json!(gone_workers));
+    let build = json!(concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"));
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "data: {{\"whole\":{whole},\"number\":{number},\"build\":{build},\"at\":{},\"runs\":[{runs}],\
+         \"workers\":[{workers}],\"news\":[{news}],\"gone_runs\":{gone_runs},\"gone_workers\":{gone_workers}}}\n\n",
+        unix_seconds()
+    );
+    text.into()
+}
+
+/// Where viewers get the messages. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Live(watch::Receiver<Arc<Moment>>);
+
+impl Live {
+    /// Starts to write down what happens, until the runtime ends.
+    pub(super) fn start(core: Handle) -> Self {
+        let (sender, receiver) = watch::channel(Arc::default());
+        tokio::spawn(write_down(core, sender));
+        Self(receiver)
+    }
+
+    /// What one viewer gets: everything, and then what changes.
+    pub(super) fn events(&self) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + use<> {
+        let mut feed = self.0.clone();
+        // The present moment may be an old one, of the time when there was a viewer.
+        feed.mark_unchanged();
+        let begin = stream::iter([Ok(Frame::data(Bytes::from_static(b"retry: 1000\n\n")))]);
+        let rest = stream::unfold(
+            (feed, None),
+            |(mut feed, mut seen): (watch::Receiver<Arc<Moment>>, Option<u64>)| async move {
+                let began = Instant::now();
+                loop {
+                    let Ok(changed) = timeout(QUIET_MAX.saturating_sub(began.elapsed()), feed.changed()).await else {
+                        return Some((Ok(Frame::data(Bytes::from_static(b": quiet\n\n"))), (feed, seen)));
+                    };
+                    changed.ok()?;
+                    let moment = Arc::clone(&feed.borrow_and_update());
+                    let follows = seen.is_some_and(|seen| seen + 1 == moment.number);
+                    seen = Some(moment.number);
+                    let bytes = if follows { moment.changes.clone() } else { moment.whole() };
+                    if !bytes.is_empty() {
+                        return Some((Ok(Frame::data(bytes)), (feed, seen)));
+                    }
+                }
+            },
+        );
+        stream::StreamExt::chain(begin, rest)
+    }
+}
+
+/// Writes down a moment every tick, if there is a viewer.
+async fn write_down(core: Handle, feed: watch::Sender<Arc<Moment>>) {
+    let mut sight = Sight::default();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut workers_due = 0;
+    for tick in 0_u64.. {
+        ticks.tick().await;
+        let now = Instant::now();
+        let runs = core.views.list();
+        sight.note_rates(now, runs.iter().map(|view| &view.run));
+        // One receiver is that of `Live` itself.
+        if feed.receiver_count() <= 1 {
+            workers_due = 0;
+            continue;
+        }
+        if tick >= workers_due {
+            match core.ask(Request::Workers).await {
+                Ok(Response::Workers(workers)) => sight.see_workers(now, &workers),
+                _ => return,
+            }
+            workers_due = tick + WORKERS_TICKS.max(sight.workers.len() as u64 / WORKERS_A_TICK);
+        }
+        let items = sight.items(tick, &runs, core.news.after(0));
+        let next = feed.borrow().next(items);
+        feed.send_replace(Arc::new(next));
+    }
+}
+
+/// What is remembered from one tick to the next.
+#[derive(Default)]
+struct Sight {
+    rates: BTreeMap<String, Rate>,
+    runs: BTreeMap<String, Written>,
+    workers: BTreeMap<u64, Seen>,
+}
+
+/// A run as it was written down.
+struct Written {
+    view: Arc<View>,
+    text: Arc<str>,
+    /// The tick from which on it is written again, if it runs.
+    due: u64,
+}
+
+impl Written {
+    fn holds(&self, tick: u64, view: &Arc<View>) -> bool {
+        let waits = view.run.state() != RunState::Running || tick < self.due;
+        let same = Arc::ptr_eq(&self.view, view) || (tick < self.due && self.view.run.state == view.run.state);
+        waits && same
+    }
+}
+
+/// A worker.
+struct Seen {
+    rate: Rate,
+    since_s: u64,
+    text: Arc<str>,
+}
+
+impl Sight {
+    fn note_rates<'a>(&mut self, now: Instant, runs: impl Iterator<Item = &'a v1::Run>) {
+        let mut known = BTreeSet::new();
+        for run in runs.filter(|run| run.state() == RunState::Running) {
+            self.rates.entry(run.name.clone()).or_default().note(now, run.rounds_done);
+            known.insert(run.name.as_str());
+        }
+        self.rates.retain(|name, _| known.contains(name.as_str()));
+    }
+
+    fn see_workers(&mut self, now: Instant, workers: &[v1::Worker]) {
+        let at_s = unix_seconds();
+        let connected: BTreeSet<u64> = workers.iter().map(|worker| worker.session).collect();
+        self.workers.retain(|session, _| connected.contains(session));
+        for worker in workers {
+            let new = || Seen {
+                rate: Rate::default(),
+                since_s: at_s.saturating_sub(worker.connected_ms / 1000),
+                text: "".into(),
+            };
+            let seen = self.workers.entry(worker.session).or_insert_with(new);
+            seen.rate.note(now, worker.tasks_done);
+            seen.text = seen.text_of(worker).into();
+        }
+    }
+
+    fn items(&mut self, tick: u64, runs: &[Arc<View>], news: Vec<NewsItem>) -> Items {
+        let mut written = BTreeMap::new();
+        for view in runs {
+            let name = &view.run.name;
+            let known = self.runs.remove(name).filter(|known| known.holds(tick, view));
+            let new = || Written {
+                view: Arc::clone(view),
+                text: self.run_json(&view.run).to_string().into(),
+                due: tick + 1 + view.run.arms.len() as u64 / ARMS_A_TICK,
+            };
+            written.insert(name.clone(), known.unwrap_or_else(new));
+        }
+        self.runs = written;
+        let runs = self.runs.iter().map(|(name, written)| (Key::Run(name.clone()), Arc::clone(&written.text)));
+        let workers = self.workers.iter().map(|(session, seen)| (Key::Worker(*session), Arc::clone(&seen.text)));
+        let news = news.into_iter().map(|item| (Key::News(item.number), news_json(&item).to_string().into()));
+        runs.chain(workers).chain(news).collect()
+    }
+
+    /// A run with its rate in rounds a second, and the seconds that are left at that rate.
+    pub(super) fn run_json(&self, run: &v1::Run) -> Value {
+        let mut json = run_to_json(run);
+        let rate = self.rates.get(&run.name).and_then(Rate::per_second);
+        json["rate"] = rate.map(significant).into();
+        json["left_s"] =
+            rate.map(|rate| (run.rounds_total.saturating_sub(run.rounds_done) as f64 / rate).ceil()).into();
+        json
+    }
+}
+
+impl Seen {
+    /// A worker without what changes though nothing happens.
+    fn text_of(&self, worker: &v1::Worker) -> String {
+        let mut json = worker_to_json(worker);
+        let silent_s = Some(worker.silent_ms / 1000).filter(|seconds| *seconds >= HEARD_S).unwrap_or(0);
+        json["silent_s"] = silent_s.into();
+        json["since"] = self.since_s.into();
+        json["rate"] = self.rate.per_second().map(significant).into();
+        if let Value::Object(entries) = &mut json {
+            entries.retain(|name, _| name != "silent_ms" && name != "connected_ms");
+        }
+        json.to_string()
+    }
+}
+
+fn news_json(item: &NewsItem) -> Value {
+    let topic = match item.topic {
+        Topic::Progress => "progress",
+        Topic::Trouble => "trouble",
+        Topic::WorkerLost => "worker lost",
+        Topic::WorkerRefused => "worker refused",
+        Topic::Doubt => "doubt",
+        Topic::RunFailed => "run failed",
+    };
+    json!({"number": item.number, "at": item.at_s, "topic": topic, "sentence": item.sentence})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(name: &str, state: RunState, rounds_done: u64) -> Arc<View> {
+        let run =
+            v1::Run { name: name.into(), state: state.into(), rounds_done, rounds_total: 100, ..v1::Run::default() };
+        Arc::new(View { run, prepared: None })
+    }
+
+    fn read(bytes: &Bytes) -> Value {
+        let text = std::str::from_utf8(bytes).unwrap();
+        serde_json::from_str(text.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_message_has_what_has_changed_and_nothing_else() {
+        let (mut sight, start) = (Sight::default(), Moment::default());
+        let (one, two) = (view("one", RunState::Running, 1), view("two", RunState::Paused, 2));
+        let first = start.next(sight.items(1, &[one.clone(), two.clone()], Vec::new()));
+        assert_eq!(read(&first.changes)["runs"].as_array().map(Vec::len), Some(2));
+        let same = first.next(sight.items(2, &[one, two.clone()], Vec::new()));
+        assert!(same.changes.is_empty());
+        let further = same.next(sight.items(3, &[view("one", RunState::Running, 5), two], Vec::new()));
+        let message = read(&further.changes);
+        assert_eq!(
+            (message["runs"].as_array().map(Vec::len), &message["runs"][0]["rounds_done"]),
+            (Some(1), &json!(5))
+        );
+        assert_eq!(
+            (message["whole"].clone(), read(&further.whole())["runs"][1]["name"].clone()),
+            (json!(false), json!("two"))
+        );
+        let gone = further.next(sight.items(4, &[], Vec::new()));
+        assert_eq!(read(&gone.changes)["gone_runs"], json!(["one", "two"]));
+    }
+
+    /// A run with many arms is long, and is written more rarely; but at once if its state is another one.
+    #[test]
+    fn long_runs_are_written_more_rarely() {
+        let long = |state: RunState, rounds_done: u64| {
+            let run = view("long", state, rounds_done).run.clone();
+            Arc::new(View { run: v1::Run { arms: vec![v1::ArmProgress::default(); 320], ..run }, prepared: None })
+        };
+        let mut sight = Sight::default();
+        let mut texts: Vec<Arc<str>> = (0..40)
+            .map(|tick| {
+                sight.items(tick, &[long(RunState::Running, tick)], Vec::new())[&Key::Run("long".into())].clone()
+            })
+            .collect();
+        texts.dedup();
+        assert_eq!(texts.len(), 4);
+        let paused = sight.items(40, &[long(RunState::Paused, 40)], Vec::new());
+        assert!(paused[&Key::Run("long".into())].contains("\"rounds_done\":40"));
+    }
+}

@@ -1,0 +1,226 @@
+//! Requests and their answers: files, JSON, the stream of events, orders.
+
+use std::{convert::Infallible, net::IpAddr};
+
+use bytes::Bytes;
+use evoxo_common::experiment::settings_json;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::{Body as _, Incoming};
+use serde_json::{Value, json};
+use tracing::info;
+
+use super::{
+    Inner,
+    curves::ROWS_MAX,
+    files,
+    guard::{Refused, protect},
+    history::Question,
+};
+use crate::{
+    core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
+    replicas::ReplicaKey,
+    shown::run_to_json,
+};
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The points of a curve if nothing else is asked for.
+const POINTS: usize = 300;
+/// The longest address of a request, in bytes.
+const TARGET_BYTES_MAX: usize = 1024;
+
+const JSON: &str = "application/json";
+
+/// Answers a request.
+pub(super) async fn answer(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Response<Body> {
+    let (uri, headers) = (request.uri(), request.headers());
+    let checked = page.hosts.check(peer, request.method(), uri, headers).and_then(|()| limits(request));
+    let mut response = match checked {
+        Err(refused) => refusal(&refused),
+        Ok(()) => match page.peers.call(peer) {
+            None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many requests at once: try again"),
+            // A stream of events counts as a connection.
+            Some(_counted) => routed(page, peer, request).await,
+        },
+    };
+    protect(response.headers_mut());
+    response
+}
+
+fn limits(request: &Request<Incoming>) -> Result<(), Refused> {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if target > TARGET_BYTES_MAX {
+        return Err(Refused(StatusCode::URI_TOO_LONG, "the address is too long"));
+    }
+    if !request.body().is_end_stream() {
+        return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
+    }
+    Ok(())
+}
+
+async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path();
+    let query = Query(request.uri().query().unwrap_or_default());
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
+    if let ["api", "runs", name, verb @ ("pause" | "resume" | "cancel")] = parts.as_slice() {
+        return match *request.method() == Method::POST {
+            true => order(page, peer, name, verb).await,
+            false => not_allowed("POST"),
+        };
+    }
+    if !reads {
+        return not_allowed("GET, HEAD");
+    }
+    match parts.as_slice() {
+        ["api", "events"] => {
+            let stream = StreamBody::new(page.live.events()).boxed_unsync();
+            whole(StatusCode::OK, "text/event-stream", stream)
+        }
+        ["api", "runs"] => {
+            let runs = page.core.views.list().iter().map(|view| run_to_json(&view.run)).collect::<Vec<Value>>();
+            json_of(&json!({ "runs": runs }))
+        }
+        ["api", "runs", name] => match page.core.views.get(name) {
+            Some(view) => json_of(&run_json(&view.borrow())),
+            None => failure(StatusCode::NOT_FOUND, "there is no run of this name here"),
+        },
+        ["api", "runs", name, what @ ("curves" | "replicas" | "history")] => {
+            let Some(question) = question(what, &query) else {
+                return failure(StatusCode::BAD_REQUEST, "the question is incomplete, or has a number that is none");
+            };
+            match page.history.ask(name, question).await {
+                Ok((tag, bytes)) => tagged(&format!("\"{tag}\""), JSON, bytes, known),
+                Err(rejection) => rejected(&rejection),
+            }
+        }
+        _ => match files::file(path) {
+            Some(file) => tagged(files::tag(), file.media, file.body(), known),
+            None => failure(StatusCode::NOT_FOUND, "there is nothing at this address"),
+        },
+    }
+}
+
+/// Does what a person asked for with a button.
+async fn order(page: &Inner, peer: IpAddr, name: &str, verb: &str) -> Response<Body> {
+    let own = name.to_owned();
+    let (order, done) = match verb {
+        "pause" => (CoreRequest::Pause { name: own }, "paused"),
+        "resume" => (CoreRequest::Resume { name: own }, "resumed"),
+        _ => (CoreRequest::Cancel { name: own, delete: false }, "cancelled"),
+    };
+    match page.core.ask(order).await {
+        Ok(CoreResponse::Run(run)) => {
+            info!("run {name}: {done} on the page, asked from {peer}");
+            json_of(&run_to_json(&run))
+        }
+        Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "the coordinator gave a response of the wrong kind"),
+        Err(rejection) => rejected(&rejection),
+    }
+}
+
+/// A run with its settings.
+fn run_json(view: &View) -> Value {
+    let mut json = run_to_json(&view.run);
+    let Some(prepared) = &view.prepared else { return json };
+    let config = &prepared.config;
+    let fields = config.kind.schema.fields.iter();
+    json["config"] = prepared.toml.as_str().into();
+    json["seed"] = config.seed.to_string().into();
+    json["summary"] = config.kind.schema.summary.into();
+    json["columns"] =
+        config.kind.columns.iter().map(|column| json!({"name": column.name, "doc": column.doc})).collect();
+    json["primary"] = config.kind.primary_metric.into();
+    json["settings"] = fields.map(|field| json!({"name": field.name, "doc": field.doc})).collect();
+    json["arm_settings"] = (0..config.arms.len()).map(|arm| settings_json(config, arm)).collect();
+    json
+}
+
+/// The pairs of a query.
+struct Query<'a>(&'a str);
+
+impl Query<'_> {
+    /// A number, if there is one of this name; `Err` if it is none.
+    fn number(&self, name: &str) -> Result<Option<usize>, ()> {
+        let mut values = self.0.split('&').filter_map(|pair| pair.split_once('=')).filter(|(key, _)| *key == name);
+        values.next().map(|(_, value)| value.parse().map_err(drop)).transpose()
+    }
+}
+
+/// What is asked of a run's histories.
+fn question(what: &str, query: &Query<'_>) -> Option<Question> {
+    let number = |name: &str| query.number(name).ok();
+    let from_row = number("from_row")?;
+    Some(match what {
+        "curves" => {
+            let column = number("column")??;
+            match from_row {
+                Some(from_row) => Question::Rows { column, from_row },
+                None => Question::Curves { column, points: number("points")?.unwrap_or(POINTS).min(ROWS_MAX) },
+            }
+        }
+        "replicas" => Question::Replicas { from: number("from")?.unwrap_or(0) },
+        _ => {
+            let (arm, index) = (number("arm")??.try_into().ok()?, number("replica")??.try_into().ok()?);
+            Question::Replica { replica: ReplicaKey { arm, index }, from_row: from_row.unwrap_or(0) }
+        }
+    })
+}
+
+fn whole(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+fn full(bytes: Bytes) -> Body {
+    Full::new(bytes).boxed_unsync()
+}
+
+fn json_of(value: &Value) -> Response<Body> {
+    whole(StatusCode::OK, JSON, full(value.to_string().into()))
+}
+
+/// An answer that is sent only if the browser does not have it already.
+fn tagged(tag: &str, media: &'static str, bytes: Bytes, known: impl Fn(&str) -> bool) -> Response<Body> {
+    let mut response = match known(tag) {
+        true => whole(StatusCode::NOT_MODIFIED, media, full(Bytes::new())),
+        false => whole(StatusCode::OK, media, full(bytes)),
+    };
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    }
+    response
+}
+
+fn failure(status: StatusCode, sentence: &str) -> Response<Body> {
+    whole(status, JSON, full(json!({ "error": sentence }).to_string().into()))
+}
+
+fn not_allowed(methods: &'static str) -> Response<Body> {
+    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "this address has no such method");
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// A refusal; the connection ends with it, since what else it has sent was not looked at.
+fn refusal(refused: &Refused) -> Response<Body> {
+    let mut response = failure(refused.0, refused.1);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn rejected(rejection: &Rejection) -> Response<Body> {
+    let (status, sentence) = match rejection {
+        Rejection::Invalid(why) => (StatusCode::BAD_REQUEST, why),
+        Rejection::NotFound(why) => (StatusCode::NOT_FOUND, why),
+        Rejection::Conflict(why) => (StatusCode::CONFLICT, why),
+        Rejection::Exhausted(why) => (StatusCode::TOO_MANY_REQUESTS, why),
+        Rejection::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+    };
+    failure(status, sentence)
+}

@@ -1,0 +1,96 @@
+//! Runs and workers as JSON, the same for the command line and for the page.
+
+use evoxo_proto::v1::{self, RunState};
+use serde_json::{Value, json};
+
+/// A run as JSON.
+#[must_use]
+pub fn run_to_json(run: &v1::Run) -> Value {
+    let arm = |arm: &v1::ArmProgress| {
+        json!({
+            "name": arm.name,
+            "replicas_total": arm.replicas_total,
+            "replicas_finished": arm.replicas_finished,
+            "rounds_done": arm.rounds_done,
+            "rounds_total": arm.rounds_total,
+            "primary_metric": arm.primary_metric_name,
+            "value": arm.primary_metric,
+        })
+    };
+    json!({
+        "name": run.name,
+        "experiment": run.kind,
+        "state": state(run),
+        "message": run.message,
+        "config_hash": run.config_hash,
+        "replicas_total": run.replicas_total,
+        "replicas_finished": run.replicas_finished,
+        "rounds_done": run.rounds_done,
+        "rounds_total": run.rounds_total,
+        "tasks_done": run.tasks_done,
+        "tasks_assigned": run.tasks_assigned,
+        "workers": run.workers,
+        "slots": run.slots,
+        "digest": run.digest,
+        "notices": run.notices,
+        "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
+        "arms": run.arms.iter().map(arm).collect::<Value>(),
+    })
+}
+
+/// A task whose copies differed, as JSON.
+#[must_use]
+pub fn doubt_to_json(doubt: &v1::Doubt) -> Value {
+    json!({
+        "task": doubt.task,
+        "arm": doubt.arm,
+        "replica": doubt.replica,
+        "round": doubt.round,
+        "worker": doubt.worker,
+        "other_worker": doubt.other_worker,
+        "output": doubt.output,
+        "other_output": doubt.other_output,
+    })
+}
+
+/// A run's state in a word or two.
+#[must_use]
+pub fn state(run: &v1::Run) -> &'static str {
+    match run.state() {
+        RunState::Running => "running",
+        RunState::Paused => "paused",
+        RunState::Finished => "finished",
+        RunState::Cancelled => "cancelled",
+        RunState::Failed => "failed",
+        RunState::Blocked => "blocked",
+        RunState::InDoubt => "in doubt",
+        RunState::Unspecified => "unknown",
+    }
+}
+
+/// A worker as JSON.
+#[must_use]
+pub fn worker_to_json(worker: &v1::Worker) -> Value {
+    json!({
+        "session": worker.session,
+        "name": worker.name,
+        "build": worker.build,
+        "slots": worker.slots,
+        "tasks_assigned": worker.tasks_assigned,
+        "tasks_done": worker.tasks_done,
+        "silent_ms": worker.silent_ms,
+        "connected_ms": worker.connected_ms,
+        "draining": worker.draining,
+        "address": worker.address,
+        "kinds": worker.kinds,
+        "kinds_refused": worker.kinds_refused,
+        "programs": worker.programs,
+        "runs": worker.runs,
+    })
+}
+
+/// A number with seven significant digits, which are as many as a picture can show.
+#[must_use]
+pub fn significant(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
+}

@@ -1,0 +1,78 @@
+// A coordinator and workers as processes, with a store of their own.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+const PROGRAMS = process.env.EVOXO_PROGRAMS ?? "target/release";
+const PATIENCE_MS = 120_000;
+
+/** Waits until `holds` gives something true, and returns it. */
+export async function until(what, holds) {
+  const begun = Date.now();
+  for (;;) {
+    const found = await holds();
+    if (found) return found;
+    if (Date.now() - begun > PATIENCE_MS) throw new Error(`it does not happen: ${what}`);
+    await pause(50);
+  }
+}
+
+export class Cluster {
+  directory = mkdtempSync(join(tmpdir(), "evoxo-page-"));
+  address = "127.0.0.1:0";
+  processes = new Set();
+
+  #start(program, options, output) {
+    const log = openSync(join(this.directory, `${program}.log`), "a");
+    const child = spawn(join(PROGRAMS, program), options, { stdio: ["ignore", output, log] });
+    this.processes.add(child);
+    return child;
+  }
+
+  /** Starts the coordinator, on the address that it had before. */
+  async coordinator() {
+    const options = ["--listen", this.address, "--store", join(this.directory, "store"), "--announce"];
+    this.leader = this.#start("evoxo-coordinator", [...options, "--checkpoint-interval", "200ms"], "pipe");
+    const [line] = await Promise.all([
+      new Promise((done) => this.leader.stdout.once("data", (data) => done(String(data)))),
+    ]);
+    this.address = line.trim();
+  }
+
+  worker(name, ...options) {
+    const all = ["--coordinator", this.address, "--name", name, "--slots", "1", ...options];
+    return this.#start("evoxo-worker", all, "ignore");
+  }
+
+  /** kill -9. */
+  async kill(child) {
+    const gone = new Promise((done) => child.once("exit", done));
+    child.kill("SIGKILL");
+    await gone;
+    this.processes.delete(child);
+  }
+
+  /** What the command-line client prints. */
+  async evoxo(...words) {
+    const child = spawn(join(PROGRAMS, "evoxo"), [...words, "--coordinator", this.address]);
+    let text = "";
+    child.stdout.on("data", (data) => { text += data; });
+    child.stderr.on("data", (data) => { text += data; });
+    const status = await new Promise((done) => child.once("close", done));
+    if (status !== 0) throw new Error(`evoxo ${words.join(" ")}: ${text}`);
+    return text;
+  }
+
+  /** A run as the client sees it. */
+  async run(name) {
+    return JSON.parse(await this.evoxo("runs", "--json")).find((run) => run.name === name);
+  }
+
+  async end() {
+    await Promise.all([...this.processes].map((child) => this.kill(child)));
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}

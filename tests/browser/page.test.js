@@ -1,0 +1,216 @@
+// The page in a real browser: a whole run watched live, the coordinator killed meanwhile, keyboard, axe on every view.
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import AxeBuilder from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+
+import { Cluster, until } from "./cluster.js";
+
+const RUN = `experiment = "invincible"
+seed = 3
+replicas = 4
+[settings]
+population = 200
+games = 400
+generations = 500
+slice = 20
+[arms."loss costs 1"]
+penalty = 1
+[arms."loss costs 6.5"]
+penalty = 6.5
+[arms."exact"]
+fitness = "exact"
+`;
+
+const cluster = new Cluster();
+const [complaints, foreign] = [[], []];
+let browser;
+let page;
+
+function file(name, content) {
+  const path = join(cluster.directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+async function open(hash, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const tab = await context.newPage();
+  tab.setDefaultTimeout(60_000);
+  tab.on("pageerror", (error) => complaints.push(error.message));
+  tab.on("console", (said) => {
+    // That the coordinator is gone is said by the page itself.
+    if (said.type() === "error" && !said.text().includes("ERR_")) complaints.push(said.text());
+  });
+  tab.on("request", (request) => {
+    const { protocol, host } = new URL(request.url());
+    if (protocol !== "blob:" && host !== cluster.address) foreign.push(request.url());
+  });
+  await tab.goto(`http://${cluster.address}/${hash}`);
+  await tab.locator(".link.live").waitFor();
+  return tab;
+}
+
+/** What axe finds: nothing. */
+async function accessible(tab, what) {
+  const { violations } = await new AxeBuilder({ page: tab }).analyze();
+  const found = violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map((node) => node.html).join("\n")}`);
+  assert.deepEqual(found, []);
+}
+
+/** Each view, in light and dark, wide and narrow. */
+async function allAccessible(what, hash, ready) {
+  for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [360, "light"]]) {
+    const tab = await open(hash, { viewport: { width, height: 800 }, colorScheme });
+    await ready(tab);
+    await accessible(tab, `${what}, ${width}, ${colorScheme}`);
+    const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
+    assert.ok(scroll <= inner, `${what} is ${scroll} wide on ${inner}`);
+    await tab.context().close();
+  }
+}
+
+before(async () => {
+  await cluster.coordinator();
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"],
+  });
+  page = await open("");
+});
+
+after(async () => {
+  await browser?.close();
+  await cluster.end();
+});
+
+test("a coordinator without runs says what to do", async () => {
+  await page.getByText("No runs yet").waitFor();
+  await page.getByText(`evoxo submit FILE.toml --coordinator ${cluster.address}`).waitFor();
+  await accessible(page, "no runs");
+  await allAccessible("no workers", "#/workers", (tab) => tab.getByText("No workers are connected").waitFor());
+});
+
+test("a run that nobody computes has a banner", async () => {
+  await cluster.evoxo("submit", file("live.toml", RUN));
+  await page.getByRole("link", { name: "live" }).waitFor();
+  await page.getByText("Nobody computes live").waitFor();
+  await accessible(page, "starving");
+});
+
+test("a run is watched live, and goes on after kill -9 of the coordinator", async () => {
+  await page.getByRole("link", { name: "live" }).click();
+  await page.getByRole("heading", { level: 1, name: "live" }).waitFor();
+  await page.getByText("Nobody computes this run").waitFor();
+  const worker = cluster.worker("desk");
+  await page.getByText("Nobody computes this run").waitFor({ state: "hidden" });
+  const done = () => page.locator(".tiles dd").first().textContent();
+  const rounds = async () => Number.parseInt((await done()).replace(",", ""), 10);
+  await until("rounds go on", async () => (await rounds()) > 0);
+  // Curves come while it is computed.
+  await page.locator("path.line.c0").first().waitFor({ state: "attached" });
+  await page.locator(".head .badge.running").waitFor();
+  await cluster.kill(cluster.leader);
+  await page.getByText("connection lost, trying again").waitFor();
+  await accessible(page, "lost");
+  const before = await rounds();
+  await cluster.coordinator();
+  await page.locator(".link.live").waitFor();
+  await until("rounds go on", async () => (await rounds()) > before);
+  await page.locator(".head .badge.finished").waitFor({ timeout: 120_000 });
+  // The page was never loaded again, and shows the end as the client does.
+  const run = await cluster.run("live");
+  await page.getByText(run.digest).waitFor();
+  assert.equal(run.state, "finished");
+  await cluster.kill(worker);
+});
+
+test("curves answer to the keyboard, and arms can be hidden", async () => {
+  await page.getByText("of 12 replicas").waitFor();
+  const chart = page.getByRole("slider", { name: /by generation/ });
+  await chart.focus();
+  await chart.press("Home");
+  assert.match(await chart.getAttribute("aria-valuetext"), /^generation 1: .*loss costs 1 [−\d]/);
+  await chart.press("ArrowRight");
+  assert.match(await chart.getAttribute("aria-valuetext"), /^generation 2: /);
+  await page.locator(".tip").getByText("generation 2").waitFor();
+  await chart.press("Escape");
+  await page.locator(".tip").waitFor({ state: "hidden" });
+  const exact = page.getByRole("button", { name: /^exact/ });
+  await exact.focus();
+  await exact.press("Space");
+  assert.equal(await exact.getAttribute("aria-pressed"), "false");
+  assert.equal(await page.locator("path.line.c2").count(), 0);
+  await exact.press("Space");
+  await page.locator("path.line.c2").first().waitFor();
+  await page.getByLabel("Show", { exact: true }).selectOption("mean");
+  await page.getByRole("slider", { name: /^mean by generation/ }).waitFor();
+  await page.getByText("The figures as a table").click();
+  await page.getByRole("region", { name: "Figures of the curves" }).getByRole("row").nth(5).waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Save as CSV").click()]);
+  assert.equal(download.suggestedFilename(), "live-mean.csv");
+  await page.getByText("Replicas and their newest rows").click();
+  await page.getByRole("region", { name: "Replicas" }).getByRole("row").nth(12).waitFor();
+  await page.getByText("Settings", { exact: true }).click();
+  await page.getByText("The experiment file with every setting").click();
+  await accessible(page, "a run with everything open");
+});
+
+test("every view in light, dark and on a phone", async () => {
+  await allAccessible("runs", "", (tab) => tab.getByRole("link", { name: "live" }).waitFor());
+  await allAccessible("a run", "#/runs/live", (tab) => tab.locator("path.line.c0").first().waitFor());
+  await allAccessible("no such run", "#/runs/none", (tab) => tab.getByText("There is no run none").waitFor());
+  await allAccessible("nothing", "#/elsewhere", (tab) => tab.getByText("There is nothing here").waitFor());
+});
+
+test("a run is paused, resumed and cancelled by keyboard", async () => {
+  const long = RUN.replace("generations = 500", "generations = 100000");
+  await cluster.evoxo("submit", file("long.toml", long));
+  const tab = await open("#/runs/long");
+  const badge = (state) => tab.locator(`.head .badge.${state}`).waitFor();
+  await tab.getByRole("button", { name: "Pause" }).press("Enter");
+  await badge("paused");
+  assert.equal((await cluster.run("long")).state, "paused");
+  await tab.getByRole("button", { name: "Resume" }).press("Enter");
+  await badge("running");
+  await tab.getByRole("button", { name: "Cancel…" }).press("Enter");
+  await tab.getByRole("dialog").waitFor();
+  await accessible(tab, "the dialog");
+  await tab.keyboard.press("Escape");
+  assert.equal((await cluster.run("long")).state, "running");
+  await tab.getByRole("button", { name: "Cancel…" }).press("Enter");
+  await tab.getByRole("button", { name: "Cancel the run" }).press("Enter");
+  await badge("cancelled");
+  await tab.context().close();
+});
+
+test("workers are listed, sorted and filtered, and a lost one is news", async () => {
+  await cluster.evoxo("submit", file("again.toml", RUN.replace("generations = 500", "generations = 100000")));
+  const [first] = [cluster.worker("ant"), cluster.worker("bee"), cluster.worker("cow")];
+  const tab = await open("#/workers");
+  const names = () => tab.locator("tbody th").allTextContents();
+  await until("three workers", async () => (await names()).length === 3);
+  assert.deepEqual(await names(), ["ant", "bee", "cow"]);
+  const sort = tab.getByRole("button", { name: "Name" });
+  await sort.press("Enter");
+  assert.deepEqual(await names(), ["cow", "bee", "ant"]);
+  assert.equal(await tab.getByRole("columnheader", { name: "Name" }).getAttribute("aria-sort"), "descending");
+  await tab.getByRole("cell", { name: "again" }).first().waitFor();
+  await accessible(tab, "workers");
+  await tab.getByLabel("Filter").fill("be");
+  assert.deepEqual(await names(), ["bee"]);
+  await tab.getByText("1 worker of 3").waitFor();
+  await tab.getByLabel("Filter").fill("");
+  await cluster.kill(first);
+  await tab.getByText(/worker ant is lost/).waitFor();
+  await until("it is gone", async () => (await names()).length === 2);
+  await allAccessible("workers with news", "#/workers", (other) => other.getByText(/worker ant is lost/).waitFor());
+});
+
+test("nothing was fetched from elsewhere, and no browser complained", () => {
+  assert.deepEqual(foreign, []);
+  assert.deepEqual(complaints, []);
+});
