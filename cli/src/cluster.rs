@@ -9,7 +9,7 @@ use crate::{
     children::{Children, Plan},
     directory::Directory,
     progress::Progress,
-    remote::{self, connect, converse, is_lost, refused},
+    remote::{self, Coordinator, connect, converse, is_lost, refused},
     stop::Stop,
 };
 
@@ -56,7 +56,7 @@ async fn follow(
     stop: &Stop,
     progress: &mut Progress,
 ) -> anyhow::Result<Computed> {
-    let address = children.address();
+    let coordinator = Coordinator::local(children.address());
     let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
     let mut first = true;
     'connected: loop {
@@ -64,7 +64,7 @@ async fn follow(
         if stop.is_asked() {
             return Ok((last, Vec::new()));
         }
-        let Ok(mut client) = connect(&address).await else {
+        let Ok(mut client) = connect(&coordinator).await else {
             tokio::time::sleep(LOOK_INTERVAL).await;
             continue;
         };

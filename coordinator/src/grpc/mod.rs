@@ -1,9 +1,12 @@
 //! The gRPC services. They only decode, ask the core, and encode; invalid requests get a `Status`.
 
 pub(crate) mod accept;
+pub(crate) mod access;
 pub(crate) mod gate;
 mod peers;
+mod rights;
 pub(crate) mod run;
+pub(crate) mod secure;
 pub(crate) mod worker;
 
 pub(crate) use peers::Peers;
