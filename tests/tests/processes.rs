@@ -7,6 +7,7 @@ mod processes {
     mod leaders;
     mod orders;
     mod programs;
+    mod secure;
     mod services;
     mod shapes;
     mod strangers;
