@@ -135,7 +135,7 @@ impl Refusal {
                 | AlertDescription::UnsupportedCertificate
                 | AlertDescription::CertificateUnknown
                 | AlertDescription::AccessDenied,
-            ) => Self::Final(format!("the coordinator refuses this certificate, because it is of another cluster: {again}")),
+            ) => Self::Final(format!("the coordinator refuses this certificate: it is of another cluster: {again}")),
             Error::InvalidCertificate(
                 CertificateError::Expired
                 | CertificateError::ExpiredContext { .. }
@@ -143,8 +143,8 @@ impl Refusal {
                 | CertificateError::NotValidYetContext { .. },
             ) => Self::Other("the coordinator's certificate is not valid at this time: check this host's clock".into()),
             Error::InvalidCertificate(_) => Self::Other(
-                "what answers there is not the coordinator of this cluster: its certificate is of another authority than \
-                 the token or access file names; check the address, and join again if the cluster was set up anew"
+                "what answers there is not the coordinator of this cluster: its certificate is of another authority \
+                 than the token or access file names; check the address, and join again if the cluster was set up anew"
                     .into(),
             ),
             Error::InvalidMessage(_) => Self::Other(

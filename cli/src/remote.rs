@@ -90,7 +90,11 @@ async fn access_file(path: &Path, address: &Address) -> anyhow::Result<AccessFil
     match due {
         // If that fails, the old one is still good; who is refused gets the reason from the request itself.
         true => match renew(&file, address).await {
-            Ok(renewed) => renewed.store(path).map(|()| renewed),
+            Ok(renewed) => {
+                // If it cannot be kept, the next command renews the old one again.
+                drop(renewed.store(path));
+                Ok(renewed)
+            }
             Err(_) => Ok(file),
         },
         false => Ok(file),

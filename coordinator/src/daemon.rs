@@ -73,9 +73,9 @@ impl Settings {
             return Ok(());
         }
         Err(format!(
-            "{} can be reached from other hosts: give --access DIR, a directory that `evoxo-coordinator init` makes, so that \
-             only who was invited can join and nobody can listen; or listen on 127.0.0.1; or add --insecure if you trust \
-             every host of that network",
+            "{} can be reached from other hosts: give --access DIR, a directory that `evoxo-coordinator init` makes, so \
+             that only who was invited can join and nobody can listen; or listen on 127.0.0.1; or add --insecure if \
+             you trust every host of that network",
             self.listen
         ))
     }
@@ -158,7 +158,8 @@ fn open_access(directory: &Path, settings: &Settings) -> anyhow::Result<Access> 
         && directory.starts_with(&store)
     {
         bail!(
-            "the access directory {} is in the store {}: whoever gets a copy of the store could let himself in; move it",
+            "the access directory {} is in the store {}: whoever gets a copy of the store could let himself in; \
+             move it",
             directory.display(),
             store.display()
         );

@@ -138,8 +138,8 @@ mod tests {
         let lines: Vec<Value> =
             audit.newest(10).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 3);
-        let first = json!({"time": "1970-01-01T00:00:00Z", "who": "0123456789ab", "role": "operator", "from": "10.0.0.7",
-            "what": "pause", "object": "a \"run\"\n", "outcome": "done"});
+        let first = json!({"time": "1970-01-01T00:00:00Z", "who": "0123456789ab", "role": "operator",
+            "from": "10.0.0.7", "what": "pause", "object": "a \"run\"\n", "outcome": "done"});
         assert_eq!(lines[0], first);
         assert!(lines[1]["outcome"].as_str().unwrap().len() < 400);
         assert_eq!((&lines[1]["left_out"], &lines[2]["left_out"]), (&json!(0), &json!(2)));

@@ -1,4 +1,4 @@
-//! Who may use this coordinator: its access directory, as long as it runs. Only this process writes there, `init` apart.
+//! Who may use this coordinator: its access directory. Only this process writes there as long as it runs, `init` apart.
 //!
 //! The [records](records) of tokens and identities are in the directory, not in the store: the store may be a bucket
 //! that others read, and everybody who can write it could let himself in.
@@ -184,6 +184,10 @@ impl Access {
     }
 
     fn look(&self) -> anyhow::Result<()> {
+        lock(&self.0.connections).retain(|_, ends| {
+            ends.retain(|end| !end.is_closed());
+            !ends.is_empty()
+        });
         let (stamp, renew_at_s, authority) = {
             let current = self.current();
             (current.stamp.clone(), current.renew_at_s, Arc::clone(&current.authority))

@@ -1,5 +1,6 @@
 //! Admission of connections: a limited number at once, in total and per address, and only those that speak HTTP/2,
-//! inside TLS where that is wanted. Any other connection is dropped before it reaches the services. A connection without calls for a while is closed.
+//! inside TLS where that is wanted. Any other connection is dropped before it reaches the services. A connection without
+//! calls for a while is closed.
 
 use std::{
     io,

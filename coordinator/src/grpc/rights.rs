@@ -1,4 +1,4 @@
-//! Who may make which call: one table. Each call's comment in `proto/` says the same, and a test holds one to the other.
+//! Who may make which call: one table. Each call's comment in `proto/` says the same; a test holds one to the other.
 
 use evoxo_access::Role::{self, Operator, TrustedWorker, Viewer, Worker};
 use tonic::Status;

@@ -1,13 +1,20 @@
 //! Clusters with an access directory: the same digests as everywhere, and nobody else.
 
-use std::{fs, net::SocketAddr, path::PathBuf, process::Output, time::Duration};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Command, Output},
+    time::Duration,
+};
 
 use evoxo_access::{AccessFile, Role, join};
 use evoxo_process::Address;
 use evoxo_proto::v1::{CancelRequest, PauseRequest, ReadLogRequest, RunState};
 use evoxo_tests::{
     live::{PATIENCE, Process, Site},
-    person::digest_of_one_thread,
+    person::{Person, digest_of_one_thread},
+    programs::program,
     secure::{Secure, channel},
 };
 use tonic::{Code, Request, codegen::http::uri::PathAndQuery};
@@ -275,7 +282,7 @@ async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
     assert!(coordinator.process.log().contains("are taken up"), "{}", coordinator.process.log());
     // The operator that the second init made is another one, and both may.
     again.person(address).get("run").await.expect("the run");
-    evoxo_tests::person::Person::with(address, &old).get("run").await.expect("the run");
+    Person::with(address, &old).get("run").await.expect("the run");
     assert_ne!(again.operator(), old);
 }
 
@@ -288,7 +295,7 @@ async fn the_audit_log_says_who_wanted_what() {
     let mut person = secure.person(address);
     person.submit("run", DISPATCH).await;
     let viewer = join_as(&secure, address, Role::Viewer).await;
-    let mut looking = evoxo_tests::person::Person::with(address, &viewer);
+    let mut looking = Person::with(address, &viewer);
     let denied = looking.try_submit("other", DISPATCH).await.expect_err("a viewer");
     assert_eq!(denied.code(), Code::PermissionDenied);
     person.client.pause(PauseRequest { name: "run".into() }).await.expect("it is paused");
@@ -309,4 +316,30 @@ async fn the_audit_log_says_who_wanted_what() {
     .map(|words| lines.iter().any(|line| words.iter().all(|word| line.contains(word)) && line.contains("127.0.0.1")))
     .collect();
     assert_eq!(seen, [true; 7], "{lines:#?}");
+}
+
+/// Mistakes on the command line.
+#[test]
+fn mistakes_about_access_have_a_sentence() {
+    let site = Site::new();
+    let file = site.path("letter");
+    fs::write(&file, "somebody's letter").expect("a file");
+    let file = file.to_string_lossy();
+    let cases: [(&str, &[&str], i32, &str); 5] = [
+        ("evoxo-coordinator", &["init", "--access", &file], 1, "cannot make the directory"),
+        ("evoxo-worker", &["--access", &file], 1, "is not an access file of evoxo"),
+        ("evoxo", &["runs", "--access", &file], 1, "is not an access file of evoxo"),
+        (
+            "evoxo",
+            &["token", "create", "--role", "king"],
+            2,
+            "there is no role \"king\": it is one of viewer, operator",
+        ),
+        ("evoxo", &["access", "revoke", "x"], 2, "an ID has 12 digits of 0-9 and a-f"),
+    ];
+    for (name, arguments, status, says) in cases {
+        let output = Command::new(program(name)).args(arguments).output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(status) && text.contains(says), "{name} {arguments:?}: {output:?}");
+    }
 }
