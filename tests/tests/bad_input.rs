@@ -73,7 +73,7 @@ const PROGRAMS: &[Case] = &[
     case(COORDINATOR, &["--checkpoint-interval=-1s"], 2, &["give a time like 90s, 1.5s"]),
     case(COORDINATOR, &["--checkpoint-interval", "soon"], 2, &["give a time like 90s, 1.5s"]),
     case(COORDINATOR, &["--keep-finished", "few"], 2, &["'few'"]),
-    case(COORDINATOR, &["run.toml"], 2, &["unexpected argument 'run.toml'"]),
+    case(COORDINATOR, &["run.toml"], 2, &["'run.toml' cannot be used with"]),
     case(WORKER, &["--program", "x"], 2, &["give NAME=COMMAND"]),
     case(WORKER, &["--program", "a b=x"], 2, &["a program's name has 1 to 64 letters"]),
     case(
