@@ -79,6 +79,14 @@ enum Verb {
     Fetch(verb::fetch::Arguments),
     /// List a coordinator's workers
     Workers(verb::workers::Arguments),
+    /// Join a cluster: exchange a token for an access file
+    Join(verb::access::Join),
+    /// Create a token with which hosts or people join
+    #[command(subcommand)]
+    Token(verb::access::Tokens),
+    /// List and revoke those who may use a coordinator, and read its audit log
+    #[command(subcommand)]
+    Access(verb::access::Access),
     /// Run a coordinator (as evoxo-coordinator)
     #[command(hide = true)]
     Coordinator(evoxo_coordinator::cli::Arguments),
@@ -128,6 +136,9 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Cancel(arguments) => verb::order::cancel(&arguments),
         Verb::Fetch(arguments) => verb::fetch::run(&arguments, registry),
         Verb::Workers(arguments) => verb::workers::run(&arguments),
+        Verb::Join(arguments) => verb::access::join_cluster(&arguments),
+        Verb::Token(verb) => verb::access::tokens(&verb),
+        Verb::Access(verb) => verb::access::access(&verb),
         Verb::Coordinator(arguments) => {
             evoxo_coordinator::run(&arguments, registry.clone()).map(|()| ExitCode::SUCCESS)
         }

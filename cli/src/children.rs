@@ -148,6 +148,8 @@ fn command(arguments: &[&str], log: &PathBuf) -> anyhow::Result<Command> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
+    // Access to a cluster elsewhere is not meant for this one.
+    command.env_remove("EVOXO_ACCESS").env_remove("EVOXO_TOKEN");
     // The terminal sends Ctrl-C to a whole group. It is for this process, which lets the others save and end.
     command.process_group(0);
     Ok(command)

@@ -10,7 +10,7 @@ use crate::{
     directory::Directory,
     page,
     progress::Progress,
-    remote::{self, connect, converse, is_lost, refused},
+    remote::{self, Coordinator, connect, converse, is_lost, refused},
     stop::Stop,
 };
 
@@ -31,13 +31,7 @@ pub(crate) fn compute(
 ) -> anyhow::Result<Computed> {
     let open = plan.open;
     let mut children = Children::start(directory, plan)?;
-    if let Some(address) = children.page(name) {
-        progress.say(&format!("watch it at {address}"));
-        if open && let Err(why) = page::open(&address) {
-            progress.say(&format!("note: {why:#}"));
-        }
-    }
-    let followed = converse(follow(&mut children, name, config, stop, progress));
+    let followed = converse(follow(&mut children, name, config, stop, progress, open));
     let unsaved = children.stop()?;
     let (run, replicas) = followed?;
     match unsaved {
@@ -56,6 +50,15 @@ pub(crate) fn say_retry(progress: &Progress, run: &v1::Run) {
     progress.say(&format!("note: the run had failed and is tried again: {}", run.message));
 }
 
+/// Says where the page of an accepted run is, if there is one, and opens it in a browser if that is wanted.
+fn say_page(children: &Children, name: &str, open: bool, progress: &Progress) {
+    let Some(address) = children.page(name) else { return };
+    progress.say(&format!("watch it at {address}"));
+    if open && let Err(why) = page::open(&address) {
+        progress.say(&format!("note: {why:#}"));
+    }
+}
+
 /// Submits the run and follows it to its end. If the coordinator is killed, another one replaces it.
 async fn follow(
     children: &mut Children,
@@ -63,8 +66,9 @@ async fn follow(
     config: &Config,
     stop: &Stop,
     progress: &mut Progress,
+    open: bool,
 ) -> anyhow::Result<Computed> {
-    let address = children.address();
+    let coordinator = Coordinator::local(children.address());
     let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
     let mut first = true;
     'connected: loop {
@@ -72,7 +76,7 @@ async fn follow(
         if stop.is_asked() {
             return Ok((last, Vec::new()));
         }
-        let Ok(mut client) = connect(&address).await else {
+        let Ok(mut client) = connect(&coordinator).await else {
             tokio::time::sleep(LOOK_INTERVAL).await;
             continue;
         };
@@ -96,7 +100,9 @@ async fn follow(
                 resumed => drop(resumed.map_err(refused)?),
             }
         }
-        first = false;
+        if std::mem::take(&mut first) {
+            say_page(children, name, open, progress);
+        }
         let Ok(changes) = client.watch(v1::WatchRequest { name: name.into() }).await else { continue };
         let mut changes = changes.into_inner();
         loop {

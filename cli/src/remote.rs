@@ -1,8 +1,13 @@
 //! Connections to a coordinator.
 
-use std::{error::Error as _, time::Duration};
+use std::{
+    error::Error as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, anyhow};
+use evoxo_access::{AccessFile, Dialer, now_s, renew};
 use evoxo_coordinator::shown::state;
 pub(crate) use evoxo_coordinator::shown::{doubt_to_json, run_to_json};
 use evoxo_process::{Address, innermost};
@@ -29,6 +34,16 @@ pub(crate) struct Coordinator {
         default_value_t
     )]
     pub(crate) address: Address,
+    /// The access file, for a coordinator with TLS: `evoxo join` makes one of a token
+    #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
+    pub(crate) access: Option<PathBuf>,
+}
+
+impl Coordinator {
+    /// A coordinator of our own, on this machine.
+    pub(crate) fn local(address: Address) -> Self {
+        Self { address, access: None }
+    }
 }
 
 /// A connection for requests.
@@ -41,22 +56,50 @@ const RESPONSE_BYTES_MAX: usize = 1 << 30;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects.
-pub(crate) async fn connect(address: &Address) -> anyhow::Result<Client> {
+pub(crate) async fn connect(coordinator: &Coordinator) -> anyhow::Result<Client> {
+    let channel = channel(coordinator).await?;
+    Ok(RunServiceClient::new(channel)
+        .max_decoding_message_size(RESPONSE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX))
+}
+
+/// A connection for any service.
+pub(crate) async fn channel(coordinator: &Coordinator) -> anyhow::Result<Channel> {
+    let address = &coordinator.address;
+    let dialer = match &coordinator.access {
+        None => Dialer::plain(),
+        Some(path) => Dialer::with(&access_file(path, address).await?)?,
+    };
     let endpoint = Endpoint::from(address.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(Duration::from_secs(10))
         .keep_alive_while_idle(true);
-    let channel = endpoint.connect().await.map_err(|error| {
+    dialer.connect(&endpoint).await.map_err(|error| {
         let why = innermost(&error);
         if why.contains("failed to lookup address") {
             return anyhow!("the host of {address} is not known ({why}): check its name");
         }
         anyhow!("no coordinator answers at {address} ({why}): is evoxo-coordinator running there?")
-    })?;
-    Ok(RunServiceClient::new(channel)
-        .max_decoding_message_size(RESPONSE_BYTES_MAX)
-        .max_encoding_message_size(MESSAGE_BYTES_MAX))
+    })
+}
+
+/// The access file, renewed if it is time and the coordinator can be reached.
+async fn access_file(path: &Path, address: &Address) -> anyhow::Result<AccessFile> {
+    let file = AccessFile::load(path)?;
+    let due = file.certificate().is_ok_and(|facts| (facts.renew_at_s()..facts.expires_s).contains(&now_s()));
+    match due {
+        // If that fails, the old one is still good; who is refused gets the reason from the request itself.
+        true => match renew(&file, address).await {
+            Ok(renewed) => {
+                // If it cannot be kept, the next command renews the old one again.
+                drop(renewed.store(path));
+                Ok(renewed)
+            }
+            Err(_) => Ok(file),
+        },
+        false => Ok(file),
+    }
 }
 
 /// An error in one sentence: the coordinator's own message, if it responded.

@@ -1,8 +1,8 @@
 //! The command line and the settings it stands for.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{CommandFactory as _, Parser};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_process::{Log, bytes, duration, memory_bytes};
 
 use crate::{
@@ -23,17 +23,34 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
     after_help = "Examples:
   evoxo-coordinator
       Listens on 127.0.0.1:7600 and keeps its runs below ./runs. Unfinished runs continue automatically.
+  evoxo-coordinator init
+      Makes the directory ./access for a cluster of several hosts, and says what to do next.
+  evoxo-coordinator --listen 0.0.0.0:7600 --access access --store /var/lib/evoxo
+      For workers on other hosts: only who was invited can join, and nobody can listen.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
-      For workers on other hosts, in a network where every host is trusted.
+      The same without any protection, in a network where every host is trusted.
 
 SIGTERM saves everything and stops; kill -9 loses at most one checkpoint interval of work, and no result changes."
 )]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    /// What to do instead of running a coordinator
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+
     /// Address and port to listen on; port 0 lets the system choose
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7600")]
     pub listen: SocketAddr,
 
-    /// Allow --listen to be an address that other hosts can reach: nothing is encrypted or authenticated yet
+    /// Access directory, made by `evoxo-coordinator init`: speak TLS, and serve only who has a certificate
+    #[arg(long, value_name = "DIRECTORY")]
+    pub access: Option<PathBuf>,
+
+    /// How long a worker's certificate is valid; it renews it at two thirds of that
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = duration)]
+    pub worker_certificate_life: Duration,
+
+    /// Allow --listen to be an address that other hosts can reach, without encryption and for everybody
     #[arg(long)]
     pub insecure: bool,
 
@@ -58,13 +75,13 @@ pub struct Arguments {
     #[arg(long, value_name = "RUNS")]
     pub keep_finished: Option<u32>,
 
-    /// Show no page
+    /// Show no page; with --access there is none, because browsers have no certificate of the cluster
     #[arg(long, conflicts_with = "page_host")]
     pub no_page: bool,
 
     /// Also show the page to other hosts, if they call it by this name or address; can be given several times
     /// [default: only to this host, as localhost]
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", conflicts_with = "access")]
     pub page_host: Vec<String>,
 
     /// Messages to write to standard error
@@ -78,6 +95,21 @@ pub struct Arguments {
     /// Stop when standard input ends
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
+}
+
+/// What else the program does.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Make the access directory of a new cluster; or, where there is one, a new operator's access file
+    Init {
+        /// The directory to make
+        #[arg(long, value_name = "DIRECTORY", default_value = "access")]
+        access: PathBuf,
+        /// A further name or address in the coordinator's certificate, for programs that check it (evoxo's own need
+        /// none); can be repeated
+        #[arg(long = "name", value_name = "HOST")]
+        names: Vec<String>,
+    },
 }
 
 impl Arguments {
@@ -100,6 +132,8 @@ impl Arguments {
         };
         Settings {
             listen: self.listen,
+            access: self.access.clone(),
+            worker_certificate_life: self.worker_certificate_life,
             insecure: self.insecure,
             store: self.store.clone(),
             core,

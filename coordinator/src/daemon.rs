@@ -1,13 +1,20 @@
 //! The process: store, core, services, signals.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, bail};
 use evoxo_common::experiment::Registry;
 use evoxo_process::EndRequests;
 use evoxo_proto::{
     MESSAGE_BYTES_MAX,
-    v1::{run_service_server::RunServiceServer, worker_service_server::WorkerServiceServer},
+    v1::{
+        access_service_server::AccessServiceServer, run_service_server::RunServiceServer,
+        worker_service_server::WorkerServiceServer,
+    },
 };
 use tokio::net::TcpListener;
 use tonic::transport::Server;
@@ -15,11 +22,14 @@ use tonic_health::server::HealthReporter;
 use tracing::{info, warn};
 
 use crate::{
+    access::Access,
     core::{self, Coordinator, Event},
     grpc::{
         accept::{accept, connections_max},
+        access::AccessCalls,
         gate::GateLayer,
         run::Runs,
+        secure::Handshakes,
         worker::Workers,
     },
     page::{Hosts, Page},
@@ -33,7 +43,11 @@ use crate::{
 pub struct Settings {
     /// Where to listen; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// Allow an address that other hosts can reach, although nothing is encrypted or authenticated yet.
+    /// The access directory: with it, TLS is spoken and everybody needs a certificate.
+    pub access: Option<PathBuf>,
+    /// How long the certificates of workers are valid.
+    pub worker_certificate_life: Duration,
+    /// Allow an address that other hosts can reach without an access directory.
     pub insecure: bool,
     /// A directory, or a bucket's address.
     pub store: String,
@@ -53,12 +67,18 @@ impl Settings {
     /// # Errors
     /// A sentence that says what to do.
     pub fn check(&self) -> Result<(), String> {
-        if self.listen.ip().is_loopback() || self.insecure {
+        if self.access.is_some() && self.insecure {
+            return Err(
+                "--access and --insecure exclude each other: with an access directory nothing is insecure".into()
+            );
+        }
+        if self.listen.ip().is_loopback() || self.insecure || self.access.is_some() {
             return Ok(());
         }
         Err(format!(
-            "{} can be reached from other hosts, and nothing is encrypted or authenticated yet: listen on 127.0.0.1, or add \
-             --insecure if you trust every host of that network",
+            "{} can be reached from other hosts: give --access DIR, a directory that `evoxo-coordinator init` makes, so \
+             that only who was invited can join and nobody can listen; or listen on 127.0.0.1; or add --insecure if \
+             you trust every host of that network",
             self.listen
         ))
     }
@@ -68,6 +88,8 @@ impl Settings {
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest request message, in bytes: an experiment file of 1 MiB, and its name.
 const REQUEST_BYTES_MAX: usize = (1 << 20) + 4096;
+/// The longest request about access, in bytes: a signing request and a name.
+const ACCESS_BYTES_MAX: usize = 16 << 10;
 /// The interval of pings to a peer, and the time it has to reply.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// Streams per connection.
@@ -86,6 +108,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     shell::end_process_on_panic();
     // The port comes first: if a second coordinator is started by mistake, it ends here, before it touches the store.
     let listener = listen(settings.listen)?;
+    let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
     let address = listener.local_addr().context("the listener has no address")?;
     let (mut store, trouble) = Store::open(&settings.store, registry.clone())?;
     trouble.iter().for_each(|sentence| warn!("{sentence}"));
@@ -98,7 +121,8 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     let listener =
         runtime.block_on(async { TcpListener::from_std(listener) }).context("cannot wait for connections")?;
     let mib = settings.core.memory_bytes_max >> 20;
-    info!("listening on {address}, store {}, {known} runs known, {mib} MiB of memory for runs", settings.store);
+    let how = if access.is_some() { "with TLS" } else { "in plain text" };
+    info!("listening on {address} {how}, store {}, {known} runs known, {mib} MiB of memory for runs", settings.store);
     if settings.announce {
         announce(address)?;
     }
@@ -106,7 +130,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
         let (handle, stopped) = shell::start(core, store, registry);
         tokio::select! {
-            served = serve(listener, handle.clone(), settings.page_hosts.as_deref()) => served.context("the gRPC server ended")?,
+            served = serve(listener, handle.clone(), access, settings.page_hosts.as_deref()) => served?,
             _ = requests.next() => {}
         }
         info!("stopping: saving what is not saved yet");
@@ -130,6 +154,22 @@ fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
+/// Opens the access directory, which must not be in the store.
+fn open_access(directory: &Path, settings: &Settings) -> anyhow::Result<Access> {
+    let access = Access::open(directory, settings.worker_certificate_life)?;
+    if let (Ok(directory), Ok(store)) = (directory.canonicalize(), Path::new(&settings.store).canonicalize())
+        && directory.starts_with(&store)
+    {
+        bail!(
+            "the access directory {} is in the store {}: whoever gets a copy of the store could let himself in; \
+             move it",
+            directory.display(),
+            store.display()
+        );
+    }
+    Ok(access)
+}
+
 /// Prints the address for the parent process.
 fn announce(address: SocketAddr) -> anyhow::Result<()> {
     use std::io::Write as _;
@@ -142,17 +182,25 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
 async fn serve(
     listener: TcpListener,
     core: Handle,
+    access: Option<Access>,
     page_hosts: Option<&[String]>,
-) -> Result<(), tonic::transport::Error> {
+) -> anyhow::Result<()> {
+    // Browsers have no certificate of the cluster.
+    let page_hosts = page_hosts.filter(|_| access.is_none());
     let page = page_hosts.map(|hosts| Page::start(core.clone(), Hosts::new(hosts)));
     let (health, health_service) = tonic_health::server::health_reporter();
     tokio::spawn(tell_health(health, core.healthy.clone()));
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let calls = AccessServiceServer::new(AccessCalls::new(access.clone())).max_decoding_message_size(ACCESS_BYTES_MAX);
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
     let connections = connections_max();
     let peers = Peers::new(connections);
+    if let Some(access) = access.clone() {
+        tokio::spawn(access.keep_up());
+    }
+    let handshakes = access.map(Handshakes::start).transpose()?;
     Server::builder()
         .http2_keepalive_interval(Some(PING_INTERVAL))
         .http2_keepalive_timeout(Some(PING_INTERVAL))
@@ -163,8 +211,10 @@ async fn serve(
         .add_service(health_service)
         .add_service(workers)
         .add_service(runs)
-        .serve_with_incoming(accept(listener, connections, peers, page))
+        .add_service(calls)
+        .serve_with_incoming(accept(listener, connections, peers, handshakes, page))
         .await
+        .context("the gRPC server ended")
 }
 
 /// Keeps the health service up to date.

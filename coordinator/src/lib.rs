@@ -4,6 +4,7 @@
 //! [`core`] is pure and decides everything; [`replicas`] is pure and has the states; [`shell`](crate::daemon) connects
 //! them with time, threads, sockets and a [`store`].
 
+mod access;
 pub mod cli;
 pub mod core;
 pub mod daemon;
@@ -30,7 +31,17 @@ use evoxo_common::experiment::Registry;
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
 pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()> {
+    if let Some(cli::Verb::Init { access, names }) = &arguments.verb {
+        return init(access, names);
+    }
     arguments.check_usage();
     evoxo_process::log_to_stderr(arguments.log);
     daemon::daemon(&arguments.settings(), registry)
+}
+
+/// Makes an access directory, and says what to do next.
+fn init(directory: &std::path::Path, names: &[String]) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let told = access::init(directory, names)?;
+    writeln!(std::io::stdout(), "{told}").map_err(Into::into)
 }

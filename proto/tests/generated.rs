@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 #[test]
 fn generated_code_is_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = ["task", "worker", "run", "store"].map(|name| format!("evoxo/v1/{name}.proto"));
+    let files = ["task", "worker", "run", "store", "access"].map(|name| format!("evoxo/v1/{name}.proto"));
     let set = protox::compile(files, [root.join("proto")]).expect("the .proto files compile");
     let out = tempfile::tempdir().expect("a temporary directory");
     tonic_prost_build::configure().bytes(".evoxo.v1").out_dir(out.path()).compile_fds(set).expect("code generation");

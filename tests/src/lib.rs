@@ -6,6 +6,7 @@ pub mod mutations;
 pub mod person;
 pub mod programs;
 pub mod script;
+pub mod secure;
 
 use std::sync::OnceLock;
 

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use evoxo_access::{AccessFile, Dialer};
 use evoxo_common::{
     experiment::{Config, Replica, run_digest},
     local,
@@ -46,6 +47,18 @@ impl Person {
     #[must_use]
     pub fn at(coordinator: SocketAddr, from: IpAddr) -> Self {
         Self::connecting(coordinator, Some(from))
+    }
+
+    /// One with a certificate.
+    ///
+    /// # Panics
+    /// If the certificate cannot be used.
+    #[must_use]
+    pub fn with(coordinator: SocketAddr, access: &AccessFile) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{coordinator}")).expect("an address is a good URL");
+        let endpoint = endpoint.timeout(Duration::from_secs(30));
+        let dialer = Dialer::with(access).expect("an access file");
+        Self { client: RunServiceClient::new(dialer.connect_lazy(&endpoint)) }
     }
 
     fn connecting(coordinator: SocketAddr, from: Option<IpAddr>) -> Self {

@@ -9,8 +9,8 @@ use std::{
 };
 
 const PACKAGES: [&str; 3] = ["evoxo-coordinator", "evoxo-worker", "evoxo"];
-const SOURCES: [&str; 9] =
-    ["Cargo.lock", "proto", "common", "games", "experiments", "process", "coordinator", "worker", "cli"];
+const SOURCES: [&str; 10] =
+    ["Cargo.lock", "proto", "common", "games", "experiments", "process", "access", "coordinator", "worker", "cli"];
 
 /// The workspace's directory.
 #[must_use]

@@ -6,6 +6,7 @@
 mod hostile {
     mod forgery;
     mod greed;
+    mod handshakes;
     mod holding;
     mod losses;
     mod slow;

@@ -8,6 +8,7 @@ mod processes {
     mod modules;
     mod orders;
     mod programs;
+    mod secure;
     mod services;
     mod shapes;
     mod strangers;

@@ -72,17 +72,19 @@ fn dependencies(package: &str) -> Vec<String> {
 
 #[test]
 fn crates_depend_in_one_direction() {
-    const OURS: [(&str, &[&str]); 8] = [
+    const OURS: [(&str, &[&str]); 9] = [
         ("proto", &[]),
         ("common", &["evoxo-proto"]),
         ("games", &["evoxo-common"]),
         ("experiments", &["evoxo-common", "evoxo-games"]),
         ("process", &[]),
-        ("coordinator", &["evoxo-common", "evoxo-process", "evoxo-proto", "evoxo-experiments"]),
-        ("worker", &["evoxo-common", "evoxo-process", "evoxo-proto", "evoxo-experiments"]),
+        ("access", &["evoxo-process", "evoxo-proto"]),
+        ("coordinator", &["evoxo-access", "evoxo-common", "evoxo-process", "evoxo-proto", "evoxo-experiments"]),
+        ("worker", &["evoxo-access", "evoxo-common", "evoxo-process", "evoxo-proto", "evoxo-experiments"]),
         (
             "cli",
             &[
+                "evoxo-access",
                 "evoxo-common",
                 "evoxo-games",
                 "evoxo-process",
@@ -115,7 +117,7 @@ fn crates_depend_in_one_direction() {
 #[test]
 fn libraries_name_no_experiment() {
     let may = |name: &str| name.ends_with("/main.rs") || name.contains("/tests") || name.contains("/benches/");
-    let libraries = ["proto", "common", "games", "process", "coordinator", "worker", "cli"];
+    let libraries = ["proto", "common", "games", "process", "access", "coordinator", "worker", "cli"];
     let library = |name: &str| libraries.iter().any(|library| name.starts_with(&format!("{library}/")));
     let kinds: Vec<&str> = registry().kinds().iter().map(|kind| kind.name).filter(|kind| *kind != "rules").collect();
     let mut wrong = Vec::new();
@@ -317,7 +319,9 @@ fn every_dependency_has_its_reason() {
     let foreign = table.expect("the shared dependencies").lines().filter(|line| line.contains(" = "));
     let without = |line: &&str| !line.starts_with("evoxo-") && !line.contains("# ");
     let mut wrong: Vec<String> = foreign.filter(without).map(|line| format!("no reason: {line}")).collect();
-    for package in ["proto", "common", "games", "experiments", "process", "coordinator", "worker", "cli", "tests"] {
+    for package in
+        ["proto", "common", "games", "experiments", "process", "access", "coordinator", "worker", "cli", "tests"]
+    {
         let text = fs::read_to_string(workspace().join(package).join("Cargo.toml")).expect("a manifest");
         let mut before = "";
         for line in text.lines() {

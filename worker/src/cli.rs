@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use evoxo_access::{Source, Token};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
 use evoxo_process::{Address, Log, duration, host_name, log_to_stderr};
 use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
@@ -30,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   evoxo-worker                                          work for a coordinator on this host, on every core
   evoxo-worker --coordinator lab7:7600 --slots 4        work for another host, on four cores
+  evoxo-worker --coordinator lab7:7600 --join TOKEN     the same with TLS; `evoxo token create` makes tokens
   evoxo-worker --coordinator lab7:7600 --idle-timeout 10m
                                                         exit after ten minutes without a task
   evoxo-worker --program rosen=\"python3 rosen.py\"       compute fitness with a program of one's own
@@ -69,6 +71,13 @@ pub struct Options {
     /// Where the coordinator listens.
     #[arg(long, value_name = "HOST:PORT", default_value_t)]
     pub coordinator: Address,
+    /// Join a cluster with this token, and keep the certificate for later starts.
+    #[arg(long, value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
+    pub join: Option<Token>,
+    /// The access file: to use it, or, with --join, to keep it there [default with --join: a file in $STATE_DIRECTORY,
+    /// $XDG_STATE_HOME/evoxo or ~/.local/state/evoxo].
+    #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
+    pub access: Option<PathBuf>,
     /// Number of assignments to compute at once, 1 to 1024 [default: the cores this process may use].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=SLOTS_MAX as i64))]
     pub slots: Option<u16>,
@@ -144,7 +153,11 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
     let (coordinator, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
-    daemon::run(Settings { coordinator, worker, programs, exit_with_stdin }, registry)
+    let access = match (options.join.clone(), options.access.clone()) {
+        (Some(token), file) => Some(Source::Token(token, file)),
+        (None, file) => file.map(Source::File),
+    };
+    daemon::run(Settings { coordinator, access, worker, programs, exit_with_stdin }, registry)
 }
 
 impl Simd {

@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use evoxo_access::{Dialer, Keeper, Refusal, Source};
 use evoxo_common::{experiment::Registry, task::Encoded, time::Millis};
 use evoxo_process::{Address, EndRequest, EndRequests};
 use tokio::{sync::mpsc, time::sleep_until};
@@ -17,7 +18,7 @@ use tonic::transport::Endpoint;
 use tracing::{Level, debug, error, info, warn};
 
 use crate::{
-    core::{self, Effect, Event, Worker},
+    core::{self, Effect, Event, STATUS_REFUSED, Worker},
     link::{self, Link},
     pool::{Compute, Pool},
     programs::{Processes, Program},
@@ -33,6 +34,8 @@ const END_WITHIN: Duration = Duration::from_millis(500);
 pub struct Settings {
     /// Where the coordinator listens.
     pub coordinator: Address,
+    /// Where its access is from; `None` for a coordinator that asks for none.
+    pub access: Option<Source>,
     /// Settings of the worker's core.
     pub worker: core::Settings,
     /// The programs that tasks may ask.
@@ -51,8 +54,16 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start the event loop; is the limit of open files too low?")?;
     let (status, sentence) = runtime.block_on(async {
-        let requests = EndRequests::listen(settings.exit_with_stdin)?;
-        anyhow::Ok(Shell::new(settings, registry)?.serve(requests).await)
+        let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
+        let dialer = tokio::select! {
+            opened = open(&settings) => match opened {
+                Ok(dialer) => dialer,
+                Err(Refusal::Final(why)) => return Ok((STATUS_REFUSED, format!("this worker was refused: {why}"))),
+                Err(Refusal::Other(why)) => bail!(why),
+            },
+            _ = requests.next() => return Ok((0, "shut down (on request) before it had joined".to_owned())),
+        };
+        anyhow::Ok(Shell::new(settings, dialer, registry)?.serve(requests).await)
     })?;
     match status {
         0 => info!("{sentence}"),
@@ -61,12 +72,22 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
+/// How to connect: with a certificate, if there is a source of access, which is renewed from then on.
+async fn open(settings: &Settings) -> Result<Dialer, Refusal> {
+    let Some(source) = settings.access.clone() else { return Ok(Dialer::plain()) };
+    let keeper = Keeper::open(source, &settings.coordinator, &settings.worker.name).await?;
+    let dialer = keeper.dialer();
+    tokio::spawn(keeper.keep());
+    Ok(dialer)
+}
+
 /// The exit status, and the reason for the log.
 type Exit = (u8, String);
 
 /// Does the core's effects.
 struct Shell {
     endpoint: Endpoint,
+    dialer: Dialer,
     worker: Worker,
     pool: Pool,
     computed: mpsc::UnboundedReceiver<Event>,
@@ -76,7 +97,7 @@ struct Shell {
 }
 
 impl Shell {
-    fn new(settings: Settings, registry: Registry) -> anyhow::Result<Self> {
+    fn new(settings: Settings, dialer: Dialer, registry: Registry) -> anyhow::Result<Self> {
         let (sender, computed) = mpsc::unbounded_channel();
         let slots = settings.worker.slots;
         let compute = || -> Compute {
@@ -89,6 +110,7 @@ impl Shell {
         let seed = RandomState::new().build_hasher().finish();
         Ok(Self {
             endpoint: link::endpoint(&settings.coordinator),
+            dialer,
             worker: Worker::new(Millis(0), settings.worker, seed),
             pool,
             computed,
@@ -131,7 +153,7 @@ impl Shell {
 
     fn carry_out(&mut self, effect: Effect) -> Option<Exit> {
         match effect {
-            Effect::Connect => self.link = Some(Link::connect(self.endpoint.clone())),
+            Effect::Connect => self.link = Some(Link::connect(self.endpoint.clone(), self.dialer.clone())),
             Effect::Disconnect => self.link = None,
             Effect::Send(message) => {
                 if self.link.as_ref().is_some_and(|link| !link.send(message)) {

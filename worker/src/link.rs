@@ -2,6 +2,7 @@
 
 use std::{error::Error as _, time::Duration};
 
+use evoxo_access::Dialer;
 use evoxo_process::{Address, innermost};
 use evoxo_proto::{
     MESSAGE_BYTES_MAX,
@@ -47,11 +48,11 @@ pub(crate) struct Link {
 
 impl Link {
     /// Begins to connect.
-    pub(crate) fn connect(endpoint: Endpoint) -> Self {
+    pub(crate) fn connect(endpoint: Endpoint, dialer: Dialer) -> Self {
         let (outgoing, to_write) = mpsc::channel(UNWRITTEN_MAX);
         let (to_handle, events) = mpsc::channel(UNHANDLED_MAX);
         let task = tokio::spawn(async move {
-            let end = converse(endpoint, to_write, &to_handle).await;
+            let end = converse(endpoint, &dialer, to_write, &to_handle).await;
             // The receiver is gone if the link was dropped meanwhile.
             let _ = to_handle.send(end).await;
         });
@@ -86,10 +87,18 @@ impl Drop for Link {
 }
 
 /// One session, from the connection to its loss; the last event says why it was lost.
-async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, events: &mpsc::Sender<Event>) -> Event {
-    let channel = match timeout(CONNECT_TIMEOUT, endpoint.connect()).await {
+async fn converse(
+    endpoint: Endpoint,
+    dialer: &Dialer,
+    to_write: mpsc::Receiver<FromWorker>,
+    events: &mpsc::Sender<Event>,
+) -> Event {
+    let channel = match timeout(CONNECT_TIMEOUT, dialer.connect(&endpoint)).await {
         Ok(Ok(channel)) => channel,
         Ok(Err(error)) => {
+            if let Some(why) = dialer.refusal() {
+                return Event::LinkRefused(why);
+            }
             return Event::LinkDown(format!("cannot reach {}: {}", endpoint.uri(), innermost(&error)));
         }
         Err(_) => {
@@ -104,19 +113,22 @@ async fn converse(endpoint: Endpoint, to_write: mpsc::Receiver<FromWorker>, even
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut stream = match client.work(ReceiverStream::new(to_write)).await {
         Ok(response) => response.into_inner(),
-        Err(status) => return lost(&status),
+        Err(status) => return lost(&status, dialer),
     };
     loop {
         match stream.message().await {
             Ok(Some(message)) => drop(events.send(Event::Message(message)).await),
             Ok(None) => return Event::LinkDown("it ended the stream".to_owned()),
-            Err(status) => return lost(&status),
+            Err(status) => return lost(&status, dialer),
         }
     }
 }
 
 /// Interprets a failed call: some failures will be the same however often it is repeated.
-fn lost(status: &Status) -> Event {
+fn lost(status: &Status, dialer: &Dialer) -> Event {
+    if let Some(why) = dialer.refusal() {
+        return Event::LinkRefused(why);
+    }
     let why = match status.source() {
         Some(source) => innermost(source),
         None => format!("{} ({:?})", status.message().escape_debug(), status.code()),

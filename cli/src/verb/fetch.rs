@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let (run, replicas) = converse(async {
-        let mut client = connect(&arguments.coordinator.address).await?;
+        let mut client = connect(&arguments.coordinator).await?;
         let request = v1::GetRequest { name: arguments.name.clone() };
         let run = client.get(request).await.map_err(refused)?.into_inner();
         let replicas = remote::fetch(&mut client, &arguments.name).await.map_err(refused)?;

@@ -32,7 +32,7 @@ pub(crate) struct Cancel {
 
 pub(crate) fn pause(named: &Named) -> anyhow::Result<ExitCode> {
     let run = converse(async {
-        let mut client = connect(&named.coordinator.address).await?;
+        let mut client = connect(&named.coordinator).await?;
         Ok(client.pause(v1::PauseRequest { name: named.name.clone() }).await.map_err(refused)?.into_inner())
     })?;
     print(named, &run)
@@ -40,7 +40,7 @@ pub(crate) fn pause(named: &Named) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn resume(named: &Named) -> anyhow::Result<ExitCode> {
     let run = converse(async {
-        let mut client = connect(&named.coordinator.address).await?;
+        let mut client = connect(&named.coordinator).await?;
         Ok(client.resume(v1::ResumeRequest { name: named.name.clone() }).await.map_err(refused)?.into_inner())
     })?;
     print(named, &run)
@@ -49,7 +49,7 @@ pub(crate) fn resume(named: &Named) -> anyhow::Result<ExitCode> {
 pub(crate) fn cancel(arguments: &Cancel) -> anyhow::Result<ExitCode> {
     let named = &arguments.named;
     let run = converse(async {
-        let mut client = connect(&named.coordinator.address).await?;
+        let mut client = connect(&named.coordinator).await?;
         let request = v1::CancelRequest { name: named.name.clone(), delete: arguments.delete };
         Ok(client.cancel(request).await.map_err(refused)?.into_inner())
     })?;

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let runs = converse(async {
-        let mut client = connect(&arguments.coordinator.address).await?;
+        let mut client = connect(&arguments.coordinator).await?;
         Ok(client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs)
     })?;
     let mut out = std::io::stdout().lock();

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let config = arguments.experiment.read(registry)?;
     let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
     let answer = converse(async {
-        let mut client = connect(&arguments.coordinator.address).await?;
+        let mut client = connect(&arguments.coordinator).await?;
         let request = v1::SubmitRequest { name: name.clone(), config: config.to_toml() };
         Ok(client.submit(request).await.map_err(refused).context("the coordinator refuses the run")?.into_inner())
     })?;

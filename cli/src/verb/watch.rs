@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut progress = Progress::new();
     let last = converse(async {
-        let mut client = connect(&arguments.coordinator.address).await?;
+        let mut client = connect(&arguments.coordinator).await?;
         let request = v1::WatchRequest { name: arguments.name.clone() };
         let mut changes = client.watch(request).await.map_err(refused)?.into_inner();
         let mut last = v1::Run::default();

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workers = converse(async {
-        let mut client = connect(&arguments.coordinator.address).await?;
+        let mut client = connect(&arguments.coordinator).await?;
         Ok(client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner().workers)
     })?;
     let mut out = std::io::stdout().lock();

@@ -1,5 +1,6 @@
-//! Admission of connections: a limited number at once, in total and per address. Those that speak HTTP/2 reach the
-//! services, those that speak HTTP/1.1 the page, and any other is dropped. A connection without calls for a while is closed.
+//! Admission of connections: a limited number at once, in total and per address, inside TLS where that is wanted. Those
+//! that speak HTTP/2 reach the services, those that speak HTTP/1.1 the page, and any other is dropped. A connection without
+//! calls for a while is closed.
 
 use std::{
     io,
@@ -13,16 +14,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use evoxo_access::now_s;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     time::Sleep,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
+use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
+    access::{Access, Asker},
     page::Page,
     peers::{Counted, Peers},
 };
@@ -35,7 +39,7 @@ const FILES: usize = 64;
 const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection without calls is closed after this time...
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// ... or after this time, if its address has many connections.
+/// ... or after this time, if its address has many connections, or it comes without a certificate where one is needed.
 const IDLE_TIMEOUT_CROWDED: Duration = Duration::from_secs(5);
 /// How long to wait if the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
@@ -62,6 +66,7 @@ pub(crate) fn accept(
     listener: TcpListener,
     connections_max: usize,
     peers: Peers,
+    handshakes: Option<Handshakes>,
     page: Option<Page>,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(64);
@@ -76,7 +81,8 @@ pub(crate) fn accept(
                         // A connection over its address's limit is dropped here.
                         let Some(of_peer) = peers.connect(from.ip()) else { continue };
                         let counted = (counted, of_peer);
-                        drop(tokio::spawn(admit(stream, from, counted, peers.clone(), page.clone(), sender.clone())));
+                        let info = (peers.clone(), handshakes.clone(), page.clone());
+                        drop(tokio::spawn(admit(stream, from, counted, info, sender.clone())));
                     }
                     Err(error) => {
                         tracing::warn!("a connection could not be accepted: {error}");
@@ -93,22 +99,28 @@ async fn admit(
     stream: TcpStream,
     from: SocketAddr,
     counted: (OwnedSemaphorePermit, Counted),
-    peers: Peers,
-    page: Option<Page>,
+    (peers, handshakes, page): (Peers, Option<Handshakes>, Option<Page>),
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
-    let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&stream)).await else { return };
-    if stream.set_nodelay(true).is_err() {
-        return;
-    }
+    let opened = open(stream, from.ip(), handshakes.as_ref(), PREFACE_TIMEOUT).await;
+    let Some((mut stream, caller)) = opened else { return };
+    // What is spoken is looked at inside TLS.
+    let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };
     if spoken == Spoken::Http1 {
         if let Some(page) = page {
             page.serve(stream, from.ip()).await;
         }
     } else {
-        let info = ConnectionInfo { address: from.ip(), calls: Arc::default(), peers };
+        let ended = match (&handshakes, &caller) {
+            (Some(handshakes), Caller::Known(certificate)) => {
+                Some(handshakes.access.connected(certificate, &from.ip().to_string()))
+            }
+            _ => None,
+        };
+        let access = handshakes.map(|handshakes| handshakes.access);
+        let info = ConnectionInfo { address: from.ip(), caller, access, calls: Arc::default(), peers };
         let idle = Box::pin(tokio::time::sleep(IDLE_TIMEOUT_CROWDED));
-        drop(sender.send(Ok(Connection { stream, info, idle, asked: Instant::now(), _counted: counted })).await);
+        drop(sender.send(Ok(Connection { stream, info, idle, asked: Instant::now(), ended, _counted: counted })).await);
     }
 }
 
@@ -120,7 +132,7 @@ enum Spoken {
 }
 
 /// Reads the preface; `None` if it is of no protocol that is spoken here.
-async fn speaks(stream: &TcpStream) -> Option<Spoken> {
+async fn speaks(stream: &mut Stream) -> Option<Spoken> {
     let mut first = [0; PREFACE.len()];
     while let Ok(length @ 1..) = stream.peek(&mut first).await {
         if !PREFACE.starts_with(&first[..length]) {
@@ -141,12 +153,30 @@ async fn speaks(stream: &TcpStream) -> Option<Spoken> {
 pub(crate) struct ConnectionInfo {
     /// The address of the peer.
     pub(crate) address: IpAddr,
+    /// Who it is.
+    pub(crate) caller: Caller,
+    access: Option<Access>,
     /// Calls in progress.
     calls: Arc<AtomicUsize>,
     pub(crate) peers: Peers,
 }
 
 impl ConnectionInfo {
+    /// Writes a line of the audit log, if there is one: somebody wanted this, and got it or did not.
+    pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) {
+        let Some(access) = &self.access else { return };
+        let (id, role) = match &self.caller {
+            Caller::Known(certificate) => (certificate.identity.id.to_string(), certificate.identity.role.name()),
+            _ => (String::new(), ""),
+        };
+        access.audit(&Asker { id, role, address: self.address.to_string() }, what, object, outcome);
+    }
+
+    /// Whether its certificate is not valid any more.
+    fn has_expired(&self) -> bool {
+        matches!(&self.caller, Caller::Known(certificate) if certificate.expires_s <= now_s())
+    }
+
     /// Begins a call on this connection; it ends when the guard is dropped.
     pub(crate) fn begin_call(&self) -> CallOnConnection {
         self.calls.fetch_add(1, Ordering::Relaxed);
@@ -165,23 +195,34 @@ impl Drop for CallOnConnection {
 
 /// A connection that is counted until it is closed.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     info: ConnectionInfo,
     /// When to check next for calls.
     idle: Pin<Box<Sleep>>,
     /// When a call was last seen in progress.
     asked: Instant,
+    /// Says that its certificate was revoked.
+    ended: Option<oneshot::Receiver<()>>,
     _counted: (OwnedSemaphorePermit, Counted),
 }
 
 impl Connection {
-    /// Whether it has had no call for too long.
+    /// Whether its certificate was revoked.
+    fn is_revoked(&mut self, cx: &mut Context<'_>) -> bool {
+        self.ended.as_mut().is_some_and(|ended| Pin::new(ended).poll(cx) == Poll::Ready(Ok(())))
+    }
+
+    /// Whether it has had no call for too long, or its certificate has expired: a session is renewed with a new one.
     fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
         while self.idle.as_mut().poll(cx).is_ready() {
             if self.info.calls.load(Ordering::Relaxed) > 0 {
                 self.asked = Instant::now();
             }
-            let crowded = self.info.peers.has_many_connections(self.info.address);
+            if self.info.has_expired() {
+                return true;
+            }
+            let stranger = matches!(self.info.caller, Caller::Stranger | Caller::PlainText);
+            let crowded = stranger || self.info.peers.has_many_connections(self.info.address);
             if self.asked.elapsed() >= if crowded { IDLE_TIMEOUT_CROWDED } else { IDLE_TIMEOUT } {
                 return true;
             }
@@ -201,7 +242,7 @@ impl Connected for Connection {
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.is_idle(cx) {
+        if self.is_revoked(cx) || self.is_idle(cx) {
             // As if the peer had closed it.
             return Poll::Ready(Ok(()));
         }

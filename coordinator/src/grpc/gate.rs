@@ -1,4 +1,4 @@
-//! Limits on incoming calls, applied before the services: calls at once, the total size of large messages, and the time
+//! Limits on incoming calls, applied before the services: who may make them, calls at once, the total size of large messages, and the time
 //! to receive them.
 //!
 //! The first five bytes of a gRPC message give its length. A large message first reserves room, from its address's
@@ -21,7 +21,10 @@ use tonic::{Status, body::Body};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::accept::{CallOnConnection, ConnectionInfo};
+use super::{
+    accept::{CallOnConnection, ConnectionInfo},
+    rights::check,
+};
 use crate::peers::Counted;
 
 /// Messages up to this many bytes need no reservation.
@@ -93,6 +96,12 @@ where
             let refused = Status::internal("a call without a connection: please report this").into_http();
             return Box::pin(async { Ok(refused) });
         };
+        if let Err(refused) = check(&info.caller, request.uri().path()) {
+            let call = request.uri().path().rsplit('/').next().unwrap_or_default();
+            info.audit(call, "", Err(refused.message()));
+            let refused = refused.into_http();
+            return Box::pin(async { Ok(refused) });
+        }
         let session = request.uri().path() == SESSION;
         let counted = if session { Ok(None) } else { info.peers.call(info.address).map(Some).ok_or(()) };
         let Ok(counted) = counted else {

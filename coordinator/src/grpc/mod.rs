@@ -1,8 +1,11 @@
 //! The gRPC services. They only decode, ask the core, and encode; invalid requests get a `Status`.
 
 pub(crate) mod accept;
+pub(crate) mod access;
 pub(crate) mod gate;
+mod rights;
 pub(crate) mod run;
+pub(crate) mod secure;
 pub(crate) mod worker;
 
 use tonic::Status;

@@ -59,9 +59,10 @@ fn whole(view: &View) -> v1::Run {
     v1::Run { config, ..view.run.clone() }
 }
 
-/// The address that a request comes from.
-fn address<T>(request: &Request<T>) -> String {
-    request.extensions().get::<ConnectionInfo>().map(|info| info.address.to_string()).unwrap_or_default()
+/// Where a request comes from.
+fn origin<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
+    let info = request.extensions().get::<ConnectionInfo>().cloned();
+    info.ok_or_else(|| Status::internal("a call without a connection: please report this"))
 }
 
 impl Runs {
@@ -70,9 +71,18 @@ impl Runs {
         Self { core, workers: Mutex::default(), parsing, fetching }
     }
 
-    /// Passes an order for a run to the core, and logs which address it came from.
-    async fn act(&self, verb: &str, from: &str, name: &str, ask: CoreRequest) -> Result<Response<v1::Run>, Status> {
-        match self.core.ask(ask).await? {
+    /// Passes an order for a run to the core, and logs who gave it.
+    async fn act(
+        &self,
+        verb: &str,
+        origin: &ConnectionInfo,
+        name: &str,
+        ask: CoreRequest,
+    ) -> Result<Response<v1::Run>, Status> {
+        let answer = self.core.ask(ask).await.map_err(Status::from);
+        origin.audit(verb, name, answer.as_ref().map(drop).map_err(|status| status.message()));
+        let from = origin.address;
+        match answer? {
             CoreResponse::Run(run) => {
                 info!("run {name}: {verb}, asked from {from}");
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
@@ -93,6 +103,19 @@ impl Runs {
         parsed.map_err(|problems| Rejection::Invalid(problems).into())
     }
 
+    /// Takes a submitted file.
+    async fn take(&self, name: &str, config: String, address: String) -> Result<v1::SubmitResponse, Status> {
+        crate::names::check_run_name(name).map_err(Rejection::Invalid)?;
+        let prepared = self.prepare(config).await?;
+        let toml = prepared.toml.clone();
+        match self.core.ask(CoreRequest::Submit { name: name.to_owned(), prepared, address }).await? {
+            CoreResponse::Submitted { run, created } => {
+                Ok(v1::SubmitResponse { run: Some(v1::Run { config: toml, ..*run }), created })
+            }
+            _ => Err(mismatch()),
+        }
+    }
+
     fn fetcher(&self, name: String) -> Fetcher {
         Fetcher { core: self.core.clone(), turns: Arc::clone(&self.fetching), name, checkpoint: None }
     }
@@ -104,24 +127,19 @@ impl RunService for Runs {
     type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Replica, Status>> + Send>>;
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitResponse>, Status> {
-        let address = address(&request);
+        let origin = origin(&request)?;
+        let address = origin.address.to_string();
         // The room of the file's message is kept until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
         let v1::SubmitRequest { name, config } = request.into_inner();
-        crate::names::check_run_name(&name).map_err(Rejection::Invalid)?;
-        let prepared = self.prepare(config).await?;
-        let toml = prepared.toml.clone();
-        let ask = CoreRequest::Submit { name: name.clone(), prepared, address: address.clone() };
-        match self.core.ask(ask).await? {
-            CoreResponse::Submitted { run, created } => {
-                if created {
-                    info!("run {name}: submitted from {address}");
-                }
-                let run = Some(v1::Run { config: toml, ..*run });
-                Ok(Response::new(v1::SubmitResponse { run, created }))
-            }
-            _ => Err(mismatch()),
+        let submitted = self.take(&name, config, address.clone()).await;
+        let outcome = submitted.as_ref().map(drop).map_err(|status| status.message());
+        origin.audit("submit", &name, outcome);
+        let submitted = submitted?;
+        if submitted.created {
+            info!("run {name}: submitted from {address}");
         }
+        Ok(Response::new(submitted))
     }
 
     async fn list(&self, _: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
@@ -161,20 +179,20 @@ impl RunService for Runs {
     }
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::Run>, Status> {
-        let (from, name) = (address(&request), request.into_inner().name);
-        self.act("paused", &from, &name, CoreRequest::Pause { name: name.clone() }).await
+        let (origin, name) = (origin(&request)?, request.into_inner().name);
+        self.act("paused", &origin, &name, CoreRequest::Pause { name: name.clone() }).await
     }
 
     async fn resume(&self, request: Request<v1::ResumeRequest>) -> Result<Response<v1::Run>, Status> {
-        let (from, name) = (address(&request), request.into_inner().name);
-        self.act("resumed", &from, &name, CoreRequest::Resume { name: name.clone() }).await
+        let (origin, name) = (origin(&request)?, request.into_inner().name);
+        self.act("resumed", &origin, &name, CoreRequest::Resume { name: name.clone() }).await
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::Run>, Status> {
-        let from = address(&request);
+        let origin = origin(&request)?;
         let v1::CancelRequest { name, delete } = request.into_inner();
         let verb = if delete { "cancelled and deleted" } else { "cancelled" };
-        self.act(verb, &from, &name, CoreRequest::Cancel { name: name.clone(), delete }).await
+        self.act(verb, &origin, &name, CoreRequest::Cancel { name: name.clone(), delete }).await
     }
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {

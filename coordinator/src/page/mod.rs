@@ -15,7 +15,10 @@ use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpStream, sync::Semaphore};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::Semaphore,
+};
 
 pub(crate) use guard::Hosts;
 
@@ -28,7 +31,7 @@ use timed::Timed;
 const CONNECTIONS_MAX: usize = 512;
 /// The time for the lines of a request, and between two requests.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-/// A browser that reads nothing for so long is disconnected.
+/// A browser that reads nothing for this time is disconnected.
 const STALLED_MAX: Duration = Duration::from_secs(30);
 /// The most bytes of the lines of a request, and of what waits to be sent besides the files and answers themselves.
 const BUFFER_BYTES_MAX: usize = 16 << 10;
@@ -68,7 +71,7 @@ impl Page {
     }
 
     /// Answers the requests of a connection, until it ends. One over the limits is dropped.
-    pub(crate) async fn serve(&self, stream: TcpStream, peer: IpAddr) {
+    pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: IpAddr) {
         let Ok(_counted) = Arc::clone(&self.0.connections).try_acquire_owned() else { return };
         let Some(_of_peer) = self.0.peers.connect(peer) else { return };
         let answer = service_fn(|request: http::Request<Incoming>| async move {

@@ -114,7 +114,7 @@ pub struct PopulationState {
     pub individuals: ::prost::alloc::vec::Vec<Individual>,
 }
 /// The state of islands between two generations.
-#[derive(Clone, PartialEq, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct IslandsState {
     /// Generations of every island.
     #[prost(uint64, tag = "1")]

@@ -336,6 +336,7 @@ pub mod worker_service_client {
         }
         /// The worker's first message must be Hello; the coordinator replies with Welcome or Close. Messages are at most 16
         /// MiB in either direction.
+        /// May: worker, trusted-worker.
         pub async fn work(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FromWorker>,
@@ -383,6 +384,7 @@ pub mod worker_service_server {
             + 'static;
         /// The worker's first message must be Hello; the coordinator replies with Welcome or Close. Messages are at most 16
         /// MiB in either direction.
+        /// May: worker, trusted-worker.
         async fn work(
             &self,
             request: tonic::Request<tonic::Streaming<super::FromWorker>>,
@@ -954,6 +956,7 @@ pub mod run_service_client {
         /// effect. INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run
         /// may have, or there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has
         /// another configuration or cannot be read, or if the store cannot be written.
+        /// May: operator.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -976,6 +979,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// All runs, by name, without `config`.
+        /// May: viewer, operator.
         pub async fn list(
             &mut self,
             request: impl tonic::IntoRequest<super::ListRequest>,
@@ -995,6 +999,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// One run. NOT_FOUND if there is none of that name.
+        /// May: viewer, operator.
         pub async fn get(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRequest>,
@@ -1015,6 +1020,7 @@ pub mod run_service_client {
         }
         /// The run now, and again after each change, at most five times per second, until it has ended or is blocked. Only the
         /// first message has `config`.
+        /// May: viewer, operator.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchRequest>,
@@ -1039,6 +1045,7 @@ pub mod run_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted.
+        /// May: operator.
         pub async fn pause(
             &mut self,
             request: impl tonic::IntoRequest<super::PauseRequest>,
@@ -1061,6 +1068,7 @@ pub mod run_service_client {
         }
         /// Continues a paused run, takes back a run that another coordinator owned (BLOCKED), and tries a failed run again;
         /// then `message` of the response says what failed.
+        /// May: operator.
         pub async fn resume(
             &mut self,
             request: impl tonic::IntoRequest<super::ResumeRequest>,
@@ -1083,6 +1091,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Ends a run permanently. With `delete`, also removes it from the store.
+        /// May: operator.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -1106,6 +1115,7 @@ pub mod run_service_client {
         }
         /// The states of all replicas that have begun, finished or not, in order of arm, then replica: everything that results
         /// are made from. They are read one by one while the stream is read.
+        /// May: viewer, operator.
         pub async fn fetch(
             &mut self,
             request: impl tonic::IntoRequest<super::FetchRequest>,
@@ -1130,6 +1140,7 @@ pub mod run_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// The champion of one replica as a card; the replica may be unfinished.
+        /// May: viewer, operator.
         pub async fn fetch_champion(
             &mut self,
             request: impl tonic::IntoRequest<super::FetchChampionRequest>,
@@ -1152,6 +1163,7 @@ pub mod run_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// The workers connected now.
+        /// May: viewer, operator.
         pub async fn list_workers(
             &mut self,
             request: impl tonic::IntoRequest<super::ListWorkersRequest>,
@@ -1195,16 +1207,19 @@ pub mod run_service_server {
         /// effect. INVALID_ARGUMENT with all problems of the file; RESOURCE_EXHAUSTED if the run needs more memory than a run
         /// may have, or there are too many runs, in total or from one address; FAILED_PRECONDITION if a run of this name has
         /// another configuration or cannot be read, or if the store cannot be written.
+        /// May: operator.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,
         ) -> std::result::Result<tonic::Response<super::SubmitResponse>, tonic::Status>;
         /// All runs, by name, without `config`.
+        /// May: viewer, operator.
         async fn list(
             &self,
             request: tonic::Request<super::ListRequest>,
         ) -> std::result::Result<tonic::Response<super::ListResponse>, tonic::Status>;
         /// One run. NOT_FOUND if there is none of that name.
+        /// May: viewer, operator.
         async fn get(
             &self,
             request: tonic::Request<super::GetRequest>,
@@ -1217,22 +1232,26 @@ pub mod run_service_server {
             + 'static;
         /// The run now, and again after each change, at most five times per second, until it has ended or is blocked. Only the
         /// first message has `config`.
+        /// May: viewer, operator.
         async fn watch(
             &self,
             request: tonic::Request<super::WatchRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
         /// Stops assigning tasks of a run. Results of tasks that workers are computing are still accepted.
+        /// May: operator.
         async fn pause(
             &self,
             request: tonic::Request<super::PauseRequest>,
         ) -> std::result::Result<tonic::Response<super::Run>, tonic::Status>;
         /// Continues a paused run, takes back a run that another coordinator owned (BLOCKED), and tries a failed run again;
         /// then `message` of the response says what failed.
+        /// May: operator.
         async fn resume(
             &self,
             request: tonic::Request<super::ResumeRequest>,
         ) -> std::result::Result<tonic::Response<super::Run>, tonic::Status>;
         /// Ends a run permanently. With `delete`, also removes it from the store.
+        /// May: operator.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
@@ -1245,16 +1264,19 @@ pub mod run_service_server {
             + 'static;
         /// The states of all replicas that have begun, finished or not, in order of arm, then replica: everything that results
         /// are made from. They are read one by one while the stream is read.
+        /// May: viewer, operator.
         async fn fetch(
             &self,
             request: tonic::Request<super::FetchRequest>,
         ) -> std::result::Result<tonic::Response<Self::FetchStream>, tonic::Status>;
         /// The champion of one replica as a card; the replica may be unfinished.
+        /// May: viewer, operator.
         async fn fetch_champion(
             &self,
             request: tonic::Request<super::FetchChampionRequest>,
         ) -> std::result::Result<tonic::Response<super::Champion>, tonic::Status>;
         /// The workers connected now.
+        /// May: viewer, operator.
         async fn list_workers(
             &self,
             request: tonic::Request<super::ListWorkersRequest>,
@@ -1891,4 +1913,825 @@ pub struct ReplicaState {
 pub struct HistoryRow {
     #[prost(double, repeated, tag = "1")]
     pub values: ::prost::alloc::vec::Vec<f64>,
+}
+/// A token, and a request for a certificate.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JoinRequest {
+    /// The token's ID: 12 hexadecimal digits.
+    #[prost(string, tag = "1")]
+    pub token: ::prost::alloc::string::String,
+    /// The token's secret: 32 bytes.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub secret: ::prost::bytes::Bytes,
+    /// A PKCS #10 signing request, DER, at most 4 KiB. Only its key is used, ECDSA P-256; the names in it are ignored.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub request: ::prost::bytes::Bytes,
+    /// A name for lists: of a host or of a person. At most 128 bytes.
+    #[prost(string, tag = "4")]
+    pub name: ::prost::alloc::string::String,
+}
+/// A request for a new certificate.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RenewRequest {
+    /// As JoinRequest.request; the key may be another one.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub request: ::prost::bytes::Bytes,
+}
+/// A certificate for a client.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Certificate {
+    /// X.509, DER. Its URI SAN is evoxo:ROLE:ID.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub certificate: ::prost::bytes::Bytes,
+    /// The certificate of the authority that signed it, DER.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub authority: ::prost::bytes::Bytes,
+}
+/// What a token is to be good for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateTokenRequest {
+    /// viewer, operator, worker or trusted-worker.
+    #[prost(string, tag = "1")]
+    pub role: ::prost::alloc::string::String,
+    /// How long it can be used, in seconds: 1 to 31,536,000 (a year).
+    #[prost(uint64, tag = "2")]
+    pub lifetime_s: u64,
+    /// How many times it can be used: 1 to 100,000.
+    #[prost(uint32, tag = "3")]
+    pub uses: u32,
+}
+/// A new token.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateTokenResponse {
+    /// evoxo1.ID.SECRET.PIN: the secret is shown here only; PIN is the SHA-256 of the authority's public key.
+    #[prost(string, tag = "1")]
+    pub token: ::prost::alloc::string::String,
+}
+/// No filter yet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListAccessRequest {}
+/// See AccessService.ListAccess.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListAccessResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub tokens: ::prost::alloc::vec::Vec<Token>,
+    #[prost(message, repeated, tag = "2")]
+    pub identities: ::prost::alloc::vec::Vec<Identity>,
+}
+/// A token, without its secret.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Token {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub role: ::prost::alloc::string::String,
+    /// How many times it can still be used.
+    #[prost(uint32, tag = "3")]
+    pub uses: u32,
+    /// Seconds since 1970.
+    #[prost(uint64, tag = "4")]
+    pub expires: u64,
+    /// The ID of the operator who created it.
+    #[prost(string, tag = "5")]
+    pub created_by: ::prost::alloc::string::String,
+}
+/// A holder of a certificate.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Identity {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub role: ::prost::alloc::string::String,
+    /// As given when it joined.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// The token with which it joined; empty for an operator made by `evoxo-coordinator init`.
+    #[prost(string, tag = "4")]
+    pub token: ::prost::alloc::string::String,
+    /// Where it joined from.
+    #[prost(string, tag = "5")]
+    pub address: ::prost::alloc::string::String,
+    /// When its newest certificate expires, in seconds since 1970.
+    #[prost(uint64, tag = "6")]
+    pub expires: u64,
+    /// Its open connections.
+    #[prost(uint32, tag = "7")]
+    pub connections: u32,
+}
+/// Names an identity or a token.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevokeRequest {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+/// What was revoked.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevokeResponse {
+    /// Whether the ID was that of a known identity or token; one that is not known is refused too.
+    #[prost(bool, tag = "1")]
+    pub known: bool,
+    /// The connections that were ended.
+    #[prost(uint32, tag = "2")]
+    pub connections: u32,
+    /// The token with which the identity joined, if it can still be used: its holder could join again.
+    #[prost(string, tag = "3")]
+    pub token: ::prost::alloc::string::String,
+}
+/// How much to read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadLogRequest {
+    /// The newest lines, 1 to 1,000; 0 means 100.
+    #[prost(uint32, tag = "1")]
+    pub lines: u32,
+}
+/// See AccessService.ReadLog.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadLogResponse {
+    /// JSON objects, oldest first.
+    #[prost(string, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Generated client implementations.
+pub mod access_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// The coordinator's service for access.
+    #[derive(Debug, Clone)]
+    pub struct AccessServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl AccessServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> AccessServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> AccessServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            AccessServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid.
+        /// May: everybody, also without a certificate.
+        pub async fn join(
+            &mut self,
+            request: impl tonic::IntoRequest<super::JoinRequest>,
+        ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.AccessService/Join",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.AccessService", "Join"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// A new certificate with the same role and ID.
+        /// May: viewer, operator, worker, trusted-worker.
+        pub async fn renew(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RenewRequest>,
+        ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.AccessService/Renew",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.AccessService", "Renew"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Creates a token. INVALID_ARGUMENT for a lifetime or a number of uses out of range.
+        /// May: operator.
+        pub async fn create_token(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateTokenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateTokenResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.AccessService/CreateToken",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.AccessService", "CreateToken"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Tokens that can still be used, and identities with a valid certificate.
+        /// May: operator.
+        pub async fn list_access(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListAccessRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListAccessResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.AccessService/ListAccess",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.AccessService", "ListAccess"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Refuses an identity, or a token, from now on, and ends the identity's connections at once.
+        /// May: operator.
+        pub async fn revoke(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RevokeRequest>,
+        ) -> std::result::Result<tonic::Response<super::RevokeResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.AccessService/Revoke",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.AccessService", "Revoke"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The newest lines of the audit log.
+        /// May: operator.
+        pub async fn read_log(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReadLogRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReadLogResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.AccessService/ReadLog",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.AccessService", "ReadLog"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod access_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with AccessServiceServer.
+    #[async_trait]
+    pub trait AccessService: std::marker::Send + std::marker::Sync + 'static {
+        /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid.
+        /// May: everybody, also without a certificate.
+        async fn join(
+            &self,
+            request: tonic::Request<super::JoinRequest>,
+        ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status>;
+        /// A new certificate with the same role and ID.
+        /// May: viewer, operator, worker, trusted-worker.
+        async fn renew(
+            &self,
+            request: tonic::Request<super::RenewRequest>,
+        ) -> std::result::Result<tonic::Response<super::Certificate>, tonic::Status>;
+        /// Creates a token. INVALID_ARGUMENT for a lifetime or a number of uses out of range.
+        /// May: operator.
+        async fn create_token(
+            &self,
+            request: tonic::Request<super::CreateTokenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateTokenResponse>,
+            tonic::Status,
+        >;
+        /// Tokens that can still be used, and identities with a valid certificate.
+        /// May: operator.
+        async fn list_access(
+            &self,
+            request: tonic::Request<super::ListAccessRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListAccessResponse>,
+            tonic::Status,
+        >;
+        /// Refuses an identity, or a token, from now on, and ends the identity's connections at once.
+        /// May: operator.
+        async fn revoke(
+            &self,
+            request: tonic::Request<super::RevokeRequest>,
+        ) -> std::result::Result<tonic::Response<super::RevokeResponse>, tonic::Status>;
+        /// The newest lines of the audit log.
+        /// May: operator.
+        async fn read_log(
+            &self,
+            request: tonic::Request<super::ReadLogRequest>,
+        ) -> std::result::Result<tonic::Response<super::ReadLogResponse>, tonic::Status>;
+    }
+    /// The coordinator's service for access.
+    #[derive(Debug)]
+    pub struct AccessServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> AccessServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for AccessServiceServer<T>
+    where
+        T: AccessService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/evoxo.v1.AccessService/Join" => {
+                    #[allow(non_camel_case_types)]
+                    struct JoinSvc<T: AccessService>(pub Arc<T>);
+                    impl<
+                        T: AccessService,
+                    > tonic::server::UnaryService<super::JoinRequest> for JoinSvc<T> {
+                        type Response = super::Certificate;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::JoinRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AccessService>::join(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = JoinSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/evoxo.v1.AccessService/Renew" => {
+                    #[allow(non_camel_case_types)]
+                    struct RenewSvc<T: AccessService>(pub Arc<T>);
+                    impl<
+                        T: AccessService,
+                    > tonic::server::UnaryService<super::RenewRequest> for RenewSvc<T> {
+                        type Response = super::Certificate;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RenewRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AccessService>::renew(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RenewSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/evoxo.v1.AccessService/CreateToken" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateTokenSvc<T: AccessService>(pub Arc<T>);
+                    impl<
+                        T: AccessService,
+                    > tonic::server::UnaryService<super::CreateTokenRequest>
+                    for CreateTokenSvc<T> {
+                        type Response = super::CreateTokenResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateTokenRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AccessService>::create_token(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateTokenSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/evoxo.v1.AccessService/ListAccess" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListAccessSvc<T: AccessService>(pub Arc<T>);
+                    impl<
+                        T: AccessService,
+                    > tonic::server::UnaryService<super::ListAccessRequest>
+                    for ListAccessSvc<T> {
+                        type Response = super::ListAccessResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListAccessRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AccessService>::list_access(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListAccessSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/evoxo.v1.AccessService/Revoke" => {
+                    #[allow(non_camel_case_types)]
+                    struct RevokeSvc<T: AccessService>(pub Arc<T>);
+                    impl<
+                        T: AccessService,
+                    > tonic::server::UnaryService<super::RevokeRequest>
+                    for RevokeSvc<T> {
+                        type Response = super::RevokeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RevokeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AccessService>::revoke(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RevokeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/evoxo.v1.AccessService/ReadLog" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReadLogSvc<T: AccessService>(pub Arc<T>);
+                    impl<
+                        T: AccessService,
+                    > tonic::server::UnaryService<super::ReadLogRequest>
+                    for ReadLogSvc<T> {
+                        type Response = super::ReadLogResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReadLogRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AccessService>::read_log(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReadLogSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for AccessServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "evoxo.v1.AccessService";
+    impl<T> tonic::server::NamedService for AccessServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
 }

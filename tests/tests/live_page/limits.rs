@@ -127,13 +127,11 @@ async fn viewers_that_do_not_read_cost_nothing() {
     for _ in 0..100 {
         let mut events = Events::open(coordinator.address).await;
         readers.push(tokio::spawn(async move {
-            let mut messages = 0;
             loop {
                 let event = events.next().await;
-                messages += 1;
                 let runs = event["runs"].as_array().into_iter().flatten();
                 if runs.into_iter().any(|run| run["state"] == "finished") {
-                    return messages;
+                    return;
                 }
             }
         }));
@@ -144,7 +142,7 @@ async fn viewers_that_do_not_read_cost_nothing() {
     let _worker = site.worker(coordinator.address, &[]);
     person.submit("run", &config).await;
     for reader in readers {
-        assert!(reader.await.expect("it saw the end") >= 2);
+        reader.await.expect("it saw the end");
     }
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
     let grown =

@@ -1,0 +1,170 @@
+//! The cluster's certificate authority: its key signs the certificates of the coordinator and of all who join.
+
+use std::{net::IpAddr, path::Path, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _,
+    SanType, date_time_ymd,
+};
+use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, pem::PemObject as _};
+
+use crate::{
+    certificate::Pin,
+    identity::{Identity, hex},
+    private::{read_private, write_private},
+    tls::SERVER_NAME,
+};
+
+/// How long the authority's own certificate is valid, in seconds: ten years.
+const AUTHORITY_LIFE_S: u64 = 3650 * DAY_S;
+/// How long the coordinator's certificate is valid, in seconds. The coordinator replaces it by itself.
+const SERVER_LIFE_S: u64 = 90 * DAY_S;
+/// Certificates that clients check are valid from a day before, because clients' clocks may be wrong.
+const DAY_S: u64 = 24 * 3600;
+/// The largest signing request, in bytes.
+const REQUEST_BYTES_MAX: usize = 4096;
+
+/// The files of an authority.
+const CERTIFICATE_FILE: &str = "ca.pem";
+const KEY_FILE: &str = "ca.key";
+
+/// An authority that can sign.
+pub struct Authority {
+    certificate: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// The names of the files in the access directory that [`Self::load`] reads.
+    pub const FILES: [&'static str; 2] = [CERTIFICATE_FILE, KEY_FILE];
+
+    /// Makes a new one and writes it into the access directory.
+    ///
+    /// # Errors
+    /// If the files cannot be written.
+    pub fn create(directory: &Path, now_s: u64) -> anyhow::Result<Self> {
+        let key = key_pair()?;
+        let mut params = CertificateParams::default();
+        // Two authorities of one name would be mistaken for each other, so the name has a part of the key's hash.
+        let number = hex(&ring::digest::digest(&ring::digest::SHA256, key.der_bytes()).as_ref()[..8]);
+        params.distinguished_name = name(&format!("evoxo cluster {number}"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        set_validity(&mut params, now_s.saturating_sub(DAY_S), now_s + AUTHORITY_LIFE_S);
+        let certificate = params.self_signed(&key).context("cannot make a certificate")?;
+        // The key comes first: a certificate without a key is found at the next start.
+        write_private(&directory.join(KEY_FILE), key.serialize_pem().as_bytes())?;
+        write_private(&directory.join(CERTIFICATE_FILE), certificate.pem().as_bytes())?;
+        Self::load(directory)
+    }
+
+    /// Reads it from the access directory.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged.
+    pub fn load(directory: &Path) -> anyhow::Result<Self> {
+        let path = directory.join(KEY_FILE);
+        let key = String::from_utf8(read_private(&path)?).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
+        let key = key.with_context(|| format!("{} has no private key", path.display()))?;
+        let path = directory.join(CERTIFICATE_FILE);
+        let certificate = CertificateDer::from_pem_slice(&read_private(&path)?)
+            .map_err(|_| anyhow!("{} has no certificate", path.display()))?;
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)
+            .with_context(|| format!("{} is not the certificate of an authority", path.display()))?;
+        Ok(Self { certificate, issuer })
+    }
+
+    /// Its certificate, DER.
+    #[must_use]
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// By what newcomers recognise it.
+    ///
+    /// # Errors
+    /// If its certificate cannot be read.
+    pub fn pin(&self) -> Result<Pin, String> {
+        Pin::of(&self.certificate)
+    }
+
+    /// A client's certificate, DER, valid from now. Only the key of the request is used.
+    ///
+    /// # Errors
+    /// If it is no signing request, or its signature is wrong.
+    pub fn issue(&self, request: &[u8], identity: &Identity, now_s: u64, life_s: u64) -> Result<Vec<u8>, String> {
+        if request.len() > REQUEST_BYTES_MAX {
+            return Err(format!("a signing request has at most {REQUEST_BYTES_MAX} bytes"));
+        }
+        let request = CertificateSigningRequestDer::from(request);
+        let key = CertificateSigningRequestParams::from_der(&request)
+            .map_err(|error| format!("the signing request is not valid: {error}"))?
+            .public_key;
+        if rcgen::PublicKeyData::algorithm(&key) != &PKCS_ECDSA_P256_SHA256 {
+            return Err("the key of a signing request is ECDSA P-256".into());
+        }
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name(&format!("evoxo {} {}", identity.role, identity.id));
+        let uri = identity.uri().as_str().try_into().map_err(|_| "an identity is ASCII")?;
+        params.subject_alt_names = vec![SanType::URI(uri)];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        // Another coordinator of this cluster may have another clock.
+        let before_s = (life_s / 24).min(3600);
+        set_validity(&mut params, now_s.saturating_sub(before_s), now_s + life_s);
+        let signed = params.signed_by(&key, &self.issuer).map_err(|error| format!("cannot sign: {error}"))?;
+        Ok(signed.der().to_vec())
+    }
+
+    /// A certificate and key for the coordinator, as PEM, with further names for programs that check those.
+    ///
+    /// # Errors
+    /// If a name cannot stand in a certificate.
+    pub fn server(&self, names: &[String], now_s: u64) -> anyhow::Result<String> {
+        let key = key_pair()?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name("evoxo coordinator");
+        let own = [SERVER_NAME.to_owned()];
+        let others = names.iter().filter(|name| **name != own[0]);
+        params.subject_alt_names = own
+            .iter()
+            .chain(others)
+            .map(|name| match name.parse::<IpAddr>() {
+                Ok(address) => Ok(SanType::IpAddress(address)),
+                Err(_) => name.as_str().try_into().map(SanType::DnsName),
+            })
+            .collect::<Result<_, _>>()
+            .context("a --name is the name of a host or an address")?;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        set_validity(&mut params, now_s.saturating_sub(DAY_S), now_s + SERVER_LIFE_S);
+        let certificate = params.signed_by(&key, &self.issuer).context("cannot sign")?;
+        Ok(certificate.pem() + &key.serialize_pem())
+    }
+}
+
+/// A new key, PKCS #8, and a signing request for it, both DER.
+pub(crate) fn request() -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
+    let key = key_pair()?;
+    let request = CertificateParams::default().serialize_request(&key).context("cannot make a signing request")?;
+    Ok((key.serialize_der(), request.der().to_vec()))
+}
+
+/// A new key of the only kind that is used.
+fn key_pair() -> anyhow::Result<KeyPair> {
+    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("cannot make a key")
+}
+
+fn name(common: &str) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, common);
+    name
+}
+
+fn set_validity(params: &mut CertificateParams, from_s: u64, until_s: u64) {
+    let epoch = date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + Duration::from_secs(from_s);
+    params.not_after = epoch + Duration::from_secs(until_s);
+}

@@ -1,0 +1,128 @@
+//! Reading certificates. They come from the network, so nothing here panics.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::digest::{SHA256, digest};
+use x509_parser::{
+    certificate::X509Certificate,
+    extensions::{GeneralName, ParsedExtension},
+    parse_x509_certificate,
+};
+
+use crate::identity::Identity;
+
+/// The hash of an authority's public key, by which a newcomer recognises it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin([u8; 32]);
+
+impl Pin {
+    /// The pin of this certificate's key.
+    ///
+    /// # Errors
+    /// If it is no certificate.
+    pub fn of(der: &[u8]) -> Result<Self, String> {
+        let spki = parse(der)?.tbs_certificate.subject_pki.raw.to_vec();
+        let hash = digest(&SHA256, &spki);
+        Ok(Self(hash.as_ref().try_into().expect("SHA-256 has 32 bytes")))
+    }
+
+    /// Its first eight bytes in hexadecimal, for names of files.
+    #[must_use]
+    pub fn short(&self) -> String {
+        crate::identity::hex(&self.0[..8])
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl FromStr for Pin {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(drop)?;
+        bytes.try_into().map(Self).map_err(drop)
+    }
+}
+
+/// What a client's certificate says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// Whose it is.
+    pub identity: Identity,
+    /// From when it is valid, in seconds since 1970.
+    pub begins_s: u64,
+    /// Until when.
+    pub expires_s: u64,
+}
+
+impl Certificate {
+    /// Reads one; who signed it is not looked at.
+    ///
+    /// # Errors
+    /// If it is none, or not one of evoxo's.
+    pub fn read(der: &[u8]) -> Result<Self, String> {
+        let certificate = parse(der)?;
+        let identity = names(&certificate)
+            .find_map(|name| match name {
+                GeneralName::URI(uri) => Identity::from_uri(uri),
+                _ => None,
+            })
+            .ok_or("the certificate names no identity of evoxo")?;
+        let (begins_s, expires_s) = validity(&certificate);
+        Ok(Self { identity, begins_s, expires_s })
+    }
+
+    /// When it should be replaced: at two thirds of its life. In seconds since 1970.
+    #[must_use]
+    pub fn renew_at_s(&self) -> u64 {
+        self.begins_s + self.expires_s.saturating_sub(self.begins_s) * 2 / 3
+    }
+}
+
+/// From when to when a certificate is valid, in seconds since 1970.
+fn validity(certificate: &X509Certificate<'_>) -> (u64, u64) {
+    let validity = certificate.validity();
+    let seconds = |time: x509_parser::time::ASN1Time| u64::try_from(time.timestamp()).unwrap_or(0);
+    (seconds(validity.not_before), seconds(validity.not_after))
+}
+
+/// The names in a server's certificate, as `--name` takes them, and when it should be replaced, in seconds since 1970.
+///
+/// # Errors
+/// If it is no certificate.
+pub fn server_names(der: &[u8]) -> Result<(Vec<String>, u64), String> {
+    let certificate = parse(der)?;
+    let names = names(&certificate).filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => match **bytes {
+            [a, b, c, d] => Some(IpAddr::from([a, b, c, d]).to_string()),
+            _ => <[u8; 16]>::try_from(*bytes).ok().map(|bytes| IpAddr::from(bytes).to_string()),
+        },
+        _ => None,
+    });
+    let (begins_s, expires_s) = validity(&certificate);
+    Ok((names.collect(), begins_s + expires_s.saturating_sub(begins_s) * 2 / 3))
+}
+
+fn parse(der: &[u8]) -> Result<X509Certificate<'_>, String> {
+    match parse_x509_certificate(der) {
+        Ok(([], certificate)) => Ok(certificate),
+        _ => Err("it is not a certificate".into()),
+    }
+}
+
+/// The alternative names of a certificate.
+fn names<'a>(certificate: &'a X509Certificate<'a>) -> impl Iterator<Item = &'a GeneralName<'a>> {
+    let extensions = certificate.extensions().iter();
+    extensions
+        .filter_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectAlternativeName(names) => Some(&names.general_names),
+            _ => None,
+        })
+        .flatten()
+}

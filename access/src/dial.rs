@@ -1,0 +1,188 @@
+//! Connections of clients to a coordinator, in plain text or with TLS.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    task::{Context, Poll},
+};
+
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{ClientConfig, pki_types::ServerName},
+};
+use tonic::transport::{Channel, Endpoint, Error, Uri};
+use tower_service::Service;
+
+use crate::{
+    certificate::Pin as KeyPin,
+    file::AccessFile,
+    tls::{self, Refusal, SERVER_NAME},
+};
+
+/// How a client connects. Clones share the certificate, and what is known of its refusal.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer(Option<Connector>);
+
+impl Dialer {
+    /// In plain text.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self(None)
+    }
+
+    /// With the certificate of an access file.
+    ///
+    /// # Errors
+    /// If the file cannot be used.
+    pub fn with(file: &AccessFile) -> anyhow::Result<Self> {
+        Ok(Self(Some(Connector::new(tls::client(file)?))))
+    }
+
+    /// Without a certificate, to a coordinator that is known by its authority's hash.
+    pub(crate) fn newcomer(pin: KeyPin) -> anyhow::Result<Self> {
+        Ok(Self(Some(Connector::new(tls::newcomer(pin)?))))
+    }
+
+    /// Uses a renewed certificate for connections from now on.
+    ///
+    /// # Errors
+    /// If the file cannot be used.
+    pub fn replace(&self, file: &AccessFile) -> anyhow::Result<()> {
+        let config = Arc::new(tls::client(file)?);
+        if let Self(Some(connector)) = self {
+            *connector.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        }
+        Ok(())
+    }
+
+    /// Connects. The innermost source of an error is a sentence.
+    ///
+    /// # Errors
+    /// If that fails. A refusal of the certificate does not show here, but at the first call.
+    pub async fn connect(&self, endpoint: &Endpoint) -> Result<Channel, Error> {
+        match &self.0 {
+            None => endpoint.connect().await,
+            Some(connector) => endpoint.connect_with_connector(connector.clone()).await,
+        }
+    }
+
+    /// Connects when there is something to send, and again whenever the connection was lost.
+    #[must_use]
+    pub fn connect_lazy(&self, endpoint: &Endpoint) -> Channel {
+        match &self.0 {
+            None => endpoint.connect_lazy(),
+            Some(connector) => endpoint.connect_with_connector_lazy(connector.clone()),
+        }
+    }
+
+    /// Why the coordinator refuses the certificate, if it does: trying again is of no use.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        match self.failure()? {
+            Refusal::Final(sentence) => Some(sentence),
+            Refusal::Other(_) => None,
+        }
+    }
+
+    /// How TLS failed last, if it did.
+    pub(crate) fn failure(&self) -> Option<Refusal> {
+        self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Opens connections with TLS.
+#[derive(Clone, Debug)]
+struct Connector {
+    config: Arc<RwLock<Arc<ClientConfig>>>,
+    failed: Arc<Mutex<Option<Refusal>>>,
+}
+
+impl Connector {
+    fn new(config: ClientConfig) -> Self {
+        Self { config: Arc::new(RwLock::new(Arc::new(config))), failed: Arc::default() }
+    }
+
+    /// Replaces an error by a sentence, and remembers it.
+    fn explain(&self, error: io::Error) -> io::Error {
+        let Some(refusal) = Refusal::of(&error) else { return error };
+        let explained = io::Error::new(error.kind(), refusal.sentence());
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        explained
+    }
+
+    async fn open(self, uri: Uri) -> io::Result<TokioIo<Watched>> {
+        let host = uri.host().unwrap_or_default();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await?;
+        stream.set_nodelay(true)?;
+        let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
+        let name = ServerName::try_from(SERVER_NAME).expect("a name of letters");
+        let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if Refusal::of(&error).is_none() => {
+                io::Error::new(error.kind(), "the connection was closed before TLS was agreed on")
+            }
+            _ => self.explain(error),
+        })?;
+        Ok(TokioIo::new(Watched { stream, connector: self }))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Watched>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().open(uri))
+    }
+}
+
+/// A stream whose errors are sentences: in TLS 1.3 a refused certificate shows when the client first reads.
+struct Watched {
+    stream: TlsStream<TcpStream>,
+    connector: Connector,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        polled.map_err(|error| self.connector.explain(error))
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,93 @@
+//! How machines and people get their certificates, and new ones.
+
+use std::{error::Error as _, time::Duration};
+
+use evoxo_process::{Address, innermost};
+use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
+
+use crate::{authority::request, certificate::Pin, dial::Dialer, file::AccessFile, tls::Refusal, token::Token};
+
+/// The time for a connection, and for an answer.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Joins a cluster with a token; the name is for lists.
+///
+/// # Errors
+/// [`Refusal::Final`] if the coordinator refuses the token, or is not the one that the token names.
+pub async fn join(token: &Token, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
+    let dialer = Dialer::newcomer(token.pin).map_err(own)?;
+    let (key, request) = request().map_err(own)?;
+    let mut client = client(&dialer, coordinator).await?;
+    let asked = v1::JoinRequest {
+        token: token.id.to_string(),
+        secret: token.secret.bytes().to_vec().into(),
+        request: request.into(),
+        name: name.into(),
+    };
+    let answer = client.join(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
+    let mut file = taken(answer.into_inner(), key, token.pin)?;
+    file.token = Some(token.id.clone());
+    Ok(file)
+}
+
+/// Gets a new certificate for the same identity.
+///
+/// # Errors
+/// [`Refusal::Final`] if the coordinator refuses the old one.
+pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFile, Refusal> {
+    let dialer = Dialer::with(file).map_err(own)?;
+    let (key, request) = request().map_err(own)?;
+    let mut client = client(&dialer, coordinator).await?;
+    let asked = v1::RenewRequest { request: request.into() };
+    let answer = client.renew(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
+    let mut renewed = taken(answer.into_inner(), key, file.pin().map_err(Refusal::Other)?)?;
+    renewed.token.clone_from(&file.token);
+    Ok(renewed)
+}
+
+/// The access file of a new certificate.
+fn taken(answer: v1::Certificate, key: Vec<u8>, pin: Pin) -> Result<AccessFile, Refusal> {
+    let file = AccessFile::new(answer.certificate.to_vec(), answer.authority.to_vec(), key);
+    if file.pin() != Ok(pin) {
+        return Err(Refusal::Final("the coordinator gave a certificate of another authority: join again".into()));
+    }
+    file.certificate().map_err(Refusal::Final)?;
+    Ok(file)
+}
+
+/// A failure on this side.
+fn own(error: anyhow::Error) -> Refusal {
+    Refusal::Other(format!("{error:#}"))
+}
+
+async fn client(dialer: &Dialer, coordinator: &Address) -> Result<AccessServiceClient<Channel>, Refusal> {
+    let endpoint = Endpoint::from(coordinator.uri()).connect_timeout(TIMEOUT).timeout(TIMEOUT);
+    match dialer.connect(&endpoint).await {
+        Ok(channel) => Ok(AccessServiceClient::new(channel)),
+        // If TLS fails before there is a certificate, token and coordinator do not go together.
+        Err(error) => Err(match dialer.failure() {
+            Some(failure) => Refusal::Final(format!("no certificate from {coordinator}: {}", failure.sentence())),
+            None => Refusal::Other(format!("no certificate from {coordinator}: {}", innermost(&error))),
+        }),
+    }
+}
+
+fn refused(dialer: &Dialer, coordinator: &Address, status: &Status) -> Refusal {
+    if let Some(why) = dialer.refusal() {
+        return Refusal::Final(format!("no certificate from {coordinator}: {why}"));
+    }
+    let why = status.source().map_or_else(|| status.message().to_owned(), innermost);
+    let sentence = format!("no certificate from {coordinator}: {why}");
+    match status.code() {
+        Code::Unauthenticated
+        | Code::InvalidArgument
+        | Code::PermissionDenied
+        | Code::Unimplemented
+        | Code::FailedPrecondition => Refusal::Final(sentence),
+        _ => Refusal::Other(sentence),
+    }
+}

@@ -1,0 +1,162 @@
+//! How a machine keeps its access: it joins once, keeps its file, and renews its certificate at two thirds of its life.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use evoxo_process::Address;
+use tracing::{info, warn};
+
+use crate::{
+    dial::Dialer,
+    file::AccessFile,
+    join::{join, renew},
+    now_s,
+    private::create_directory,
+    tls::Refusal,
+    token::Token,
+};
+
+/// The pause before another attempt to join while there is no coordinator.
+const JOIN_PAUSE: Duration = Duration::from_secs(2);
+/// The longest pause before the clock is looked at again: a machine may sleep meanwhile.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// The shortest pause between two attempts to renew.
+const RENEW_PAUSE: Duration = Duration::from_secs(1);
+
+/// Where a machine has its access from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// From this file.
+    File(PathBuf),
+    /// From this token, whose access is kept in the file: by default one in the directory of [`default_directory`].
+    Token(Token, Option<PathBuf>),
+}
+
+/// The directory in which a service keeps its files: what systemd says, or that of the user.
+///
+/// # Errors
+/// If there is none.
+fn default_directory() -> anyhow::Result<PathBuf> {
+    let given = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    given("STATE_DIRECTORY")
+        .or_else(|| given("XDG_STATE_HOME").map(|state| state.join("evoxo")))
+        .or_else(|| given("HOME").map(|home| home.join(".local/state/evoxo")))
+        .context("there is no directory to keep the certificate in: say --access FILE, or set HOME")
+}
+
+/// A machine's access: its file, and how it connects.
+pub struct Keeper {
+    path: PathBuf,
+    file: AccessFile,
+    coordinator: Address,
+    dialer: Dialer,
+}
+
+impl Keeper {
+    /// Reads the file, or joins. While the coordinator cannot be reached, it waits.
+    ///
+    /// # Errors
+    /// [`Refusal::Final`] if the coordinator refuses, [`Refusal::Other`] if a file cannot be used.
+    pub async fn open(source: Source, coordinator: &Address, name: &str) -> Result<Self, Refusal> {
+        let own = |error: anyhow::Error| Refusal::Other(format!("{error:#}"));
+        let (path, file) = match source {
+            Source::File(path) => {
+                let file = AccessFile::load(&path).map_err(own)?;
+                (path, file)
+            }
+            Source::Token(token, path) => {
+                let path = match path {
+                    Some(path) => path,
+                    None => {
+                        let directory = default_directory().map_err(own)?;
+                        create_directory(&directory).map_err(own)?;
+                        directory.join(format!("worker-{}.access", token.pin.short()))
+                    }
+                };
+                let file = match kept(&path, &token).map_err(own)? {
+                    Some(file) => file,
+                    None => {
+                        let file = join_when_reached(&token, coordinator, name).await?;
+                        file.store(&path).map_err(own)?;
+                        info!("joined the cluster; the certificate is in {}", path.display());
+                        file
+                    }
+                };
+                (path, file)
+            }
+        };
+        let dialer = Dialer::with(&file).map_err(own)?;
+        Ok(Self { path, file, coordinator: coordinator.clone(), dialer })
+    }
+
+    /// How to connect.
+    #[must_use]
+    pub fn dialer(&self) -> Dialer {
+        self.dialer.clone()
+    }
+
+    /// Renews the certificate whenever it is time, for as long as this runs.
+    pub async fn keep(mut self) {
+        let mut told = false;
+        loop {
+            let Ok(facts) = self.file.certificate() else { return };
+            let now_s = now_s();
+            if now_s < facts.renew_at_s() {
+                tokio::time::sleep(LOOK_INTERVAL.min(Duration::from_secs(facts.renew_at_s() - now_s))).await;
+                continue;
+            }
+            match self.renew().await {
+                Ok(()) => told = false,
+                Err(refusal) => {
+                    if !told {
+                        warn!("the certificate could not be renewed, and is tried again: {}", refusal.sentence());
+                    }
+                    told = true;
+                    // Some ten attempts in the time that is left.
+                    let left_s = facts.expires_s.saturating_sub(now_s);
+                    tokio::time::sleep(RENEW_PAUSE.max(LOOK_INTERVAL.min(Duration::from_secs(left_s / 10)))).await;
+                }
+            }
+        }
+    }
+
+    async fn renew(&mut self) -> Result<(), Refusal> {
+        let file = renew(&self.file, &self.coordinator).await?;
+        let own = |error: anyhow::Error| Refusal::Other(format!("{error:#}"));
+        self.dialer.replace(&file).map_err(own)?;
+        self.file = file;
+        // What cannot be kept is lost at a restart; until then all is well.
+        self.file.store(&self.path).map_err(own)
+    }
+}
+
+/// The file that an earlier start got with this token, if its certificate is still valid.
+fn kept(path: &Path, token: &Token) -> anyhow::Result<Option<AccessFile>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = AccessFile::load(path)?;
+    let same = file.token.as_ref() == Some(&token.id) && file.pin() == Ok(token.pin);
+    let valid = file.certificate().is_ok_and(|facts| facts.expires_s > now_s());
+    Ok((same && valid).then_some(file))
+}
+
+async fn join_when_reached(token: &Token, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
+    let mut told = false;
+    loop {
+        match join(token, coordinator, name).await {
+            Err(Refusal::Other(why)) => {
+                if !told {
+                    warn!("{why}; trying again");
+                }
+                told = true;
+                tokio::time::sleep(JOIN_PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+}

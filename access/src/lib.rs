@@ -1,0 +1,49 @@
+//! Who may do what, for both sides of a connection: [roles](Role) and [identities](Identity), the
+//! [authority](Authority) that signs certificates, [tokens](Token) with which machines and people join, [access files](AccessFile) in which
+//! they keep what they got, and TLS 1.3 for the [coordinator](server_config) and for its [clients](Dialer).
+//!
+//! What the coordinator remembers about tokens and identities is not here: see its folder `access/`.
+
+mod authority;
+mod certificate;
+mod dial;
+mod file;
+mod identity;
+mod join;
+mod keep;
+mod private;
+mod server;
+mod tls;
+mod token;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use authority::Authority;
+pub use certificate::{Certificate, Pin, server_names};
+pub use dial::Dialer;
+pub use file::AccessFile;
+pub use identity::{Id, Identity, Role};
+pub use join::{join, renew};
+pub use keep::{Keeper, Source};
+pub use private::{create_directory, read_private, write_private};
+pub use server::{Revocations, server_config};
+pub use tls::Refusal;
+pub use token::{Secret, SecretHash, Token};
+
+/// The time in seconds since 1970.
+#[must_use]
+pub fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Random bytes for secrets and numbers.
+///
+/// # Panics
+/// If the system has no random numbers.
+#[must_use]
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
+        .expect("the system has random numbers");
+    bytes
+}

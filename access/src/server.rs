@@ -1,0 +1,118 @@
+//! TLS as the coordinator speaks it.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use anyhow::{Context as _, anyhow};
+use tokio_rustls::rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, ServerConfig, SignatureScheme,
+    client::danger::HandshakeSignatureValid,
+    pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem::PemObject as _},
+    server::{
+        NoServerSessionStorage, WebPkiClientVerifier,
+        danger::{ClientCertVerified, ClientCertVerifier},
+    },
+    version::TLS13,
+};
+
+use crate::{
+    certificate::Certificate,
+    identity::Id,
+    private::read_private,
+    tls::{HTTP2, invalid, provider},
+};
+
+/// What is spoken inside besides HTTP/2.
+const HTTP1: &[u8] = b"http/1.1";
+
+/// Who is not let in any more.
+pub trait Revocations: fmt::Debug + Send + Sync {
+    /// Whether this identity was revoked.
+    fn is_revoked(&self, id: &Id) -> bool;
+}
+
+/// The configuration of a coordinator: TLS 1.3 alone, with the certificate and key in that file. A client shows a
+/// certificate of this authority that was not revoked, or none at all.
+///
+/// # Errors
+/// If the file cannot be used.
+pub fn server_config(
+    authority: &CertificateDer<'static>,
+    file: &Path,
+    revocations: Arc<dyn Revocations>,
+) -> anyhow::Result<ServerConfig> {
+    let pem = read_private(file)?;
+    let unusable = || anyhow!("{} has no certificate with its private key", file.display());
+    let own = CertificateDer::from_pem_slice(&pem).map_err(|_| unusable())?;
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| unusable())?;
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.clone()).context("the authority's certificate cannot be used")?;
+    let issued = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
+        .allow_unauthenticated()
+        .build()
+        .context("the authority's certificate cannot be used")?;
+    // A newcomer recognises the authority by its hash, so its certificate is sent too.
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .context("TLS 1.3 is not available")?
+        .with_client_cert_verifier(Arc::new(Verifier { issued, revocations }))
+        .with_single_cert(vec![own, authority.clone()], key)
+        .with_context(|| format!("{} cannot be used", file.display()))?;
+    // A resumed connection would not be verified again.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+    Ok(config)
+}
+
+/// Accepts what the authority has signed, unless it was revoked.
+#[derive(Debug)]
+struct Verifier {
+    issued: Arc<dyn ClientCertVerifier>,
+    revocations: Arc<dyn Revocations>,
+}
+
+impl ClientCertVerifier for Verifier {
+    fn client_auth_mandatory(&self) -> bool {
+        self.issued.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.issued.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.issued.verify_client_cert(end_entity, intermediates, now)?;
+        let certificate = Certificate::read(end_entity).map_err(|_| invalid(CertificateError::BadEncoding))?;
+        if self.revocations.is_revoked(&certificate.identity.id) {
+            return Err(invalid(CertificateError::Revoked));
+        }
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("only TLS 1.3 is spoken here".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.issued.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.issued.supported_verify_schemes()
+    }
+}

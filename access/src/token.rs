@@ -1,0 +1,134 @@
+//! Tokens: one line with which a machine or a person joins a cluster.
+
+use std::{fmt, str::FromStr};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::digest::{SHA256, digest};
+use subtle::ConstantTimeEq as _;
+
+use crate::{certificate::Pin, identity::Id};
+
+/// The first part of every token.
+const VERSION: &str = "evoxo1";
+
+/// A token's secret. It is never shown but in the token itself.
+#[derive(Clone)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// A new one.
+    #[must_use]
+    pub fn draw() -> Self {
+        Self(crate::random())
+    }
+
+    /// As received; `None` if it has another length.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// To send.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// What a coordinator keeps of it. The secret has 256 random bits, so a slow hash would add nothing.
+    #[must_use]
+    pub fn hash(&self) -> SecretHash {
+        SecretHash(digest(&SHA256, &self.0).as_ref().try_into().expect("SHA-256 has 32 bytes"))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// The hash of a secret.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    /// Whether it is this secret's, in a time that does not depend on where they differ.
+    #[must_use]
+    pub fn is_of(&self, secret: &Secret) -> bool {
+        self.0.ct_eq(&secret.hash().0).into()
+    }
+}
+
+impl From<SecretHash> for String {
+    fn from(hash: SecretHash) -> Self {
+        URL_SAFE_NO_PAD.encode(hash.0)
+    }
+}
+
+impl TryFrom<String> for SecretHash {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or("it is not the hash of a secret")
+    }
+}
+
+/// A token: who may join, and by what it recognises the cluster.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// Its number.
+    pub id: Id,
+    /// What proves that it was given to the holder.
+    pub secret: Secret,
+    /// The hash of the authority's key.
+    pub pin: Pin,
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{VERSION}.{}.{}.{}", self.id, URL_SAFE_NO_PAD.encode(self.secret.0), self.pin)
+    }
+}
+
+impl FromStr for Token {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.trim().split('.').collect();
+        let token = match parts.as_slice() {
+            [VERSION, id, secret, pin] => id.parse().ok().zip(pin.parse().ok()).and_then(|(id, pin)| {
+                let secret = Secret::from_bytes(&URL_SAFE_NO_PAD.decode(secret).ok()?)?;
+                Some(Self { id, secret, pin })
+            }),
+            _ => None,
+        };
+        // The text is not repeated: it may be nearly a secret.
+        token.ok_or_else(|| {
+            format!("it is not a token: one is {VERSION}.ID.SECRET.PIN, as `evoxo token create` prints it")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_as_they_are_printed_and_nothing_else_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = crate::Authority::create(directory.path(), crate::now_s()).unwrap();
+        let token = Token { id: Id::draw(), secret: Secret::draw(), pin: authority.pin().unwrap() };
+        let text = token.to_string();
+        let read: Token = text.parse().unwrap();
+        assert_eq!((&read.id, read.pin, read.secret.bytes()), (&token.id, token.pin, token.secret.bytes()));
+        assert!(read.secret.hash().is_of(&token.secret) && !Secret::draw().hash().is_of(&token.secret));
+        assert!(!format!("{token:?}").contains(&text[20..40]), "a secret is not logged");
+        for wrong in ["", "evoxo1", &text[1..], &text[..text.len() - 1], &format!("{text}.x"), &text.replace('.', "-")]
+        {
+            let sentence = wrong.parse::<Token>().unwrap_err();
+            assert!(sentence.contains("it is not a token") && !sentence.contains(&text[20..40]), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The audit log, `audit.jsonl` in the access directory: who wanted what, when and from where, one JSON object a line.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+/// The file's name; the file before it has ".1" after that.
+const FILE: &str = "audit.jsonl";
+/// The size at which a new file is begun, in bytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// How much of the file is read for people, in bytes.
+const READ_BYTES_MAX: u64 = 1 << 20;
+/// The longest text of others in a line, in characters.
+const TEXT_CHARS_MAX: usize = 300;
+
+/// Who asked for something.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asker {
+    /// The identity's number; empty for somebody without a certificate.
+    pub(crate) id: String,
+    pub(crate) role: &'static str,
+    /// Without the port.
+    pub(crate) address: String,
+}
+
+/// The open log.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    /// The second of the last refusal of a stranger, and how many more there were in it and since.
+    refused: (u64, u64),
+}
+
+impl Audit {
+    /// Opens it, and begins it if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn open(directory: &Path) -> anyhow::Result<Self> {
+        let path = directory.join(FILE);
+        let (file, bytes) = open(&path)?;
+        Ok(Self { path, file, bytes, refused: (0, 0) })
+    }
+
+    /// Adds a line. `object` is what the request was about: a run, a token, an identity.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn write(
+        &mut self,
+        now_s: u64,
+        asker: &Asker,
+        what: &str,
+        object: &str,
+        outcome: Result<(), &str>,
+    ) -> anyhow::Result<()> {
+        let mut line = json!({
+            "time": humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now_s)).to_string(),
+            "who": asker.id,
+            "role": asker.role,
+            "from": asker.address,
+            "what": what,
+            "object": cut(object),
+            "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| "done".to_owned()),
+        });
+        // Strangers must not fill the disk: one line a second, with the number of those left out.
+        if asker.id.is_empty() && outcome.is_err() {
+            if self.refused.0 == now_s {
+                self.refused.1 += 1;
+                return Ok(());
+            }
+            line["left_out"] = Value::from(self.refused.1);
+            self.refused = (now_s, 0);
+        }
+        let line = line.to_string() + "\n";
+        if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
+            fs::rename(&self.path, self.path.with_extension("jsonl.1")).context("cannot begin a new audit log")?;
+            (self.file, self.bytes) = open(&self.path)?;
+        }
+        let written = self.file.write_all(line.as_bytes());
+        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.bytes += line.len() as u64;
+        Ok(())
+    }
+
+    /// The newest lines, oldest first.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
+        let from = self.bytes.saturating_sub(READ_BYTES_MAX);
+        let mut text = Vec::new();
+        File::open(&self.path)
+            .and_then(|mut file| {
+                file.seek(SeekFrom::Start(from))?;
+                file.take(READ_BYTES_MAX).read_to_end(&mut text)
+            })
+            .with_context(|| format!("cannot read {}", self.path.display()))?;
+        let text = String::from_utf8_lossy(&text);
+        // What is read may begin in the middle of a line.
+        let all: Vec<&str> = text.lines().skip(usize::from(from > 0)).collect();
+        Ok(all[all.len().saturating_sub(lines)..].iter().map(|line| (*line).to_owned()).collect())
+    }
+}
+
+fn open(path: &Path) -> anyhow::Result<(File, u64)> {
+    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let opened = opened.and_then(|file| file.metadata().map(|data| (file, data.len())));
+    opened.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(TEXT_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
+        audit.write(0, &asker, "pause", "a \"run\"\n", Ok(())).unwrap();
+        for second in [1, 1, 1, 2] {
+            audit.write(second, &Asker::default(), "join", "x", Err(&"no".repeat(1000))).unwrap();
+        }
+        let lines: Vec<Value> =
+            audit.newest(10).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 3);
+        let first = json!({"time": "1970-01-01T00:00:00Z", "who": "0123456789ab", "role": "operator",
+            "from": "10.0.0.7", "what": "pause", "object": "a \"run\"\n", "outcome": "done"});
+        assert_eq!(lines[0], first);
+        assert!(lines[1]["outcome"].as_str().unwrap().len() < 400);
+        assert_eq!((&lines[1]["left_out"], &lines[2]["left_out"]), (&json!(0), &json!(2)));
+        assert_eq!(audit.newest(1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_full_file_makes_room_for_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        audit.write(0, &Asker::default(), "old", "", Ok(())).unwrap();
+        audit.bytes = FILE_BYTES_MAX;
+        audit.write(0, &Asker::default(), "new", "", Ok(())).unwrap();
+        let [old, new] = ["audit.jsonl.1", FILE].map(|name| fs::read_to_string(directory.path().join(name)).unwrap());
+        assert!(old.contains("\"old\"") && new.contains("\"new\"") && new.lines().count() == 1);
+    }
+}

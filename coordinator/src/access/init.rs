@@ -1,0 +1,44 @@
+//! `evoxo-coordinator init`: makes a cluster's access directory.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use evoxo_access::{AccessFile, Authority, Id, Identity, Role, create_directory, now_s, write_private};
+
+use super::{PERSON_LIFE_S, SERVER_FILE};
+
+/// The access file of the operator.
+const OPERATOR_FILE: &str = "operator.access";
+
+/// Makes the directory, or, if it is one already, only a new operator's access file in it (and a new certificate of the
+/// coordinator, if there are names). Returns what to tell the person.
+///
+/// # Errors
+/// If a file cannot be written, or a name cannot stand in a certificate.
+pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String> {
+    create_directory(directory)?;
+    let files = Authority::FILES.map(|name| directory.join(name).exists());
+    let (authority, is_new) = match files {
+        [true, true] => (Authority::load(directory)?, false),
+        // A key alone is what an init that was killed leaves.
+        [false, _] => (Authority::create(directory, now_s())?, true),
+        [true, false] => bail!("{} has a certificate of an authority and no key for it", directory.display()),
+    };
+    let server = directory.join(SERVER_FILE);
+    if is_new || !names.is_empty() || !server.exists() {
+        write_private(&server, authority.server(names, now_s())?.as_bytes())?;
+    }
+    let identity = Identity { id: Id::draw(), role: Role::Operator };
+    let operator = directory.join(OPERATOR_FILE);
+    AccessFile::made_by(&authority, &identity, now_s(), PERSON_LIFE_S)?.store(&operator)?;
+    let shown = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()))?;
+    let shown = shown.display();
+    let made = if is_new { "a new cluster" } else { "a new access file of an operator; the cluster is the old one" };
+    Ok(format!(
+        "made {made}, in {shown}: keep that directory secret, it has the key that lets others in\n\
+         next, start the coordinator, and make a token for the workers:\n  \
+         evoxo-coordinator --listen 0.0.0.0:7600 --access {shown}\n  \
+         export EVOXO_ACCESS={shown}/{OPERATOR_FILE}\n  \
+         evoxo token create --role worker --uses 20"
+    ))
+}

@@ -1,0 +1,141 @@
+//! The file `records.jsonl` in the access directory: one record a line, each on disk before anybody is answered. A line
+//! that was cut off by a crash is the last one, and nobody was answered for it.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use evoxo_access::write_private;
+
+use super::records::{Record, Records};
+
+/// The file's name.
+const FILE: &str = "records.jsonl";
+/// The file is written anew when it has this many lines more than things are remembered.
+const SURPLUS_MAX: usize = 10_000;
+
+/// The open journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    lines: usize,
+}
+
+impl Journal {
+    /// Reads what is there, forgets what is over, and writes the rest anew.
+    ///
+    /// # Errors
+    /// If a line is damaged, or the file cannot be read or written.
+    pub(crate) fn open(directory: &Path, now_s: u64) -> anyhow::Result<(Self, Records)> {
+        let path = directory.join(FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let mut records = Records::default();
+        // Without its end a line was not written to the end.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        for (number, line) in whole.lines().enumerate() {
+            match serde_json::from_str(line) {
+                Ok(record) => records.apply(record),
+                // A revocation may be lost here, so nobody is let in until somebody has looked.
+                Err(error) => bail!("{}:{}: this is no record: {error}", path.display(), number + 1),
+            }
+        }
+        records.prune(now_s);
+        let (file, lines) = rewrite(&path, &records)?;
+        Ok((Self { path, file, lines }, records))
+    }
+
+    /// Writes a record so that it survives a loss of power.
+    ///
+    /// # Errors
+    /// If that fails; the record may then be in the file or not.
+    pub(crate) fn append(&mut self, record: &Record) -> anyhow::Result<()> {
+        let line = serde_json::to_string(record).context("a record is JSON")? + "\n";
+        let before = self.file.metadata().with_context(|| format!("cannot read {}", self.path.display()))?.len();
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            // Half a line must not be left before the next one. If this fails too, the next start says so.
+            let _ = self.file.set_len(before);
+        }
+        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// Shortens the file if most of it is of no use any more.
+    ///
+    /// # Errors
+    /// If that fails; the old file is still there.
+    pub(crate) fn shorten(&mut self, records: &Records) -> anyhow::Result<()> {
+        if self.lines > records.len() + SURPLUS_MAX {
+            (self.file, self.lines) = rewrite(&self.path, records)?;
+        }
+        Ok(())
+    }
+}
+
+fn rewrite(path: &Path, records: &Records) -> anyhow::Result<(File, usize)> {
+    let records = records.records();
+    let mut text = String::new();
+    for record in &records {
+        text += &serde_json::to_string(record).context("a record is JSON")?;
+        text.push('\n');
+    }
+    write_private(path, text.as_bytes())?;
+    let file = OpenOptions::new().append(true).mode(0o600).open(path);
+    Ok((file.with_context(|| format!("cannot write {}", path.display()))?, records.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_access::{Id, Role, Secret};
+
+    use super::*;
+
+    #[test]
+    fn a_crash_loses_nothing_that_was_written_and_damage_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let (mut journal, _) = Journal::open(directory.path(), 0).unwrap();
+        let (id, secret) = (Id::draw(), Secret::draw());
+        let by = "me".to_owned();
+        let token =
+            Record::Token { id: id.clone(), secret: secret.hash(), role: Role::Viewer, uses: 1, expires_s: 9, by };
+        journal.append(&token).unwrap();
+        journal.append(&Record::Revoked { id: Id::draw(), until_s: 9 }).unwrap();
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.pop();
+        std::fs::write(&path, &text).unwrap();
+        let (_, records) = Journal::open(directory.path(), 0).unwrap();
+        assert_eq!(
+            (records.len(), records.role_of(&id, &secret, 0)),
+            (1, Ok(Role::Viewer)),
+            "the last line was cut off"
+        );
+        std::fs::write(&path, format!("nonsense\n{text}")).unwrap();
+        let error = Journal::open(directory.path(), 0).unwrap_err().to_string();
+        assert!(error.contains("records.jsonl:1: this is no record"), "{error}");
+    }
+
+    #[test]
+    fn the_file_does_not_grow_for_ever() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, mut records) = Journal::open(directory.path(), 0).unwrap();
+        let renewed = Record::Renewed { id: Id::draw(), expires_s: 1 };
+        records.apply(renewed.clone());
+        journal.lines = SURPLUS_MAX;
+        journal.append(&renewed).unwrap();
+        journal.shorten(&records).unwrap();
+        assert_eq!(std::fs::metadata(directory.path().join(FILE)).unwrap().len(), 0);
+        journal.append(&renewed).unwrap();
+        assert!(std::fs::metadata(directory.path().join(FILE)).unwrap().len() > 0, "the new file is written to");
+    }
+}

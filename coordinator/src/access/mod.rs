@@ -1,0 +1,387 @@
+//! Who may use this coordinator: its access directory. Only this process writes there as long as it runs, `init` apart.
+//!
+//! The [records](records) of tokens and identities are in the directory, not in the store: the store may be a bucket
+//! that others read, and everybody who can write it could let himself in.
+
+mod audit;
+mod init;
+mod journal;
+mod records;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+    time::{Duration, SystemTime},
+};
+
+use anyhow::Context as _;
+use evoxo_access::{
+    Authority, Certificate, Id, Identity, Revocations, Role, Secret, Token, now_s, read_private, server_config,
+    server_names, write_private,
+};
+use tokio::sync::oneshot;
+use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
+use tracing::{info, warn};
+
+pub(crate) use audit::Asker;
+use audit::Audit;
+pub(crate) use init::init;
+use journal::Journal;
+use records::{Known, Record, Records};
+
+/// The coordinator's own certificate and key.
+const SERVER_FILE: &str = "server.pem";
+/// How long the certificate of a person is valid, in seconds: 90 days. `evoxo` renews it when it is used.
+const PERSON_LIFE_S: u64 = 90 * 24 * 3600;
+/// How long a revocation of somebody who is not known is remembered, in seconds: longer than any certificate is valid.
+const REVOKED_S: u64 = 366 * 24 * 3600;
+/// How often the files are looked at, for a new certificate.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest life and the most uses of a token.
+const TOKEN_LIFE_S_MAX: u64 = 365 * 24 * 3600;
+const TOKEN_USES_MAX: u32 = 100_000;
+
+/// Why a request about access is refused.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The token is not good.
+    Token(&'static str),
+    /// The request makes no sense.
+    Invalid(String),
+    /// There are too many tokens.
+    Exhausted,
+    /// The directory cannot be written, or another thing that the operator must repair.
+    Failed(anyhow::Error),
+}
+
+/// A certificate, and that of its authority, DER.
+pub(crate) type Issued = (Vec<u8>, Vec<u8>);
+
+/// Tokens, and identities with the number of their connections.
+pub(crate) type Listed = (Vec<(Id, records::Token)>, Vec<(Id, Known, u32)>);
+
+/// What a revocation did.
+#[derive(Debug)]
+pub(crate) struct Revoked {
+    /// Whether there was such an identity or token.
+    pub(crate) known: bool,
+    /// The connections that were ended.
+    pub(crate) connections: u32,
+    /// The token with which it joined, if that can still be used.
+    pub(crate) token: Option<Id>,
+}
+
+/// The access directory of this coordinator. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Access(Arc<Inner>);
+
+struct Inner {
+    directory: PathBuf,
+    worker_life_s: u64,
+    records: Arc<Shared>,
+    /// Locked before the records are changed, so that they and the file agree.
+    journal: Mutex<Journal>,
+    audit: Mutex<Audit>,
+    /// Made from the files; replaced as a whole when one of them changes.
+    current: RwLock<Current>,
+    /// Open connections: a message to each ends it.
+    connections: Mutex<BTreeMap<Id, Vec<oneshot::Sender<()>>>>,
+}
+
+struct Current {
+    authority: Arc<Authority>,
+    config: Arc<ServerConfig>,
+    stamp: Stamp,
+    /// When the coordinator's certificate should be replaced, in seconds since 1970.
+    renew_at_s: u64,
+}
+
+/// By what a change of the files is noticed: when each was written, and its length.
+type Stamp = Vec<Option<(SystemTime, u64)>>;
+
+/// The records, as handshakes see them.
+#[derive(Debug, Default)]
+struct Shared(RwLock<Records>);
+
+impl Shared {
+    fn read(&self) -> RwLockReadGuard<'_, Records> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply(&self, record: Record, now_s: u64) {
+        let mut records = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        records.apply(record);
+        records.prune(now_s);
+    }
+}
+
+impl Revocations for Shared {
+    fn is_revoked(&self, id: &Id) -> bool {
+        self.read().is_revoked(id)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Access {
+    /// Opens an access directory. Certificates of workers are valid for `worker_life`.
+    ///
+    /// # Errors
+    /// If it is none, or cannot be written.
+    pub(crate) fn open(directory: &Path, worker_life: Duration) -> anyhow::Result<Self> {
+        let hint = || {
+            let shown = directory.display();
+            format!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one")
+        };
+        let (journal, records) = match directory.join(SERVER_FILE).exists() {
+            true => Journal::open(directory, now_s())?,
+            false => anyhow::bail!(hint()),
+        };
+        let records = Arc::new(Shared(RwLock::new(records)));
+        let current = Current::load(directory, &records).with_context(hint)?;
+        Ok(Self(Arc::new(Inner {
+            directory: directory.to_owned(),
+            worker_life_s: worker_life.as_secs().max(1),
+            records,
+            journal: Mutex::new(journal),
+            audit: Mutex::new(Audit::open(directory)?),
+            current: RwLock::new(current),
+            connections: Mutex::default(),
+        })))
+    }
+
+    fn current(&self) -> RwLockReadGuard<'_, Current> {
+        self.0.current.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The configuration for the next handshake.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current().config)
+    }
+
+    /// Takes up new certificates in the directory, and renews the coordinator's own, for as long as this runs.
+    pub(crate) async fn keep_up(self) {
+        let mut broken = None;
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let access = self.clone();
+            // Files are read, and perhaps a key is made, on another thread.
+            let looked = tokio::task::spawn_blocking(move || access.look()).await;
+            let why = match looked {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(format!("{error:#}")),
+                Err(_) => Some("a thread panicked".into()),
+            };
+            if let Some(why) = why.as_ref().filter(|_| why != broken) {
+                warn!("the access directory cannot be taken up, and what was valid before goes on: {why}");
+            }
+            broken = why;
+        }
+    }
+
+    fn look(&self) -> anyhow::Result<()> {
+        lock(&self.0.connections).retain(|_, ends| {
+            ends.retain(|end| !end.is_closed());
+            !ends.is_empty()
+        });
+        let (stamp, renew_at_s, authority) = {
+            let current = self.current();
+            (current.stamp.clone(), current.renew_at_s, Arc::clone(&current.authority))
+        };
+        let path = self.0.directory.join(SERVER_FILE);
+        if renew_at_s <= now_s() {
+            let names = names_in(&path)?.0;
+            write_private(&path, authority.server(&names, now_s())?.as_bytes())?;
+        }
+        if stamp_of(&self.0.directory) != stamp {
+            let current = Current::load(&self.0.directory, &self.0.records)?;
+            *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+            info!("the certificates in {} are taken up", self.0.directory.display());
+        }
+        Ok(())
+    }
+
+    /// Notes a connection of somebody. The receiver gets a message if it must end.
+    pub(crate) fn connected(&self, certificate: &Certificate, address: &str) -> oneshot::Receiver<()> {
+        let id = &certificate.identity.id;
+        let (end, ended) = oneshot::channel();
+        {
+            let mut connections = lock(&self.0.connections);
+            let of_id = connections.entry(id.clone()).or_default();
+            of_id.retain(|end| !end.is_closed());
+            of_id.push(end);
+        }
+        // It may have been revoked since its handshake, before there was a connection to end.
+        if self.0.records.is_revoked(id) {
+            self.disconnect(id);
+        } else if !self.0.records.read().identities.contains_key(id) {
+            // An operator made by init, or somebody from before the records were lost.
+            let Certificate { identity: Identity { id, role }, expires_s, .. } = certificate.clone();
+            let address = address.to_owned();
+            let known = Record::Joined { id, role, name: String::new(), token: String::new(), address, expires_s };
+            self.0.records.apply(known, now_s());
+        }
+        ended
+    }
+
+    /// Ends the connections of an identity; returns how many there were.
+    fn disconnect(&self, id: &Id) -> u32 {
+        let ends = lock(&self.0.connections).remove(id).unwrap_or_default();
+        ends.into_iter().filter_map(|end| end.send(()).ok()).count() as u32
+    }
+
+    /// The open connections of an identity.
+    fn connections(&self, id: &Id) -> u32 {
+        lock(&self.0.connections).get(id).map_or(0, |ends| ends.iter().filter(|end| !end.is_closed()).count() as u32)
+    }
+
+    /// Lets somebody join. Blocks: it waits for the disk.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn join(
+        &self,
+        token: &Id,
+        secret: &Secret,
+        request: &[u8],
+        name: String,
+        address: String,
+    ) -> Result<(Identity, Issued), Refused> {
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
+        let identity = Identity { id: Id::draw(), role };
+        let (issued, expires_s) = self.issue(request, &identity, now_s)?;
+        let token = token.to_string();
+        let record = Record::Joined { id: identity.id.clone(), role, name, token, address, expires_s };
+        self.append(&mut journal, record, now_s)?;
+        Ok((identity, issued))
+    }
+
+    /// A new certificate for somebody who has one. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn renew(&self, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        if self.0.records.is_revoked(&identity.id) {
+            return Err(Refused::Token("this identity was revoked"));
+        }
+        let (issued, expires_s) = self.issue(request, identity, now_s)?;
+        self.append(&mut journal, Record::Renewed { id: identity.id.clone(), expires_s }, now_s)?;
+        Ok(issued)
+    }
+
+    fn issue(&self, request: &[u8], identity: &Identity, now_s: u64) -> Result<(Issued, u64), Refused> {
+        let life_s = if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S };
+        let authority = Arc::clone(&self.current().authority);
+        let certificate = authority.issue(request, identity, now_s, life_s).map_err(Refused::Invalid)?;
+        Ok(((certificate, authority.certificate().to_vec()), now_s + life_s))
+    }
+
+    fn append(&self, journal: &mut Journal, record: Record, now_s: u64) -> Result<(), Refused> {
+        journal.append(&record).map_err(Refused::Failed)?;
+        self.0.records.apply(record, now_s);
+        journal.shorten(&self.0.records.read()).map_err(Refused::Failed)
+    }
+
+    /// Creates a token. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn create_token(&self, role: Role, lifetime_s: u64, uses: u32, by: String) -> Result<Token, Refused> {
+        if !(1..=TOKEN_LIFE_S_MAX).contains(&lifetime_s) || !(1..=TOKEN_USES_MAX).contains(&uses) {
+            let days = TOKEN_LIFE_S_MAX / (24 * 3600);
+            let sentence = format!("a token lives from one second to {days} days and has 1 to {TOKEN_USES_MAX} uses");
+            return Err(Refused::Invalid(sentence));
+        }
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        if !self.0.records.read().has_room_for_token() {
+            return Err(Refused::Exhausted);
+        }
+        let pin = self.current().authority.pin().map_err(Refused::Invalid)?;
+        let token = Token { id: Id::draw(), secret: Secret::draw(), pin };
+        let (id, secret, expires_s) = (token.id.clone(), token.secret.hash(), now_s + lifetime_s);
+        self.append(&mut journal, Record::Token { id, secret, role, uses, expires_s, by }, now_s)?;
+        Ok(token)
+    }
+
+    /// Refuses an identity or a token from now on. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn revoke(&self, id: &Id) -> Result<Revoked, Refused> {
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        let (known, token) = {
+            let records = self.0.records.read();
+            let joined = records.identities.get(id).and_then(|known| known.token.parse::<Id>().ok());
+            let usable = joined.filter(|id| records.tokens.get(id).is_some_and(|token| token.is_usable(now_s)));
+            (records.identities.contains_key(id) || records.tokens.contains_key(id), usable)
+        };
+        self.append(&mut journal, Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_S }, now_s)?;
+        // Whoever shows the certificate from now on is refused in the handshake.
+        Ok(Revoked { known, connections: self.disconnect(id), token })
+    }
+
+    /// Tokens that can still be used, and identities with a valid certificate and their open connections.
+    pub(crate) fn list(&self) -> Listed {
+        let now_s = now_s();
+        let records = self.0.records.read();
+        let tokens = records.tokens.iter().filter(|(_, token)| token.is_usable(now_s));
+        let identities = records.identities.iter().filter(|(_, known)| known.expires_s > now_s);
+        (
+            tokens.map(|(id, token)| (id.clone(), token.clone())).collect(),
+            identities.map(|(id, known)| (id.clone(), known.clone(), self.connections(id))).collect(),
+        )
+    }
+
+    /// Writes a line of the audit log.
+    pub(crate) fn audit(&self, asker: &Asker, what: &str, object: &str, outcome: Result<(), &str>) {
+        if let Err(error) = lock(&self.0.audit).write(now_s(), asker, what, object, outcome) {
+            warn!("{error:#}");
+        }
+    }
+
+    /// The newest lines of the audit log.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
+        lock(&self.0.audit).newest(lines)
+    }
+}
+
+impl Current {
+    fn load(directory: &Path, records: &Arc<Shared>) -> anyhow::Result<Self> {
+        // The stamp comes first: what changes while the files are read is read again.
+        let stamp = stamp_of(directory);
+        let authority = Authority::load(directory)?;
+        let path = directory.join(SERVER_FILE);
+        let revocations: Arc<dyn Revocations> = Arc::<Shared>::clone(records);
+        let config = Arc::new(server_config(authority.certificate(), &path, revocations)?);
+        Ok(Self { authority: Arc::new(authority), config, stamp, renew_at_s: names_in(&path)?.1 })
+    }
+}
+
+/// The names in the coordinator's certificate, and when it should be replaced.
+fn names_in(path: &Path) -> anyhow::Result<(Vec<String>, u64)> {
+    let none = || format!("{} has no certificate", path.display());
+    let der = CertificateDer::from_pem_slice(&read_private(path)?).with_context(none)?;
+    server_names(&der).map_err(anyhow::Error::msg).with_context(none)
+}
+
+fn stamp_of(directory: &Path) -> Stamp {
+    let files = Authority::FILES.into_iter().chain([SERVER_FILE]);
+    let stamp = |name: &str| {
+        let data = fs::metadata(directory.join(name)).ok()?;
+        Some((data.modified().ok()?, data.len()))
+    };
+    files.map(stamp).collect()
+}

@@ -1,0 +1,203 @@
+//! What the coordinator remembers about tokens and identities, as a fold over records. No files and no clock: the
+//! [journal](super::journal) keeps the records, and times come in.
+
+use std::collections::BTreeMap;
+
+use evoxo_access::{Id, Role, Secret, SecretHash};
+use serde::{Deserialize, Serialize};
+
+/// Tokens at once.
+const TOKENS_MAX: usize = 1000;
+/// Identities at once: as many as one would ever join before the first of their certificates expire.
+const IDENTITIES_MAX: usize = 100_000;
+
+/// Something that happened, as a line of the journal. All times are seconds since 1970.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub(crate) enum Record {
+    /// An operator created a token.
+    Token { id: Id, secret: SecretHash, role: Role, uses: u32, expires_s: u64, by: String },
+    /// Somebody joined with a token, or is known again after a restart.
+    Joined { id: Id, role: Role, name: String, token: String, address: String, expires_s: u64 },
+    /// Somebody has a new certificate.
+    Renewed { id: Id, expires_s: u64 },
+    /// An identity or a token is refused from now on; it is forgotten when nothing of it can be valid any more.
+    Revoked { id: Id, until_s: u64 },
+}
+
+/// A token that can still be used.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) secret: SecretHash,
+    pub(crate) role: Role,
+    pub(crate) uses: u32,
+    pub(crate) expires_s: u64,
+    pub(crate) by: String,
+}
+
+impl Token {
+    pub(crate) fn is_usable(&self, now_s: u64) -> bool {
+        self.expires_s > now_s && self.uses > 0
+    }
+}
+
+/// Somebody with a certificate.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) role: Role,
+    pub(crate) name: String,
+    /// Empty for an operator made by `init`.
+    pub(crate) token: String,
+    pub(crate) address: String,
+    pub(crate) expires_s: u64,
+}
+
+/// The state after all records so far.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(crate) tokens: BTreeMap<Id, Token>,
+    pub(crate) identities: BTreeMap<Id, Known>,
+    revoked: BTreeMap<Id, u64>,
+}
+
+impl Records {
+    /// Takes the next record.
+    pub(crate) fn apply(&mut self, record: Record) {
+        match record {
+            Record::Token { id, secret, role, uses, expires_s, by } => {
+                self.tokens.insert(id, Token { secret, role, uses, expires_s, by });
+            }
+            Record::Joined { id, role, name, token, address, expires_s } => {
+                if let Some(used) = token.parse().ok().and_then(|id: Id| self.tokens.get_mut(&id)) {
+                    used.uses = used.uses.saturating_sub(1);
+                }
+                self.identities.insert(id, Known { role, name, token, address, expires_s });
+            }
+            Record::Renewed { id, expires_s } => {
+                if let Some(known) = self.identities.get_mut(&id) {
+                    known.expires_s = expires_s;
+                }
+            }
+            Record::Revoked { id, until_s } => {
+                self.tokens.remove(&id);
+                self.identities.remove(&id);
+                self.revoked.insert(id, until_s);
+            }
+        }
+    }
+
+    /// Forgets what cannot be used any more.
+    pub(crate) fn prune(&mut self, now_s: u64) {
+        self.tokens.retain(|_, token| token.is_usable(now_s));
+        self.identities.retain(|_, known| known.expires_s > now_s);
+        self.revoked.retain(|_, until_s| *until_s > now_s);
+    }
+
+    /// The fewest records that lead to this state.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        // Identities come before tokens: a record of one that joined would use its token once more.
+        let identities = self.identities.iter().map(|(id, known)| {
+            let Known { role, name, token, address, expires_s } = known.clone();
+            Record::Joined { id: id.clone(), role, name, token, address, expires_s }
+        });
+        let tokens = self.tokens.iter().map(|(id, token)| {
+            let Token { secret, role, uses, expires_s, by } = token.clone();
+            Record::Token { id: id.clone(), secret, role, uses, expires_s, by }
+        });
+        let revoked = self.revoked.iter().map(|(id, until_s)| Record::Revoked { id: id.clone(), until_s: *until_s });
+        identities.chain(tokens).chain(revoked).collect()
+    }
+
+    /// How many things are remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len() + self.identities.len() + self.revoked.len()
+    }
+
+    pub(crate) fn is_revoked(&self, id: &Id) -> bool {
+        self.revoked.contains_key(id)
+    }
+
+    /// The role that a token gives. The sentence is the same whatever is wrong, so that nobody learns which tokens
+    /// exist; the reason in brackets is only given to who knows the secret.
+    pub(crate) fn role_of(&self, id: &Id, secret: &Secret, now_s: u64) -> Result<Role, &'static str> {
+        let token = self.tokens.get(id).filter(|token| token.secret.is_of(secret));
+        let Some(token) = token else {
+            return Err(
+                "the token is not known here, or was revoked, or has expired, or was used up, or is damaged: ask \
+                        the operator for another one",
+            );
+        };
+        if token.expires_s <= now_s {
+            return Err("the token has expired: ask the operator for another one");
+        }
+        if token.uses == 0 {
+            return Err("the token was used as often as it may be: ask the operator for another one");
+        }
+        if self.identities.len() >= IDENTITIES_MAX {
+            return Err("too many have joined: wait until certificates expire");
+        }
+        Ok(token.role)
+    }
+
+    /// Whether there is room for another token.
+    pub(crate) fn has_room_for_token(&self) -> bool {
+        self.tokens.len() < TOKENS_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(id: &Id, secret: &Secret, uses: u32) -> Record {
+        let by = "me".to_owned();
+        Record::Token { id: id.clone(), secret: secret.hash(), role: Role::Worker, uses, expires_s: 100, by }
+    }
+
+    fn joined(token: &Id, expires_s: u64) -> (Id, Record) {
+        let id = Id::draw();
+        let [name, address] = ["lab7", "10.0.0.7"].map(str::to_owned);
+        let record =
+            Record::Joined { id: id.clone(), role: Role::Worker, name, token: token.to_string(), address, expires_s };
+        (id, record)
+    }
+
+    #[test]
+    fn a_token_is_good_for_its_uses_its_time_and_its_secret() {
+        let (id, secret) = (Id::draw(), Secret::draw());
+        let mut records = Records::default();
+        records.apply(token(&id, &secret, 2));
+        assert_eq!(records.role_of(&id, &secret, 99), Ok(Role::Worker));
+        assert!(records.role_of(&id, &secret, 100).unwrap_err().contains("has expired"));
+        assert!(records.role_of(&id, &Secret::draw(), 99).unwrap_err().contains("not known"));
+        assert!(records.role_of(&Id::draw(), &secret, 99).unwrap_err().contains("not known"));
+        records.apply(joined(&id, 200).1);
+        assert!(records.role_of(&id, &secret, 99).is_ok());
+        records.apply(joined(&id, 200).1);
+        assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("as often as it may"));
+        records.apply(token(&id, &secret, 2));
+        records.apply(Record::Revoked { id: id.clone(), until_s: 1000 });
+        assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("revoked"));
+    }
+
+    #[test]
+    fn the_fewest_records_lead_to_the_same_state() {
+        let (id, secret) = (Id::draw(), Secret::draw());
+        let mut records = Records::default();
+        records.apply(token(&id, &secret, 3));
+        let ((one, first), (two, second)) = (joined(&id, 150), joined(&id, 150));
+        [first, second].into_iter().for_each(|record| records.apply(record));
+        records.apply(Record::Renewed { id: two.clone(), expires_s: 300 });
+        records.apply(Record::Revoked { id: one.clone(), until_s: 1000 });
+        let mut again = Records::default();
+        let text: Vec<String> = records.records().iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+        text.iter().for_each(|line| again.apply(serde_json::from_str(line).unwrap()));
+        assert_eq!(format!("{again:?}"), format!("{records:?}"));
+        assert_eq!((again.tokens[&id].uses, again.identities[&two].expires_s), (1, 300));
+        assert!(again.is_revoked(&one) && !again.is_revoked(&two));
+        again.prune(299);
+        assert_eq!(again.len(), 2, "the token has expired, the rest is there: {again:?}");
+        again.prune(1000);
+        assert_eq!(again.len(), 0);
+    }
+}

@@ -1,0 +1,179 @@
+//! The service for access: the calls of `access.proto`. Who may make them is decided before, see [`super::rights`].
+
+use std::sync::Arc;
+
+use evoxo_access::{Identity, Secret};
+use evoxo_proto::{
+    NAME_BYTES_MAX,
+    v1::{self, access_service_server::AccessService},
+};
+use tokio::sync::Semaphore;
+use tonic::{Request, Response, Status};
+use tracing::{info, warn};
+
+use super::{accept::ConnectionInfo, cut, secure::Caller};
+use crate::access::{Access, Issued, Refused, Revoked};
+
+/// Requests that wait for the disk at once, each on its own thread.
+const AT_ONCE: usize = 2;
+/// The lines of the audit log if nobody says how many, and the most.
+const LINES: u32 = 100;
+const LINES_MAX: u32 = 1000;
+
+/// See `access.proto`.
+pub(crate) struct AccessCalls {
+    access: Option<Access>,
+    turns: Arc<Semaphore>,
+}
+
+impl AccessCalls {
+    pub(crate) fn new(access: Option<Access>) -> Self {
+        Self { access, turns: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Does something that may wait for the disk, apart from the thread that serves connections.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Access) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Status> {
+        let Some(access) = self.access.clone() else {
+            return Err(Status::failed_precondition(
+                "this coordinator has no access directory, so everybody may use it",
+            ));
+        };
+        let _turn = self.turns.acquire().await;
+        let done = tokio::task::spawn_blocking(move || work(&access)).await;
+        done.map_err(|_| Status::internal("a request about access panicked: please report this"))?.map_err(Into::into)
+    }
+}
+
+impl From<Refused> for Status {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Token(why) => Self::unauthenticated(why),
+            Refused::Invalid(why) => Self::invalid_argument(cut(why)),
+            Refused::Exhausted => Self::resource_exhausted("there are too many tokens: revoke some that are not used"),
+            Refused::Failed(error) => {
+                warn!("{error:#}");
+                Self::failed_precondition("the coordinator cannot write its access directory: its log says why")
+            }
+        }
+    }
+}
+
+/// What is known of the caller.
+fn info<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
+    let info = request.extensions().get::<ConnectionInfo>().cloned();
+    info.ok_or_else(|| Status::internal("a call without a connection: please report this"))
+}
+
+/// The identity of the caller, who has one: the rights were checked.
+fn identity(info: &ConnectionInfo) -> Result<Identity, Status> {
+    match &info.caller {
+        Caller::Known(certificate) => Ok(certificate.identity.clone()),
+        _ => Err(Status::unauthenticated("this needs a certificate")),
+    }
+}
+
+fn certificate((certificate, authority): Issued) -> Response<v1::Certificate> {
+    Response::new(v1::Certificate { certificate: certificate.into(), authority: authority.into() })
+}
+
+/// A name that is safe to print, or a sentence.
+fn checked(name: String) -> Result<String, Status> {
+    if name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        let sentence = format!("a name has at most {NAME_BYTES_MAX} bytes and no control characters");
+        return Err(Status::invalid_argument(sentence));
+    }
+    Ok(name)
+}
+
+#[tonic::async_trait]
+impl AccessService for AccessCalls {
+    async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::Certificate>, Status> {
+        let info = info(&request)?;
+        let v1::JoinRequest { token, secret, request, name } = request.into_inner();
+        let name = checked(name)?;
+        let address = info.address.to_string();
+        let id = token.parse().map_err(Status::invalid_argument);
+        let (shown, from) = (name.clone(), address.clone());
+        let joined = match (id, Secret::from_bytes(&secret)) {
+            (Ok(id), Some(secret)) => {
+                self.on_disk(move |access| access.join(&id, &secret, &request, name, address)).await
+            }
+            (Err(status), _) => Err(status),
+            (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes")),
+        };
+        match &joined {
+            Ok((identity, _)) => {
+                info!("{} {} joined from {from} as {shown:?} with token {token}", identity.role, identity.id);
+                let what = format!("token {token}: {} {} {shown:?}", identity.role, identity.id);
+                info.audit("join", &what, Ok(()));
+            }
+            Err(status) => info.audit("join", &format!("token {token} {shown:?}"), Err(status.message())),
+        }
+        joined.map(|(_, issued)| certificate(issued))
+    }
+
+    async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::Certificate>, Status> {
+        let identity = identity(&info(&request)?)?;
+        let request = request.into_inner().request;
+        self.on_disk(move |access| access.renew(&identity, &request)).await.map(certificate)
+    }
+
+    async fn create_token(
+        &self,
+        request: Request<v1::CreateTokenRequest>,
+    ) -> Result<Response<v1::CreateTokenResponse>, Status> {
+        let info = info(&request)?;
+        let v1::CreateTokenRequest { role, lifetime_s, uses } = request.into_inner();
+        let role: evoxo_access::Role = role.parse().map_err(Status::invalid_argument)?;
+        let by = identity(&info).map(|identity| identity.id.to_string()).unwrap_or_default();
+        let created = self.on_disk(move |access| access.create_token(role, lifetime_s, uses, by)).await;
+        let shown = created.as_ref().map_or_else(|_| String::new(), |token| format!(" {}", token.id));
+        let what = format!("token{shown} for {role}: {uses} uses in {lifetime_s} s");
+        info.audit("create token", &what, created.as_ref().map(drop).map_err(|status| status.message()));
+        Ok(Response::new(v1::CreateTokenResponse { token: created?.to_string() }))
+    }
+
+    async fn list_access(&self, _: Request<v1::ListAccessRequest>) -> Result<Response<v1::ListAccessResponse>, Status> {
+        let (tokens, identities) = self.on_disk(|access| Ok(access.list())).await?;
+        let tokens = tokens.into_iter().map(|(id, token)| v1::Token {
+            id: id.to_string(),
+            role: token.role.to_string(),
+            uses: token.uses,
+            expires: token.expires_s,
+            created_by: token.by,
+        });
+        let identities = identities.into_iter().map(|(id, known, connections)| v1::Identity {
+            id: id.to_string(),
+            role: known.role.to_string(),
+            name: known.name,
+            token: known.token,
+            address: known.address,
+            expires: known.expires_s,
+            connections,
+        });
+        Ok(Response::new(v1::ListAccessResponse { tokens: tokens.collect(), identities: identities.collect() }))
+    }
+
+    async fn revoke(&self, request: Request<v1::RevokeRequest>) -> Result<Response<v1::RevokeResponse>, Status> {
+        let info = info(&request)?;
+        let id: evoxo_access::Id = request.into_inner().id.parse().map_err(Status::invalid_argument)?;
+        let what = id.to_string();
+        let revoked = self.on_disk(move |access| access.revoke(&id)).await;
+        info.audit("revoke", &what, revoked.as_ref().map(drop).map_err(|status| status.message()));
+        let Revoked { known, connections, token } = revoked?;
+        info!("{what} is revoked: {connections} connections are ended");
+        Ok(Response::new(v1::RevokeResponse { known, connections, token: token.map(String::from).unwrap_or_default() }))
+    }
+
+    async fn read_log(&self, request: Request<v1::ReadLogRequest>) -> Result<Response<v1::ReadLogResponse>, Status> {
+        let lines = match request.into_inner().lines {
+            0 => LINES,
+            lines => lines.min(LINES_MAX),
+        };
+        let read = self.on_disk(move |access| access.newest(lines as usize).map_err(Refused::Failed)).await;
+        Ok(Response::new(v1::ReadLogResponse { lines: read? }))
+    }
+}

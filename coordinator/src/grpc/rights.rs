@@ -1,0 +1,132 @@
+//! Who may make which call: one table. Each call's comment in `proto/` says the same; a test holds one to the other.
+
+use evoxo_access::Role::{self, Operator, TrustedWorker, Viewer, Worker};
+use tonic::Status;
+
+use super::secure::Caller;
+
+const ALL: &[Role] = &Role::ALL;
+const PEOPLE: &[Role] = &[Viewer, Operator];
+const OPERATORS: &[Role] = &[Operator];
+const WORKERS: &[Role] = &[Worker, TrustedWorker];
+
+/// Everybody may do this, also without a certificate.
+const JOIN: &str = "/evoxo.v1.AccessService/Join";
+
+/// The calls with the roles that may make them. A call that is not here does not exist.
+const RIGHTS: [(&str, &[Role]); 19] = [
+    (JOIN, ALL),
+    ("/evoxo.v1.AccessService/Renew", ALL),
+    ("/evoxo.v1.AccessService/CreateToken", OPERATORS),
+    ("/evoxo.v1.AccessService/ListAccess", OPERATORS),
+    ("/evoxo.v1.AccessService/Revoke", OPERATORS),
+    ("/evoxo.v1.AccessService/ReadLog", OPERATORS),
+    ("/evoxo.v1.RunService/Submit", OPERATORS),
+    ("/evoxo.v1.RunService/List", PEOPLE),
+    ("/evoxo.v1.RunService/Get", PEOPLE),
+    ("/evoxo.v1.RunService/Watch", PEOPLE),
+    ("/evoxo.v1.RunService/Pause", OPERATORS),
+    ("/evoxo.v1.RunService/Resume", OPERATORS),
+    ("/evoxo.v1.RunService/Cancel", OPERATORS),
+    ("/evoxo.v1.RunService/Fetch", PEOPLE),
+    ("/evoxo.v1.RunService/FetchChampion", PEOPLE),
+    ("/evoxo.v1.RunService/ListWorkers", PEOPLE),
+    ("/evoxo.v1.WorkerService/Work", WORKERS),
+    ("/grpc.health.v1.Health/Check", ALL),
+    ("/grpc.health.v1.Health/Watch", ALL),
+];
+
+/// Whether the caller may make this call.
+pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
+    let role = match caller {
+        Caller::Anybody => return Ok(()),
+        Caller::PlainText => {
+            return Err(Status::unauthenticated(
+                "this coordinator speaks only TLS: give --access FILE with an access file, or join with a token first",
+            ));
+        }
+        Caller::Stranger if path == JOIN => return Ok(()),
+        Caller::Stranger => {
+            return Err(Status::unauthenticated("this needs a certificate: join with a token first"));
+        }
+        Caller::Known(certificate) => certificate.identity.role,
+    };
+    let Some((_, roles)) = RIGHTS.iter().find(|(call, _)| *call == path) else {
+        return Err(Status::unimplemented("this coordinator has no such call"));
+    };
+    if roles.contains(&role) {
+        return Ok(());
+    }
+    let call = path.rsplit('/').next().unwrap_or_default();
+    let may: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+    let may = may.join(" or ");
+    Err(Status::permission_denied(format!("your certificate is of the role {role}, and {call} needs the role {may}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs, path::Path};
+
+    use evoxo_access::{Certificate, Id, Identity};
+    use tonic::Code;
+
+    use super::*;
+
+    fn known(role: Role) -> Caller {
+        let identity = Identity { id: Id::draw(), role };
+        Caller::Known(Certificate { identity, begins_s: 0, expires_s: 1 })
+    }
+
+    /// What the comments in `proto/` say.
+    fn stated() -> BTreeMap<String, String> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/proto/evoxo/v1");
+        let mut stated = BTreeMap::new();
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            let text = fs::read_to_string(entry.path()).unwrap();
+            let (mut service, mut may) = ("", "");
+            for line in text.lines().map(str::trim) {
+                if let Some(rest) = line.strip_prefix("service ") {
+                    service = rest.trim_end_matches(" {");
+                } else if let Some(rest) = line.strip_prefix("// May: ") {
+                    may = rest.trim_end_matches('.');
+                } else if let Some(rest) = line.strip_prefix("rpc ") {
+                    let call = rest.split('(').next().unwrap();
+                    stated.insert(format!("/evoxo.v1.{service}/{call}"), std::mem::take(&mut may).to_owned());
+                }
+            }
+        }
+        stated
+    }
+
+    #[test]
+    fn the_table_is_what_the_protocol_states() {
+        let ours = RIGHTS.iter().filter(|(call, _)| call.starts_with("/evoxo.v1."));
+        let table: BTreeMap<String, String> = ours
+            .map(|(call, roles)| {
+                let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+                let may = if *call == JOIN { "everybody, also without a certificate".into() } else { names.join(", ") };
+                ((*call).to_owned(), may)
+            })
+            .collect();
+        assert_eq!(table, stated());
+    }
+
+    /// Every call, every kind of caller.
+    #[test]
+    fn the_matrix() {
+        for (call, roles) in RIGHTS {
+            assert!(check(&Caller::Anybody, call).is_ok());
+            assert_eq!(check(&Caller::PlainText, call).unwrap_err().code(), Code::Unauthenticated);
+            let stranger = check(&Caller::Stranger, call).map_err(|status| status.code());
+            assert_eq!(stranger, if call == JOIN { Ok(()) } else { Err(Code::Unauthenticated) }, "{call}");
+            for role in Role::ALL {
+                let allowed = check(&known(role), call).map_err(|status| status.code());
+                assert_eq!(allowed, if roles.contains(&role) { Ok(()) } else { Err(Code::PermissionDenied) }, "{call}");
+            }
+        }
+        for role in Role::ALL {
+            assert_eq!(check(&known(role), "/evoxo.v1.RunService/New").unwrap_err().code(), Code::Unimplemented);
+        }
+        assert_eq!(check(&Caller::Stranger, "/x").unwrap_err().code(), Code::Unauthenticated);
+    }
+}

@@ -1,0 +1,135 @@
+//! Clusters with an access directory.
+
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use evoxo_access::{AccessFile, Dialer, Role};
+use evoxo_proto::v1::{
+    CreateTokenRequest, Identity, ListAccessRequest, RevokeRequest, RevokeResponse,
+    access_service_client::AccessServiceClient,
+};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{
+    live::{Coordinator, Process, Site},
+    person::Person,
+    programs::program,
+};
+
+/// An access directory in a site, and what is done with it.
+pub struct Secure<'a> {
+    site: &'a Site,
+    /// The directory.
+    pub directory: PathBuf,
+}
+
+impl<'a> Secure<'a> {
+    /// Made by `evoxo-coordinator init`.
+    ///
+    /// # Panics
+    /// If that fails.
+    #[must_use]
+    pub fn init(site: &'a Site, name: &str) -> Self {
+        let directory = site.path(name);
+        let made = Command::new(program("evoxo-coordinator")).args(["init", "--access"]).arg(&directory).output();
+        assert!(made.expect("it starts").status.success());
+        Self { site, directory }
+    }
+
+    /// A coordinator on this address.
+    #[must_use]
+    pub fn coordinator(&self, listen: &str, arguments: &[&str]) -> Coordinator {
+        let directory = self.directory.to_string_lossy();
+        self.site.coordinator_on(listen, &[&["--access", &*directory], arguments].concat())
+    }
+
+    /// The path of the operator's access file.
+    #[must_use]
+    pub fn operator_path(&self) -> PathBuf {
+        self.directory.join("operator.access")
+    }
+
+    /// The operator's access.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn operator(&self) -> AccessFile {
+        AccessFile::load(&self.operator_path()).expect("init made it")
+    }
+
+    /// The operator, as somebody with runs.
+    #[must_use]
+    pub fn person(&self, coordinator: SocketAddr) -> Person {
+        Person::with(coordinator, &self.operator())
+    }
+
+    /// The operator, as somebody who lets others in.
+    #[must_use]
+    pub fn access(&self, coordinator: SocketAddr) -> AccessServiceClient<Channel> {
+        AccessServiceClient::new(channel(coordinator, Some(&self.operator())))
+    }
+
+    /// A token.
+    ///
+    /// # Panics
+    /// If there is none to be had.
+    pub async fn token(&self, coordinator: SocketAddr, role: Role, lifetime_s: u64, uses: u32) -> String {
+        let request = CreateTokenRequest { role: role.to_string(), lifetime_s, uses };
+        self.access(coordinator).create_token(request).await.expect("a token").into_inner().token
+    }
+
+    /// Everybody with a certificate.
+    ///
+    /// # Panics
+    /// If they cannot be listed.
+    pub async fn identities(&self, coordinator: SocketAddr) -> Vec<Identity> {
+        let listed = self.access(coordinator).list_access(ListAccessRequest {}).await;
+        listed.expect("a list").into_inner().identities
+    }
+
+    /// Revokes somebody.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub async fn revoke(&self, coordinator: SocketAddr, id: &str) -> RevokeResponse {
+        let revoked = self.access(coordinator).revoke(RevokeRequest { id: id.into() }).await;
+        revoked.expect("it is refused from now on").into_inner()
+    }
+
+    /// A worker that joins with a token, or uses what an earlier one of this name got with it.
+    #[must_use]
+    pub fn worker(&self, coordinator: SocketAddr, token: &str, name: &str) -> Process {
+        let file = self.site.path(&format!("{name}.access"));
+        let file = file.to_string_lossy();
+        self.site.worker(coordinator, &["--join", token, "--access", &*file, "--name", name])
+    }
+
+    /// The person's tool with this access file, or none.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn evoxo(&self, coordinator: SocketAddr, access: Option<PathBuf>, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program("evoxo"));
+        command.args(arguments).args(["--coordinator", &coordinator.to_string()]);
+        if let Some(access) = access {
+            command.arg("--access").arg(access);
+        }
+        command.env_remove("EVOXO_ACCESS").output().expect("it starts")
+    }
+}
+
+/// A connection with this certificate, or in plain text.
+///
+/// # Panics
+/// If the certificate cannot be used.
+#[must_use]
+pub fn channel(coordinator: SocketAddr, access: Option<&AccessFile>) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://{coordinator}")).expect("an address is a good URL");
+    let dialer = access.map_or_else(Dialer::plain, |access| Dialer::with(access).expect("an access file"));
+    dialer.connect_lazy(&endpoint)
+}

@@ -1,0 +1,345 @@
+//! Clusters with an access directory: the same digests as everywhere, and nobody else.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Command, Output},
+    time::Duration,
+};
+
+use evoxo_access::{AccessFile, Role, join};
+use evoxo_process::Address;
+use evoxo_proto::v1::{CancelRequest, PauseRequest, ReadLogRequest, RunState};
+use evoxo_tests::{
+    live::{PATIENCE, Process, Site},
+    person::{Person, digest_of_one_thread},
+    programs::program,
+    secure::{Secure, channel},
+};
+use tonic::{Code, Request, codegen::http::uri::PathAndQuery};
+use tonic_prost::ProstCodec;
+
+use crate::{DISPATCH, lasting};
+
+/// The exit status and standard error of a program that was to be refused.
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The last words of a worker that was to be refused.
+async fn gone(worker: &mut Process) -> String {
+    assert_eq!(worker.end().await.code(), Some(3), "{}", worker.log());
+    worker.log()
+}
+
+/// Two workers, the coordinator and a worker killed at several moments.
+#[tokio::test]
+async fn a_secure_cluster_computes_what_one_thread_does() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let token = secure.token(address, Role::Worker, 3600, 2).await;
+    let mut workers = ["one", "two"].map(|name| secure.worker(address, &token, name));
+    let mut person = secure.person(address);
+    let config = lasting(4, 40);
+    person.submit("run", &config).await;
+    person.submit("echo", DISPATCH).await;
+    let mut cut_short = 0;
+    for round in 0..3 {
+        let before = person.wait("run", |_| true).await.rounds_done;
+        let run = person.wait("run", |run| run.rounds_done >= before + 10 || run.state() == RunState::Finished).await;
+        cut_short += u32::from(run.state() == RunState::Running);
+        coordinator.process.kill();
+        workers[round % 2].kill();
+        coordinator = secure.coordinator(&address.to_string(), &[]);
+        // The token has no uses left: it is the kept certificate that lets it in.
+        workers[round % 2] = secure.worker(address, &token, ["one", "two"][round % 2]);
+    }
+    assert!(cut_short >= 1, "the run ended before anything happened to it");
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
+    assert_eq!(secure.identities(address).await.iter().filter(|known| known.role == "worker").count(), 2);
+}
+
+#[tokio::test]
+async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let token = secure.token(address, Role::Worker, 3600, 3).await;
+    let [mut one, two] = ["one", "two"].map(|name| secure.worker(address, &token, name));
+    let mut person = secure.person(address);
+    let config = lasting(4, 40);
+    person.submit("run", &config).await;
+    let (_, _) = (person.worker("one").await, person.worker("two").await);
+    let identities = secure.identities(address).await;
+    let id = &identities.iter().find(|known| known.name == "one").expect("it has joined").id;
+    let revoked = secure.revoke(address, id).await;
+    assert!(revoked.known && revoked.connections == 1 && token.contains(&revoked.token), "{revoked:?}");
+    assert!(gone(&mut one).await.contains("because it was revoked"), "{}", one.log());
+    // Neither a restart of the worker nor one of the coordinator brings it back.
+    coordinator.process.kill();
+    coordinator = secure.coordinator(&address.to_string(), &[]);
+    let mut again = secure.worker(address, &token, "one");
+    assert!(gone(&mut again).await.contains("because it was revoked"), "{}", again.log());
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+    // A revoked token lets nobody in.
+    secure.revoke(address, &revoked.token).await;
+    let mut three = secure.worker(address, &token, "three");
+    assert!(gone(&mut three).await.contains("the token is not known here, or was revoked"), "{}", three.log());
+    drop((coordinator, two));
+}
+
+#[tokio::test]
+async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluster() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let token = secure.token(address, Role::Worker, 3600, 2).await;
+    let _first = secure.worker(address, &token, "first");
+    secure.person(address).worker("first").await;
+    // What was used stays used when the coordinator is killed.
+    coordinator.process.kill();
+    coordinator = secure.coordinator(&address.to_string(), &[]);
+    let _second = secure.worker(address, &token, "second");
+    secure.person(address).worker("second").await;
+    assert!(gone(&mut secure.worker(address, &token, "third")).await.contains("was used up"));
+
+    let brief = secure.token(address, Role::Worker, 1, 2).await;
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    assert!(gone(&mut secure.worker(address, &brief, "late")).await.contains("has expired"));
+
+    let parts: Vec<String> = secure.token(address, Role::Worker, 3600, 2).await.split('.').map(str::to_owned).collect();
+    let [version, id, secret, pin] = <[String; 4]>::try_from(parts).expect("four parts");
+    let other_secret = token.split('.').nth(2).expect("a secret");
+    let forged = format!("{version}.{id}.{other_secret}.{pin}");
+    assert!(gone(&mut secure.worker(address, &forged, "guess")).await.contains("the token is not known here"));
+
+    let mut other = pin.into_bytes();
+    other[0] = if other[0] == b'A' { b'B' } else { b'A' };
+    let misled = format!("{version}.{id}.{secret}.{}", String::from_utf8_lossy(&other));
+    let words = gone(&mut secure.worker(address, &misled, "misled")).await;
+    assert!(words.contains("not the coordinator of this cluster"), "{words}");
+    let names = secure.identities(address).await;
+    assert_eq!(names.iter().filter(|known| known.role == "worker").count(), 2, "{names:?}");
+    assert!(!coordinator.process.log().contains(&secret), "secrets are not logged");
+    for name in ["records.jsonl", "audit.jsonl"] {
+        let text = fs::read_to_string(secure.directory.join(name)).expect("a file");
+        assert!(!text.contains(&secret), "secrets are not kept");
+    }
+}
+
+#[tokio::test]
+async fn who_speaks_otherwise_or_is_of_another_cluster_gets_a_sentence() {
+    let site = Site::new();
+    let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let plain = refused(&secure.evoxo(address, None, &["runs"]));
+    assert!(plain.contains("speaks only TLS: give --access FILE"), "{plain}");
+    let worker = gone(&mut site.worker(address, &[])).await;
+    assert!(worker.contains("speaks only TLS"), "{worker}");
+    let foreign = refused(&secure.evoxo(address, Some(other.operator_path()), &["runs"]));
+    assert!(foreign.contains("not the coordinator of this cluster"), "{foreign}");
+    // The reverse: TLS to a coordinator without.
+    let open_site = Site::new();
+    let open = open_site.coordinator(&[]);
+    let tls = refused(&secure.evoxo(open.address, Some(secure.operator_path()), &["runs"]));
+    assert!(tls.contains("speaks no TLS: it is a coordinator without --access"), "{tls}");
+    let tokens = refused(&secure.evoxo(open.address, None, &["access", "list"]));
+    assert!(tokens.contains("has no access directory"), "{tokens}");
+    let good = secure.evoxo(address, Some(secure.operator_path()), &["runs"]);
+    assert!(good.status.success(), "{good:?}");
+}
+
+/// The status of a call with an empty request.
+async fn call(coordinator: SocketAddr, access: Option<&AccessFile>, path: &'static str) -> Option<Code> {
+    let mut client = tonic::client::Grpc::new(channel(coordinator, access));
+    client.ready().await.ok()?;
+    let codec = ProstCodec::<(), ()>::default();
+    let answer = client.unary::<(), (), _>(Request::new(()), PathAndQuery::from_static(path), codec);
+    match tokio::time::timeout(PATIENCE, answer).await.expect("an answer") {
+        Ok(_) => Some(Code::Ok),
+        // A connection that was refused has no answer of a service.
+        Err(status) if std::error::Error::source(&status).is_some() => None,
+        Err(status) => Some(status.code()),
+    }
+}
+
+const FOR_PEOPLE: [&str; 6] = [
+    "/evoxo.v1.RunService/List",
+    "/evoxo.v1.RunService/Get",
+    "/evoxo.v1.RunService/Watch",
+    "/evoxo.v1.RunService/Fetch",
+    "/evoxo.v1.RunService/FetchChampion",
+    "/evoxo.v1.RunService/ListWorkers",
+];
+const FOR_OPERATORS: [&str; 8] = [
+    "/evoxo.v1.RunService/Submit",
+    "/evoxo.v1.RunService/Pause",
+    "/evoxo.v1.RunService/Resume",
+    "/evoxo.v1.RunService/Cancel",
+    "/evoxo.v1.AccessService/CreateToken",
+    "/evoxo.v1.AccessService/ListAccess",
+    "/evoxo.v1.AccessService/Revoke",
+    "/evoxo.v1.AccessService/ReadLog",
+];
+const FOR_WORKERS: [&str; 1] = ["/evoxo.v1.WorkerService/Work"];
+const FOR_ALL: [&str; 2] = ["/evoxo.v1.AccessService/Renew", "/grpc.health.v1.Health/Check"];
+const JOIN: &str = "/evoxo.v1.AccessService/Join";
+
+/// Every call with a certificate of every role, of another cluster, one that has expired, and in plain text.
+#[tokio::test]
+async fn every_call_and_every_caller() {
+    let site = Site::new();
+    let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
+    let coordinator = secure.coordinator("127.0.0.1:0", &["--worker-certificate-life", "15m"]);
+    let address = coordinator.address;
+    let mut files = Vec::new();
+    for role in Role::ALL {
+        files.push((role, join_as(&secure, address, role).await));
+    }
+    let denied = [Some(Code::PermissionDenied), Some(Code::Unauthenticated), None];
+    for (role, file) in &files {
+        let is_operator = *role == Role::Operator;
+        let groups: [(&[&str], bool); 4] = [
+            (&FOR_PEOPLE, !role.is_worker()),
+            (&FOR_OPERATORS, is_operator),
+            (&FOR_WORKERS, role.is_worker()),
+            (&FOR_ALL, true),
+        ];
+        for (calls, may) in groups {
+            for path in calls {
+                let answer = call(address, Some(file), path).await;
+                assert_eq!(!denied.contains(&answer), may, "{role} {path}: {answer:?}");
+            }
+        }
+        assert_eq!(call(address, Some(file), "/evoxo.v1.RunService/None").await, Some(Code::Unimplemented));
+    }
+    let all = FOR_PEOPLE.iter().chain(&FOR_OPERATORS).chain(&FOR_WORKERS).chain(&FOR_ALL).chain([&JOIN]);
+    for path in all {
+        assert_eq!(call(address, None, path).await, Some(Code::Unauthenticated), "{path} in plain text");
+    }
+    // A certificate of another authority, shown to the right coordinator: the connection is refused.
+    let mixed = mixed(&site, &secure, &other);
+    // One that has expired.
+    let restarted = {
+        drop(coordinator);
+        secure.coordinator(&address.to_string(), &["--worker-certificate-life", "1s"])
+    };
+    let expired = join_as(&secure, address, Role::Worker).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    for path in FOR_PEOPLE.iter().chain(&FOR_OPERATORS).chain(&FOR_WORKERS).chain(&FOR_ALL).chain([&JOIN]) {
+        assert_eq!(call(address, Some(&mixed), path).await, None, "{path} with another cluster's certificate");
+        assert_eq!(call(address, Some(&expired), path).await, None, "{path} with an expired certificate");
+    }
+    drop(restarted);
+}
+
+async fn join_as(secure: &Secure<'_>, coordinator: SocketAddr, role: Role) -> AccessFile {
+    let token = secure.token(coordinator, role, 60, 1).await.parse().expect("a token");
+    let address: Address = coordinator.to_string().parse().expect("an address");
+    join(&token, &address, role.name()).await.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
+}
+
+/// The certificate and key of one cluster with the authority of another, so that its holder trusts the latter.
+fn mixed(site: &Site, secure: &Secure<'_>, other: &Secure<'_>) -> AccessFile {
+    let text = |path: PathBuf| fs::read_to_string(path).expect("text");
+    let foreign = text(other.operator_path());
+    let end = foreign.rfind("-----BEGIN CERTIFICATE").expect("the authority's certificate comes last");
+    let path = site.path("mixed.access");
+    fs::write(&path, format!("{}{}", &foreign[..end], text(secure.directory.join("ca.pem")))).expect("a file");
+    AccessFile::load(&path).expect("an access file")
+}
+
+#[tokio::test]
+async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let coordinator = secure.coordinator("127.0.0.1:0", &["--worker-certificate-life", "9s"]);
+    let address = coordinator.address;
+    let token = secure.token(address, Role::Worker, 3600, 1).await;
+    let mut worker = secure.worker(address, &token, "one");
+    let mut person = secure.person(address);
+    person.worker("one").await;
+    let path = site.path("one.access");
+    let first = AccessFile::load(&path).expect("a file").certificate().expect("a certificate");
+    // Another certificate of the coordinator while it runs.
+    let old = secure.operator();
+    fs::remove_file(secure.directory.join("server.pem")).expect("there is one");
+    let again = Secure::init(&site, "access");
+    tokio::time::sleep(Duration::from_secs(21)).await;
+    let later = AccessFile::load(&path).expect("a file").certificate().expect("a certificate");
+    assert!(later.identity == first.identity && later.expires_s > first.expires_s + 9, "{first:?} {later:?}");
+    person.submit("run", DISPATCH).await;
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(DISPATCH));
+    assert!(!worker.has_ended(), "{}", worker.log());
+    assert!(coordinator.process.log().contains("are taken up"), "{}", coordinator.process.log());
+    // The operator that the second init made is another one, and both may.
+    again.person(address).get("run").await.expect("the run");
+    Person::with(address, &old).get("run").await.expect("the run");
+    assert_ne!(again.operator(), old);
+}
+
+#[tokio::test]
+async fn the_audit_log_says_who_wanted_what() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let mut person = secure.person(address);
+    person.submit("run", DISPATCH).await;
+    let viewer = join_as(&secure, address, Role::Viewer).await;
+    let mut looking = Person::with(address, &viewer);
+    let denied = looking.try_submit("other", DISPATCH).await.expect_err("a viewer");
+    assert_eq!(denied.code(), Code::PermissionDenied);
+    person.client.pause(PauseRequest { name: "run".into() }).await.expect("it is paused");
+    person.client.cancel(CancelRequest { name: "run".into(), delete: true }).await.expect("it is deleted");
+    person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is none");
+    let lines = secure.access(address).read_log(ReadLogRequest { lines: 0 }).await.expect("lines").into_inner().lines;
+    let operator = secure.operator().certificate().expect("a certificate").identity.id.to_string();
+    let seen: Vec<bool> = [
+        ["\"what\":\"submit\",\"object\":\"run\",\"outcome\":\"done\"", &operator],
+        ["\"what\":\"create token\"", &operator],
+        ["\"what\":\"join\"", "viewer"],
+        ["\"what\":\"Submit\"", "refused: your certificate is of the role viewer"],
+        ["\"what\":\"paused\",\"object\":\"run\",\"outcome\":\"done\"", &operator],
+        ["\"what\":\"cancelled and deleted\"", &operator],
+        ["\"what\":\"paused\",\"object\":\"none\",\"outcome\":\"refused", &operator],
+    ]
+    .iter()
+    .map(|words| lines.iter().any(|line| words.iter().all(|word| line.contains(word)) && line.contains("127.0.0.1")))
+    .collect();
+    assert_eq!(seen, [true; 7], "{lines:#?}");
+}
+
+/// Mistakes on the command line.
+#[test]
+fn mistakes_about_access_have_a_sentence() {
+    let site = Site::new();
+    let file = site.path("letter");
+    fs::write(&file, "somebody's letter").expect("a file");
+    let file = file.to_string_lossy();
+    let cases: [(&str, &[&str], i32, &str); 5] = [
+        ("evoxo-coordinator", &["init", "--access", &file], 1, "cannot make the directory"),
+        ("evoxo-worker", &["--access", &file], 1, "is not an access file of evoxo"),
+        ("evoxo", &["runs", "--access", &file], 1, "is not an access file of evoxo"),
+        (
+            "evoxo",
+            &["token", "create", "--role", "king"],
+            2,
+            "there is no role \"king\": it is one of viewer, operator",
+        ),
+        ("evoxo", &["access", "revoke", "x"], 2, "an ID has 12 digits of 0-9 and a-f"),
+    ];
+    for (name, arguments, status, says) in cases {
+        let output = Command::new(program(name)).args(arguments).output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(status) && text.contains(says), "{name} {arguments:?}: {output:?}");
+    }
+}
