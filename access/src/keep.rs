@@ -32,7 +32,7 @@ const RENEW_PAUSE: Duration = Duration::from_secs(1);
 pub enum Source {
     /// From this file.
     File(PathBuf),
-    /// From this token, whose access is kept in the file: by default one in the directory of [`default_directory`].
+    /// From this token, whose access is kept in the file: by default one in the directory of the worker.
     Token(Token, Option<PathBuf>),
 }
 
