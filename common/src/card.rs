@@ -45,7 +45,7 @@ pub trait Champion: Any + fmt::Debug + Send + Sync {
     /// Its contents, for `evoxo show`; only the first `first` parts (rules, boards, layers, genes).
     fn show(&self, first: usize) -> Showing;
 
-    /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::graph`] draws. None unless it has some to show.
+    /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::svg`] draws. None unless it has some to show.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
