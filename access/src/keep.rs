@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use evoxo_process::Address;
+use evoxo_process::Addresses;
 use tracing::{info, warn};
 
 use crate::{
@@ -52,7 +52,7 @@ fn default_directory() -> anyhow::Result<PathBuf> {
 pub struct Keeper {
     path: PathBuf,
     file: AccessFile,
-    coordinator: Address,
+    coordinators: Addresses,
     dialer: Dialer,
 }
 
@@ -61,7 +61,7 @@ impl Keeper {
     ///
     /// # Errors
     /// [`Refusal::Final`] if the coordinator refuses, [`Refusal::Other`] if a file cannot be used.
-    pub async fn open(source: Source, coordinator: &Address, name: &str) -> Result<Self, Refusal> {
+    pub async fn open(source: Source, coordinators: &Addresses, name: &str) -> Result<Self, Refusal> {
         let own = |error: anyhow::Error| Refusal::Other(format!("{error:#}"));
         let (path, file) = match source {
             Source::File(path) => {
@@ -80,7 +80,7 @@ impl Keeper {
                 let file = match kept(&path, &token).map_err(own)? {
                     Some(file) => file,
                     None => {
-                        let file = join_when_reached(&token, coordinator, name).await?;
+                        let file = join_when_reached(&token, coordinators, name).await?;
                         file.store(&path).map_err(own)?;
                         info!("joined the cluster; the certificate is in {}", path.display());
                         file
@@ -90,13 +90,19 @@ impl Keeper {
             }
         };
         let dialer = Dialer::with(&file).map_err(own)?;
-        Ok(Self { path, file, coordinator: coordinator.clone(), dialer })
+        Ok(Self { path, file, coordinators: coordinators.clone(), dialer })
     }
 
     /// How to connect.
     #[must_use]
     pub fn dialer(&self) -> Dialer {
         self.dialer.clone()
+    }
+
+    /// The number of its certificate, for people.
+    #[must_use]
+    pub fn identity(&self) -> Option<String> {
+        self.file.certificate().ok().map(|facts| facts.identity.id.to_string())
     }
 
     /// Renews the certificate whenever it is time, for as long as this runs.
@@ -125,7 +131,14 @@ impl Keeper {
     }
 
     async fn renew(&mut self) -> Result<(), Refusal> {
-        let file = renew(&self.file, &self.coordinator).await?;
+        let mut renewed = Err(Refusal::Other("no coordinator leads".into()));
+        for address in self.coordinators.all() {
+            renewed = renew(&self.file, address).await;
+            if !matches!(renewed, Err(Refusal::Other(_))) {
+                break;
+            }
+        }
+        let file = renewed?;
         let own = |error: anyhow::Error| Refusal::Other(format!("{error:#}"));
         self.dialer.replace(&file).map_err(own)?;
         self.file = file;
@@ -145,18 +158,19 @@ fn kept(path: &Path, token: &Token) -> anyhow::Result<Option<AccessFile>> {
     Ok((same && valid).then_some(file))
 }
 
-async fn join_when_reached(token: &Token, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
+async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {
     let mut told = false;
     loop {
-        match join(token, coordinator, name).await {
-            Err(Refusal::Other(why)) => {
-                if !told {
+        for address in coordinators.all() {
+            match join(token, address, name).await {
+                Err(Refusal::Other(why)) if !told => {
                     warn!("{why}; trying again");
+                    told = true;
                 }
-                told = true;
-                tokio::time::sleep(JOIN_PAUSE).await;
+                Err(Refusal::Other(_)) => {}
+                done => return done,
             }
-            done => return done,
         }
+        tokio::time::sleep(JOIN_PAUSE).await;
     }
 }

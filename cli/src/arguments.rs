@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use evoxo_common::experiment::Registry;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  evoxo run experiments/invincible.toml            compute everything on this machine, and print the results
+  evoxo run experiments/invincible.toml            compute everything on this machine
   evoxo run experiments/invincible.toml --set generations=40 --out out/longer
   evoxo new invincible > mine.toml                 a commented file to start from
   evoxo audit CHAMPION.json                        exact odds, and the proof or the losing lines
@@ -53,15 +53,21 @@ enum Verb {
     Index(verb::index::Arguments),
     /// Play against a champion in the terminal
     Play(verb::play::Arguments),
-    /// Let other programs play against a champion: the Universal Game Interface on stdin and stdout
+    /// Let other programs play against a champion, by the Universal Game Interface
     Engine(verb::engine::Arguments),
     /// Play matches between two players from every opening, with sides exchanged
     Match(verb::r#match::Arguments),
     /// Print a run's tables again from its result.json, and draw its plots
     Report(verb::report::Arguments),
+    /// Reports of many runs as HTML pages, with a front page
+    Gallery(verb::gallery::Arguments),
+    /// Print the JSON Schema of a run's result.json
+    Schema(verb::schema::Arguments),
     /// The best champion of each arm of a run
     Best(verb::best::Arguments),
-    /// Measure the kernels and their reference implementations, and print the behaviour signatures
+    /// Compute a finished run's results again, or a share of them, and compare
+    Verify(verb::verify::Arguments),
+    /// Measure the kernels and their references, and print the behaviour signatures
     Bench(verb::bench::Arguments),
     /// Start a run on a coordinator, or extend it with more replicas
     Submit(verb::submit::Arguments),
@@ -79,6 +85,10 @@ enum Verb {
     Fetch(verb::fetch::Arguments),
     /// List a coordinator's workers
     Workers(verb::workers::Arguments),
+    /// Let workers finish what they compute, and leave
+    Drain(verb::drain::Arguments),
+    /// A coordinator's runs and workers, live in the terminal
+    Top(verb::top::Arguments),
     /// Join a cluster: exchange a token for an access file
     Join(verb::access::Join),
     /// Create a token with which hosts or people join
@@ -87,6 +97,10 @@ enum Verb {
     /// List and revoke those who may use a coordinator, and read its audit log
     #[command(subcommand)]
     Access(verb::access::Access),
+    /// Print completions for a shell
+    Completions(verb::completions::Completions),
+    /// Write the manual pages into a directory
+    Man(verb::completions::Man),
     /// Run a coordinator (as evoxo-coordinator)
     #[command(hide = true)]
     Coordinator(evoxo_coordinator::cli::Arguments),
@@ -125,7 +139,10 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Play(arguments) => verb::play::run(&arguments, registry),
         Verb::Engine(arguments) => verb::engine::run(&arguments, registry),
         Verb::Report(arguments) => verb::report::run(&arguments, registry),
+        Verb::Gallery(arguments) => verb::gallery::run(&arguments, registry),
+        Verb::Schema(arguments) => verb::schema::run(&arguments),
         Verb::Best(arguments) => verb::best::run(&arguments, registry),
+        Verb::Verify(arguments) => verb::verify::run(&arguments, registry),
         Verb::Match(arguments) => verb::r#match::run(&arguments, registry),
         Verb::Bench(arguments) => verb::bench::run(&arguments, registry),
         Verb::Submit(arguments) => verb::submit::run(&arguments, registry),
@@ -136,6 +153,10 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
         Verb::Cancel(arguments) => verb::order::cancel(&arguments),
         Verb::Fetch(arguments) => verb::fetch::run(&arguments, registry),
         Verb::Workers(arguments) => verb::workers::run(&arguments),
+        Verb::Drain(arguments) => verb::drain::run(&arguments),
+        Verb::Top(arguments) => verb::top::run(&arguments),
+        Verb::Completions(arguments) => verb::completions::completions(&arguments, Command::command()),
+        Verb::Man(arguments) => verb::completions::man(&arguments, Command::command()),
         Verb::Join(arguments) => verb::access::join_cluster(&arguments),
         Verb::Token(verb) => verb::access::tokens(&verb),
         Verb::Access(verb) => verb::access::access(&verb),
@@ -149,7 +170,6 @@ fn run(verb: Verb, registry: &Registry) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     /// The help texts are pinned, so that every change is seen and read.
     #[test]

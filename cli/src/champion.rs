@@ -7,7 +7,10 @@ use evoxo_common::{
     card::{CARD_BYTES_MAX, Card, CardKind, FILE_BYTES_MAX},
     experiment::Registry,
 };
-use evoxo_games::player::Player;
+use evoxo_games::{
+    game::Game,
+    player::{Player, find::player_of_card},
+};
 use serde_json::Map;
 
 use crate::{file, say::program};
@@ -29,8 +32,8 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<Card> {
     registry.read_card(&text, &mut beside).map_err(wrong)
 }
 
-/// The same as a player of a game.
-pub(crate) fn read_player(registry: &Registry, path: &Path) -> anyhow::Result<Player> {
-    let player = read(registry, path)?.capability::<Player>().map_err(|why| anyhow!("{}: {why}", path.display()))?;
+/// The same as a player, with its game.
+pub(crate) fn read_player(registry: &Registry, path: &Path) -> anyhow::Result<(Game, Player)> {
+    let player = player_of_card(&read(registry, path)?).map_err(|why| anyhow!("{}: {why}", path.display()))?;
     player.ok_or_else(|| anyhow!("{}: it plays no game: `{} show` describes it", path.display(), program()))
 }

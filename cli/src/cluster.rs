@@ -80,7 +80,7 @@ async fn follow(
             tokio::time::sleep(LOOK_INTERVAL).await;
             continue;
         };
-        let request = v1::SubmitRequest { name: name.into(), config: config.to_toml() };
+        let request = v1::SubmitRequest { name: name.into(), config: config.to_toml(), ..Default::default() };
         let run = match client.submit(request).await {
             Ok(answer) => answer.into_inner().run.unwrap_or_default(),
             Err(status) if is_lost(&status) => {

@@ -22,7 +22,8 @@ use evoxo_coordinator::{
     prepared::Prepared,
     replicas::{Job, Replicas},
     saved::replica_of_checkpoint,
-    store::Store,
+    store::{Lock, Store},
+    trust::Level,
 };
 use evoxo_proto::v1::{self, RunState, from_worker};
 use evoxo_worker::{
@@ -54,6 +55,8 @@ pub(crate) struct Inline {
     registry: Registry,
     core: Coordinator,
     store: Store,
+    /// Held while this works.
+    _lock: Lock,
     replicas: BTreeMap<ThreadId, Replicas>,
     worker: Option<Worker>,
     session: SessionId,
@@ -75,6 +78,7 @@ impl Inline {
     /// Opens a store; nothing is written to it yet.
     pub(crate) fn open(registry: &Registry, place: &str, memory_bytes: u64) -> anyhow::Result<Self> {
         let (mut store, _) = Store::open(place, registry.clone())?;
+        let lock = Lock::take(place)?;
         let (saved, _) = store.load()?;
         let settings = Settings { memory_bytes_max: memory_bytes, ..Settings::default() };
         let core = Coordinator::recover(settings, registry.clone(), saved);
@@ -82,6 +86,7 @@ impl Inline {
             registry: registry.clone(),
             core,
             store,
+            _lock: lock,
             replicas: BTreeMap::new(),
             worker: None,
             session: SessionId(1),
@@ -112,6 +117,11 @@ impl Inline {
         self.saved(name)
     }
 
+    /// The run as it is stored, if it is there.
+    pub(crate) fn known(&self, name: &str) -> Option<&v1::Run> {
+        self.views.get(name)
+    }
+
     /// The run with the replicas that have begun, as they are stored; None if there is no such run.
     pub(crate) fn saved(&mut self, name: &str) -> anyhow::Result<Option<Computed>> {
         let Some(run) = self.views.get(name).cloned() else { return Ok(None) };
@@ -133,6 +143,7 @@ impl Inline {
         let settings = worker::Settings {
             slots: 1,
             name: "this thread".into(),
+            host: String::new(),
             build: String::new(),
             kinds: self.registry.signatures(),
             programs: introduce(&self.registry, programs).map_err(anyhow::Error::msg)?,
@@ -174,7 +185,8 @@ impl Inline {
 
     fn submit(&mut self, name: &str, config: &Config, progress: &Progress) -> anyhow::Result<()> {
         let (prepared, address) = (Prepared::new(config.clone()), "this process".to_owned());
-        let Response::Submitted { run, .. } = self.ask(Request::Submit { name: name.into(), prepared, address })?
+        let Response::Submitted { run, .. } =
+            self.ask(Request::Submit { name: name.into(), prepared, level: Level::Plain, address })?
         else {
             bail!("the core gave a response of the wrong kind: please report this");
         };
@@ -233,8 +245,10 @@ impl Inline {
     fn step(&mut self) -> anyhow::Result<bool> {
         if let Some((write, run, what)) = self.writes.pop_front() {
             let outcome = self.store.write(&run, &what);
-            if matches!(outcome, Err(StoreFault::Failed(_))) {
-                std::thread::sleep(FAILURE_PAUSE);
+            match &outcome {
+                Err(StoreFault::Failed(_)) => std::thread::sleep(FAILURE_PAUSE),
+                Err(StoreFault::Superseded(why)) => bail!("{why}"),
+                _ => {}
             }
             self.handle(Event::Stored { write, outcome });
         } else if let Some(event) = self.events.pop_front() {
@@ -307,7 +321,11 @@ impl Inline {
             }
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
             Effect::Stopped => self.stopped = true,
-            Effect::Send { .. } | Effect::End { .. } | Effect::Healthy(_) | Effect::Log { .. } => {}
+            Effect::Send { .. }
+            | Effect::End { .. }
+            | Effect::Convict { .. }
+            | Effect::Healthy(_)
+            | Effect::Log { .. } => {}
         }
     }
 
@@ -325,7 +343,7 @@ impl Inline {
                     self.session = SessionId(self.session.0 + 1);
                 }
                 worker::Effect::Exit { sentence, .. } => bail!("{sentence}"),
-                worker::Effect::Log(..) => {}
+                worker::Effect::Log(..) | worker::Effect::TaskFailed { .. } => {}
             }
         }
         Ok(())
@@ -334,7 +352,9 @@ impl Inline {
     fn event_of(&self, message: v1::FromWorker) -> Event {
         let session = self.session;
         match message.message {
-            Some(from_worker::Message::Hello(hello)) => Event::Hello { session, address: "this process".into(), hello },
+            Some(from_worker::Message::Hello(hello)) => {
+                Event::Hello { session, address: "this process".into(), holder: None, hello }
+            }
             message => Event::Message { session, message: v1::FromWorker { message } },
         }
     }

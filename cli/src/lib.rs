@@ -9,20 +9,33 @@
 mod arguments;
 mod champion;
 mod children;
+mod claims;
 mod cluster;
+mod conclusion;
 mod directory;
 mod file;
+mod history;
+mod html;
 mod inline;
 mod json;
+mod kept;
+mod legs;
+mod numbers;
 mod page;
 mod player;
 mod plots;
 mod progress;
+mod recompute;
 mod remote;
 mod results;
 mod say;
 mod source;
 mod stop;
+mod table;
+mod tensorboard;
+mod terminal;
 mod verb;
 
 pub use arguments::main;
+#[cfg(fuzzing)]
+pub use verb::engine::speak;

@@ -2,14 +2,19 @@
 
 use std::path::Path;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use evoxo_common::{
     experiment::Registry,
     rng::{Generator, Stream},
 };
+pub(crate) use evoxo_games::game::Game;
 use evoxo_games::{
-    board::{Geometry, Position, connect_four, qubic, score_four, tic_tac_toe},
-    player::{BUILT_IN, Move, Player, alpha_beta::DEPTH_MAX, built_in},
+    board::Position,
+    player::{
+        BUILT_IN, Move, Player,
+        alpha_beta::DEPTH_MAX,
+        find::{find_built_in, is_built_in, is_of_one_game, split},
+    },
 };
 
 use crate::{
@@ -17,39 +22,10 @@ use crate::{
     say::{usage, whole},
 };
 
-/// The games that can be played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Game {
-    /// 3x3, three in a row
-    TicTacToe,
-    /// 7 columns of 6, four in a row; stones fall
-    ConnectFour,
-    /// 4x4x4, four in a row
-    Qubic,
-    /// 4x4x4, four in a row; stones fall
-    ScoreFour,
-}
-
-impl Game {
-    const ALL: [Self; 4] = [Self::TicTacToe, Self::ConnectFour, Self::Qubic, Self::ScoreFour];
-
-    fn geometry(self) -> &'static Geometry {
-        match self {
-            Self::TicTacToe => tic_tac_toe(),
-            Self::ConnectFour => connect_four(),
-            Self::Qubic => qubic(),
-            Self::ScoreFour => score_four(),
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::TicTacToe => "tic-tac-toe",
-            Self::ConnectFour => "connect-four",
-            Self::Qubic => "qubic",
-            Self::ScoreFour => "score-four",
-        }
-    }
+/// Reads an option that is a game.
+pub(crate) fn game() -> impl TypedValueParser<Value = Game> {
+    let values = Game::ALL.map(|game| PossibleValue::new(game.name()).help(game.about()));
+    PossibleValuesParser::new(values).map(|name| Game::named(&name).expect("one of the possible values"))
 }
 
 /// The command-line options of a player.
@@ -59,7 +35,7 @@ pub(crate) struct PlayerSpec {
     #[arg(value_name = "WHO")]
     name: String,
     /// The game; a champion has its own [default for built-in players: score-four]
-    #[arg(long, value_enum, value_name = "GAME")]
+    #[arg(long, value_parser = game(), value_name = "GAME")]
     game: Option<Game>,
     /// Plies that a network or alpha-beta looks ahead, 1 to 6; late in the game it looks to the end
     /// [default: a network plays the move it values most, alpha-beta looks 4 plies ahead]
@@ -88,6 +64,12 @@ impl Opponent {
 }
 
 impl PlayerSpec {
+    /// A player as a program names it.
+    #[cfg(fuzzing)]
+    pub(crate) fn named(name: &str, depth: Option<u32>) -> Self {
+        Self { name: name.into(), game: None, depth, behind_name: true, seed: Some(0) }
+    }
+
     /// Finds the player.
     pub(crate) fn find(&self, registry: &Registry) -> anyhow::Result<Opponent> {
         if let Some(depth) = self.depth.filter(|depth| !(1..=DEPTH_MAX).contains(depth)) {
@@ -109,11 +91,8 @@ impl PlayerSpec {
 
     fn find_player(&self, registry: &Registry) -> anyhow::Result<(Game, Player)> {
         let name = self.name.as_str();
-        if BUILT_IN.contains(&name) {
-            // Players of any game play the largest game unless told otherwise.
-            let only = if is_of_one_game(name) { Game::TicTacToe } else { Game::ScoreFour };
-            let game = self.game.unwrap_or(only);
-            return Ok((game, built_in(name, game.geometry()).map_err(usage)?));
+        if is_built_in(name) {
+            return find_built_in(name, self.game).map_err(usage);
         }
         let file = Path::new(name);
         if !file.exists() {
@@ -122,9 +101,7 @@ impl PlayerSpec {
                 BUILT_IN.join(", ")
             )));
         }
-        let player = champion::read_player(registry, file)?;
-        let game = Game::ALL.into_iter().find(|game| game.geometry().shape() == player.geometry.shape());
-        let game = game.ok_or_else(|| anyhow::anyhow!("{name}: it plays no game that is known here"))?;
+        let (game, player) = champion::read_player(registry, file)?;
         match self.game.filter(|wanted| *wanted != game) {
             None => Ok((game, player)),
             Some(wanted) => {
@@ -134,26 +111,13 @@ impl PlayerSpec {
     }
 }
 
-/// Whether a built-in player plays tic-tac-toe only.
-fn is_of_one_game(name: &str) -> bool {
-    built_in(name, score_four()).is_err()
-}
-
-/// A name, and the plies after it: `alpha-beta:6`.
-fn split(name: &str) -> (&str, Option<u32>) {
-    match name.rsplit_once(':').map(|(name, plies)| (name, plies.parse())) {
-        Some((name, Ok(plies))) => (name, Some(plies)),
-        _ => (name, None),
-    }
-}
-
 /// Two players of one game, each named as WHO or WHO:PLIES. A player of any game plays the other's game.
 pub(crate) fn pair(registry: &Registry, names: [&str; 2], game: Option<Game>) -> anyhow::Result<[Opponent; 2]> {
     let find = |name: &str, game: Option<Game>| {
         let (name, depth) = split(name);
         PlayerSpec { name: name.into(), game, depth, behind_name: true, seed: Some(0) }.find(registry)
     };
-    let plays_any = |name: &str| BUILT_IN.contains(&split(name).0) && !is_of_one_game(split(name).0);
+    let plays_any = |name: &str| is_built_in(split(name).0) && !is_of_one_game(split(name).0);
     let [one, two] = [find(names[0], game)?, find(names[1], game)?];
     match (one.game == two.game, plays_any(names[0]), plays_any(names[1])) {
         (true, ..) => Ok([one, two]),

@@ -14,6 +14,8 @@ use crate::{remote::standstill, say::tell};
 /// Without a terminal: the time of the first line, and the interval of further ones.
 const LINE_FIRST: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// How long an arm is shown before it is another's turn.
+const ARM_SHOWN: Duration = Duration::from_secs(3);
 
 /// Shows the progress of a run.
 pub(crate) struct Progress {
@@ -21,6 +23,7 @@ pub(crate) struct Progress {
     rate: Rate,
     line_due: Instant,
     notices: Vec<String>,
+    arms: Turns,
 }
 
 impl Progress {
@@ -31,7 +34,13 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, rate: Rate::default(), line_due: Instant::now() + LINE_FIRST, notices: Vec::new() }
+        Self {
+            bar,
+            rate: Rate::default(),
+            line_due: Instant::now() + LINE_FIRST,
+            notices: Vec::new(),
+            arms: Turns::default(),
+        }
     }
 
     /// Shows the present state of a run.
@@ -44,7 +53,9 @@ impl Progress {
         }
         let now = Instant::now();
         self.rate.note(now, run.rounds_done);
-        let (message, rate) = (describe(run), pace(&self.rate, run));
+        let lines_due = self.bar.is_some() || now >= self.line_due;
+        let arm = lines_due.then(|| self.arms.next(now, run)).flatten();
+        let (message, rate) = (describe(run, arm), pace(&self.rate, run));
         match &self.bar {
             Some(bar) => {
                 bar.set_length(run.rounds_total);
@@ -76,19 +87,82 @@ impl Progress {
     }
 }
 
+/// Which arm is shown: of those that go on, each in its turn.
+#[derive(Default)]
+struct Turns {
+    shown: Option<(Instant, usize)>,
+    /// The rounds of each arm at the last change.
+    rounds: Vec<u64>,
+}
+
+impl Turns {
+    /// The place of the arm to show now: one that has moved on since the last change, if there is one.
+    fn next(&mut self, now: Instant, run: &v1::Run) -> Option<usize> {
+        let goes_on = |place: usize| run.arms.get(place).is_some_and(|arm| arm.replicas_finished < arm.replicas_total);
+        if let Some((since, place)) = self.shown
+            && now.saturating_duration_since(since) < ARM_SHOWN
+            && goes_on(place)
+        {
+            return Some(place);
+        }
+        let count = run.arms.len();
+        let from = self.shown.map_or(0, |(_, place)| place + 1);
+        let in_turn = || (0..count).map(|step| (from + step) % count).filter(|place| goes_on(*place));
+        let moved = |place: &usize| self.rounds.get(*place).is_none_or(|before| run.arms[*place].rounds_done > *before);
+        let place = in_turn().find(moved).or_else(|| in_turn().next());
+        self.shown = place.map(|place| (now, place));
+        self.rounds = run.arms.iter().map(|arm| arm.rounds_done).collect();
+        place
+    }
+}
+
 /// ", 12 a second, 3 min left"; empty if there is no progress.
 fn pace(rate: &Rate, run: &v1::Run) -> String {
     let Some(rounds) = rate.per_second() else { return String::new() };
-    let text = match rounds {
-        10.0.. => format!("{rounds:.0} a second"),
-        1.0.. => format!("{rounds:.1} a second"),
-        _ => format!("{:.1} a minute", 60.0 * rounds),
-    };
-    format!(", {text}, {} left", time(run.rounds_total.saturating_sub(run.rounds_done) as f64 / rounds))
+    let left = time(run.rounds_total.saturating_sub(run.rounds_done) as f64 / rounds);
+    format!(", {}, {left} left", rate_text(rounds))
+}
+
+/// A rate with two or three digits that mean something: "12,300 a second", "7.5 a minute".
+fn rate_text(per_second: f64) -> String {
+    match per_second {
+        1000.0.. => {
+            let unit = 10_f64.powf(per_second.log10().floor() - 2.0);
+            format!("{} a second", grouped(((per_second / unit).round() * unit).round() as u64))
+        }
+        10.0.. => format!("{per_second:.0} a second"),
+        1.0.. => format!("{per_second:.1} a second"),
+        _ if per_second * 60.0 >= 1.0 => format!("{:.1} a minute", 60.0 * per_second),
+        _ => format!("{:.1} an hour", 3600.0 * per_second),
+    }
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A time in a few characters: "0.4 s", "12 s", "3 m", "2 h", "4 d".
+pub(crate) fn short_time(seconds: f64) -> String {
+    match seconds {
+        ..9.95 => format!("{seconds:.1} s"),
+        ..99.5 => format!("{seconds:.0} s"),
+        ..5970.0 => format!("{:.0} m", seconds / 60.0),
+        ..172_800.0 => format!("{:.0} h", seconds / 3600.0),
+        _ => format!("{:.0} d", seconds / 86_400.0),
+    }
 }
 
 /// A time in readable units: "40 s", "3 min", "2 h 5 min", "4 d 3 h".
-fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     let minutes = (seconds / 60.0).ceil() as u64;
     let hours = minutes / 60;
     match seconds {
@@ -99,21 +173,20 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// "invincible: 12 of 120 replicas finished, O, 6.5: best fitness 0.42"; the metric is that of the first unfinished
-/// arm.
-fn describe(run: &v1::Run) -> String {
-    let going_on = |arm: &&v1::ArmProgress| arm.replicas_finished < arm.replicas_total;
-    let arm = run.arms.iter().find(going_on);
-    let figure =
-        arm.and_then(|arm| Some(format!(", {}: {} {:.3}", arm.name, arm.primary_metric_name, arm.primary_metric?)));
-    format!(
-        "{}: {} of {} replicas finished{}{}",
-        run.name,
-        run.replicas_finished,
-        run.replicas_total,
-        figure.unwrap_or_default(),
-        standstill(run)
-    )
+/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.420".
+fn describe(run: &v1::Run, arm: Option<usize>) -> String {
+    let (name, finished, total) = (&run.name, run.replicas_finished, run.replicas_total);
+    let arm = arm.and_then(|place| run.arms.get(place).map(|arm| (place, arm)));
+    let arm = arm.map(|(place, arm)| {
+        let v1::ArmProgress { rounds_done, rounds_total, primary_metric_name, .. } = arm;
+        let which = match run.arms.len() {
+            1 => String::new(),
+            count => format!("arm {} ({} of {count}): ", arm.name, place + 1),
+        };
+        let metric = arm.primary_metric.map(|value| format!(", {primary_metric_name} {value:.3}")).unwrap_or_default();
+        format!("; {which}{rounds_done} of {rounds_total} rounds{metric}")
+    });
+    format!("{name}: {finished} of {total} replicas finished{}{}", arm.unwrap_or_default(), standstill(run))
 }
 
 #[cfg(test)]
@@ -143,12 +216,50 @@ mod tests {
         }
     }
 
-    /// The arm that is shown is an unfinished one. Without workers there is no rate.
+    /// Without workers there is no arm that goes on, and a reason.
     #[test]
     fn progress_is_described() {
-        assert_eq!(describe(&run(10)), "mine: 14 of 30 replicas finished, two: best fitness 0.250");
+        assert_eq!(
+            describe(&run(10), Some(1)),
+            "mine: 14 of 30 replicas finished; arm two (2 of 3): 0 of 0 rounds, best fitness 0.250"
+        );
         let alone = v1::Run { workers: 0, ..run(10) };
-        assert!(describe(&alone).ends_with("; no worker computes \"invincible\" yet"), "{}", describe(&alone));
+        let said = describe(&alone, None);
+        assert!(said.ends_with("finished; no worker computes \"invincible\" yet"), "{said}");
+    }
+
+    /// Every arm that goes on has its turn, also if only one moves on, and finished ones have none.
+    #[test]
+    fn no_arm_is_shown_for_ever() {
+        let (mut turns, start) = (Turns::default(), Instant::now());
+        let mut run = run(10);
+        run.arms.push(v1::ArmProgress { name: "four".into(), replicas_total: 10, ..v1::ArmProgress::default() });
+        let mut shown = |seconds: u64, moved: usize| {
+            run.arms[moved].rounds_done += 1;
+            turns.next(start + Duration::from_secs(seconds), &run)
+        };
+        assert_eq!([shown(0, 1), shown(1, 2), shown(2, 3)], [Some(1); 3]);
+        assert_eq!([shown(4, 3), shown(8, 3)], [Some(2), Some(3)]);
+        assert_eq!([shown(12, 1), shown(16, 1)], [Some(1), Some(1)], "the one that moves on comes first");
+        assert_eq!(shown(20, 2), Some(2));
+        run.arms.iter_mut().for_each(|arm| arm.replicas_finished = 10);
+        assert_eq!(turns.next(start + Duration::from_secs(99), &run), None);
+    }
+
+    #[test]
+    fn rates_have_as_many_digits_as_make_sense() {
+        let rates = [123_456.0, 1_000.4, 123.4, 12.3, 1.23, 0.5, 0.001].map(rate_text);
+        let texts = [
+            "123,000 a second",
+            "1,000 a second",
+            "123 a second",
+            "12 a second",
+            "1.2 a second",
+            "30.0 a minute",
+            "3.6 an hour",
+        ];
+        assert_eq!(rates, texts);
+        assert_eq!([0.44, 59.0, 100.0, 7000.0, 200_000.0].map(short_time), ["0.4 s", "59 s", "2 m", "2 h", "2 d"]);
     }
 
     #[test]

@@ -3,37 +3,39 @@
 use std::{
     error::Error as _,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, anyhow};
 use evoxo_access::{AccessFile, Dialer, now_s, renew};
 use evoxo_coordinator::shown::state;
 pub(crate) use evoxo_coordinator::shown::{doubt_to_json, run_to_json};
-use evoxo_process::{Address, innermost};
+use evoxo_process::{Address, Addresses, innermost};
 use evoxo_proto::{
-    MESSAGE_BYTES_MAX,
+    LEADER_HEADER, Led, MESSAGE_BYTES_MAX,
     v1::{self, RunState, run_service_client::RunServiceClient},
 };
+use tokio::{task::JoinSet, time::timeout};
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
 };
+use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
 
 use crate::say::usage;
 
-/// The option for the coordinator's address.
+/// The option for the addresses of the coordinator.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Coordinator {
-    /// The coordinator's address
+    /// The coordinator's address, and its standbys', with commas between them
     #[arg(
         long = "coordinator",
-        value_name = "HOST:PORT",
+        value_name = "HOST:PORT,...",
         env = "EVOXO_COORDINATOR",
         hide_env_values = true,
         default_value_t
     )]
-    pub(crate) address: Address,
+    pub(crate) address: Addresses,
     /// The access file, for a coordinator with TLS: `evoxo join` makes one of a token
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     pub(crate) access: Option<PathBuf>,
@@ -42,7 +44,7 @@ pub(crate) struct Coordinator {
 impl Coordinator {
     /// A coordinator of our own, on this machine.
     pub(crate) fn local(address: Address) -> Self {
-        Self { address, access: None }
+        Self { address: address.into(), access: None }
     }
 }
 
@@ -55,6 +57,13 @@ const RESPONSE_BYTES_MAX: usize = 1 << 30;
 /// The time in which a connection must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long other addresses may take to answer once one of them leads.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a coordinator that does not lead is given to load its store, and how often it is asked.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
+const START_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Connects.
 pub(crate) async fn connect(coordinator: &Coordinator) -> anyhow::Result<Client> {
     let channel = channel(coordinator).await?;
@@ -63,13 +72,20 @@ pub(crate) async fn connect(coordinator: &Coordinator) -> anyhow::Result<Client>
         .max_encoding_message_size(MESSAGE_BYTES_MAX))
 }
 
-/// A connection for any service.
+/// A connection to the coordinator that leads, for any service.
 pub(crate) async fn channel(coordinator: &Coordinator) -> anyhow::Result<Channel> {
-    let address = &coordinator.address;
+    let all = coordinator.address.all();
     let dialer = match &coordinator.access {
         None => Dialer::plain(),
-        Some(path) => Dialer::with(&access_file(path, address).await?)?,
+        Some(path) => Dialer::with(&access_file(path, all).await?)?,
     };
+    match all {
+        [address] => started(&dialer, address).await,
+        _ => leading(&dialer, all).await,
+    }
+}
+
+async fn dial(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> {
     let endpoint = Endpoint::from(address.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
@@ -84,22 +100,71 @@ pub(crate) async fn channel(coordinator: &Coordinator) -> anyhow::Result<Channel
     })
 }
 
+/// Connects to the only address. A coordinator that has just been started answers when it has loaded its store.
+async fn started(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> {
+    let start = Instant::now();
+    loop {
+        let channel = dial(dialer, address).await?;
+        // What is wrong otherwise is said in answer to the call.
+        let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
+        let waits = answer.is_ok_and(|answer| {
+            answer.metadata().get(LEADER_HEADER).is_none() && answer.get_ref().status() == ServingStatus::NotServing
+        });
+        if !waits || start.elapsed() > START_TIMEOUT {
+            return Ok(channel);
+        }
+        tokio::time::sleep(START_INTERVAL).await;
+    }
+}
+
+/// Asks all addresses at once who leads, and takes the highest epoch: a coordinator that was cut off may not know yet that it
+/// leads no more.
+async fn leading(dialer: &Dialer, all: &[Address]) -> anyhow::Result<Channel> {
+    let mut attempts = JoinSet::new();
+    for address in all {
+        let (address, dialer) = (address.clone(), dialer.clone());
+        attempts.spawn(async move {
+            let channel = dial(&dialer, &address).await?;
+            let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
+            let answer = answer.map_err(|status| anyhow!("{address}: {}", refused(status)))?;
+            let led = answer.metadata().get(LEADER_HEADER).and_then(|led| led.to_str().ok()?.parse::<Led>().ok());
+            let led = led.ok_or_else(|| anyhow!("{address} does not lead"))?;
+            anyhow::Ok((led.epoch, channel))
+        });
+    }
+    let (mut best, mut problems) = (None::<(u64, Channel)>, Vec::new());
+    // Some may be gone: once one leads, the others get little time.
+    let mut wait = CONNECT_TIMEOUT;
+    while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
+        match attempt.context("the attempt to connect ended early")? {
+            Ok(found) => {
+                wait = OTHERS_TIMEOUT;
+                best = best.into_iter().chain([found]).max_by_key(|(epoch, _)| *epoch);
+            }
+            Err(error) => problems.push(format!("{error:#}")),
+        }
+    }
+    best.map(|(_, channel)| channel).with_context(|| match problems.is_empty() {
+        true => "no coordinator answers in time".to_owned(),
+        false => format!("no coordinator leads at these addresses: {}", problems.join("; ")),
+    })
+}
+
 /// The access file, renewed if it is time and the coordinator can be reached.
-async fn access_file(path: &Path, address: &Address) -> anyhow::Result<AccessFile> {
+async fn access_file(path: &Path, all: &[Address]) -> anyhow::Result<AccessFile> {
     let file = AccessFile::load(path)?;
     let due = file.certificate().is_ok_and(|facts| (facts.renew_at_s()..facts.expires_s).contains(&now_s()));
-    match due {
-        // If that fails, the old one is still good; who is refused gets the reason from the request itself.
-        true => match renew(&file, address).await {
-            Ok(renewed) => {
+    if due {
+        for address in all {
+            // If that fails, the old one is still good; who is refused gets the reason from the request itself.
+            if let Ok(renewed) = renew(&file, address).await {
                 // If it cannot be kept, the next command renews the old one again.
                 drop(renewed.store(path));
-                Ok(renewed)
+                return Ok(renewed);
             }
-            Err(_) => Ok(file),
-        },
-        false => Ok(file),
+        }
     }
+    Ok(file)
 }
 
 /// An error in one sentence: the coordinator's own message, if it responded.

@@ -1,6 +1,10 @@
 //! From fetched replicas to what a person keeps: `result.json`, `history.csv`, champions, plots, tables.
 
-use std::{io::Write, path::Path, process::ExitCode};
+use std::{
+    io::{IsTerminal as _, Write},
+    path::Path,
+    process::ExitCode,
+};
 
 use anyhow::Context as _;
 use evoxo_common::{
@@ -9,16 +13,23 @@ use evoxo_common::{
     envelope::{Kind, open},
     experiment::{Config, Replica, champion_stem, run_digest},
     report::Report,
+    text::wrapped,
 };
 use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{
+    conclusion::sentence,
     json,
+    legs::{Legs, build},
+    numbers,
     remote::doubt_to_json,
     say::{notice, tell},
 };
+
+/// The version of the form of `result.json`, which docs/result.schema.json describes.
+const SCHEMA: u32 = 1;
 
 /// A run's replicas, or some of them, and all that is made of them.
 pub(crate) struct Results {
@@ -34,8 +45,8 @@ pub(crate) struct Results {
 
 /// How results came about.
 pub(crate) enum Provenance {
-    /// This process computed them, or had them computed.
-    Computed { seconds: f64, workers: u32 },
+    /// This process computed them, or had them computed; before it others may have.
+    Computed(Legs),
     /// They were fetched.
     Fetched,
     /// As it was written down before.
@@ -58,20 +69,31 @@ impl Results {
         };
         let named = fetched.iter().filter(|replica| replica.replica < config.replicas);
         let replicas = named.map(restore).collect::<anyhow::Result<Vec<Replica>>>()?;
+        warn_of_more(&config, run);
+        let known =
+            |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
+        let doubts = run.doubts.iter().filter(known).cloned().collect();
+        Ok(Self::of(config, replicas, doubts, signature))
+    }
+
+    /// What is made of these replicas, in order of arm, then number.
+    pub(crate) fn of(
+        config: Config,
+        replicas: Vec<Replica>,
+        doubts: Vec<v1::Doubt>,
+        signature: Option<Digest>,
+    ) -> Self {
         let complete = replicas.len() == config.arms.len() * config.replicas as usize;
         let finished = complete && replicas.iter().all(Replica::is_finished);
         let digest = finished.then(|| run_digest(replicas.iter().map(Replica::digest)));
         let report = config.report(&replicas);
-        let known =
-            |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
-        let doubts = run.doubts.iter().filter(known).cloned().collect();
-        warn_of_more(&config, run);
-        Ok(Self { config, replicas, report, digest, doubts, signature })
+        Self { config, replicas, report, digest, doubts, signature }
     }
 
     /// The content of `result.json`. What is measured about the computation is under `provenance` and nowhere else.
     pub(crate) fn to_json(&self, provenance: Provenance) -> Value {
         let mut result = json!({
+            "schema": SCHEMA,
             "experiment": self.config.kind.name,
             "config_hash": self.config.hash().to_string(),
             "digest": self.digest.map(|digest| digest.to_string()),
@@ -80,27 +102,30 @@ impl Results {
             "rounds": self.rounds(),
             "state": self.state(),
             "doubts": self.doubts.iter().map(doubt_to_json).collect::<Value>(),
+            "conclusion": null,
         });
         add_report(&mut result, &self.report);
-        let build = || {
-            json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "commit": env!("EVOXO_COMMIT"),
-                "rustc": env!("EVOXO_RUSTC"),
-            })
-        };
+        result["conclusion"] = sentence(&self.config, &result, &self.last_values()).into();
         result["provenance"] = match provenance {
             Provenance::Known(known) => known,
             Provenance::Fetched => json!({"signature": self.signature(), "fetched_with": build()}),
-            Provenance::Computed { seconds, workers } => {
+            Provenance::Computed(legs) => {
                 let mut computed = build();
                 computed["signature"] = self.signature().into();
-                computed["workers"] = workers.into();
-                computed["seconds"] = seconds.into();
+                computed["workers"] = legs.workers().into();
+                computed["seconds"] = legs.seconds().into();
+                computed["legs"] = legs.into_json();
                 computed
             }
         };
         result
+    }
+
+    /// The primary metric of each arm's replicas in their last rows.
+    fn last_values(&self) -> Vec<Vec<f64>> {
+        let last = |replica: &Replica| Some(replica.history().last()?[self.config.kind.primary_metric]);
+        let of_arm = |arm: &str| self.replicas.iter().filter(|it| it.arm() == arm).filter_map(last).collect();
+        self.config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
     }
 
     fn signature(&self) -> Option<String> {
@@ -168,7 +193,7 @@ impl Results {
         if as_json {
             write!(out, "{}", json::text(result))?;
         } else {
-            writeln!(out, "{}", report_text(&self.report))?;
+            writeln!(out, "{}", report_text(result["conclusion"].as_str(), &self.report))?;
             writeln!(out, "{}", digest_text(result))?;
             writeln!(out, "results are in {}", directory.display())?;
         }
@@ -227,14 +252,23 @@ fn files(card: &Card, stem: &str) -> impl Iterator<Item = (String, Vec<u8>)> + u
 /// Puts a report into a result.
 pub(crate) fn add_report(result: &mut Value, report: &Report) {
     if let (Some(result), Some(told)) = (result.as_object_mut(), report.json.as_object()) {
-        result.extend(told.clone());
+        let mut told = Value::from(told.clone());
+        numbers::beside(&mut told);
+        result.extend(told.as_object().cloned().unwrap_or_default());
         result.insert("notes".into(), report.notes.clone().into());
     }
 }
 
-/// What is printed at the end.
-pub(crate) fn report_text(report: &Report) -> String {
-    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
-    let notes: Vec<String> = report.notes.iter().map(|note| format!("- {note}\n")).collect();
-    format!("{}\n{}", tables.join("\n"), notes.concat())
+/// What is printed at the end, what came of it first if that is known: as wide as the terminal, or as it is if it goes elsewhere.
+pub(crate) fn report_text(conclusion: Option<&str>, report: &Report) -> String {
+    let columns = std::io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
+    let width = columns.map_or(usize::MAX, |(columns, _)| usize::from(columns).max(COLUMNS_MIN));
+    let tables: Vec<String> = report.tables.iter().map(|table| table.within(width)).collect();
+    let notes: Vec<String> =
+        report.notes.iter().map(|note| wrapped(&format!("- {note}"), width, "  ") + "\n").collect();
+    let conclusion = conclusion.map(|sentence| wrapped(sentence, width, "") + "\n\n").unwrap_or_default();
+    format!("{conclusion}{}\n{}", tables.join("\n"), notes.concat())
 }
+
+/// Tables are not made narrower than this: a terminal that says less is wrong, or nothing fits it.
+const COLUMNS_MIN: usize = 40;

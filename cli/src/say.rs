@@ -40,6 +40,13 @@ pub(crate) fn notice(sentence: impl fmt::Display) {
     tell(format_args!("note: {sentence}"));
 }
 
+/// Reads a share in percent, as millionths.
+pub(crate) fn share(text: &str) -> Result<u32, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let millionths = percent.filter(|percent| (0.0001..=100.0).contains(percent)).map(|percent| percent * 1e4);
+    millionths.map(|it| it.round() as u32).ok_or_else(|| "give a share from 0.0001% to 100%, for example 5%".into())
+}
+
 /// Reads an option that is a whole number of this range, or says the range.
 pub(crate) fn whole<T: TryFrom<u64> + 'static>(
     min: u64,
@@ -50,5 +57,16 @@ pub(crate) fn whole<T: TryFrom<u64> + 'static>(
         value
             .and_then(|value| T::try_from(value).ok())
             .ok_or_else(|| format!("give a whole number from {min} to {max}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_are_percents() {
+        assert_eq!(["5%", "100%", "0.01 %"].map(share), [Ok(50_000), Ok(1_000_000), Ok(100)]);
+        assert!(["5", "0%", "101%", "-1%", "x%", "NaN%", ""].iter().all(|text| share(text).is_err()));
     }
 }

@@ -11,6 +11,9 @@ use crate::{
     say::{notice, program, usage, whole},
 };
 
+/// The most files that the settings of one experiment file may name.
+const FILES_MAX: usize = 1024;
+
 /// An experiment file and its overrides.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Experiment {
@@ -61,10 +64,16 @@ impl Experiment {
             })
         };
         let mut config = parse(&overrides)?;
-        let said = self.settings_from_outside(&config)?;
-        if !said.is_empty() {
+        for _ in 0..FILES_MAX {
+            let said = self.settings_from_outside(&config)?;
+            overrides.retain(|(key, _)| said.iter().all(|(other, _)| other != key));
+            let done = said.is_empty();
             overrides.extend(said);
-            config = parse(&overrides)?;
+            config = if done { config } else { parse(&overrides)? };
+            // A file may name another one.
+            if config.missing_file().is_none() {
+                break;
+            }
         }
         config.notes().iter().for_each(notice);
         Ok(config)

@@ -11,6 +11,7 @@ pub mod evolve;
 pub mod experiment;
 pub mod local;
 pub mod math;
+pub mod play;
 pub mod plot;
 pub mod promises;
 pub mod ratio;

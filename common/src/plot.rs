@@ -23,31 +23,34 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = 58.0;
 
-/// Pixels from one row of the legend to the next.
-const ROW: f64 = 22.0;
+/// Pixels below the title for what lines and bands are.
+const NOTE: f64 = 22.0;
 
-/// Colours that people with colour blindness can distinguish (Okabe and Ito 2008, with two darker ones instead of their
-/// yellow and black), and the dashes of lines if there are more curves than colours.
-const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444", "#882255"];
+/// Colours that people with colour blindness can distinguish (after Okabe and Ito 2008), each with a contrast of at least
+/// 3 to 1 on white, and the dashes of lines if there are more curves than colours.
+const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#008a64", "#b8578f", "#a6761d", "#3390cc", "#444444", "#882255"];
 const DASHES: [&str; 3] = ["", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\""];
 
-/// From this number of curves on, bands would hide one another: such a figure has no bands, and the curves' names are
-/// at their ends.
+/// From this number of curves on, bands would hide one another: then only the last point's band is drawn, beside the axes;
+/// and from the next number on none.
+const MANY: usize = 5;
 const CROWD: usize = COLOURS.len() + 1;
 
-/// What a curve and its band are, and the width of this text in pixels; what a curve is without bands.
-const NOTE: &str = "line: mean; band: 10th to 90th percentile";
-const NOTE_WIDTH: f64 = 250.0;
-const NOTE_OF_CROWD: &str = "line: mean";
-
-/// Pixels from one name to the next at the ends of curves, and between the axes and these names.
+/// Pixels from one name to the next at the ends of curves, between the axes and these names, and from one band beside the
+/// axes to the next.
 const NAME: f64 = 16.0;
-const GAP: f64 = 30.0;
+const GAP: f64 = 50.0;
+const BESIDE: f64 = 3.0;
 
 /// The look of a curve's line.
 fn stroke(index: usize) -> String {
     let (colour, dashes) = (COLOURS[index % COLOURS.len()], DASHES[index / COLOURS.len() % DASHES.len()]);
     format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"{dashes}")
+}
+
+/// The look of a name's mark for dots.
+fn stroke_of_dots(index: usize) -> String {
+    format!("stroke=\"{}\" stroke-opacity=\"0.7\"", COLOURS[index % COLOURS.len()])
 }
 
 /// The look of a curve's band, or of dots.
@@ -137,59 +140,109 @@ impl Axis {
     }
 }
 
-/// The beginning of a picture of this size: its background and its title.
-fn head(title: &str, width: f64, height: f64) -> String {
+/// The beginning of a picture of this size: what it is in words, its background and its title.
+fn head(title: &str, description: &str, width: f64, height: f64) -> String {
+    let title = escape(title);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
+         role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
+         <title>{title}</title>\n<desc>{}</desc>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{}</text>\n",
-        escape(title)
+         <text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{title}</text>\n",
+        escape(description)
     )
+}
+
+/// How bands are drawn.
+#[derive(Clone, Copy, PartialEq)]
+enum Bands {
+    /// Around the lines.
+    Around,
+    /// Of the last points, beside the axes.
+    AtTheEnd,
+    Nowhere,
+}
+
+impl Bands {
+    fn of(figure: &Figure) -> Self {
+        match (figure.drawn, figure.series.len()) {
+            (Drawn::Lines | Drawn::Dots, _) | (_, CROWD..) => Self::Nowhere,
+            (_, MANY..) => Self::AtTheEnd,
+            _ => Self::Around,
+        }
+    }
+
+    fn note(self, figure: &Figure) -> &'static str {
+        match (self, figure.drawn) {
+            (_, Drawn::Lines | Drawn::Dots) => "",
+            (Self::Around, _) => "line: mean; band: 10th to 90th percentile",
+            (Self::AtTheEnd, _) => "line: mean; bar at its end: 10th to 90th percentile",
+            (Self::Nowhere, _) => "line: mean",
+        }
+    }
+}
+
+/// What a picture shows, for those who do not see it: its axes, and where each curve begins and ends.
+fn description(figure: &Figure) -> String {
+    let curve = |Series { name, points }: &Series| match (points.first(), points.last()) {
+        (Some(first), Some(last)) if figure.drawn != Drawn::Dots => {
+            format!("{name}: from {} at {} to {} at {}", first.mean, first.x, last.mean, last.x)
+        }
+        _ => format!("{name}: {} points", points.len()),
+    };
+    let curves: Vec<String> = figure.series.iter().map(curve).collect();
+    let references = figure.references.iter().map(|(name, value)| format!("; {name}: {value}"));
+    let references: Vec<String> = references.collect();
+    format!("{} by {}. {}{}.", figure.y_label, figure.x_label, curves.join("; "), references.concat())
+}
+
+/// The axes that show all of it, or the given range.
+fn scales(figure: &Figure, bands: Bands) -> (Axis, Axis) {
+    let (y_log, dots) = (figure.drawn == Drawn::Powers, figure.drawn == Drawn::Dots);
+    let points = || figure.series.iter().flat_map(|series| &series.points);
+    let least = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
+    let most = |value: fn(&Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
+    let (bottom, top) = figure.y_range.unwrap_or_else(|| {
+        let (bottom, top) = match bands {
+            Bands::Around => (least(|point| point.low), most(|point| point.high)),
+            Bands::AtTheEnd | Bands::Nowhere => (least(|point| point.mean), most(|point| point.mean)),
+        };
+        let also = |value: f64, pick: fn(f64, f64) -> f64| figure.references.iter().map(|it| it.1).fold(value, pick);
+        (also(bottom, f64::min), also(top, f64::max))
+    });
+    let x = Axis::across(least(|point| point.x), most(|point| point.x), dots);
+    (x, Axis { exponents: y_log, ..Axis::new(bottom, top, 6.0, if y_log { 1.0 } else { 1e-9 }) })
 }
 
 /// The picture of a figure.
 #[must_use]
 pub fn svg(figure: &Figure) -> String {
-    let exponents;
-    let (y_log, dots) = (figure.drawn == Drawn::Powers, figure.drawn == Drawn::Dots);
-    let explained = if matches!(figure.drawn, Drawn::Means | Drawn::Powers) { NOTE } else { "" };
-    let figure = match y_log {
-        true => {
-            exponents = exponents_of(figure);
-            &exponents
-        }
-        false => figure,
-    };
-    let points = || figure.series.iter().flat_map(|series| &series.points);
-    let least = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
-    let most = |value: fn(&Point) -> f64| points().map(value).fold(f64::NEG_INFINITY, f64::max);
-    let x = Axis::across(least(|point| point.x), most(|point| point.x), dots);
-    let crowded = figure.series.len() >= CROWD;
-    let (bottom, top) = figure.y_range.unwrap_or_else(|| match crowded {
-        true => (least(|point| point.mean), most(|point| point.mean)),
-        false => (least(|point| point.low), most(|point| point.high)),
-    });
-    let y = Axis { exponents: y_log, ..Axis::new(bottom, top, 6.0, if y_log { 1.0 } else { 1e-9 }) };
-    let (legend, rows, aside, more) = if crowded {
-        let longest = figure.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
-        let more = NAME * figure.series.len() as f64 - (HEIGHT - TOP - BOTTOM);
-        let note = if explained.is_empty() { String::new() } else { note(0.0, NOTE_OF_CROWD) };
-        (note, 1.0, GAP + longest, more.max(0.0))
-    } else {
-        // A curve outside a given range keeps its colour, but is not in the legend.
-        let seen = |series: &&Series| series.points.iter().any(|point| point.high >= y.low && point.low <= y.high);
-        let (legend, rows) = legend(figure.series.iter().enumerate().filter(|(_, series)| seen(series)), explained);
-        (legend, rows, 0.0, 0.0)
-    };
-    let (top, width, height) = (TOP + ROW * rows, WIDTH + aside, HEIGHT + ROW * rows + more);
+    svg_with_id(figure, &format!("axes-{}", escape(&figure.name)))
+}
+
+/// The same for a document that holds several pictures: the name of this one's axes occurs once in it. The name is letters,
+/// digits and dashes.
+#[must_use]
+pub fn svg_with_id(figure: &Figure, axes: &str) -> String {
+    let described = description(figure);
+    let exponents = (figure.drawn == Drawn::Powers).then(|| exponents_of(figure));
+    let figure = exponents.as_ref().unwrap_or(figure);
+    let bands = Bands::of(figure);
+    let (x, y) = scales(figure, bands);
+    let ends = ends(figure, &y);
+    let longest = ends.iter().map(|end| text_width(end.name)).fold(0.0, f64::max);
+    let more = NAME * ends.len() as f64 - (HEIGHT - TOP - BOTTOM);
+    let note = bands.note(figure);
+    let top = TOP + if note.is_empty() { 0.0 } else { NOTE };
+    let (width, height) = (WIDTH + GAP + longest, HEIGHT + top - TOP + more.max(0.0));
     let place = |px: f64, py: f64| {
         let right = LEFT + x.share(px) * (WIDTH - LEFT - RIGHT);
         let down = height - BOTTOM - y.share(py) * (height - top - BOTTOM);
         (right, down)
     };
-    let mut text = head(&figure.title, width, height);
+    let mut text = head(&figure.title, &described, width, height);
     let mut add = |line: String| text.push_str(&(line + "\n"));
+    add(format!("<text x=\"{LEFT}\" y=\"{}\" font-size=\"12\" fill=\"#666\">{note}</text>", TOP - 3.0));
     add(y.grid(place(x.low, y.low).0, place(x.high, y.low).0, |tick| place(x.low, tick).1));
     for tick in x.ticks().filter(|tick| *tick <= x.high) {
         let (right, down) = place(tick, y.low);
@@ -197,38 +250,71 @@ pub fn svg(figure: &Figure) -> String {
         let label = x.label(tick);
         add(format!("<text x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>", down + 20.0));
     }
-    let (left, base) = place(x.low, y.low);
-    add(format!("<path d=\"M{left:.1} {base:.1}H{:.1}\" stroke=\"#999\"/>", WIDTH - RIGHT));
     let ((left, down), (right, up)) = (place(x.low, y.low), place(x.high, y.high));
+    add(format!("<path d=\"M{left:.1} {down:.1}H{:.1}\" stroke=\"#999\"/>", WIDTH - RIGHT));
     // Values outside a given range are not shown.
-    let (inside, width) = (down - up, right - left);
+    let (inside, across) = (down - up, right - left);
     add(format!(
-        "<clipPath id=\"axes\"><rect x=\"{left}\" y=\"{up}\" width=\"{width}\" height=\"{inside}\"/></clipPath>\n\
-         <g clip-path=\"url(#axes)\">"
+        "<clipPath id=\"{axes}\"><rect x=\"{left}\" y=\"{up}\" width=\"{across}\" height=\"{inside}\"/></clipPath>\n\
+         <g clip-path=\"url(#{axes})\">"
     ));
-    for (index, Series { points, .. }) in figure.series.iter().enumerate().filter(|_| !crowded && !dots) {
+    for (index, Series { points, .. }) in figure.series.iter().enumerate().filter(|_| bands == Bands::Around) {
         let high = points.iter().map(|p| place(p.x, p.high));
         let band = path(high.chain(points.iter().rev().map(|p| place(p.x, p.low))));
         add(format!("<path d=\"{band}Z\" {}/>", fill(index, 0.15)));
     }
+    for (_, value) in &figure.references {
+        let down = place(x.low, *value).1;
+        add(format!("<path d=\"M{left:.1} {down:.1}H{right:.1}\" {REFERENCE}/>"));
+    }
     for (index, series) in figure.series.iter().enumerate() {
         let points = series.points.iter().map(|p| place(p.x, p.mean));
-        match dots {
-            true => add(circles(index, points)),
-            false => add(format!("<path d=\"{}\" {}/>", path(points), stroke(index))),
+        match figure.drawn {
+            Drawn::Dots => add(circles(index, points)),
+            _ => add(format!("<path d=\"{}\" {}/>", path(points), stroke(index))),
         }
     }
     add("</g>".into());
-    if crowded {
-        let end = |series: &Series| {
-            let last = series.points.last();
-            last.map_or((left, down), |point| place(point.x, point.mean.max(y.low).min(y.high)))
-        };
-        add(names(&figure.series, &figure.series.iter().map(end).collect::<Vec<_>>(), (up, down)));
+    let ends = ends.into_iter().map(|end| (place(end.x, end.y), end)).collect();
+    add(names(ends, (up, down)));
+    let inside = |value: f64| place(x.low, value.clamp(y.low, y.high)).1;
+    if bands == Bands::AtTheEnd {
+        for (index, last) in figure.series.iter().enumerate().filter_map(|(index, it)| Some((index, it.points.last()?)))
+        {
+            let (right, low, high) = (right + BESIDE * (index + 1) as f64, inside(last.low), inside(last.high));
+            add(format!("<path d=\"M{right:.1} {low:.1}V{high:.1}\" {}/>", stroke(index)));
+        }
     }
-    add(legend);
     add(labels(figure, top, height));
     text + "</svg>\n"
+}
+
+/// The look of a line for a known value.
+const REFERENCE: &str = "stroke=\"#555\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\"";
+
+/// A name beside the axes, and the end of what has it.
+struct End<'a> {
+    name: &'a str,
+    /// Attributes of its line.
+    look: String,
+    /// Where it ends, in the axes' units and within them.
+    x: f64,
+    y: f64,
+}
+
+/// The names of what can be seen: a curve outside a given range keeps its colour, but has no name.
+fn ends<'a>(figure: &'a Figure, y: &Axis) -> Vec<End<'a>> {
+    let dots = figure.drawn == Drawn::Dots;
+    let curves = figure.series.iter().enumerate().filter_map(|(index, series)| {
+        let last = series.points.last()?;
+        let seen = series.points.iter().any(|point| point.high >= y.low && point.low <= y.high);
+        let look = if dots { format!("{} stroke-width=\"5\"", stroke_of_dots(index)) } else { stroke(index) };
+        seen.then(|| End { name: &series.name, look, x: last.x, y: last.mean.clamp(y.low, y.high) })
+    });
+    let known = figure.references.iter().filter(|(_, value)| (y.low..=y.high).contains(value));
+    let right = figure.series.iter().flat_map(|series| &series.points).map(|point| point.x).fold(0.0, f64::max);
+    let known = known.map(|(name, value)| End { name, look: REFERENCE.into(), x: right, y: *value });
+    curves.chain(known).collect()
 }
 
 /// Dots at these places.
@@ -249,7 +335,8 @@ fn exponents_of(figure: &Figure) -> Figure {
     };
     let series =
         |series: &Series| Series { name: series.name.clone(), points: series.points.iter().map(point).collect() };
-    Figure { series: figure.series.iter().map(series).collect(), ..figure.clone() }
+    let references = figure.references.iter().map(|(name, value)| (name.clone(), exponent(*value))).collect();
+    Figure { series: figure.series.iter().map(series).collect(), references, ..figure.clone() }
 }
 
 /// The labels of the axes, for a picture whose axes begin at `top` and which ends at `height`.
@@ -274,63 +361,21 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     path
 }
 
-/// The names of the curves, in rows above the axes where they hide nothing, then what lines are; and the number of rows.
-fn legend<'a>(series: impl Iterator<Item = (usize, &'a Series)>, explained: &str) -> (String, f64) {
-    let (mut right, mut row, mut text) = (LEFT, 0.0, String::new());
-    for (index, series) in series {
-        let width = 52.0 + text_width(&series.name);
-        if right > LEFT && right + width > WIDTH {
-            (right, row) = (LEFT, row + 1.0);
-        }
-        let down = TOP + ROW * row;
-        let _ = writeln!(
-            text,
-            "<path d=\"M{right:.1} {:.1}h22v10h-22z\" {}/><path d=\"M{right:.1} {down:.1}h22\" {}/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            down - 5.0,
-            fill(index, 0.15),
-            stroke(index),
-            right + 28.0,
-            down + 4.5,
-            escape(&series.name)
-        );
-        right += width;
-    }
-    // To the right of the last name if there is room.
-    let end = WIDTH - RIGHT;
-    if right + NOTE_WIDTH > end && !explained.is_empty() {
-        row += 1.0;
-    }
-    if !explained.is_empty() {
-        text.push_str(&note(row, explained));
-    }
-    (text, row + 1.0)
-}
-
-/// The explanation of lines, at the end of a row of the legend.
-fn note(row: f64, text: &str) -> String {
-    let (end, down) = (WIDTH - RIGHT, TOP + ROW * row + 4.5);
-    format!("<text x=\"{end}\" y=\"{down:.1}\" text-anchor=\"end\" font-size=\"11\" fill=\"#777\">{text}</text>")
-}
-
-/// The names of many curves, right of the axes, in the order of the curves' ends.
-fn names(series: &[Series], ends: &[(f64, f64)], range: (f64, f64)) -> String {
-    let mut order: Vec<usize> = (0..series.len()).collect();
-    order.sort_by(|one, other| ends[*one].1.total_cmp(&ends[*other].1));
-    let heights = apart(&order.iter().map(|index| ends[*index].1).collect::<Vec<f64>>(), range);
+/// Names right of the axes, in the order of the ends, whose places in the picture are given.
+fn names(mut ends: Vec<((f64, f64), End<'_>)>, range: (f64, f64)) -> String {
+    ends.sort_by(|one, other| one.0.1.total_cmp(&other.0.1));
+    let heights = apart(&ends.iter().map(|(place, _)| place.1).collect::<Vec<f64>>(), range);
     let (right, mut text) = (WIDTH - RIGHT + GAP, String::new());
-    for (index, height) in order.into_iter().zip(heights) {
-        let (x, y) = ends[index];
+    for (((x, y), End { name, look, .. }), height) in ends.into_iter().zip(heights) {
         let _ = writeln!(
             text,
-            "<path d=\"M{x:.1} {y:.1}L{:.1} {height:.1}\" stroke=\"#ccc\"/><path d=\"M{:.1} {height:.1}h16\" {}/>\
+            "<path d=\"M{x:.1} {y:.1}L{:.1} {height:.1}\" stroke=\"#ddd\"/><path d=\"M{:.1} {height:.1}h16\" {look}/>\
              <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             right - 18.0,
             right - 18.0,
-            stroke(index),
             right + 4.0,
             height + 4.5,
-            escape(&series[index].name)
+            escape(name)
         );
     }
     text
@@ -364,108 +409,4 @@ fn escape(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-
-    use super::*;
-
-    fn figure() -> Figure {
-        let point = |index: u8| {
-            let x = f64::from(index);
-            Point { x, mean: -1.0 / x, low: -1.3 / x, high: -0.8 / x }
-        };
-        Figure {
-            name: "t".into(),
-            title: "a <title>".into(),
-            x_label: "generation".into(),
-            y_label: "points".into(),
-            y_range: None,
-            drawn: Drawn::Means,
-            series: vec![Series { name: "best".into(), points: (1..=20).map(point).collect() }],
-        }
-    }
-
-    #[test]
-    fn the_picture_is_pinned() {
-        insta::assert_snapshot!(svg(&figure()));
-    }
-
-    /// Functions have values at negative x too, and nothing is said of means and bands.
-    #[test]
-    fn a_graph_has_negative_values_and_no_bands() {
-        let point = |index: i32| {
-            let (x, mean) = (f64::from(index) / 10.0, f64::from(index * index));
-            Point { x, mean, low: mean, high: mean }
-        };
-        let series = vec![Series { name: "square".into(), points: (-10..=10).map(point).collect() }];
-        let text = svg(&Figure { series, drawn: Drawn::Lines, ..figure() });
-        assert!(text.contains(">-0.8<") && text.contains(">0.8<") && !text.contains("band"), "{text}");
-        // The vertex is in the middle.
-        let middle = format!("L{:.2} ", (LEFT + WIDTH - RIGHT) / 2.0);
-        assert!(text.contains(&middle), "{text}");
-    }
-
-    /// Dots may lie anywhere, and nothing joins them.
-    #[test]
-    fn dots_are_apart() {
-        let point = |x: f64| Point { x, mean: 2.0 * x, low: 2.0 * x, high: 2.0 * x };
-        let series = vec![Series { name: "front".into(), points: vec![point(100.25), point(100.5), point(101.0)] }];
-        let text = svg(&Figure { series, drawn: Drawn::Dots, ..figure() });
-        assert_eq!((text.matches("<circle").count(), text.matches(" L").count()), (3, 0), "{text}");
-        assert!(text.contains(">100.2<") && !text.contains(">0<"), "{text}");
-    }
-
-    /// Many long names: rows that stay within the picture, and distinct looks.
-    #[test]
-    fn a_long_legend_has_rows() {
-        let series = |index: i32| Series { name: format!("a rather long name, {index}"), points: Vec::new() };
-        let (text, rows) = legend((0..10).map(series).collect::<Vec<Series>>().iter().enumerate(), NOTE);
-        insta::assert_snapshot!("legend", text);
-        assert_eq!(rows, 4.0);
-        let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();
-        assert_eq!(looks.len(), 24);
-    }
-
-    #[test]
-    fn many_curves_have_names_at_their_ends_and_no_bands() {
-        let points = figure().series.remove(0).points;
-        let series = |index: u32| Series { name: format!("curve {index}"), points: points.clone() };
-        let crowd = Figure { series: (0..30).map(series).collect(), ..figure() };
-        let text = svg(&crowd);
-        assert_eq!((text.matches(">curve ").count(), text.matches("fill-opacity").count()), (30, 0));
-        let few = Figure { series: (0..8).map(series).collect(), ..figure() };
-        assert_eq!(svg(&few).matches("fill-opacity").count(), 16);
-    }
-
-    #[test]
-    fn a_curve_beyond_the_range_is_not_in_the_legend_and_others_keep_their_colours() {
-        let series = |name: &str, mean: f64| {
-            let points = vec![Point { x: 1.0, mean, low: mean, high: mean }];
-            Series { name: name.into(), points }
-        };
-        let series = vec![series("below", 5.0), series("within", 95.0)];
-        let text = svg(&Figure { series, y_range: Some((90.0, 100.0)), ..figure() });
-        assert!(!text.contains(">below<") && text.contains(">within<"), "{text}");
-        let legend = text.lines().find(|line| line.contains(">within<")).unwrap();
-        assert!(legend.contains(COLOURS[1]), "{legend}");
-    }
-
-    #[test]
-    fn names_are_apart_and_near_their_ends() {
-        assert_eq!(apart(&[50.0, 90.0, 90.0, 90.0, 200.0], (0.0, 300.0)), [50.0, 74.0, 90.0, 106.0, 200.0]);
-        assert_eq!(apart(&[5.0, 5.0, 100.0, 100.0], (0.0, 100.0)), [0.0, 16.0, 84.0, 100.0]);
-        assert!(apart(&[], (0.0, 100.0)).is_empty());
-    }
-
-    #[test]
-    fn ticks_are_round_numbers_that_cover_the_values() {
-        for (low, high) in [(-1.3, 0.2), (0.0, 0.0), (17.0, 17.3), (-650.0, 12.0)] {
-            let axis = Axis::new(low, high, 6.0, 1e-9);
-            assert!(axis.low <= low && axis.high >= high && axis.high > axis.low, "{low} to {high}");
-            assert!(
-                (2..=12).contains(&axis.ticks().count()),
-                "{low} to {high}: {:?}",
-                axis.ticks().collect::<Vec<_>>()
-            );
-        }
-    }
-}
+mod tests;

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::text::wrapped;
+
 /// Everything that is made of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -57,6 +59,8 @@ pub struct Figure {
     pub y_range: Option<(f64, f64)>,
     /// How the points are drawn.
     pub drawn: Drawn,
+    /// Known values to compare with, such as the source's or the optimum: horizontal lines with their names.
+    pub references: Vec<(String, f64)>,
     /// At least one.
     pub series: Vec<Series>,
 }
@@ -162,21 +166,98 @@ pub struct Point {
     pub high: f64,
 }
 
+impl Table {
+    /// The table on lines of at most `width` letters: if it is wider, its columns come in blocks below each other, each
+    /// behind the first column. A block has at least one column, however wide that is.
+    #[must_use]
+    pub fn within(&self, width: usize) -> String {
+        let widths = self.widths();
+        let (first, mut blocks) = (widths.first().copied().unwrap_or(0), Vec::<Vec<usize>>::new());
+        let mut used = usize::MAX;
+        for (column, wide) in widths.iter().enumerate().skip(1) {
+            match blocks.last_mut() {
+                Some(block) if used.saturating_add(2 + wide) <= width => block.push(column),
+                _ => {
+                    blocks.push(vec![column]);
+                    used = first;
+                }
+            }
+            used += 2 + wide;
+        }
+        if blocks.is_empty() {
+            blocks.push(Vec::new());
+        }
+        let block = |columns: Vec<usize>| self.block(&widths, &columns);
+        format!("{}\n{}", wrapped(&self.title, width, ""), blocks.into_iter().map(block).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Letters of each column.
+    fn widths(&self) -> Vec<usize> {
+        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        (0..self.header.len()).map(width).collect()
+    }
+
+    /// The first column to the left and these to the right of it, with the header.
+    fn block(&self, widths: &[usize], columns: &[usize]) -> String {
+        let all = || std::iter::once(0).chain(columns.iter().copied());
+        let line = |row: &Vec<String>| {
+            let cells = all().map(|column| match (column, &row[column], widths[column]) {
+                (0, cell, width) => format!("{cell:<width$}"),
+                (_, cell, width) => format!("{cell:>width$}"),
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+        };
+        let whole = all().map(|column| widths[column]).sum::<usize>() + 2 * columns.len();
+        let rows: Vec<String> = self.rows.iter().map(line).collect();
+        format!("{}{}\n{}", line(&self.header), "-".repeat(whole), rows.concat())
+    }
+}
+
 impl std::fmt::Display for Table {
     /// Columns side by side, two spaces apart; the first to the left, the others to the right.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let all = || std::iter::once(&self.header).chain(&self.rows);
-        let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            });
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        };
-        let whole = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
-        writeln!(f, "{}\n{}\n{}", self.title, line(&self.header), "-".repeat(whole))?;
-        self.rows.iter().try_for_each(|row| writeln!(f, "{}", line(row)))
+        f.write_str(&self.within(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let row = |texts: [&str; 4]| texts.map(String::from).to_vec();
+        Table {
+            title: "What came of it".into(),
+            header: row(["arm", "won", "drawn", "lost"]),
+            rows: vec![row(["short", "1", "2", "3"]), row(["a longer arm", "100", "", "7"])],
+        }
+    }
+
+    #[test]
+    fn a_table_that_fits_is_whole() {
+        let whole = "What came of it\n\
+                     arm           won  drawn  lost\n\
+                     ------------------------------\n\
+                     short           1      2     3\n\
+                     a longer arm  100            7\n";
+        assert_eq!(table().to_string(), whole);
+        assert_eq!(table().within(30), whole);
+    }
+
+    #[test]
+    fn a_wide_table_comes_in_blocks_with_the_first_column_before_each() {
+        let blocks = "What came of it\n\
+                      arm           won  drawn\n\
+                      ------------------------\n\
+                      short           1      2\n\
+                      a longer arm  100\n\
+                      \n\
+                      arm           lost\n\
+                      ------------------\n\
+                      short            3\n\
+                      a longer arm     7\n";
+        assert_eq!(table().within(29), blocks);
+        assert_eq!(table().within(15).matches("a longer arm").count(), 3);
     }
 }

@@ -30,8 +30,43 @@ pub fn thousands(number: u64) -> String {
     groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
+/// A text on lines of at most `width` letters, broken at spaces, each line but the first behind this beginning. A longer word
+/// has a line of its own.
+#[must_use]
+pub fn wrapped(text: &str, width: usize, beginning: &str) -> String {
+    let (mut out, mut used) = (String::new(), 0);
+    for word in text.split(' ') {
+        let letters = word.chars().count();
+        if used > 0 && used + 1 + letters > width {
+            out.push('\n');
+            out.push_str(beginning);
+            used = beginning.chars().count();
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += letters;
+    }
+    out
+}
+
 /// A probability to four decimals.
 #[must_use]
 pub fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_break_at_spaces_and_lose_nothing() {
+        let text = "- Peak: a trial's best test, as in the paper; incomprehensibilities are whole.";
+        let lines = wrapped(text, 20, "  ");
+        assert_eq!(lines, "- Peak: a trial's\n  best test, as in\n  the paper;\n  incomprehensibilities\n  are whole.");
+        assert_eq!(wrapped(text, 1000, "  "), text);
+        assert_eq!(wrapped("", 10, ""), "");
+    }
 }

@@ -1,9 +1,13 @@
 //! The command line and the settings it stands for.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use evoxo_process::{Log, bytes, duration, memory_bytes};
+use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes};
 
 use crate::{
     core::{self, Batch},
@@ -29,6 +33,8 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
       For workers on other hosts: only who was invited can join, and nobody can listen.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
       The same without any protection, in a network where every host is trusted.
+  evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared/evoxo
+      On a second host with the same directory: takes over when the first one is gone.
 
 SIGTERM saves everything and stops; kill -9 loses at most one checkpoint interval of work, and no result changes."
 )]
@@ -84,9 +90,30 @@ pub struct Arguments {
     #[arg(long, value_name = "HOST", conflicts_with = "access")]
     pub page_host: Vec<String>,
 
+    /// Wait until nobody leads in the store, then take over; one that is superseded becomes a standby again
+    #[arg(long)]
+    pub standby: bool,
+
+    /// A standby takes over when the leader has not answered for this time
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub takeover_after: Duration,
+
+    /// Where standbys reach this coordinator [default: the address of --listen, or this host's name]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub advertise: Option<Address>,
+
+    /// Serve figures for Prometheus at /metrics: on this port of this host, or on an address that others can reach
+    /// [default: none]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics)]
+    pub metrics: Option<SocketAddr>,
+
     /// Messages to write to standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
+
+    /// The form of these messages
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub log_format: Format,
 
     /// Print the address as the first line on standard output
     #[arg(long, hide = true)]
@@ -109,6 +136,15 @@ pub enum Verb {
         /// none); can be repeated
         #[arg(long = "name", value_name = "HOST")]
         names: Vec<String>,
+    },
+    /// Check whether a store can be shared with a standby: of many who create one name, one must win
+    CheckStore {
+        /// The directory or bucket, as for --store
+        #[arg(value_name = "STORE", default_value = "runs")]
+        store: String,
+        /// How many names are created by 16 at once
+        #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        races: u32,
     },
 }
 
@@ -138,8 +174,12 @@ impl Arguments {
             store: self.store.clone(),
             core,
             page_hosts: (!self.no_page).then(|| self.page_host.clone()),
+            metrics: self.metrics,
             announce: self.announce,
             exit_with_stdin: self.exit_with_stdin,
+            standby: self.standby,
+            takeover_after: self.takeover_after,
+            advertise: self.advertise.clone(),
         }
     }
 }
@@ -159,6 +199,12 @@ pub fn memory(text: &str) -> Result<u64, String> {
         MEMORY_BYTES_MIN.. => Ok(bytes(text)?),
         _ => Err("give at least 16MiB".into()),
     }
+}
+
+/// Reads the value of `--metrics`: a port alone is one of this host.
+fn metrics(text: &str) -> Result<SocketAddr, String> {
+    let here = text.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok();
+    here.or_else(|| text.parse().ok()).ok_or_else(|| "give a port like 7601, or an address like 10.0.0.5:7601".into())
 }
 
 /// Reads the value of `--batch`.

@@ -1,41 +1,52 @@
-//! The process: store, core, services, signals.
+//! The process: store, core, services, signals. It is a standby and a leader in turn, as often as need be; see
+//! [`crate::standby`].
+
+mod services;
+mod turn;
 
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, bail};
 use evoxo_common::experiment::Registry;
-use evoxo_process::EndRequests;
+use evoxo_process::{Address, EndRequests, host_name};
 use evoxo_proto::{
-    MESSAGE_BYTES_MAX,
+    Led, MESSAGE_BYTES_MAX,
     v1::{
         access_service_server::AccessServiceServer, run_service_server::RunServiceServer,
         worker_service_server::WorkerServiceServer,
     },
 };
-use tokio::net::TcpListener;
+use services::{Services, listen};
+use tokio::{net::TcpListener, sync::watch};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Server;
 use tonic_health::server::HealthReporter;
+use tower_layer::{Identity, Stack};
 use tracing::{info, warn};
 
 use crate::{
     access::Access,
     core::{self, Coordinator, Event},
     grpc::{
-        accept::{accept, connections_max},
+        accept::{Connection, accept, connections_max},
         access::AccessCalls,
-        gate::GateLayer,
+        gate::{GateLayer, Role},
         run::Runs,
         secure::Handshakes,
         worker::Workers,
     },
+    metrics::{self, Meters},
     page::{Hosts, Page},
     peers::Peers,
+    saved::SavedRun,
     shell::{self, Handle},
-    store::Store,
+    store::{Epoch, Lock, Reader, Store, StoreError, superseded_by},
+    trust::AuditKey,
 };
 
 /// Settings of a coordinator process.
@@ -55,10 +66,18 @@ pub struct Settings {
     pub core: core::Settings,
     /// Show the page, on this host and to those who call it by one of these names; `None` for no page.
     pub page_hosts: Option<Vec<String>>,
+    /// Where to serve figures; `None` for nowhere. Who can reach it can read them.
+    pub metrics: Option<SocketAddr>,
     /// Print the address as the first line on standard output.
     pub announce: bool,
     /// Stop when standard input ends: for children of `evoxo run`.
     pub exit_with_stdin: bool,
+    /// Wait until nobody leads in the store.
+    pub standby: bool,
+    /// How long a standby waits for a leader that does not answer.
+    pub takeover_after: Duration,
+    /// Where others reach this coordinator, if it is not where it listens.
+    pub advertise: Option<Address>,
 }
 
 impl Settings {
@@ -98,6 +117,32 @@ const STREAMS_MAX: u32 = 256;
 const WINDOW_BYTES: u32 = 128 << 10;
 /// The time for the last messages to be sent.
 const FLUSH: Duration = Duration::from_millis(30);
+/// The time for workers to read that another coordinator leads, and to go.
+const PARTING: Duration = Duration::from_millis(300);
+
+/// What this process has, whether it leads or not.
+struct Place {
+    settings: Settings,
+    registry: Registry,
+    listener: std::net::TcpListener,
+    /// Where figures are served.
+    figures: Option<metrics::Endpoint>,
+    address: SocketAddr,
+    access: Option<Access>,
+    /// The most connections at once.
+    connections: usize,
+    lock: Lock,
+    /// For signals, and for looking at the leader; what is served has runtimes of its own.
+    runtime: tokio::runtime::Runtime,
+    requests: EndRequests,
+}
+
+/// How a time as leader ends.
+enum Ended {
+    Asked,
+    /// Another coordinator leads.
+    Superseded,
+}
 
 /// Runs a coordinator until it is asked to stop.
 ///
@@ -108,30 +153,89 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     shell::end_process_on_panic();
     // The port comes first: if a second coordinator is started by mistake, it ends here, before it touches the store.
     let listener = listen(settings.listen)?;
+    let figures = settings.metrics.map(metrics::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let (mut store, trouble) = Store::open(&settings.store, registry.clone())?;
-    trouble.iter().for_each(|sentence| warn!("{sentence}"));
-    let (saved, notices) = store.load()?;
-    notices.iter().for_each(|notice| warn!("{notice}"));
-    let known = saved.len();
-    let core = Coordinator::recover(settings.core, registry.clone(), saved);
+    let mut store = open_store(settings, address, &registry)?;
+    let lock = if settings.standby { Lock::default() } else { Lock::take(&settings.store)? };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
-    let listener =
-        runtime.block_on(async { TcpListener::from_std(listener) }).context("cannot wait for connections")?;
-    let mib = settings.core.memory_bytes_max >> 20;
-    let how = if access.is_some() { "with TLS" } else { "in plain text" };
-    info!("listening on {address} {how}, store {}, {known} runs known, {mib} MiB of memory for runs", settings.store);
-    if settings.announce {
+    let requests = runtime.block_on(async { EndRequests::listen(settings.exit_with_stdin) })?;
+    let settings = settings.clone();
+    let mut at_once = !settings.standby;
+    let connections = connections_max();
+    let mut place =
+        Place { settings, registry, listener, figures, address, access, connections, lock, runtime, requests };
+    let mut announced = false;
+    if place.settings.announce && !at_once {
         announce(address)?;
+        announced = true;
     }
-    runtime.block_on(async {
-        let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
-        let (handle, stopped) = shell::start(core, store, registry);
-        tokio::select! {
-            served = serve(listener, handle.clone(), access, settings.page_hosts.as_deref()) => served?,
-            _ = requests.next() => {}
+    loop {
+        let Some((led, saved)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
+        match lead(&mut place, led, saved, &mut announced)? {
+            Ended::Asked => return Ok(()),
+            Ended::Superseded => {}
+        }
+        (place.lock, at_once) = (Lock::default(), false);
+        store = open_store(&place.settings, address, &place.registry)?;
+    }
+}
+
+fn open_store(settings: &Settings, address: SocketAddr, registry: &Registry) -> Result<Store, StoreError> {
+    let (mut store, trouble) = Store::open(&settings.store, registry.clone())?;
+    trouble.iter().for_each(|sentence| warn!("{sentence}"));
+    let advertised = match &settings.advertise {
+        Some(address) => address.to_string(),
+        None if address.ip().is_unspecified() => format!("{}:{}", host_name(), address.port()),
+        None => address.to_string(),
+    };
+    store.advertise(advertised);
+    Ok(store)
+}
+
+/// Leads until the process is asked to stop, or another coordinator leads.
+fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut bool) -> anyhow::Result<Ended> {
+    let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
+    let led = store.epoch().cloned().zip(store.cluster());
+    let reader = store.reader();
+    let convicted = place.access.as_ref().map(Access::convicted).unwrap_or_default();
+    let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
+    let core_settings = core::Settings { audit_key: AuditKey(secret), ..settings.core };
+    let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
+    let (handle, stopped) = shell::start(core, store, registry, place.access.clone());
+    let (core, access, page_hosts) = (handle.clone(), place.access.clone(), settings.page_hosts.clone());
+    let said = led.as_ref().map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
+    let (connections, epoch) = (place.connections, led.as_ref().map(|(epoch, _)| epoch.number));
+    let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
+    let mut services = Services::start(&place.listener, move |listener| async move {
+        if let Some(figures) = figures.take() {
+            figures.serve(Some((core.clone(), epoch)))?;
+        }
+        serve(listener, connections, core, access, page_hosts.as_deref(), said).await
+    })?;
+    let mib = settings.core.memory_bytes_max >> 20;
+    let how = if place.access.is_some() { "with TLS" } else { "in plain text" };
+    let (address, spec) = (place.address, settings.store.clone());
+    info!("listening on {address} {how}, store {spec}, {known} runs known, {mib} MiB of memory for runs");
+    if settings.announce && !*announced {
+        announce(address)?;
+        *announced = true;
+    }
+    let (lock, requests) = (&mut place.lock, &mut place.requests);
+    place.runtime.block_on(async {
+        let why = tokio::select! {
+            error = services.failed() => return Err(error),
+            why = superseded(&handle, &reader, led.map(|(epoch, _)| epoch), lock, &spec) => Some(why),
+            _ = requests.next() => None,
+        };
+        if let Some(why) = why {
+            warn!("{why}: it is a standby from now on");
+            handle.give_up(why).await;
+            // It ends with the core.
+            drop(stopped.await);
+            tokio::time::sleep(PARTING).await;
+            return Ok(Ended::Superseded);
         }
         info!("stopping: saving what is not saved yet");
         handle.tell(Event::Stop, None).await;
@@ -139,19 +243,32 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
             ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
                 ended.context("the last checkpoints were not stored in time; the previous ones are valid")?.ok();
                 tokio::time::sleep(FLUSH).await;
-                Ok(())
+                Ok(Ended::Asked)
             }
             _ = requests.next() => bail!("stopped at once: work that was not saved is computed again after a restart"),
         }
     })
 }
 
-fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
-    let listener = std::net::TcpListener::bind(address).with_context(|| {
-        format!("cannot listen on {address}: is another coordinator running there? choose another port with --listen")
-    })?;
-    listener.set_nonblocking(true).context("cannot wait for connections")?;
-    Ok(listener)
+/// Waits until another coordinator leads, and says so.
+async fn superseded(core: &Handle, reader: &Reader, own: Option<Epoch>, lock: &mut Lock, spec: &str) -> String {
+    let mut refused = core.superseded.clone();
+    loop {
+        let pause = tokio::time::timeout(turn::LOOK_INTERVAL, refused.wait_for(Option::is_some)).await;
+        if let Ok(Ok(why)) = pause
+            && let Some(why) = why.as_ref()
+        {
+            return why.clone();
+        }
+        lock.take_if_free(spec);
+        // While the store cannot be read, nobody can tell, and nothing can be written either.
+        let (Some(own), Ok(leader)) = (&own, reader.leader().await) else { continue };
+        match leader {
+            Some(leader) if leader.epoch == *own => {}
+            Some(leader) => return superseded_by(&leader, spec),
+            None => return format!("the store {spec} was emptied, so this coordinator does not write it any more"),
+        }
+    }
 }
 
 /// Opens the access directory, which must not be in the store.
@@ -179,42 +296,89 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
         .context("cannot announce the address on standard output")
 }
 
+/// Serves everybody, as the leader.
 async fn serve(
     listener: TcpListener,
+    connections: usize,
     core: Handle,
     access: Option<Access>,
     page_hosts: Option<&[String]>,
+    led: Option<Led>,
 ) -> anyhow::Result<()> {
     // Browsers have no certificate of the cluster.
     let page_hosts = page_hosts.filter(|_| access.is_none());
     let page = page_hosts.map(|hosts| Page::start(core.clone(), Hosts::new(hosts)));
     let (health, health_service) = tonic_health::server::health_reporter();
+    if let Some(led) = &led {
+        health.set_service_status(turn::service_of(led.epoch), tonic_health::ServingStatus::Serving).await;
+    }
     tokio::spawn(tell_health(health, core.healthy.clone()));
+    let meters = Arc::clone(&core.meters);
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let calls = AccessServiceServer::new(AccessCalls::new(access.clone())).max_decoding_message_size(ACCESS_BYTES_MAX);
+    let superseded = core.superseded.clone();
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
-    let connections = connections_max();
-    let peers = Peers::new(connections);
+    let header = led.and_then(|led| http::HeaderValue::from_str(&led.to_string()).ok());
+    let incoming = incoming(listener, connections, access, page, meters)?;
+    server(Role::Leader(header, superseded))
+        .add_service(health_service)
+        .add_service(workers)
+        .add_service(runs)
+        .add_service(calls)
+        .add_service(reflection().build_v1().context("the protocol cannot be described")?)
+        .add_service(reflection().build_v1alpha().context("the protocol cannot be described")?)
+        .serve_with_incoming(incoming)
+        .await
+        .context("the gRPC server ended")
+}
+
+/// Serves the health alone, as a standby.
+async fn serve_standby(
+    listener: TcpListener,
+    connections: usize,
+    access: Option<Access>,
+    why: watch::Receiver<String>,
+    loading: watch::Receiver<Option<u64>>,
+) -> anyhow::Result<()> {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    tokio::spawn(turn::tell_health(health, loading));
+    let incoming = incoming(listener, connections, access, None, Arc::new(Meters::new()))?;
+    let server = server(Role::Standby(why)).add_service(health_service);
+    server.serve_with_incoming(incoming).await.context("the gRPC server ended")
+}
+
+/// Connections, within their limits.
+fn incoming(
+    listener: TcpListener,
+    connections: usize,
+    access: Option<Access>,
+    page: Option<Page>,
+    meters: Arc<Meters>,
+) -> anyhow::Result<ReceiverStream<std::io::Result<Connection>>> {
     if let Some(access) = access.clone() {
         tokio::spawn(access.keep_up());
     }
     let handshakes = access.map(Handshakes::start).transpose()?;
+    Ok(accept(listener, connections, Peers::new(connections), handshakes, page, meters))
+}
+
+fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {
     Server::builder()
         .http2_keepalive_interval(Some(PING_INTERVAL))
         .http2_keepalive_timeout(Some(PING_INTERVAL))
         .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
-        .layer(GateLayer)
-        .add_service(health_service)
-        .add_service(workers)
-        .add_service(runs)
-        .add_service(calls)
-        .serve_with_incoming(accept(listener, connections, peers, handshakes, page))
-        .await
-        .context("the gRPC server ended")
+        .layer(GateLayer(role))
+}
+
+/// Describes what is spoken here, to those who may look at runs.
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(evoxo_proto::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Keeps the health service up to date.
@@ -223,10 +387,12 @@ async fn tell_health(health: HealthReporter, mut healthy: tokio::sync::watch::Re
         if *healthy.borrow_and_update() {
             health.set_serving::<WorkerServiceServer<Workers>>().await;
             health.set_serving::<RunServiceServer<Runs>>().await;
+            health.set_serving::<AccessServiceServer<AccessCalls>>().await;
             health.set_service_status("", tonic_health::ServingStatus::Serving).await;
         } else {
             health.set_not_serving::<WorkerServiceServer<Workers>>().await;
             health.set_not_serving::<RunServiceServer<Runs>>().await;
+            health.set_not_serving::<AccessServiceServer<AccessCalls>>().await;
             health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
         }
         if healthy.changed().await.is_err() {

@@ -8,8 +8,11 @@ mod access;
 pub mod cli;
 pub mod core;
 pub mod daemon;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod grpc;
 pub mod id;
+mod metrics;
 pub mod names;
 mod news;
 mod page;
@@ -20,7 +23,9 @@ pub mod replicas;
 pub mod saved;
 mod shell;
 pub mod shown;
+pub mod standby;
 pub mod store;
+pub mod trust;
 mod views;
 pub mod write;
 
@@ -31,12 +36,25 @@ use evoxo_common::experiment::Registry;
 /// # Errors
 /// A sentence that says what could not be done, and what to do.
 pub fn run(arguments: &cli::Arguments, registry: Registry) -> anyhow::Result<()> {
-    if let Some(cli::Verb::Init { access, names }) = &arguments.verb {
-        return init(access, names);
+    match &arguments.verb {
+        Some(cli::Verb::Init { access, names }) => return init(access, names),
+        Some(cli::Verb::CheckStore { store, races }) => return check_store(store, *races),
+        None => {}
     }
     arguments.check_usage();
-    evoxo_process::log_to_stderr(arguments.log);
+    evoxo_process::log_to_stderr(arguments.log, arguments.log_format);
     daemon::daemon(&arguments.settings(), registry)
+}
+
+/// Checks a store, and says what was seen.
+fn check_store(store: &str, races: u32) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let store::Checked { races, creators } = store::check(store, races).map_err(anyhow::Error::msg)?;
+    let told = format!(
+        "{store} can be used: {races} names were created by {creators} at once and had one creator each, and listings were \
+         up to date"
+    );
+    writeln!(std::io::stdout(), "{told}").map_err(Into::into)
 }
 
 /// Makes an access directory, and says what to do next.

@@ -1,7 +1,25 @@
-//! Names of runs, which users choose.
+//! Names: of runs, which users choose, and of stored objects.
+//!
+//! Below `runs/RUN/` there are `order/BORN-NUMBER`, `checkpoint/EPOCH-NUMBER-DIGEST`, `finished/ORDINAL-EPOCH-DIGEST`,
+//! `doubt/EPOCH-NUMBER-DIGEST` and `poison/HASH.task`, a task that made the run fail. EPOCH is that of the coordinator that
+//! wrote the object, BORN that of the one where the run was submitted, and DIGEST the first 16 hexadecimal digits of the
+//! SHA-256 of the object's bytes. An order has no digest and no writer in its name: who creates `000007-000002` first has
+//! given the second order, and any other coordinator sees that it has not.
+//!
+//! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
+//! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
+
+use bytes::Bytes;
+use evoxo_common::digest::Digest;
+
+use crate::write::Write;
 
 /// The most characters of a run's name.
 const NAME_CHARACTERS_MAX: usize = 64;
+/// The digits of a digest in a name.
+const DIGEST_DIGITS: usize = 16;
+/// The fewest digits of a number in a name.
+const NUMBER_DIGITS: usize = 6;
 
 /// Checks a run's name. It becomes a directory's name, so few characters are allowed.
 ///
@@ -19,9 +37,67 @@ pub fn check_run_name(name: &str) -> Result<(), String> {
     ))
 }
 
+/// The name, below `runs/RUN/`, of the object that a coordinator of this epoch creates for a write; `None` for writes that
+/// create none, and for orders, which [`order_name`] names.
+#[must_use]
+pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
+    let short = |bytes: &Bytes| Digest::of(bytes).short();
+    match write {
+        Write::Checkpoint { number, bytes } => Some(format!("checkpoint/{epoch:06}-{number:06}-{}", short(bytes))),
+        Write::Finished { ordinal, bytes } => Some(format!("finished/{ordinal:013}-{epoch:06}-{}", short(bytes))),
+        Write::Doubt { number, bytes } => Some(format!("doubt/{epoch:06}-{number:06}-{}", short(bytes))),
+        Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
+        Write::Order { .. }
+        | Write::Unfinish { .. }
+        | Write::UnfinishOwn { .. }
+        | Write::DropCheckpoints
+        | Write::Delete
+        | Write::Load => None,
+    }
+}
+
+/// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
+#[must_use]
+pub fn order_name(born: u64, number: u64) -> String {
+    format!("order/{born:06}-{number:06}")
+}
+
+/// What an object's name says. They are ordered by epoch, then by number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// In which it was written; of an order, in which its run was submitted. 0 if the name has none.
+    pub epoch: u64,
+    /// Its number, or a finished replica's ordinal.
+    pub number: u64,
+    /// The beginning of the SHA-256 of its bytes, if the name has it.
+    pub digest: Option<String>,
+    /// The name itself, below `runs/RUN/`.
+    pub object: String,
+}
+
+/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `checkpoint`, `finished` or
+/// `doubt`) and this program, or an earlier one, names objects so.
+#[must_use]
+pub fn object_named(name: &str, directory: &str) -> Option<Named> {
+    let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
+    let number = |text: &str| {
+        let plain = text.len() >= NUMBER_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+        if plain { text.parse::<u64>().ok() } else { None }
+    };
+    let digest = |text: &str| (text.len() == DIGEST_DIGITS).then(|| text.to_owned());
+    let (epoch, number, digest) = match (directory, parts.as_slice()) {
+        ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
+        ("finished", [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
+        ("checkpoint" | "doubt", [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
+        ("order" | "finished" | "checkpoint" | "doubt", [count, hash]) => (0, number(count)?, Some(digest(hash)?)),
+        _ => return None,
+    };
+    Some(Named { epoch, number, digest, object: name.to_owned() })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::check_run_name;
+    use super::*;
 
     #[test]
     fn names_that_could_leave_the_store_are_refused() {
@@ -30,6 +106,48 @@ mod tests {
         }
         for bad in ["", ".", "..", "../x", "A", "a/b", "a b", "-a", "a\n", "é", &"x".repeat(65)] {
             assert!(check_run_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_objects_say_what_they_were_made_from() {
+        let bytes = Bytes::from_static(b"x");
+        let digest = Some(Digest::of(&bytes).short());
+        let named = |write: Write, directory| object_named(&object_name(&write, 12).unwrap(), directory).unwrap();
+        for (named, number) in [
+            (named(Write::Checkpoint { number: 7, bytes: bytes.clone() }, "checkpoint"), 7),
+            (named(Write::Doubt { number: 8, bytes: bytes.clone() }, "doubt"), 8),
+            (named(Write::Finished { ordinal: 3_000_009, bytes: bytes.clone() }, "finished"), 3_000_009),
+        ] {
+            assert_eq!((named.epoch, named.number, &named.digest), (12, number, &digest));
+        }
+        let order = object_named(&order_name(1_234_567, 2), "order").unwrap();
+        assert_eq!((order.epoch, order.number, order.digest), (1_234_567, 2, None));
+    }
+
+    #[test]
+    fn names_of_earlier_builds_are_of_epoch_0_and_others_are_foreign() {
+        for (name, number) in [
+            ("order/000002-1111111111111111", 2),
+            ("checkpoint/000042-0123456789abcdef", 42),
+            ("finished/0000001000007-0123456789abcdef", 1_000_007),
+            ("doubt/000001-0123456789abcdef", 1),
+        ] {
+            let (directory, _) = name.split_once('/').unwrap();
+            let named = object_named(name, directory).unwrap();
+            assert_eq!((named.epoch, named.number, named.digest.unwrap().len()), (0, number, 16), "{name}");
+        }
+        for (name, directory) in [
+            ("order/notes", "order"),
+            ("order/000001", "order"),
+            ("order/000001-000002-0123456789abcdef", "order"),
+            ("checkpoint/000001-000002", "checkpoint"),
+            ("checkpoint/000001-000002-short", "checkpoint"),
+            ("checkpoint/1-000002-0123456789abcdef", "checkpoint"),
+            ("finished/x-000002-0123456789abcdef", "finished"),
+            ("checkpoint/000042-0123456789abcdef", "finished"),
+        ] {
+            assert_eq!(object_named(name, directory), None, "{name}");
         }
     }
 }

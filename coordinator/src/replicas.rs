@@ -21,6 +21,7 @@ use crate::{
     id::{RequestId, SessionId, TaskId},
     prepared::Prepared,
     saved::{Origin, origin_of, seal_checkpoint, seal_replica},
+    trust::{Holder, Worth},
 };
 
 /// A replica of a run: the arm's index in the configuration, and the replica's number within the arm. This order is
@@ -54,6 +55,16 @@ pub enum Job {
         /// Which replica.
         replica: ReplicaKey,
     },
+    /// Begin all replicas anew that have absorbed outputs of this identity on its own word.
+    Void {
+        /// Its number.
+        identity: Arc<str>,
+    },
+    /// Forget what this identity sent and nobody seconded.
+    Forget {
+        /// Its number.
+        identity: Arc<str>,
+    },
 }
 
 /// The sender of an output. Its session may have ended when the output is checked.
@@ -65,6 +76,8 @@ pub struct Sender {
     pub worker: Arc<str>,
     /// Whether the worker had been assigned the task.
     pub asked: bool,
+    /// By its certificate.
+    pub holder: Option<Holder>,
 }
 
 /// A worker's output of a task.
@@ -84,6 +97,8 @@ pub struct ReceivedOutput {
     pub encoded: Encoded,
     /// As received.
     pub output: Bytes,
+    /// What it is worth if it is valid.
+    pub worth: Worth,
 }
 
 /// A planned task.
@@ -123,6 +138,8 @@ pub enum Report {
         from: Sender,
         /// What was found.
         found: Result<Digest, Refusal>,
+        /// Whether it was taken.
+        taken: bool,
     },
     /// A replica has absorbed a round, or ended early.
     Absorbed {
@@ -143,6 +160,15 @@ pub enum Report {
         digest: Digest,
         /// Its bytes, ready to be stored.
         sealed: Bytes,
+        /// The identities whose outputs it has absorbed on their own word.
+        exposed: Vec<Arc<str>>,
+    },
+    /// A replica has not begun any more, because of [`Job::Void`].
+    Voided {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// Rounds absorbed before the first output of that identity.
+        since: u64,
     },
     /// A saved state does not fit: the replica begins anew.
     Unusable {
@@ -190,6 +216,10 @@ struct Round {
     planned: usize,
     missing: usize,
     encoder: Encoder,
+    /// Hashes of valid outputs that nobody has seconded yet, with who sent them.
+    unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
+    /// The identities whose outputs were absorbed on their own word, with the rounds absorbed before the first of them.
+    exposed: BTreeMap<Arc<str>, u64>,
 }
 
 /// The replicas of a run that have begun and are not finished.
@@ -250,13 +280,32 @@ impl Replicas {
                 let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, begun.save()));
                 reports.push(Report::Copy { request, replica, sealed });
             }
+            Job::Void { identity } => {
+                let exposed =
+                    self.begun.iter().filter_map(|(key, begun)| Some((*key, begun.exposed_since(&identity)?)));
+                for (replica, since) in exposed.collect::<Vec<_>>() {
+                    self.begun.remove(&replica);
+                    reports.push(Report::Voided { replica, since });
+                }
+            }
+            Job::Forget { identity } => {
+                for begun in self.begun.values_mut() {
+                    let Begun::Open(round) = begun else { continue };
+                    round.unseconded.values_mut().for_each(|sent| sent.retain(|(of, _)| *of != identity));
+                    round.unseconded.retain(|_, sent| !sent.is_empty());
+                }
+            }
         }
     }
 
     fn open(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
         let config = &self.prepared.config;
+        let mut exposed = BTreeMap::new();
         let restored = match self.begun.remove(&key) {
-            Some(Begun::Saved(state)) => Some(Replica::restore(config, &state)),
+            Some(Begun::Saved(state)) => {
+                exposed = state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect();
+                Some(Replica::restore(config, &state))
+            }
             Some(open @ Begun::Open(_)) => {
                 self.begun.insert(key, open);
                 return;
@@ -266,12 +315,21 @@ impl Replicas {
         let replica = match restored {
             Some(Ok(replica)) => replica,
             Some(Err(why)) => {
+                exposed.clear();
                 reports.push(Report::Unusable { replica: key, why });
                 Replica::start(config, &config.arms[key.arm as usize], key.index)
             }
             None => Replica::start(config, &config.arms[key.arm as usize], key.index),
         };
-        let round = Round { replica, outputs: VecDeque::new(), planned: 0, missing: 0, encoder: Encoder::default() };
+        let round = Round {
+            replica,
+            outputs: VecDeque::new(),
+            planned: 0,
+            missing: 0,
+            encoder: Encoder::default(),
+            unseconded: BTreeMap::new(),
+            exposed,
+        };
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
@@ -279,8 +337,9 @@ impl Replicas {
     fn go_on(&mut self, key: ReplicaKey, mut round: Box<Round>, most: usize, reports: &mut Vec<Report>) {
         let total = round.replica.tasks();
         if total == 0 {
-            let sealed = seal_replica(&self.origin, round.replica.save());
-            reports.push(Report::Finished { replica: key, digest: round.replica.digest(), sealed });
+            let sealed = seal_replica(&self.origin, round.save());
+            let exposed = round.exposed.keys().cloned().collect();
+            reports.push(Report::Finished { replica: key, digest: round.replica.digest(), sealed, exposed });
             return;
         }
         round.missing += total - round.outputs.len();
@@ -292,19 +351,34 @@ impl Replicas {
     }
 
     fn take(&mut self, received: ReceivedOutput, reports: &mut Vec<Report>) {
-        let ReceivedOutput { task, from, replica: key, round, index, encoded, output } = received;
+        let ReceivedOutput { task, from, replica: key, round, index, encoded, output, worth } = received;
         let hash = encoded.hash;
         let kind = self.prepared.config.kind;
         let checked = kind.decode(&encoded).and_then(|task| task.check(&output));
         let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
-        reports.push(Report::Checked { task, hash, from, found });
+        let believed = from.holder.as_ref().filter(|_| worth == Worth::Believed).map(|holder| holder.id.clone());
+        let taken = match (&found, worth, self.begun.get_mut(&key)) {
+            (Err(_), ..) | (_, Worth::Compared, _) => false,
+            (Ok(digest), Worth::Seconded, Some(Begun::Open(open))) => open.is_seconded(task, &from, *digest),
+            (Ok(_), Worth::Seconded, _) => false,
+            (Ok(_), Worth::Taken | Worth::Believed, _) => true,
+        };
+        reports.push(Report::Checked { task, hash, from, found, taken });
         let (Ok(output), Some(Begun::Open(open))) = (checked, self.begun.get_mut(&key)) else { return };
+        if !taken {
+            return;
+        }
+        open.unseconded.remove(&task);
         let Some(missing) = open.place(round, index).and_then(|place| open.outputs.get_mut(place)) else { return };
         if missing.is_some() {
             return;
         }
         *missing = Some(output);
         open.missing -= 1;
+        let rounds = open.replica.rounds();
+        if let Some(identity) = believed {
+            open.exposed.entry(identity).or_insert(rounds);
+        }
         while let Some(Begun::Open(open)) = self.begun.get(&key)
             && open.is_ready()
             && let Some(Begun::Open(open)) = self.begun.remove(&key)
@@ -336,12 +410,25 @@ impl Begun {
     fn save(&self) -> v1::ReplicaState {
         match self {
             Self::Saved(state) => (**state).clone(),
-            Self::Open(round) => round.replica.save(),
+            Self::Open(round) => round.save(),
+        }
+    }
+
+    /// Rounds absorbed before the first output that it has on the word of this identity.
+    fn exposed_since(&self, identity: &str) -> Option<u64> {
+        match self {
+            Self::Saved(state) => state.exposed.iter().find(|it| it.identity == identity).map(|it| it.round),
+            Self::Open(round) => round.exposed.get(identity).copied(),
         }
     }
 }
 
 impl Round {
+    fn save(&self) -> v1::ReplicaState {
+        let exposed = self.exposed.iter().map(|(id, round)| v1::Exposure { identity: id.to_string(), round: *round });
+        v1::ReplicaState { exposed: exposed.collect(), ..self.replica.save() }
+    }
+
     /// Plans the next tasks, at most this number.
     fn plan(&mut self, key: ReplicaKey, most: usize, requested: bool) -> Report {
         let (total, from) = (self.outputs.len(), self.planned);
@@ -352,6 +439,20 @@ impl Round {
         });
         let tasks = planned.collect();
         Report::Planned { replica: key, requested, round: self.replica.rounds(), total, tasks }
+    }
+
+    /// Whether another identity has sent an output with this hash; else it is noted.
+    fn is_seconded(&mut self, task: TaskId, from: &Sender, output: Digest) -> bool {
+        let Some(Holder { id, .. }) = &from.holder else { return false };
+        let sent = self.unseconded.entry(task).or_default();
+        if sent.iter().any(|(other, hash)| other != id && *hash == output) {
+            return true;
+        }
+        // An identity is heard once for each task, so that it cannot fill the memory.
+        if sent.iter().all(|(other, _)| other != id) {
+            sent.push((id.clone(), output));
+        }
+        false
     }
 
     /// The place among the outputs of a task that was planned with this index after this number of rounds.

@@ -1,12 +1,11 @@
 //! Runs as the store has them: the names of objects, and how objects are read back. Pure: the caller passes the
 //! reading.
 //!
-//! Names are `runs/RUN/order/000001-DIGEST`, `.../checkpoint/000042-DIGEST`, `.../finished/0000001000007-DIGEST` and
-//! `.../doubt/000001-DIGEST`, where DIGEST is the first 16 hexadecimal digits of the SHA-256 of the object's bytes. A
-//! number is used once; nothing is ever overwritten. `.../epoch/000007` says which coordinator owns the run,
-//! `.../poison/HASH.task` is a task that made the run fail.
+//! [`crate::names`] says how they are named. Of several checkpoints that of the highest epoch counts, then that of the
+//! highest number; of several objects of a finished replica that of the highest epoch. What an earlier run of the same
+//! name has left is not used.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use evoxo_common::{
@@ -17,13 +16,18 @@ use evoxo_common::{
 use evoxo_proto::v1;
 use prost::Message;
 
-use crate::{prepared::Prepared, write::Write};
+use crate::{
+    names::{Named, object_named},
+    prepared::Prepared,
+};
 
 /// A run in the store, as data.
 #[derive(Debug)]
 pub struct SavedRun {
     /// The run's name.
     pub name: String,
+    /// The epoch in which the run was submitted; 0 if by a build without epochs in names.
+    pub born: u64,
     /// The highest number of an order, valid or damaged.
     pub order_number: u64,
     /// The newest valid order.
@@ -90,6 +94,8 @@ pub struct ReplicaSummary {
     pub last_row: Vec<f64>,
     /// See [`Replica::digest`].
     pub digest: Digest,
+    /// The identities whose outputs it has absorbed on their own word.
+    pub exposed: Vec<Arc<str>>,
 }
 
 impl ReplicaSummary {
@@ -102,30 +108,9 @@ impl ReplicaSummary {
             rounds: state.rounds,
             last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
             digest: replica_digest(&state.arm, state.replica, &state.state, &state.failure),
+            exposed: state.exposed.iter().map(|it| it.identity.as_str().into()).collect(),
         }
     }
-}
-
-/// The name, below `runs/RUN/`, of the object that a write creates; `None` for writes that create none.
-#[must_use]
-pub fn object_name(write: &Write) -> Option<String> {
-    let short = |bytes: &Bytes| Digest::of(bytes).short();
-    match write {
-        Write::Order { number, bytes } => Some(format!("order/{number:06}-{}", short(bytes))),
-        Write::Checkpoint { number, bytes } => Some(format!("checkpoint/{number:06}-{}", short(bytes))),
-        Write::Finished { ordinal, bytes } => Some(format!("finished/{ordinal:013}-{}", short(bytes))),
-        Write::Doubt { number, bytes } => Some(format!("doubt/{number:06}-{}", short(bytes))),
-        Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
-        Write::DropCheckpoints | Write::Delete | Write::Load => None,
-    }
-}
-
-/// The number and the digest in an object's name, if it has the form of [`object_name`].
-#[must_use]
-pub fn object_number<'a>(name: &'a str, directory: &str) -> Option<(u64, &'a str)> {
-    let (number, digest) = name.strip_prefix(directory)?.strip_prefix('/')?.split_once('-')?;
-    let plain = digest.len() == 16 && number.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { Some((number.parse().ok()?, digest)) } else { None }
 }
 
 /// The bytes of a stored order.
@@ -183,39 +168,27 @@ impl Objects<'_> {
     /// states.
     pub fn interpret(mut self, registry: &Registry, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
         let mut notices = Vec::new();
-        let orders = self.numbered("order");
-        let Some(order) = self.newest::<v1::Order>(&orders, Kind::Order, &mut notices) else {
+        let Some((born, orders)) = self.orders(&mut notices) else { return (None, notices) };
+        let Some((_, order)) = self.newest::<v1::Order>(&orders, Kind::Order, &mut notices) else {
             return (None, notices);
         };
-        let prepared = Prepared::read(registry, "the stored order", &order.1.config);
-        let checkpoints = self.numbered("checkpoint");
+        let prepared = Prepared::read(registry, "the stored order", &order.config);
+        let checkpoints = self.since(born, self.numbered("checkpoint"), &mut notices);
         let checkpoint = self.newest::<v1::Checkpoint>(&checkpoints, Kind::Checkpoint, &mut notices);
-        let mut finished = Vec::new();
-        for (_, digest, name) in self.numbered("finished") {
-            let Some(found) = self.decode::<v1::Finished>(&name, Kind::Finished, &digest, &mut notices) else {
-                continue;
-            };
-            let v1::Finished { config_hash, signature, replica: Some(state) } = found else { continue };
-            let origin = Origin { config_hash, signature };
-            match check_finished(registry, prepared.as_deref().ok(), &origin, &state) {
-                Ok(()) => {
-                    let replica = ReplicaSummary::of(&state);
-                    finished.push(SavedFinished { object: name, origin, replica });
-                }
-                Err(why) => notices.push(why),
-            }
-        }
-        let numbers = self.numbered("doubt");
+        let finished = self.finished(registry, prepared.as_deref().ok(), born, &mut notices);
+        let numbers = self.since(born, self.numbered("doubt"), &mut notices);
         let mut doubts = Vec::new();
-        for (_, digest, name) in &numbers {
-            doubts.extend(self.decode::<v1::Doubt>(name, Kind::Doubt, digest, &mut notices));
+        for named in &numbers {
+            doubts.extend(self.decode::<v1::Doubt>(named, Kind::Doubt, &mut notices));
         }
+        let highest = |objects: &[Named]| objects.iter().map(|named| named.number).max().unwrap_or(0);
         let saved = SavedRun {
             name: self.run.into(),
-            order_number: orders.last().map_or(0, |order| order.0),
-            order: order.1,
+            born,
+            order_number: highest(&orders),
+            order,
             prepared,
-            checkpoint_number: checkpoints.last().map_or(0, |checkpoint| checkpoint.0),
+            checkpoint_number: highest(&checkpoints),
             checkpoint: checkpoint.map(|(object, checkpoint)| {
                 let v1::Checkpoint { config_hash, signature, replicas: states } = checkpoint;
                 SavedCheckpoint {
@@ -226,20 +199,73 @@ impl Objects<'_> {
                 }
             }),
             finished,
-            doubt_number: numbers.last().map_or(0, |doubt| doubt.0),
+            doubt_number: highest(&numbers),
             doubts,
             notices: Vec::new(),
         };
         (Some(SavedRun { notices, ..saved }), Vec::new())
     }
 
-    /// Number, digest and name of the objects in a directory, by number.
-    fn numbered(&self, directory: &str) -> Vec<(u64, String, String)> {
-        let number = |name: &String| {
-            let (number, digest) = object_number(name, directory)?;
-            Some((number, digest.to_owned(), name.clone()))
-        };
-        let mut found: Vec<_> = self.names.iter().filter_map(number).collect();
+    /// Whether there is, or was, a run: what a deleted one has left does not prevent a new one of its name.
+    #[must_use]
+    pub fn has_orders(&self) -> bool {
+        self.orders(&mut Vec::new()).is_some()
+    }
+
+    /// The orders of the run, and the epoch in which it was submitted. An order without the first one of its run was
+    /// written late by a coordinator that did not lead any more, after the run was deleted.
+    fn orders(&self, notices: &mut Vec<String>) -> Option<(u64, Vec<Named>)> {
+        let orders = self.numbered("order");
+        let has_first = |born| born == 0 || orders.iter().any(|named| (named.epoch, named.number) == (born, 1));
+        let born = orders.iter().map(|named| named.epoch).filter(|born| has_first(*born)).max();
+        let (ours, others): (Vec<_>, Vec<_>) = orders.iter().cloned().partition(|named| Some(named.epoch) == born);
+        notices.extend(others.iter().map(|named| self.remains(named)));
+        Some((born?, ours))
+    }
+
+    /// The objects that were written since the run was submitted.
+    fn since(&self, born: u64, objects: Vec<Named>, notices: &mut Vec<String>) -> Vec<Named> {
+        let (ours, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(|named| named.epoch >= born);
+        notices.extend(others.iter().map(|named| self.remains(named)));
+        ours
+    }
+
+    fn remains(&self, named: &Named) -> String {
+        format!("the object runs/{}/{} is of a deleted run of this name: it is not used", self.run, named.object)
+    }
+
+    /// The valid finished replicas, each of the highest epoch that has it.
+    fn finished(
+        &mut self,
+        registry: &Registry,
+        prepared: Option<&Prepared>,
+        born: u64,
+        notices: &mut Vec<String>,
+    ) -> Vec<SavedFinished> {
+        let mut newest = BTreeMap::new();
+        for named in self.since(born, self.numbered("finished"), notices) {
+            // In order of epochs, so the last one stays.
+            newest.insert(named.number, named);
+        }
+        let mut finished = Vec::new();
+        for named in newest.into_values() {
+            let Some(found) = self.decode::<v1::Finished>(&named, Kind::Finished, notices) else { continue };
+            let v1::Finished { config_hash, signature, replica: Some(state) } = found else { continue };
+            let origin = Origin { config_hash, signature };
+            match check_finished(registry, prepared, &origin, &state) {
+                Ok(()) => {
+                    let replica = ReplicaSummary::of(&state);
+                    finished.push(SavedFinished { object: named.object, origin, replica });
+                }
+                Err(why) => notices.push(why),
+            }
+        }
+        finished
+    }
+
+    /// The objects in a directory, by epoch, then by number.
+    fn numbered(&self, directory: &str) -> Vec<Named> {
+        let mut found: Vec<_> = self.names.iter().filter_map(|name| object_named(name, directory)).collect();
         found.sort_unstable();
         found
     }
@@ -247,27 +273,20 @@ impl Objects<'_> {
     /// The last valid object of these, with its name.
     fn newest<M: Message + Default>(
         &mut self,
-        objects: &[(u64, String, String)],
+        objects: &[Named],
         kind: Kind,
         notices: &mut Vec<String>,
     ) -> Option<(String, M)> {
-        objects
-            .iter()
-            .rev()
-            .find_map(|(_, digest, name)| Some((name.clone(), self.decode(name, kind, digest, notices)?)))
+        objects.iter().rev().find_map(|named| Some((named.object.clone(), self.decode(named, kind, notices)?)))
     }
 
     /// The message in an object, if it is valid. A sealed body that is another message was written by another program:
     /// it is ignored like a damaged one.
-    fn decode<M: Message + Default>(
-        &mut self,
-        name: &str,
-        kind: Kind,
-        digest: &str,
-        notices: &mut Vec<String>,
-    ) -> Option<M> {
+    fn decode<M: Message + Default>(&mut self, named: &Named, kind: Kind, notices: &mut Vec<String>) -> Option<M> {
+        let Named { object: name, digest, .. } = named;
+        let is_other = |bytes: &Bytes| digest.as_ref().is_some_and(|digest| Digest::of(bytes).short() != *digest);
         let checked = (self.read)(name).and_then(|bytes| match open(kind, &bytes) {
-            Ok(_) if Digest::of(&bytes).short() != digest => Err(Damage::Checksum.to_string()),
+            Ok(_) if is_other(&bytes) => Err(Damage::Checksum.to_string()),
             Ok(body) => M::decode(body).map_err(|_| Damage::Body.to_string()),
             Err(damage) => Err(damage.to_string()),
         });

@@ -21,7 +21,9 @@ use tonic::Status;
 use tracing::{error, info, warn};
 
 use crate::{
-    core::{Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId},
+    access::Access,
+    core::{About, Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Topic},
+    metrics::Meters,
     news::News,
     store::{Reader, Store},
     views::Views,
@@ -46,6 +48,8 @@ enum InboxMessage {
     Event(Event, Room),
     Open(SessionId, Outbox),
     Request(Request, oneshot::Sender<Result<Response, Rejection>>),
+    /// Another coordinator leads, as this sentence says.
+    GiveUp(String),
 }
 
 /// The core's inbox. Cheap to clone.
@@ -73,12 +77,16 @@ pub(crate) struct Handle {
     pub(crate) views: Views,
     /// The newest warnings.
     pub(crate) news: News,
+    /// What is measured beside the core.
+    pub(crate) meters: Arc<Meters>,
     /// Reads the store.
     pub(crate) reader: Reader,
     /// The kinds of experiments.
     pub(crate) registry: Registry,
-    /// Whether this coordinator owns all runs that it should advance.
+    /// Whether the store has all runs that should advance.
     pub(crate) healthy: watch::Receiver<bool>,
+    /// The sentence that says so, once another coordinator leads.
+    pub(crate) superseded: watch::Receiver<Option<String>>,
 }
 
 impl Handle {
@@ -92,6 +100,12 @@ impl Handle {
     /// Tells the core about an event; the room is freed when the core has handled it.
     pub(crate) async fn tell(&self, event: Event, room: Room) {
         self.inbox.post(InboxMessage::Event(event, room)).await;
+    }
+
+    /// Ends everything at once, because another coordinator leads: sessions so that their workers come back, and requests so
+    /// that they can be made elsewhere. Nothing more is written.
+    pub(crate) async fn give_up(&self, why: String) {
+        self.inbox.post(InboxMessage::GiveUp(why)).await;
     }
 
     /// Sends a request to the core and waits for the response.
@@ -108,34 +122,46 @@ pub(crate) fn outbox() -> (Outbox, mpsc::Receiver<Result<v1::ToWorker, Status>>)
 }
 
 /// Starts the threads. The receiver gets one message when the core has stopped.
-pub(crate) fn start(core: Coordinator, store: Store, registry: Registry) -> (Handle, oneshot::Receiver<()>) {
+pub(crate) fn start(
+    core: Coordinator,
+    store: Store,
+    registry: Registry,
+    access: Option<Access>,
+) -> (Handle, oneshot::Receiver<()>) {
     let (inbox, messages) = mpsc::channel(INBOX_MAX);
     let inbox = Inbox(inbox);
     let (stopped, stop) = oneshot::channel();
     let (healthy_sender, healthy) = watch::channel(true);
-    let (views, news) = (Views::default(), News::default());
+    let (superseded_sender, superseded) = watch::channel(None);
+    let superseded_sender = Arc::new(superseded_sender);
+    let (views, news, meters) = (Views::default(), News::default(), Arc::new(Meters::new()));
     let handle = Handle {
         inbox: inbox.clone(),
         sessions: Arc::default(),
         views: views.clone(),
         news: news.clone(),
+        meters: Arc::clone(&meters),
         reader: store.reader(),
         registry: registry.clone(),
         healthy,
+        superseded,
     };
     let mut shell = Shell {
         core,
         clock: Clock::start(),
         views,
         news,
-        store: threads::start_store(store, inbox.clone()),
-        runs: RunThreads::new(registry, inbox),
+        store: threads::start_store(store, inbox.clone(), Arc::clone(&superseded_sender), Arc::clone(&meters)),
+        runs: RunThreads::new(registry, inbox, Arc::clone(&meters)),
+        meters,
         healthy: healthy_sender,
+        access,
         outboxes: BTreeMap::new(),
         responders: BTreeMap::new(),
         request: 0,
         stopped: Some(stopped),
         given_up: Vec::new(),
+        superseded: superseded_sender,
     };
     // Runs found in the store are published before the first request.
     shell.handle(Event::Wake);
@@ -150,13 +176,17 @@ struct Shell {
     news: News,
     store: StoreOrders,
     runs: RunThreads,
+    meters: Arc<Meters>,
     healthy: watch::Sender<bool>,
+    access: Option<Access>,
     outboxes: BTreeMap<SessionId, Outbox>,
     responders: BTreeMap<RequestId, oneshot::Sender<Result<Response, Rejection>>>,
     request: u64,
     stopped: Option<oneshot::Sender<()>>,
     /// Workers that do not read their messages.
     given_up: Vec<SessionId>,
+    /// Says that another coordinator leads, and why nothing is answered any more: this is the end.
+    superseded: Arc<watch::Sender<Option<String>>>,
 }
 
 impl Shell {
@@ -177,11 +207,29 @@ impl Shell {
                 let Some(message) = message else { return };
                 self.clock.look(due);
                 self.take(message);
+                let superseded = self.superseded.borrow().clone();
+                if let Some(why) = superseded {
+                    return self.give_up(&why);
+                }
                 while let Some(session) = self.given_up.pop() {
                     self.handle(Event::Left { session });
                 }
             }
         });
+    }
+
+    /// The end, without a word of the core: all that it still wanted is the new leader's.
+    fn give_up(&mut self, why: &str) {
+        // Nobody listens if the process is ending.
+        self.healthy.send_replace(false);
+        for outbox in std::mem::take(&mut self.outboxes).into_values() {
+            let close = v1::Close { kind: v1::CloseKind::Retry.into(), reason: why.to_owned(), retry_after_ms: 0 };
+            // A worker that does not read sees the end of its connection.
+            drop(outbox.try_send(Ok(v1::ToWorker { message: Some(v1::to_worker::Message::Close(close)) })));
+        }
+        for responder in std::mem::take(&mut self.responders).into_values() {
+            drop(responder.send(Err(Rejection::Unavailable(why.to_owned()))));
+        }
     }
 
     fn take(&mut self, message: InboxMessage) {
@@ -193,6 +241,7 @@ impl Shell {
                 self.handle(event);
             }
             InboxMessage::Open(session, outbox) => drop(self.outboxes.insert(session, outbox)),
+            InboxMessage::GiveUp(why) => drop(self.superseded.send_replace(Some(why))),
             InboxMessage::Request(request, responder) => {
                 self.request += 1;
                 let id = RequestId(self.request);
@@ -207,6 +256,7 @@ impl Shell {
         let began = ThreadTime::now();
         let effects = self.core.handle(self.clock.now(), event);
         let took = began.elapsed();
+        self.meters.handled(took);
         if took > HANDLE_MAX {
             warn!("the core took {} ms over {what}: please report this", took.as_millis());
         }
@@ -238,18 +288,32 @@ impl Shell {
             Effect::Store { write, run, what } => drop(self.store.send((write, run, what))),
             Effect::Publish(view) => self.views.publish(view),
             Effect::Unpublish { run } => self.views.remove(&run),
+            Effect::Convict { identity, what } => threads::convict(self.access.clone(), identity, what),
             Effect::Healthy(healthy) => drop(self.healthy.send_replace(healthy)),
-            Effect::Log { topic, sentence } if topic.is_warning() => {
-                self.news.add(topic, &sentence);
-                warn!("{sentence}");
+            Effect::Log { topic, about, sentence } => {
+                if topic.is_warning() {
+                    self.news.add(topic, &sentence);
+                }
+                write_line(topic, &about, &sentence);
             }
-            Effect::Log { sentence, .. } => info!("{sentence}"),
             Effect::Stopped => {
                 if let Some(stopped) = self.stopped.take() {
                     let _ = stopped.send(());
                 }
             }
         }
+    }
+}
+
+/// Writes a line of the log.
+fn write_line(topic: Topic, about: &About, sentence: &str) {
+    let About { run, arm, replica, task, worker, identity, session } = about;
+    let (run, arm, worker, identity) = (run.as_deref(), arm.as_deref(), worker.as_deref(), identity.as_deref());
+    let (task, session) = (task.map(|task| task.to_string()), session.map(|session| session.0));
+    let task = task.as_deref();
+    match topic.is_warning() {
+        true => warn!(run, arm, replica, task, worker, identity, session, "{sentence}"),
+        false => info!(run, arm, replica, task, worker, identity, session, "{sentence}"),
     }
 }
 

@@ -3,6 +3,8 @@
 use evoxo_proto::v1::{self, RunState};
 use serde_json::{Value, json};
 
+use crate::trust::Level;
+
 /// A run as JSON.
 #[must_use]
 pub fn run_to_json(run: &v1::Run) -> Value {
@@ -32,6 +34,7 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "workers": run.workers,
         "slots": run.slots,
         "digest": run.digest,
+        "verification": Level::of(run.verification, run.audit_millionths).map(|level| level.to_string()),
         "notices": run.notices,
         "doubts": run.doubts.iter().map(doubt_to_json).collect::<Value>(),
         "arms": run.arms.iter().map(arm).collect::<Value>(),
@@ -86,6 +89,25 @@ pub fn worker_to_json(worker: &v1::Worker) -> Value {
         "kinds_refused": worker.kinds_refused,
         "programs": worker.programs,
         "runs": worker.runs,
+        "host": worker.host,
+        "identity": worker.identity,
+        "slots_busy": worker.slots_busy,
+        "tasks_last_minute": worker.tasks_last_minute,
+    })
+}
+
+/// A lost worker as JSON.
+#[must_use]
+pub fn lost_to_json(lost: &v1::LostWorker) -> Value {
+    json!({
+        "session": lost.session,
+        "name": lost.name,
+        "host": lost.host,
+        "address": lost.address,
+        "identity": lost.identity,
+        "reason": lost.reason,
+        "tasks": lost.tasks,
+        "ago_ms": lost.ago_ms,
     })
 }
 

@@ -1,15 +1,17 @@
 //! The store: runs as immutable objects in a directory or a bucket. Objects are only ever created if absent, never
-//! overwritten; [`crate::saved`] says how they are named.
+//! overwritten; [`crate::names`] says how they are named.
 //!
-//! The right to write a run is an object too: a coordinator that takes over a run creates `runs/RUN/epoch/000007` if
-//! absent. Before each write the store checks that its own epoch is still the highest, and otherwise refuses. Since
-//! states are a function of the seed, two owners at the same moment cost only time: both write correct states. On one
-//! machine a lock on the directory keeps a second coordinator from starting.
+//! The right to write is an object too: a coordinator that takes the store over creates `leader/000007` if absent. Before each
+//! write the store checks that its own epoch is still the highest, and otherwise refuses. Between looking and writing
+//! another coordinator may take over. Then states do no harm, because they are a function of the seed. Orders have names
+//! that only one of the two can create, and one is confirmed only if its epoch is still the highest after it was
+//! written: whoever leads then has loaded, or will load, the order.
 //!
 //! Everything here blocks: call it from an ordinary thread, not from within a runtime.
 
 mod bucket;
-mod epoch;
+mod check;
+mod leader;
 mod load;
 mod place;
 mod prune;
@@ -30,8 +32,11 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOpt
 
 use crate::{
     core::{StoreFault, Stored, Write},
-    saved::object_name,
+    names::{object_name, order_name},
 };
+pub use check::{Checked, check, check_objects};
+pub use leader::{Cluster, Epoch, Leader, superseded_by};
+pub use place::Lock;
 
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +64,8 @@ pub enum StoreError {
     },
     /// Another coordinator on this machine uses it.
     #[error(
-        "the store {place} is in use by another coordinator ({who}): stop that one first, or name another directory with --store"
+        "the store {place} is in use by another coordinator ({who}): stop that one first, start this one with --standby so \
+         that it takes over when that one ends, or name another directory with --store"
     )]
     InUse {
         /// As given.
@@ -88,10 +94,15 @@ pub struct Store {
     shown: String,
     /// Its directory, if it is one.
     directory: Option<PathBuf>,
-    /// Held while the store is open.
-    _lock: Option<std::fs::File>,
     registry: Registry,
     runs: BTreeMap<String, Known>,
+    /// Where this coordinator listens, as others are told.
+    address: String,
+    /// The highest epoch when the store was loaded.
+    seen: Option<Epoch>,
+    /// The epoch that this store created, which lets it write.
+    epoch: Option<Epoch>,
+    cluster: Option<Cluster>,
 }
 
 /// Reads objects of a store. Cheap to clone.
@@ -119,15 +130,18 @@ impl Reader {
 /// What is known of a run.
 #[derive(Debug, Default)]
 struct Known {
-    /// The highest epoch when the run was loaded; 0 if the run did not exist.
-    epoch_seen: u64,
+    /// The epoch in which it was submitted; `None` if it does not exist.
+    born: Option<u64>,
+    /// The highest number of an order.
+    order_number: u64,
     /// It has objects but no valid order, so its content is unknown and nothing is written to it.
     unreadable: bool,
-    /// The epoch that this store created, which lets it write.
-    epoch: Option<epoch::Epoch>,
-    /// Names of checkpoints by number.
-    checkpoints: BTreeMap<u64, BTreeSet<String>>,
+    /// Names of checkpoints by epoch and number.
+    checkpoints: BTreeMap<(u64, u64), BTreeSet<String>>,
 }
+
+/// The most orders of coordinators that do not lead any more, which the next order of a run passes over.
+const LATE_ORDERS_MAX: usize = 64;
 
 /// An object's name, and what is known of it without reading it.
 type Entry = (String, ObjectMeta);
@@ -141,7 +155,7 @@ impl Store {
     pub fn open(spec: &str, registry: Registry) -> Result<(Self, Option<String>), StoreError> {
         let place = place::open(spec)?;
         let mut store = Self::over(place.objects, spec, registry);
-        (store.directory, store._lock) = (place.directory, place.lock);
+        store.directory = place.directory;
         let Err(error) = store.probe() else { return Ok((store, None)) };
         let cause = innermost(&error);
         match store.list("runs") {
@@ -167,8 +181,18 @@ impl Store {
             .max_blocking_threads(4)
             .build()
             .expect("a runtime needs a few file descriptors, and this is the start of the process");
-        let shown = shown.to_owned();
-        Self { runtime, objects, shown, directory: None, _lock: None, registry, runs: BTreeMap::new() }
+        Self {
+            runtime,
+            objects,
+            shown: shown.to_owned(),
+            directory: None,
+            registry,
+            runs: BTreeMap::new(),
+            address: String::new(),
+            seen: None,
+            epoch: None,
+            cluster: None,
+        }
     }
 
     /// A reader of this store.
@@ -191,36 +215,109 @@ impl Store {
         &self.shown
     }
 
-    /// Does a write. Repeating it has no effect.
+    /// Does a write. Repeating it has no effect, unless it is an order.
     ///
     /// # Errors
-    /// [`StoreFault::Fenced`] if another coordinator owns the run or it has no valid order, otherwise
-    /// [`StoreFault::Failed`].
+    /// [`StoreFault::Superseded`] if another coordinator leads; [`StoreFault::Fenced`] if the run was removed or has no
+    /// valid order; otherwise [`StoreFault::Failed`].
     pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
+        self.check_leadership()?;
         if *write == Write::Load {
-            return self.take_over_and_load(run).map(|saved| Stored::Loaded(saved.map(Box::new)));
+            let saved = self.load_run(run);
+            let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;
+            return Ok(Stored::Loaded(saved.map(Box::new)));
         }
-        self.check_leadership(run)?;
-        match (object_name(write), write) {
+        self.check_run(run)?;
+        let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
+        let name = object_name(write, epoch);
+        match (&name, write) {
+            (_, Write::Order { bytes }) => return self.give_order(run, epoch, bytes).map(Some).map(Stored::Written),
             (
                 Some(name),
-                Write::Order { bytes, .. }
-                | Write::Checkpoint { bytes, .. }
+                Write::Checkpoint { bytes, .. }
                 | Write::Finished { bytes, .. }
                 | Write::Doubt { bytes, .. }
                 | Write::Poison { bytes, .. },
             ) => {
                 self.create(&format!("runs/{run}/{name}"), bytes)?;
                 if let Write::Checkpoint { number, .. } = write {
-                    self.known(run).checkpoints.entry(*number).or_default().insert(name);
+                    self.known(run).checkpoints.entry((epoch, *number)).or_default().insert(name.clone());
                     self.prune_checkpoints(run);
                 }
+            }
+            (_, Write::Unfinish { object }) => self.unfinish(run, object)?,
+            (_, Write::UnfinishOwn { ordinal, bytes }) => {
+                let written = Write::Finished { ordinal: *ordinal, bytes: bytes.clone() };
+                object_name(&written, epoch).map_or(Ok(()), |object| self.unfinish(run, &object))?;
             }
             (_, Write::DropCheckpoints) => self.drop_checkpoints(run)?,
             (_, Write::Delete) => self.delete_run(run)?,
             (_, _) => unreachable!("a write that creates an object has a name for it"),
         }
-        Ok(Stored::Written)
+        Ok(Stored::Written(name))
+    }
+
+    /// Removes a finished replica.
+    fn unfinish(&self, run: &str, object: &str) -> Result<(), StoreFault> {
+        let removed = self.remove(vec![format!("runs/{run}/{object}")]);
+        removed.map_err(|error| self.not_removed(run, "a void replica", &error))
+    }
+
+    /// Refuses to write a run that has disappeared, or whose content is unknown.
+    fn check_run(&mut self, run: &str) -> Result<(), StoreFault> {
+        let Known { unreadable, born, .. } = *self.known(run);
+        if unreadable {
+            let shown = &self.shown;
+            return Err(StoreFault::Fenced(format!(
+                "run {run} in the store {shown} has no valid order and is not used: \
+                 move it away, or choose another name or directory for the new run"
+            )));
+        }
+        let Some(_) = born else { return Ok(()) };
+        let orders = self.list(&format!("runs/{run}/order")).map_err(|error| {
+            StoreFault::Failed(format!("run {run} in the store {} cannot be read: {}", self.shown, innermost(&error)))
+        })?;
+        match orders.0.is_empty() {
+            true => Err(StoreFault::Fenced(format!(
+                "run {run} was removed from the store {}: this coordinator does not write it any more",
+                self.shown
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Creates the next order of a run; the first one makes the run. Returns its name below the run.
+    fn give_order(&mut self, run: &str, epoch: u64, bytes: &Bytes) -> Result<String, StoreFault> {
+        let Known { born, order_number, .. } = *self.known(run);
+        let born = born.unwrap_or(epoch);
+        // A number may be taken by an order that its coordinator could not confirm any more.
+        for number in (order_number + 1..).take(LATE_ORDERS_MAX) {
+            if number > order_number + 1 {
+                // If it was given by a coordinator that leads now, this order would hide it.
+                self.check_leadership()?;
+            }
+            let object = order_name(born, number);
+            let name = format!("runs/{run}/{object}");
+            let created = match self.put(&name, bytes) {
+                Ok(()) => true,
+                Err(error) => match (self.get(&name), &error) {
+                    (Ok(found), _) => found == *bytes,
+                    (Err(_), object_store::Error::AlreadyExists { .. }) => false,
+                    (Err(_), _) => return Err(self.not_written(&name, &error)),
+                },
+            };
+            if created {
+                // If another coordinator leads by now, it may not have seen the order.
+                self.check_leadership()?;
+                let known = self.known(run);
+                (known.born, known.order_number) = (Some(born), number);
+                return Ok(object);
+            }
+        }
+        Err(StoreFault::Failed(format!(
+            "run {run} in the store {} has {LATE_ORDERS_MAX} orders that nobody was told of: end all coordinators but one",
+            self.shown
+        )))
     }
 
     fn known(&mut self, run: &str) -> &mut Known {
@@ -283,7 +380,8 @@ impl Store {
 
     /// Checks that objects can be created and removed.
     fn probe(&self) -> object_store::Result<()> {
-        let name = format!("probe-{}", std::process::id());
+        // Two containers may have the same process numbers.
+        let name = format!("probe-{:016x}", u64::from_le_bytes(evoxo_access::random()));
         self.remove(vec![name.clone()])?;
         self.put(&name, &Bytes::from_static(b"can be written\n"))?;
         self.remove(vec![name])

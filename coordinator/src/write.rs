@@ -7,8 +7,8 @@ use evoxo_common::digest::Digest;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // A number and bytes each.
 pub enum Write {
+    /// The store gives it the next number.
     Order {
-        number: u64,
         bytes: Bytes,
     },
     Checkpoint {
@@ -24,6 +24,16 @@ pub enum Write {
         number: u64,
         bytes: Bytes,
     },
+    /// A finished replica is void: it is removed.
+    Unfinish {
+        /// Its name below `runs/RUN/`.
+        object: String,
+    },
+    /// The same for one that this coordinator is writing, which only the store can name.
+    UnfinishOwn {
+        ordinal: u64,
+        bytes: Bytes,
+    },
     /// Every replica is finished and stored, so checkpoints can be deleted.
     DropCheckpoints,
     /// A task that made its run fail, as it was sent, not sealed: for `evoxo-worker run-task FILE`.
@@ -33,14 +43,16 @@ pub enum Write {
     },
     /// Delete the run.
     Delete,
-    /// Take over the run from its owner, and read it with the states of its unfinished replicas.
+    /// Read the run with the states of its unfinished replicas.
     Load,
 }
 
 /// Why a write was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// This coordinator must not write to the run: another one owns it, or its content is unreadable.
+    /// Another coordinator leads the store now: this one must end what it does and write nothing more.
+    Superseded(String),
+    /// This coordinator must not write to the run: it was removed, or its content is unreadable.
     Fenced(String),
     /// Full, read-only or unreachable: a message that names the object. It is tried again.
     Failed(String),

@@ -8,6 +8,7 @@
 pub mod dispatch;
 pub mod evolve;
 pub mod invincible;
+pub mod league;
 pub mod nndtf;
 pub mod rules;
 pub mod td3d;
@@ -18,11 +19,11 @@ mod testing;
 use evoxo_common::experiment::{Kind, Registry};
 
 /// All kinds.
-static KINDS: [Kind; 7] =
-    [dispatch::KIND, evolve::KIND, invincible::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
+static KINDS: [Kind; 8] =
+    [dispatch::KIND, evolve::KIND, invincible::KIND, league::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
 
-/// The experiments that come with evoxo.
+/// The experiments that come with evoxo, and the games that their champions play.
 #[must_use]
 pub fn registry() -> Registry {
-    Registry::new(&KINDS)
+    Registry::new(&KINDS).playing(&evoxo_games::answer::PLAY)
 }

@@ -4,11 +4,14 @@ use evoxo_common::promises;
 use evoxo_experiments::registry;
 
 /// A small file of each kind, or several if its rounds can differ.
-const SMALL: [&str; 17] = [
+const SMALL: [&str; 19] = [
     "experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 5\npayload_bytes = 100\nreply_bytes = 50\nshared_bytes = 9",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 4\ngames = 20\nslice = 7",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nside = \"X\"\ngenerations = 4\nfitness = \"exact\"",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\ngenerations = 4\ngames = 20\nwin = 3\ndraw = 1\npenalty = 0.5",
+    "experiment = \"league\"\nreplicas = 1",
+    "experiment = \"league\"\nplayers = [{ who = \"random\" }, { who = \"filtered\" }, { who = \"alpha-beta:1\" }]\n\
+     [settings]\ngame = \"connect-four\"\npairs = 7\npairs_a_round = 3",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\nslice = 5",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 0\nstrings = \"long\"\nside = \"O\"",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nclasses = \"symmetries\"\nslice = 5",

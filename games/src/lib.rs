@@ -3,8 +3,10 @@
 //!
 //! Invariant: as in `evoxo-common`, nothing here has a clock, files, sockets, threads or an environment.
 
+pub mod answer;
 pub mod audit;
 pub mod board;
+pub mod game;
 pub mod index;
 pub mod net;
 pub mod player;

@@ -1,4 +1,4 @@
-//! The address of a coordinator, as people write it.
+//! The addresses of a coordinator and its standbys, as people write them.
 
 use std::{fmt, str::FromStr};
 
@@ -28,6 +28,15 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Whether it means the host itself, on every host.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    }
+}
+
 impl Default for Address {
     /// This host at the default port.
     fn default() -> Self {
@@ -38,6 +47,54 @@ impl Default for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// The most addresses of one cluster.
+const ADDRESSES_MAX: usize = 8;
+
+/// Where the coordinators of a cluster listen, of which one leads at a time: at least one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses(Vec<Address>);
+
+impl Addresses {
+    /// The addresses, in the order in which they were given.
+    #[must_use]
+    pub fn all(&self) -> &[Address] {
+        &self.0
+    }
+}
+
+impl From<Address> for Addresses {
+    fn from(address: Address) -> Self {
+        Self(vec![address])
+    }
+}
+
+impl Default for Addresses {
+    /// This host at the default port.
+    fn default() -> Self {
+        Address::default().into()
+    }
+}
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&all.join(","))
+    }
+}
+
+impl FromStr for Addresses {
+    type Err = String;
+
+    /// Reads addresses with commas between them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = text.split(',').map(|address| address.trim().parse()).collect::<Result<Vec<Address>, _>>()?;
+        match all.len() {
+            ..=ADDRESSES_MAX => Ok(Self(all)),
+            more => Err(format!("these are {more} addresses: a cluster has at most {ADDRESSES_MAX}")),
+        }
     }
 }
 
@@ -87,5 +144,20 @@ mod tests {
             assert!(!sentence.is_empty() && !sentence.contains('\n'), "{text}: {sentence}");
         }
         assert_eq!("127.0.0.1".parse(), Ok(Address::default()));
+    }
+
+    #[test]
+    fn several_addresses_are_read_as_they_are_written() {
+        let several: Addresses = "lab7, [::1]:9".parse().unwrap();
+        assert_eq!(several.to_string(), "lab7:7600,[::1]:9");
+        assert_eq!(several.to_string().parse(), Ok(several));
+        for text in ["", "lab7,", ",", "a,b,c,d,e,f,g,h,i"] {
+            assert!(text.parse::<Addresses>().is_err(), "{text}");
+        }
+        for (text, own) in
+            [("localhost", true), ("127.0.0.2:9", true), ("[::1]", true), ("lab7", false), ("10.0.0.1", false)]
+        {
+            assert_eq!(text.parse::<Address>().unwrap().is_loopback(), own, "{text}");
+        }
     }
 }

@@ -9,9 +9,9 @@ mod values;
 
 use std::error::Error;
 
-pub use address::Address;
+pub use address::{Address, Addresses};
 pub use host::{host_name, memory_bytes};
-pub use logging::{Log, log_to_stderr};
+pub use logging::{Format, Log, log_to_stderr};
 pub use request::{EndRequest, EndRequests};
 pub use values::{bytes, duration};
 

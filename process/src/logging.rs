@@ -4,7 +4,9 @@ use std::io::IsTerminal as _;
 
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing_subscriber::{
+    Layer as _, filter::Targets, fmt::format::debug_fn, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 /// The lines to log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -20,9 +22,22 @@ pub enum Log {
     Debug,
 }
 
+/// The form of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Time, level and a sentence.
+    #[default]
+    Text,
+    /// A JSON object, which has also the fields that a program looks for: run, arm, replica, task, worker, identity, session.
+    Json,
+}
+
+/// The fields that only JSON has: in a text the sentence says what it is about.
+const FIELDS: [&str; 7] = ["run", "arm", "replica", "task", "worker", "identity", "session"];
+
 /// Logs to the standard error: one line for each event of evoxo; of dependencies only warnings. If a subscriber is
 /// already set, it is used instead.
-pub fn log_to_stderr(log: Log) {
+pub fn log_to_stderr(log: Log, format: Format) {
     let level = match log {
         Log::Error => LevelFilter::ERROR,
         Log::Warn => LevelFilter::WARN,
@@ -31,6 +46,21 @@ pub fn log_to_stderr(log: Log) {
     };
     let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_target("evoxo", level);
     let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_target(false);
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    // If a subscriber is set already, it gets the lines.
+    let _ = match format {
+        Format::Text => {
+            let fields = debug_fn(|writer, field, value| match field.name() {
+                "message" => write!(writer, "{value:?}"),
+                name if FIELDS.contains(&name) => Ok(()),
+                name => write!(writer, " {name}={value:?}"),
+            });
+            let lines = lines.with_ansi(colours).fmt_fields(fields);
+            tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()
+        }
+        Format::Json => {
+            let lines = lines.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()
+        }
+    };
 }

@@ -1,6 +1,10 @@
 //! The protocol of evoxo. The `.proto` files under `proto/` are its source; the Rust code is generated from them,
 //! committed, and checked by `tests/generated.rs`, so that builds do not need protoc.
 
+mod leader;
+
+pub use leader::{LEADER_HEADER, Led, Seen};
+
 /// Version 1 of the protocol.
 #[rustfmt::skip]
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
@@ -8,8 +12,12 @@ pub mod v1 {
     include!("generated/evoxo.v1.rs");
 }
 
+/// The messages and services of version 1, as an encoded `google.protobuf.FileDescriptorSet`: for tools that ask a server what
+/// it speaks.
+pub const DESCRIPTORS: &[u8] = include_bytes!("generated/evoxo.v1.binpb");
+
 /// The version of the worker protocol that a [`v1::Hello`] must carry.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The largest message either side accepts, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;

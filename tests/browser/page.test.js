@@ -1,14 +1,10 @@
 // The page in a real browser: a whole run watched live, the coordinator killed meanwhile, keyboard, axe on every view.
 
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import AxeBuilder from "@axe-core/playwright";
-import { chromium } from "playwright-core";
-
-import { Cluster, until } from "./cluster.js";
+import { until } from "./cluster.js";
+import { accessible, allAccessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
 
 const RUN = `experiment = "invincible"
 seed = 3
@@ -26,66 +22,14 @@ penalty = 6.5
 fitness = "exact"
 `;
 
-const cluster = new Cluster();
-const [complaints, foreign] = [[], []];
-let browser;
 let page;
 
-function file(name, content) {
-  const path = join(cluster.directory, name);
-  writeFileSync(path, content);
-  return path;
-}
-
-async function open(hash, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const tab = await context.newPage();
-  tab.setDefaultTimeout(60_000);
-  tab.on("pageerror", (error) => complaints.push(error.message));
-  tab.on("console", (said) => {
-    // That the coordinator is gone is said by the page itself.
-    if (said.type() === "error" && !said.text().includes("ERR_")) complaints.push(said.text());
-  });
-  tab.on("request", (request) => {
-    const { protocol, host } = new URL(request.url());
-    if (protocol !== "blob:" && host !== cluster.address) foreign.push(request.url());
-  });
-  await tab.goto(`http://${cluster.address}/${hash}`);
-  await tab.locator(".link.live").waitFor();
-  return tab;
-}
-
-/** What axe finds: nothing. */
-async function accessible(tab, what) {
-  const { violations } = await new AxeBuilder({ page: tab }).analyze();
-  const found = violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map((node) => node.html).join("\n")}`);
-  assert.deepEqual(found, []);
-}
-
-/** Each view, in light and dark, wide and narrow. */
-async function allAccessible(what, hash, ready) {
-  for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [360, "light"]]) {
-    const tab = await open(hash, { viewport: { width, height: 800 }, colorScheme });
-    await ready(tab);
-    await accessible(tab, `${what}, ${width}, ${colorScheme}`);
-    const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
-    assert.ok(scroll <= inner, `${what} is ${scroll} wide on ${inner}`);
-    await tab.context().close();
-  }
-}
-
 before(async () => {
-  await cluster.coordinator();
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"],
-  });
+  await begin();
   page = await open("");
 });
 
-after(async () => {
-  await browser?.close();
-  await cluster.end();
-});
+after(end);
 
 test("a coordinator without runs says what to do", async () => {
   await page.getByText("No runs yet").waitFor();
@@ -210,7 +154,4 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   await allAccessible("workers with news", "#/workers", (other) => other.getByText(/worker ant is lost/).waitFor());
 });
 
-test("nothing was fetched from elsewhere, and no browser complained", () => {
-  assert.deepEqual(foreign, []);
-  assert.deepEqual(complaints, []);
-});
+test("nothing was fetched from elsewhere, and no browser complained", blameless);

@@ -71,7 +71,7 @@ fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
 fn cargo_test(directory: &Path, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(directory).args(["test", "--quiet", "--offline"]).args(arguments);
-    cargo.env("CARGO_TARGET_DIR", directory.with_file_name("target")).env("INSTA_UPDATE", "no");
+    cargo.env("CARGO_TARGET_DIR", directory.with_file_name("target")).env("INSTA_UPDATE", "no").env("SEEDS", "500");
     cargo.stdout(Stdio::null()).stderr(Stdio::null());
     cargo
 }

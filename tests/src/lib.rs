@@ -5,6 +5,7 @@ pub mod live;
 pub mod mutations;
 pub mod person;
 pub mod programs;
+pub mod schema;
 pub mod script;
 pub mod secure;
 

@@ -72,7 +72,7 @@ impl Person {
     /// # Errors
     /// The coordinator's refusal.
     pub async fn try_submit(&mut self, name: &str, config: &str) -> Result<SubmitResponse, Status> {
-        let request = SubmitRequest { name: name.into(), config: config.into() };
+        let request = SubmitRequest { name: name.into(), config: config.into(), ..SubmitRequest::default() };
         self.client.submit(request).await.map(tonic::Response::into_inner)
     }
 

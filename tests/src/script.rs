@@ -12,7 +12,7 @@ use evoxo_proto::{
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, Streaming};
+use tonic::{Status, Streaming, transport::Channel};
 
 use crate::{live::PATIENCE, registry};
 
@@ -28,6 +28,7 @@ pub fn hello(name: &str) -> Hello {
         kinds: registry().signatures(),
         programs: Vec::new(),
         build: "by hand".into(),
+        host: "lab".into(),
         process,
     }
 }
@@ -60,7 +61,20 @@ impl Session {
 
     async fn try_open(coordinator: SocketAddr) -> Result<Self, Status> {
         let client = WorkerServiceClient::connect(format!("http://{coordinator}")).await;
-        let client = client.map_err(|error| Status::unavailable(error.to_string()))?;
+        Self::over(client.map_err(|error| Status::unavailable(error.to_string()))?).await
+    }
+
+    /// Sends the Hello of an honest worker over this connection.
+    ///
+    /// # Errors
+    /// If the coordinator refuses the connection or the call.
+    pub async fn join_over(channel: Channel, name: &str) -> Result<Self, Status> {
+        let session = Self::over(WorkerServiceClient::new(channel)).await?;
+        session.send(Outgoing::Hello(hello(name))).await;
+        Ok(session)
+    }
+
+    async fn over(client: WorkerServiceClient<Channel>) -> Result<Self, Status> {
         let (outgoing, messages) = mpsc::channel(64);
         let incoming = client.max_decoding_message_size(MESSAGE_BYTES_MAX).work(ReceiverStream::new(messages)).await?;
         Ok(Self { outgoing, incoming: incoming.into_inner(), shared: SharedCache::default() })

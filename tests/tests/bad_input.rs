@@ -90,7 +90,7 @@ const PROGRAMS: &[Case] = &[
         &["the program p calls itself \"q\": give it as --program q=COMMAND"],
     ),
     case(WORKER, &["--coordinator", "TAKEN", "--idle-timeout", "300ms"], 0, &["shut down (no task for 0.3 s)"]),
-    case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "300ms"], 0, &["cannot reach http://127.0.0.1:1"]),
+    case(WORKER, &["--coordinator", "127.0.0.1:1", "--idle-timeout", "3s"], 0, &["cannot reach http://127.0.0.1:1"]),
     case(
         WORKER,
         &["--coordinator", "no.such.host.invalid", "--idle-timeout", "1s"],
@@ -171,6 +171,7 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "STRINGS", "--set", "crossover_rate=1.5"], 2, &["crossover_rate is 1.5", "from 0 to 1"]),
     case(EVOXO, &["run", "STRINGS", "--set", "elite=101"], 2, &["elite is 101, but the population is only 100"]),
     case(EVOXO, &["run", "STRINGS", "--set", "mutations=69"], 2, &["mutations is 69", "from 0 to 68"]),
+    case(EVOXO, &["run", "LEAGUE"], 2, &["cannot read", "gone.json: file not found", "at the directory of LEAGUE"]),
     case(EVOXO, &["report", "none.json"], 2, &["cannot read none.json"]),
     case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
     case(EVOXO, &["report", "LONELY"], 1, &["LONELY: it is not the result of a run"]),
@@ -201,28 +202,27 @@ impl Trouble {
     fn make() -> Self {
         let site = Site::new();
         fs::write(site.path("file"), b"\xffsomebody's letter").expect("a file");
-        let illegal = "{\"kind\": \"rules\", \"rules\": [\"V********1\", \"C********1\"]}";
-        fs::write(site.path("illegal"), illegal).expect("a file");
-        fs::write(site.path("ruler"), "{\"kind\": \"rules\", \"rules\": [\"V********1\"]}").expect("a file");
-        fs::write(site.path("wrong"), "experiment = \"invincibel\"\n").expect("a file");
-        fs::write(site.path("good"), "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n").expect("a file");
-        let arms = "experiment = \"dispatch\"\n[arms.one]\ntasks = 1\n[arms.other]\ntasks = 2\n";
-        fs::write(site.path("arms"), arms).expect("a file");
-        let agents = "experiment = \"rules\"\n[settings]\nrepeated = \"replace\"\n";
-        fs::write(site.path("agents"), agents).expect("a file");
-        fs::write(site.path("strings"), "experiment = \"ternary\"\n").expect("a file");
+        for (name, text) in [
+            ("agents", "experiment = \"rules\"\n[settings]\nrepeated = \"replace\"\n"),
+            ("league", "experiment = \"league\"\nplayers = [{ who = \"gone.json\" }, {}]\n"),
+            ("illegal", r#"{"kind": "rules", "rules": ["V********1", "C********1"]}"#),
+            ("lonely", r#"{"kind": "network", "file": "gone.safetensors"}"#),
+            ("astray", r#"{"kind": "network", "file": "../FAR"}"#),
+            ("short", r#"{"kind": "nndtf", "network": "traditional", "genes": [0.5, 0.5, 0.5]}"#),
+            ("networks", "experiment = \"nndtf\"\n[settings]\nalgorithm = \"traditional\"\niterations = 1\n"),
+            ("strings", "experiment = \"ternary\"\n"),
+            ("wrong", "experiment = \"invincibel\"\n"),
+            ("ruler", r#"{"kind": "rules", "rules": ["V********1"]}"#),
+            ("good", "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n"),
+            ("arms", "experiment = \"dispatch\"\n[arms.one]\ntasks = 1\n[arms.other]\ntasks = 2\n"),
+        ] {
+            fs::write(site.path(name), text).expect("a file");
+        }
         let string = |genome: &str| {
             format!(r#"{{"kind":"ternary","side":"X","strings":"short","alphabet":3,"genome":"{genome}"}}"#)
         };
         fs::write(site.path("stub"), string("012")).expect("a file");
         fs::write(site.path("nines"), string(&"8".repeat(208))).expect("a file");
-        let card = |file: &str| format!("{{\"kind\": \"network\", \"file\": {file:?}}}");
-        fs::write(site.path("lonely"), card("gone.safetensors")).expect("a file");
-        fs::write(site.path("astray"), card("../FAR")).expect("a file");
-        let short = r#"{"kind": "nndtf", "network": "traditional", "genes": [0.5, 0.5, 0.5]}"#;
-        fs::write(site.path("short"), short).expect("a file");
-        let networks = "experiment = \"nndtf\"\n[settings]\nalgorithm = \"traditional\"\niterations = 1\n";
-        fs::write(site.path("networks"), networks).expect("a file");
         // Foreign weights, whole and truncated.
         let header = format!("{:<200}", r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#);
         let foreign = [&200_u64.to_le_bytes(), header.as_bytes(), &[0; 4]].concat();
@@ -248,7 +248,7 @@ impl Trouble {
         let mut text = text.replace("TAKEN", &address);
         for name in [
             "file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal", "strings",
-            "stub", "nines", "ruler", "arms", "agents",
+            "stub", "nines", "ruler", "arms", "agents", "league",
         ] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }

@@ -3,6 +3,7 @@
 mod live_page {
     pub(crate) mod http;
     mod limits;
+    mod play;
 }
 
 use std::time::Duration;

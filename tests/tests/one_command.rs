@@ -112,6 +112,11 @@ fn cluster_and_one_thread_leave_the_same_files() {
     let desk = Desk::new();
     let printed = desk.run(&["--workers", "2", "--out", "two"]);
     assert!(printed.contains("Ours beside the page's") && printed.contains(&expected(3)), "{printed}");
+    let conclusion = desk.result("two")["conclusion"].as_str().expect("a sentence").to_owned();
+    assert!(
+        conclusion.starts_with("Of two arms, \"") && printed.starts_with(&format!("{conclusion}\n\n")),
+        "{printed}"
+    );
     for (workers, out, other) in [("0", "none", "auto"), ("3", "three", "1")] {
         desk.run(&["--workers", workers, "--out", out, "--batch", other, "--simd", "baseline"]);
         let (mut one, mut two) = (desk.result("two"), desk.result(out));
@@ -171,6 +176,15 @@ fn a_finished_directory_prints_again_and_more_replicas_are_added() {
     let log =
         Command::new(program("evoxo")).args(["report"]).arg(desk.path("out/table")).output().expect("evoxo starts");
     assert!(first.starts_with(&*String::from_utf8_lossy(&log.stdout)) && log.status.success(), "{log:?}");
+    // The sentence is made of the history; without one it is what was written down, and of that only the letters.
+    let alone = desk.path("alone.json");
+    let text = fs::read_to_string(desk.path("out/table/result.json")).expect("a result");
+    fs::write(&alone, text.replace("\"Of two arms,", "\"Of\\u001b[31m two arms,")).expect("a file");
+    let alone = Command::new(program("evoxo")).arg("report").arg(alone).output().expect("evoxo starts");
+    assert_eq!(
+        String::from_utf8_lossy(&alone.stdout),
+        String::from_utf8_lossy(&log.stdout).replacen("Of ", "Of[31m ", 1)
+    );
     // A damaged file is written again, and the provenance is kept.
     let kept = ["result.json", "history.csv", "champions/X-0.json", "plots/X.svg"]
         .map(|name| desk.path("out/table").join(name));
@@ -275,6 +289,7 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
     for (round, workers) in ["2", "0"].into_iter().enumerate() {
         let out = format!("out{round}");
         let many = ["--workers", workers, "--replicas", "12", "--populations"];
+        let mut stopped = None;
         let mut child = desk.begin(&out, &many);
         kill("-INT", child.id());
         let mut log = String::new();
@@ -286,6 +301,17 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
                 log.contains(&format!("the players that are left are in {out}/champions and {out}/populations")),
                 "{log}"
             );
+            // What there is looks like results, and says that it is not all.
+            assert!(log.contains(&format!("what there is so far is in {out}: `evoxo report {out}` shows it")), "{log}");
+            let unfinished = desk.result(&out);
+            assert_eq!((&unfinished["state"], unfinished["digest"].is_null()), (&"unfinished".into(), true));
+            let conclusion = unfinished["conclusion"].as_str().expect("a sentence").to_owned();
+            assert!(conclusion.starts_with("The run is not finished: "), "{conclusion}");
+            assert!(!files(&desk.path(&out).join("plots")).is_empty() && desk.path(&out).join("history.csv").exists());
+            let report = Command::new(program("evoxo")).arg("report").arg(desk.path(&out)).output().expect("it starts");
+            assert!(report.status.success() && report.stdout.starts_with(conclusion.as_bytes()), "{report:?}");
+            let legs = unfinished["provenance"]["legs"].as_array().expect("legs").clone();
+            stopped = Some((legs, unfinished["provenance"]["seconds"].as_f64().expect("seconds")));
             // Each replica that has begun has its players, and its best one.
             let count = |name: &str| fs::read_dir(desk.path(&out).join(name)).map_or(0, Iterator::count);
             let population = count("populations");
@@ -294,7 +320,15 @@ fn an_interrupted_run_says_how_to_continue_and_continues() {
             assert!(status.success(), "it had just finished: {log}");
         }
         desk.run(&["--workers", "2", "--replicas", "12", "--out", &out]);
-        assert_eq!(desk.result(&out)["digest"], expected(12));
+        let finished = desk.result(&out);
+        assert_eq!(finished["digest"], expected(12));
+        if let Some((legs, seconds)) = stopped {
+            // Seconds and workers are those of both legs, and the second begins where the first was saved.
+            let provenance = &finished["provenance"];
+            let all = provenance["legs"].as_array().expect("legs");
+            assert!(provenance["seconds"].as_f64() > Some(seconds) && provenance["workers"] == 2, "{provenance}");
+            assert!(all.len() == 2 && all[0] == legs[0] && all[1]["rounds"][0] == all[0]["rounds"][1], "{provenance}");
+        }
     }
 }
 

@@ -5,12 +5,14 @@ mod processes {
     mod crashes;
     mod daemon;
     mod leaders;
+    mod liars;
     mod modules;
     mod orders;
     mod programs;
     mod secure;
     mod services;
     mod shapes;
+    mod standby;
     mod strangers;
 }
 

@@ -31,8 +31,9 @@ fn every_cluster_ends_with_the_bytes_of_one_thread() {
         println!("{:#?}\n{:#?}", Faults::drawn(seed), simulate(seed, Faults::drawn(seed)));
         return;
     }
-    let seeds = number("SEEDS").unwrap_or(if cfg!(debug_assertions) { 500 } else { 1500 });
+    let seeds = number("SEEDS").unwrap_or(if cfg!(debug_assertions) { 200 } else { 1500 });
     let (mut crashes, mut lost, mut damaged, mut unheard, mut repeated, mut away) = (0, 0, 0, 0, 0, 0);
+    let (mut takeovers, mut superseded, mut rivals) = (0, 0, 0);
     for seed in 0..seeds {
         let outcome = simulate(seed, Faults::drawn(seed));
         assert_eq!(outcome.failure, None, "seed {seed}");
@@ -42,15 +43,20 @@ fn every_cluster_ends_with_the_bytes_of_one_thread() {
         unheard += outcome.answers_lost;
         repeated += outcome.tasks_repeated;
         away += outcome.workers_refused;
+        takeovers += outcome.takeovers;
+        superseded += outcome.superseded;
+        rivals += outcome.rivals;
     }
     println!(
         "{seeds} clusters: {crashes} coordinator crashes, {lost} workers lost, {away} made to wait, {damaged} objects damaged, \
-         {unheard} responses of the store lost, {repeated} tasks repeated"
+         {unheard} responses of the store lost, {repeated} tasks repeated, {takeovers} takeovers by standbys, {superseded} \
+         coordinators superseded, {rivals} others led between a look and a write"
     );
     // A simulation without faults would prove nothing.
     if seeds >= 500 {
         assert!(crashes > seeds / 2 && lost > seeds && away > seeds / 10 && repeated > seeds);
         assert!(damaged > seeds / 50 && unheard > seeds / 20);
+        assert!(takeovers > seeds / 4 && superseded > seeds / 4 && rivals > seeds / 20);
     }
 }
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use evoxo_access::{Source, Token};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
-use evoxo_process::{Address, Log, duration, host_name, log_to_stderr};
+use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr};
 use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
 
 use crate::{
@@ -68,9 +68,9 @@ enum Verb {
 /// The options of a worker.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Where the coordinator listens.
-    #[arg(long, value_name = "HOST:PORT", default_value_t)]
-    pub coordinator: Address,
+    /// Where the coordinator listens, and its standbys, with commas between them.
+    #[arg(long, value_name = "HOST:PORT,...", env = "EVOXO_COORDINATOR", hide_env_values = true, default_value_t)]
+    pub coordinator: Addresses,
     /// Join a cluster with this token, and keep the certificate for later starts.
     #[arg(long, value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
     pub join: Option<Token>,
@@ -96,6 +96,9 @@ pub struct Options {
     /// Messages to write to the standard error.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log: Log,
+    /// The form of these messages.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub log_format: Format,
     /// Exit when the standard input ends.
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
@@ -133,7 +136,7 @@ pub fn main(registry: &Registry) -> ExitCode {
 /// # Errors
 /// If the system denies what a worker needs; the message says what.
 pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
-    log_to_stderr(options.log);
+    log_to_stderr(options.log, options.log_format);
     simd::set_level(options.simd.level());
     let slots = match options.slots {
         Some(slots) => slots.into(),
@@ -146,18 +149,19 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
     let worker = core::Settings {
         slots,
         name: options.name.clone().unwrap_or_else(host_name),
+        host: host_name(),
         build: BUILD.to_owned(),
         kinds: registry.signatures(),
         programs: introduce(&registry, &programs).map_err(anyhow::Error::msg)?,
         process: RandomState::new().build_hasher().finish(),
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
-    let (coordinator, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
+    let (coordinators, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
     let access = match (options.join.clone(), options.access.clone()) {
         (Some(token), file) => Some(Source::Token(token, file)),
         (None, file) => file.map(Source::File),
     };
-    daemon::run(Settings { coordinator, access, worker, programs, exit_with_stdin }, registry)
+    daemon::run(Settings { coordinators, access, worker, programs, exit_with_stdin }, registry)
 }
 
 impl Simd {

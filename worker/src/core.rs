@@ -52,6 +52,8 @@ pub struct Settings {
     pub slots: usize,
     /// The worker's name in lists and messages, 1 to 128 bytes.
     pub name: String,
+    /// The name of its host, at most 128 bytes.
+    pub host: String,
     /// Version and commit of the build, at most 128 bytes.
     pub build: String,
     /// The signatures of the kinds that the build computes: [`evoxo_common::experiment::Registry::signatures`].
@@ -109,6 +111,13 @@ pub enum Effect {
     Disconnect,
     /// Log this line.
     Log(Level, String),
+    /// Log that a task failed.
+    TaskFailed {
+        /// The task's hash.
+        task: Digest,
+        /// Why.
+        why: String,
+    },
     /// Close the stream, if there is one, and end the process. No more effects follow.
     Exit {
         /// The exit status of the process.
@@ -151,6 +160,8 @@ struct Queued {
 #[derive(Debug)]
 struct Leaving {
     why: String,
+    /// By a signal: another one ends it at once.
+    signalled: bool,
     /// How long the last results may wait to be accepted; set when nothing is left to compute.
     flush_until: Option<Millis>,
 }
@@ -268,7 +279,7 @@ impl Worker {
         self.send_results(now);
         if self.leaving.is_none() && self.idle_until().is_some_and(|until| until <= now) {
             let idle_s = self.settings.idle_timeout_ms.unwrap_or(0) as f64 / 1000.0;
-            self.leave(now, format!("no task for {idle_s} s"));
+            self.leave(now, format!("no task for {idle_s} s"), false);
         }
         self.finish_leaving(now);
     }
@@ -308,7 +319,11 @@ impl Worker {
         } else {
             now + GATHER_MS
         };
-        let dropped = self.pending.add(hash, sendable(outcome), elapsed_us, assignment);
+        let outcome = sendable(outcome);
+        if let Outcome::Failure(why) = &outcome {
+            self.effects.push(Effect::TaskFailed { task: hash, why: why.clone() });
+        }
+        let dropped = self.pending.add(hash, outcome, elapsed_us, assignment);
         self.send_due = Some(self.send_due.map_or(due, |earlier| earlier.min(due)));
         if dropped > 0 && !self.dropping_logged {
             self.dropping_logged = true;
@@ -342,16 +357,19 @@ impl Worker {
     }
 
     fn drain_asked(&mut self, now: Millis) {
-        if self.leaving.is_none() {
-            self.leave(now, "on request".into());
-        } else {
-            self.exit(1, "shut down at once on a second request; unfinished tasks will be computed elsewhere".into());
+        let signalled = self.leaving.as_mut().map(|leaving| std::mem::replace(&mut leaving.signalled, true));
+        match signalled {
+            None => self.leave(now, "on request".into(), true),
+            // It leaves already, for another reason: the first signal asks for nothing more.
+            Some(false) => {}
+            Some(true) => self
+                .exit(1, "shut down at once on a second request; unfinished tasks will be computed elsewhere".into()),
         }
     }
 
-    fn leave(&mut self, now: Millis, why: String) {
+    fn leave(&mut self, now: Millis, why: String, signalled: bool) {
         self.effects.push(Effect::Log(Level::INFO, format!("shutting down ({why}): finishing running tasks")));
-        self.leaving = Some(Leaving { why, flush_until: None });
+        self.leaving = Some(Leaving { why, signalled, flush_until: None });
         match &mut self.link {
             Link::Open { .. } => self.send(from_worker::Message::Drain(Drain {})),
             // Queued tasks will be assigned again; waiting results get one more chance to be sent, at once.

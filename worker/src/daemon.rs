@@ -12,16 +12,16 @@ use std::{
 use anyhow::{Context as _, bail};
 use evoxo_access::{Dialer, Keeper, Refusal, Source};
 use evoxo_common::{experiment::Registry, task::Encoded, time::Millis};
-use evoxo_process::{Address, EndRequest, EndRequests};
+use evoxo_process::{Addresses, EndRequest, EndRequests};
 use tokio::{sync::mpsc, time::sleep_until};
-use tonic::transport::Endpoint;
-use tracing::{Level, debug, error, info, warn};
+use tracing::{Level, error, info};
 
 use crate::{
     core::{self, Effect, Event, STATUS_REFUSED, Worker},
-    link::{self, Link},
+    link::{Dial, Link},
     pool::{Compute, Pool},
     programs::{Processes, Program},
+    who::Who,
 };
 
 /// The most results that are handled before the link and the signals are checked again.
@@ -32,8 +32,8 @@ const END_WITHIN: Duration = Duration::from_millis(500);
 /// Settings of a worker process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the coordinator listens.
-    pub coordinator: Address,
+    /// Where the coordinator and its standbys listen.
+    pub coordinators: Addresses,
     /// Where its access is from; `None` for a coordinator that asks for none.
     pub access: Option<Source>,
     /// Settings of the worker's core.
@@ -53,32 +53,34 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop; is the limit of open files too low?")?;
+    let worker = settings.worker.name.clone();
     let (status, sentence) = runtime.block_on(async {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
-        let dialer = tokio::select! {
+        let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
-                Ok(dialer) => dialer,
+                Ok(opened) => opened,
                 Err(Refusal::Final(why)) => return Ok((STATUS_REFUSED, format!("this worker was refused: {why}"))),
                 Err(Refusal::Other(why)) => bail!(why),
             },
             _ = requests.next() => return Ok((0, "shut down (on request) before it had joined".to_owned())),
         };
-        anyhow::Ok(Shell::new(settings, dialer, registry)?.serve(requests).await)
+        let who = Who { worker: settings.worker.name.clone(), identity, session: None };
+        anyhow::Ok(Shell::new(settings, dialer, who, registry)?.serve(requests).await)
     })?;
     match status {
-        0 => info!("{sentence}"),
-        _ => error!("{sentence}"),
+        0 => info!(worker, "{sentence}"),
+        _ => error!(worker, "{sentence}"),
     }
     Ok(ExitCode::from(status))
 }
 
-/// How to connect: with a certificate, if there is a source of access, which is renewed from then on.
-async fn open(settings: &Settings) -> Result<Dialer, Refusal> {
-    let Some(source) = settings.access.clone() else { return Ok(Dialer::plain()) };
-    let keeper = Keeper::open(source, &settings.coordinator, &settings.worker.name).await?;
-    let dialer = keeper.dialer();
+/// How to connect: with a certificate, if there is a source of access, which is renewed from then on; and its number.
+async fn open(settings: &Settings) -> Result<(Dialer, Option<String>), Refusal> {
+    let Some(source) = settings.access.clone() else { return Ok((Dialer::plain(), None)) };
+    let keeper = Keeper::open(source, &settings.coordinators, &settings.worker.name).await?;
+    let (dialer, identity) = (keeper.dialer(), keeper.identity());
     tokio::spawn(keeper.keep());
-    Ok(dialer)
+    Ok((dialer, identity))
 }
 
 /// The exit status, and the reason for the log.
@@ -86,18 +88,18 @@ type Exit = (u8, String);
 
 /// Does the core's effects.
 struct Shell {
-    endpoint: Endpoint,
-    dialer: Dialer,
+    dial: Dial,
     worker: Worker,
     pool: Pool,
     computed: mpsc::UnboundedReceiver<Event>,
     link: Option<Link>,
     inbox: VecDeque<Event>,
     start: Instant,
+    who: Who,
 }
 
 impl Shell {
-    fn new(settings: Settings, dialer: Dialer, registry: Registry) -> anyhow::Result<Self> {
+    fn new(settings: Settings, dialer: Dialer, who: Who, registry: Registry) -> anyhow::Result<Self> {
         let (sender, computed) = mpsc::unbounded_channel();
         let slots = settings.worker.slots;
         let compute = || -> Compute {
@@ -109,14 +111,14 @@ impl Shell {
         // The seed only spreads reconnections in time; results do not depend on it.
         let seed = RandomState::new().build_hasher().finish();
         Ok(Self {
-            endpoint: link::endpoint(&settings.coordinator),
-            dialer,
+            dial: Dial::new(&settings.coordinators, dialer),
             worker: Worker::new(Millis(0), settings.worker, seed),
             pool,
             computed,
             link: None,
             inbox: VecDeque::new(),
             start: Instant::now(),
+            who,
         })
     }
 
@@ -138,6 +140,7 @@ impl Shell {
                 () = &mut alarm, if wake.is_some() => self.inbox.push_back(Event::Wake),
             }
             while let Some(event) = self.inbox.pop_front() {
+                self.who.note(&event);
                 let now = Millis(u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX));
                 for effect in self.worker.handle(now, event) {
                     if let Some(exit) = self.carry_out(effect) {
@@ -153,7 +156,7 @@ impl Shell {
 
     fn carry_out(&mut self, effect: Effect) -> Option<Exit> {
         match effect {
-            Effect::Connect => self.link = Some(Link::connect(self.endpoint.clone(), self.dialer.clone())),
+            Effect::Connect => self.link = Some(Link::connect(self.dial.clone())),
             Effect::Disconnect => self.link = None,
             Effect::Send(message) => {
                 if self.link.as_ref().is_some_and(|link| !link.send(message)) {
@@ -162,12 +165,11 @@ impl Shell {
                 }
             }
             Effect::Start { slot, tasks } => self.pool.start(slot, tasks),
-            Effect::Log(level, sentence) => match level {
-                Level::ERROR => error!("{sentence}"),
-                Level::WARN => warn!("{sentence}"),
-                Level::INFO => info!("{sentence}"),
-                _ => debug!("{sentence}"),
-            },
+            Effect::Log(level, sentence) => self.who.log(level, None, &sentence),
+            Effect::TaskFailed { task, why } => {
+                let sentence = format!("task {} failed: {}", task.short(), why.escape_debug());
+                self.who.log(Level::WARN, Some(&task), &sentence);
+            }
             Effect::Exit { status, sentence } => return Some((status, sentence)),
         }
         None

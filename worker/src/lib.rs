@@ -10,6 +10,7 @@ pub mod daemon;
 mod link;
 mod pool;
 mod programs;
+mod who;
 
 pub use pool::compute_here;
 pub use programs::{Processes, Program, introduce};

@@ -1,21 +1,34 @@
-//! One connection to the coordinator: a task that speaks gRPC, and channels to and from it.
+//! One connection to the coordinator that leads: a task that speaks gRPC, and channels to and from it.
 
-use std::{error::Error as _, time::Duration};
+use std::{
+    error::Error as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use evoxo_access::Dialer;
-use evoxo_process::{Address, innermost};
+use evoxo_process::{Address, Addresses, innermost};
 use evoxo_proto::{
-    MESSAGE_BYTES_MAX,
-    v1::{FromWorker, worker_service_client::WorkerServiceClient},
+    LEADER_HEADER, Led, MESSAGE_BYTES_MAX, Seen,
+    v1::{FromWorker, ToWorker, worker_service_client::WorkerServiceClient},
 };
-use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, transport::Endpoint};
+use tonic::{
+    Code, Status, Streaming,
+    transport::{Endpoint, Uri},
+};
 
 use crate::core::Event;
 
 /// The time in which a connection must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long other addresses may take once one has answered that it does not lead.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The interval of HTTP/2 pings to a silent coordinator...
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// ... and the time for their reply before the link counts as down.
@@ -24,11 +37,13 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const WINDOW_BYTES: u32 = 8 << 20;
 /// The most messages that wait to be written; with more, the coordinator has not read for a long time.
 const UNWRITTEN_MAX: usize = 4_096;
+/// The most messages that were taken from those and are not sent yet.
+const UNSENT_MAX: usize = 1;
 /// The most messages that were read and wait to be handled; beyond that, HTTP/2 flow control stops the coordinator.
 const UNHANDLED_MAX: usize = 16;
 
-/// The coordinator's endpoint.
-pub(crate) fn endpoint(coordinator: &Address) -> Endpoint {
+/// The endpoint of a coordinator.
+fn endpoint(coordinator: &Address) -> Endpoint {
     Endpoint::from(coordinator.uri())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
@@ -37,6 +52,63 @@ pub(crate) fn endpoint(coordinator: &Address) -> Endpoint {
         .keep_alive_while_idle(true)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
+}
+
+/// How to reach the coordinator that leads. Clones share what was seen.
+#[derive(Clone)]
+pub(crate) struct Dial {
+    endpoints: Arc<[Endpoint]>,
+    dialer: Dialer,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Dial {
+    /// At these addresses.
+    pub(crate) fn new(coordinators: &Addresses, dialer: Dialer) -> Self {
+        Self { endpoints: coordinators.all().iter().map(endpoint).collect(), dialer, seen: Arc::default() }
+    }
+
+    /// Whether its coordinator may be used, as its response says.
+    fn accepts(&self, session: &Session) -> bool {
+        let led = session.led.as_ref();
+        led.is_none_or(|led| self.seen.lock().unwrap_or_else(PoisonError::into_inner).accepts(led))
+    }
+
+    /// Asks all coordinators at once; the first one that leads is taken. Otherwise says why there is none.
+    async fn open(&self) -> Result<Session, Event> {
+        let mut attempts = JoinSet::new();
+        for endpoint in self.endpoints.iter().cloned() {
+            attempts.spawn(open(endpoint, self.dialer.clone()));
+        }
+        let (mut down, mut refused) = (Vec::new(), Vec::new());
+        // A host that is gone does not answer at all. When another one has, there is no need to wait for it so long.
+        let mut wait = Duration::MAX;
+        while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
+            wait = OTHERS_TIMEOUT;
+            match attempt {
+                Ok(Ok(session)) if self.accepts(&session) => return Ok(session),
+                Ok(Ok(session)) => down.push(format!("{} leads no more", session.uri)),
+                Ok(Err(Event::LinkRefused(why))) => refused.push(why),
+                Ok(Err(Event::LinkDown(why))) => down.push(why),
+                Ok(Err(_)) | Err(_) => down.push("the attempt to connect ended early".into()),
+            }
+        }
+        down.extend((!attempts.is_empty()).then(|| "another address does not answer".to_owned()));
+        // One that refuses may be a stranger at the address of a coordinator that is away.
+        Err(match down.is_empty() {
+            true => Event::LinkRefused(refused.join("; ")),
+            false => Event::LinkDown([down, refused].concat().join("; ")),
+        })
+    }
+}
+
+/// A stream that a coordinator has accepted.
+struct Session {
+    uri: Uri,
+    /// What it says of itself; `None` if it says nothing.
+    led: Option<Led>,
+    outgoing: mpsc::Sender<FromWorker>,
+    incoming: Streaming<ToWorker>,
 }
 
 /// A connection, or an attempt at one. Dropping it closes it.
@@ -48,11 +120,11 @@ pub(crate) struct Link {
 
 impl Link {
     /// Begins to connect.
-    pub(crate) fn connect(endpoint: Endpoint, dialer: Dialer) -> Self {
+    pub(crate) fn connect(dial: Dial) -> Self {
         let (outgoing, to_write) = mpsc::channel(UNWRITTEN_MAX);
         let (to_handle, events) = mpsc::channel(UNHANDLED_MAX);
         let task = tokio::spawn(async move {
-            let end = converse(endpoint, &dialer, to_write, &to_handle).await;
+            let end = converse(&dial, to_write, &to_handle).await;
             // The receiver is gone if the link was dropped meanwhile.
             let _ = to_handle.send(end).await;
         });
@@ -87,41 +159,63 @@ impl Drop for Link {
 }
 
 /// One session, from the connection to its loss; the last event says why it was lost.
-async fn converse(
-    endpoint: Endpoint,
-    dialer: &Dialer,
-    to_write: mpsc::Receiver<FromWorker>,
-    events: &mpsc::Sender<Event>,
-) -> Event {
-    let channel = match timeout(CONNECT_TIMEOUT, dialer.connect(&endpoint)).await {
-        Ok(Ok(channel)) => channel,
-        Ok(Err(error)) => {
-            if let Some(why) = dialer.refusal() {
-                return Event::LinkRefused(why);
-            }
-            return Event::LinkDown(format!("cannot reach {}: {}", endpoint.uri(), innermost(&error)));
-        }
-        Err(_) => {
-            let seconds = CONNECT_TIMEOUT.as_secs();
-            return Event::LinkDown(format!("cannot reach {} within {seconds} s", endpoint.uri()));
-        }
+async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events: &mpsc::Sender<Event>) -> Event {
+    let Session { outgoing, mut incoming, .. } = match dial.open().await {
+        Ok(session) => session,
+        Err(end) => return end,
     };
     // If the receiver is gone, the link was dropped and this task is about to be aborted.
     let _ = events.send(Event::LinkUp).await;
-    let mut client = WorkerServiceClient::new(channel)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let mut stream = match client.work(ReceiverStream::new(to_write)).await {
-        Ok(response) => response.into_inner(),
-        Err(status) => return lost(&status, dialer),
-    };
-    loop {
-        match stream.message().await {
-            Ok(Some(message)) => drop(events.send(Event::Message(message)).await),
-            Ok(None) => return Event::LinkDown("it ended the stream".to_owned()),
-            Err(status) => return lost(&status, dialer),
+    let write = async move {
+        while let Some(message) = to_write.recv().await {
+            if outgoing.send(message).await.is_err() {
+                break;
+            }
         }
+        // The end of the stream, if it is the worker's; the coordinator may still have something to say.
+        drop(outgoing);
+        std::future::pending::<Event>().await
+    };
+    let read = async {
+        loop {
+            match incoming.message().await {
+                Ok(Some(message)) => drop(events.send(Event::Message(message)).await),
+                Ok(None) => return Event::LinkDown("it ended the stream".to_owned()),
+                Err(status) => return lost(&status, &dial.dialer),
+            }
+        }
+    };
+    tokio::select! {
+        end = read => end,
+        end = write => end,
     }
+}
+
+/// Opens a stream. A standby does not accept it.
+async fn open(endpoint: Endpoint, dialer: Dialer) -> Result<Session, Event> {
+    let uri = endpoint.uri().clone();
+    let in_time = async {
+        let channel = match dialer.connect(&endpoint).await {
+            Ok(channel) => channel,
+            Err(error) => {
+                return Err(match dialer.refusal() {
+                    Some(why) => Event::LinkRefused(why),
+                    None => Event::LinkDown(format!("cannot reach {uri}: {}", innermost(&error))),
+                });
+            }
+        };
+        let (outgoing, to_send) = mpsc::channel(UNSENT_MAX);
+        let mut client = WorkerServiceClient::new(channel)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        let response = client.work(ReceiverStream::new(to_send)).await.map_err(|status| lost(&status, &dialer))?;
+        let led = response.metadata().get(LEADER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Ok(Session { uri: uri.clone(), led, outgoing, incoming: response.into_inner() })
+    };
+    timeout(CONNECT_TIMEOUT, in_time).await.unwrap_or_else(|_| {
+        let seconds = CONNECT_TIMEOUT.as_secs();
+        Err(Event::LinkDown(format!("cannot reach {uri} within {seconds} s")))
+    })
 }
 
 /// Interprets a failed call: some failures will be the same however often it is repeated.

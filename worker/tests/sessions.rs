@@ -20,7 +20,7 @@ use evoxo_experiments::{
     registry,
 };
 use evoxo_proto::{
-    MESSAGE_BYTES_MAX, PROTOCOL,
+    LEADER_HEADER, Led, MESSAGE_BYTES_MAX, PROTOCOL,
     v1::{
         Accepted, AssignedTask, Assignment, Close, CloseKind, FromWorker, Hello, TaskResult, ToWorker, Welcome,
         from_worker,
@@ -91,7 +91,8 @@ struct Coordinator {
     server: JoinHandle<()>,
 }
 
-struct Service(mpsc::Sender<Session>);
+/// With what it says of its epoch.
+struct Service(mpsc::Sender<Session>, Option<Led>);
 
 #[tonic::async_trait]
 impl WorkerService for Service {
@@ -101,21 +102,35 @@ impl WorkerService for Service {
         let (say, said) = mpsc::channel(8);
         let session = Session { incoming: request.into_inner(), outgoing: say };
         self.0.send(session).await.map_err(|_| Status::unavailable("the test is over"))?;
-        Ok(Response::new(ReceiverStream::new(said)))
+        let mut response = Response::new(ReceiverStream::new(said));
+        if let Some(led) = &self.1 {
+            response.metadata_mut().insert(LEADER_HEADER, led.to_string().parse().expect("plain letters"));
+        }
+        Ok(response)
     }
 }
 
 impl Coordinator {
     async fn start(address: SocketAddr) -> Self {
+        Self::leading(address, None).await
+    }
+
+    async fn leading(address: SocketAddr, led: Option<Led>) -> Self {
         let listener = TcpListener::bind(address).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (sender, sessions) = mpsc::channel(1);
-        let service = WorkerServiceServer::new(Service(sender))
+        let service = WorkerServiceServer::new(Service(sender, led))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let serve = Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
         let server = tokio::spawn(async move { serve.await.expect("the server serves") });
         Self { address, sessions, server }
+    }
+
+    /// Its address is free afterwards.
+    async fn end(self) {
+        self.server.abort();
+        drop(self.server.await);
     }
 
     async fn on_any_port() -> Self {
@@ -220,7 +235,11 @@ async fn results_outlive_a_session_and_a_drain_is_clean() {
     drop(session);
     let (status, out, error) = worker.end().await;
     assert_eq!((status.code(), out.as_str()), (Some(0), ""));
-    assert_eq!(error.lines().count(), 5, "connected, lost, connected, shutting down, shut down: {error}");
+    assert_eq!(
+        error.lines().count(),
+        6,
+        "connected, a failed task, lost, connected, shutting down, shut down: {error}"
+    );
     assert!(error.contains("WARN lost the coordinator: it ended the stream; next try in 0."), "{error}");
 }
 
@@ -366,4 +385,23 @@ async fn the_version_names_the_commit() {
     let (status, out, _) = Worker::start(&["--version"]).end().await;
     assert_eq!(status.code(), Some(0));
     assert!(out.starts_with(concat!("evoxo-worker ", env!("CARGO_PKG_VERSION"), " (commit ")), "{out}");
+}
+
+/// A coordinator that was stopped, and does not know yet that another one has taken over, gets no worker that knows better.
+#[tokio::test]
+async fn a_worker_uses_no_lower_epoch_than_it_has_seen() {
+    let led = |epoch| Some(Led::new([7; 16], epoch));
+    let free = TcpListener::bind("127.0.0.1:0").await.expect("a free port").local_addr().expect("an address");
+    let mut new = Coordinator::leading(([127, 0, 0, 1], 0).into(), led(7)).await;
+    let address = new.address;
+    let _worker = Worker::start(&["--coordinator", &format!("{free},{address}")]);
+    new.session().await.welcomes().await;
+    new.end().await;
+    let mut old = Coordinator::leading(free, led(6)).await;
+    let mut refused = old.session().await;
+    let said = timeout(PATIENCE, refused.incoming.message()).await.expect("the worker decides");
+    assert!(!matches!(said, Ok(Some(_))), "it greets a coordinator of an older epoch: {said:?}");
+    // Another address of the same cluster is as good as the first.
+    old.end().await;
+    Coordinator::leading(free, led(8)).await.session().await.welcomes().await;
 }

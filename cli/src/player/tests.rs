@@ -7,7 +7,7 @@ use evoxo_experiments::{
     rules::{agent::Agent, rule::read},
 };
 use evoxo_games::{
-    board::Board,
+    board::{Board, Geometry, connect_four, qubic, tic_tac_toe},
     net::{Activation, Architecture, First, Network},
 };
 

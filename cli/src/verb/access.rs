@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
-use evoxo_access::{Id, Role, Token, join, now_s};
-use evoxo_process::{Address, duration, host_name};
+use evoxo_access::{AccessFile, Id, Refusal, Role, Token, join, now_s};
+use evoxo_process::{Addresses, duration, host_name};
 use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
 use serde_json::{Value, json};
 use tonic::transport::Channel;
@@ -29,15 +29,15 @@ pub(crate) struct Join {
     /// A token of the role viewer or operator, as `evoxo token create` prints it
     #[arg(value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
     token: Token,
-    /// The coordinator's address
+    /// The coordinator's address, and its standbys', with commas between them
     #[arg(
         long = "coordinator",
-        value_name = "HOST:PORT",
+        value_name = "HOST:PORT,...",
         env = "EVOXO_COORDINATOR",
         hide_env_values = true,
         default_value_t
     )]
-    coordinator: Address,
+    coordinator: Addresses,
     /// The access file to make
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     access: PathBuf,
@@ -108,14 +108,27 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
         bail!("{} exists: name another --access FILE, or remove it", access.display());
     }
     let name = name.clone().unwrap_or_else(host_name);
-    let file =
-        converse(async { join(token, coordinator, &name).await.map_err(|refusal| anyhow!("{}", refusal.sentence())) })?;
+    let file = converse(async {
+        join_any(token, coordinator, &name).await.map_err(|refusal| anyhow!("{}", refusal.sentence()))
+    })?;
     file.store(access)?;
     let facts = file.certificate().map_err(anyhow::Error::msg)?;
     let (role, id, shown) = (facts.identity.role, facts.identity.id, access.display());
     tell(format_args!("joined as {role} {id}; the access file is {shown}: keep it secret"));
     tell(format_args!("next: export EVOXO_ACCESS={shown} EVOXO_COORDINATOR={coordinator}; {} runs", program()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Joins at the first address whose coordinator leads.
+async fn join_any(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {
+    let mut joined = Err(Refusal::Other("no coordinator leads".into()));
+    for address in coordinators.all() {
+        joined = join(token, address, name).await;
+        if !matches!(joined, Err(Refusal::Other(_))) {
+            break;
+        }
+    }
+    joined
 }
 
 pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
 fn audit(registry: &Registry, who: &Path) -> anyhow::Result<Showing> {
     let player = match who.to_str() {
         Some(name) if BUILT_IN.contains(&name) => built_in(name, tic_tac_toe()).map_err(anyhow::Error::msg)?,
-        _ => champion::read_player(registry, who)?,
+        _ => champion::read_player(registry, who)?.1,
     };
     player.play.audit().map_err(|why| anyhow!("{}: {why}", who.display()))
 }

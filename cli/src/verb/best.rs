@@ -1,15 +1,18 @@
 //! `evoxo best DIR`: the best champion of each arm of a run.
 
-use std::{cmp::Ordering, io::Write as _, path::PathBuf, process::ExitCode};
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::{anyhow, bail};
 use evoxo_common::{
-    experiment::{Config, Registry, champion_stem},
+    experiment::{Config, Registry},
     report::Table,
 };
 use serde_json::{Map, Value, json};
 
-use crate::{champion, file};
+use crate::{
+    champion, file,
+    history::{Best, LastRows},
+};
 
 /// Which run.
 #[derive(clap::Args)]
@@ -33,37 +36,31 @@ pub(crate) struct Arguments {
 /// The longest files that are read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
 
-/// The best replica of an arm.
-struct Best {
-    arm: String,
-    replica: u32,
-    /// Replicas that have a row.
-    of: usize,
-    value: f64,
-    card: PathBuf,
-}
-
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let path = arguments.directory.join("result.json");
     let result: Value = serde_json::from_slice(&file::read(&path, FILE_BYTES_MAX, "")?)
         .map_err(|error| anyhow!("{} is not JSON: {error}", path.display()))?;
     let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    let found = best(arguments, &config)?;
+    let rows = LastRows::read(&arguments.directory, &config)?;
+    let with_card = |best: Best| (best.card(&arguments.directory, &config), best);
+    let found: Vec<(PathBuf, Best)> = rows.best(&config).map(with_card).filter(|(card, _)| card.exists()).collect();
     if found.is_empty() {
         bail!("{} has no champions: a run of {} leaves none", arguments.directory.display(), config.kind.name);
     }
     let metric = config.kind.columns[config.kind.primary_metric].name;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        let arm = |best: &Best| {
-            let Best { arm, replica, of, value, card } = best;
-            (arm.clone(), json!({"replica": replica, "of": of, metric: value, "card": card.display().to_string()}))
+        let arm = |(card, best): &(PathBuf, Best)| {
+            let Best { arm, replica, of, value } = best;
+            let json = json!({"replica": replica, "of": of, metric: value, "card": card.display().to_string()});
+            (config.arms[*arm].name.clone(), json)
         };
         writeln!(out, "{:#}", Value::from(found.iter().map(arm).collect::<Map<String, Value>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |Best { arm, replica, of, value, card }: &Best| {
-        vec![arm.clone(), format!("{replica} of {of}"), format!("{value:?}"), card.display().to_string()]
+    let row = |(card, Best { arm, replica, of, value }): &(PathBuf, Best)| {
+        let arm = config.arms[*arm].name.clone();
+        vec![arm, format!("{replica} of {of}"), format!("{value:?}"), card.display().to_string()]
     };
     let table = Table {
         title: format!("The best champion of each arm, by {metric}"),
@@ -71,52 +68,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         rows: found.iter().map(row).collect(),
     };
     writeln!(out, "{table}")?;
-    if let [Best { card, .. }] = found.as_slice() {
+    if let [(card, _)] = found.as_slice() {
         write!(out, "{}", champion::read(registry, card)?.champion.show(usize::MAX).text)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The best replica of each arm that has champions.
-fn best(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Best>> {
-    let path = arguments.directory.join("history.csv");
-    let wrong = || anyhow!("{} is not the history of this run: `fetch` writes it again", path.display());
-    let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
-    let mut reader = csv::Reader::from_reader(bytes.as_slice());
-    let mut last: Vec<Vec<(u32, Vec<f64>)>> = vec![Vec::new(); config.arms.len()];
-    for record in reader.records() {
-        let record = record.map_err(|_| wrong())?;
-        let mut fields = record.iter();
-        let arm =
-            fields.next().and_then(|name| config.arms.iter().position(|arm| arm.name == name)).ok_or_else(wrong)?;
-        let replica: u32 = fields.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
-        let row: Vec<f64> = fields.map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
-        if row.len() != config.kind.columns.len() {
-            return Err(wrong());
-        }
-        match last[arm].last_mut() {
-            Some((of, there)) if *of == replica => *there = row,
-            _ => last[arm].push((replica, row)),
-        }
-    }
-    let mut found = Vec::new();
-    for (arm, replicas) in last.iter().enumerate() {
-        let better = |one: &(u32, Vec<f64>), other: &(u32, Vec<f64>)| compare(config, arm, &one.1, &other.1);
-        // Of equals the first.
-        let Some((replica, row)) = replicas.iter().rev().min_by(|one, other| better(one, other)) else { continue };
-        let card = arguments.directory.join("champions").join(champion_stem(config, arm, *replica) + ".json");
-        if card.exists() {
-            let (arm, value) = (config.arms[arm].name.clone(), row[config.kind.primary_metric]);
-            found.push(Best { arm, replica: *replica, of: replicas.len(), value, card });
-        }
-    }
-    Ok(found)
-}
-
-/// Less is better.
-fn compare(config: &Config, arm: usize, one: &[f64], other: &[f64]) -> Ordering {
-    match config.kind.compare {
-        Some(compare) => compare(&config.arms[arm].settings, one, other),
-        None => other[config.kind.primary_metric].total_cmp(&one[config.kind.primary_metric]),
-    }
 }

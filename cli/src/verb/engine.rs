@@ -34,6 +34,18 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
+/// The conversation of a built-in player on these streams, so that lines of any bytes can be tried. Only in builds of
+/// `cargo fuzz`.
+///
+/// # Errors
+/// If there is no such player, or a stream fails.
+#[cfg(fuzzing)]
+pub fn speak(registry: &Registry, who: &str, input: impl BufRead, out: impl Write) -> anyhow::Result<()> {
+    let (name, depth) = evoxo_games::player::find::split(who);
+    let who = PlayerSpec::named(name, depth);
+    Ok(talk(&mut who.find(registry)?, input, out)?)
+}
+
 fn talk(opponent: &mut Opponent, mut input: impl BufRead, mut out: impl Write) -> std::io::Result<()> {
     let geometry = opponent.player.geometry;
     let mut board = Board::EMPTY;

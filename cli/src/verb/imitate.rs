@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let stem =
         out.file_stem().and_then(|stem| stem.to_str()).filter(|_| out.extension().is_some_and(|it| it == "json"));
     let stem = stem.ok_or_else(|| usage(format_args!("{} is not a name for a card: give NAME.json", out.display())))?;
-    let mut teacher = champion::read_player(registry, who)?;
+    let (_, mut teacher) = champion::read_player(registry, who)?;
     let lessons = lessons(&mut teacher).map_err(|why| anyhow!("{}: {why}", who.display()))?;
     let stream = Stream::root(*seed).text("imitate");
     let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });

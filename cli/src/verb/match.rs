@@ -1,10 +1,13 @@
 //! `evoxo match A B`: two players against each other, from every opening, with sides exchanged.
 
+mod sequential;
+
 use std::{io::Write, process::ExitCode};
 
 use evoxo_common::{
     experiment::Registry,
     rng::{Generator, Stream, shuffle},
+    stats::sequential::Sprt,
 };
 use evoxo_games::{
     board::{Position, Side},
@@ -13,7 +16,7 @@ use evoxo_games::{
 use serde_json::{Value, json};
 
 use crate::{
-    player::{Game, pair},
+    player::{Game, game, pair},
     say::{usage, whole},
 };
 
@@ -33,7 +36,10 @@ The interval is that of the score, in which a draw is half a win. It assumes tha
 wider than necessary. The same command prints the same games on any machine.
 
 The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:
-  evoxo match CHAMPION.json teacher --openings 4 --sample 25"
+  evoxo match CHAMPION.json teacher --openings 4 --sample 25
+
+Is A stronger than B? Games from openings in random order, until they show that A is stronger, or not by 40 points:
+  evoxo match A.json B.json --sprt 0,40"
 )]
 pub(crate) struct Arguments {
     /// The first player
@@ -43,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "B")]
     two: String,
     /// The game; a champion has its own [default for built-in players: score-four]
-    #[arg(long, value_enum, value_name = "GAME")]
+    #[arg(long, value_parser = game(), value_name = "GAME")]
     game: Option<Game>,
     /// Plies of the openings, 0 to 4
     #[arg(
@@ -71,7 +77,17 @@ pub(crate) struct Arguments {
         value_parser = whole::<u32>(1, GAMES_MAX)
     )]
     games: u32,
-    /// Seed of the sample and of players that choose at random
+    /// Plays pairs of games until they show, with an error in at most 5 %, that A is more than ELO0 points stronger, or less
+    /// than ELO1 (400 points are odds of 10 to 1)
+    #[arg(
+        long,
+        value_name = "ELO0,ELO1",
+        allow_hyphen_values = true,
+        conflicts_with = "games",
+        value_parser = sequential::differences
+    )]
+    sprt: Option<Sprt>,
+    /// Seed of the sample, of the order of openings and of players that choose at random
     #[arg(
         long,
         value_name = "NUMBER",
@@ -80,7 +96,8 @@ pub(crate) struct Arguments {
         value_parser = whole::<u64>(0, u64::MAX)
     )]
     seed: u64,
-    /// Print it as JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"}
+    /// Print it as JSON: {"players", "game", "openings", "plies", "seed", "as_x", "as_o", "together"},
+    /// with --sprt also "sprt"
     #[arg(long)]
     json: bool,
 }
@@ -105,6 +122,8 @@ struct Record {
     /// The first player's results as X and as O; none if a player does not play that side.
     as_x: Option<Duel>,
     as_o: Option<Duel>,
+    /// What a sequential test found.
+    sprt: Option<sequential::Found>,
 }
 
 fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
@@ -126,6 +145,14 @@ fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
         shuffle(&mut Stream::root(seed).text("match").text("openings").rng(), &mut openings);
         openings.truncate(sample as usize);
     }
+    if let Some(test) = arguments.sprt {
+        if let Some(side) = one.side.or(two.side) {
+            return Err(usage(format!("a champion plays only {}: --sprt needs players of both sides", side.letter())));
+        }
+        let found = sequential::play(test, &mut [one, two], &openings, seed, GAMES_MAX);
+        let [as_x, as_o] = found.sides.map(Some);
+        return Ok(Record { game, openings: openings.len(), of, as_x, as_o, sprt: Some(found) });
+    }
     let count = 2 * openings.len() as u64 * u64::from(games);
     if count > GAMES_MAX {
         return Err(usage(format!("that would be {count} games: the maximum is {GAMES_MAX}")));
@@ -139,7 +166,7 @@ fn play(registry: &Registry, arguments: &Arguments) -> anyhow::Result<Record> {
         let mut round = |game: u32| duel(geometry, &openings, side, stream(game), &mut first, &mut second);
         plays.then(|| (0..games).map(&mut round).fold(Duel::default(), |sum, duel| sum + duel))
     };
-    Ok(Record { game, openings: openings.len(), of, as_x: as_side(Side::X), as_o: as_side(Side::O) })
+    Ok(Record { game, openings: openings.len(), of, as_x: as_side(Side::X), as_o: as_side(Side::O), sprt: None })
 }
 
 impl Record {
@@ -156,7 +183,11 @@ impl Record {
             (1, plies) => format!("1 opening of {plies} plies"),
             (count, plies) => format!("{count} openings of {plies} plies"),
         };
-        let times = if *games == 1 { String::new() } else { format!(", {games} games each with each side") };
+        let times = match (self.sprt, *games) {
+            (Some(found), _) if found.passes > 1 => format!(", {} times at most", found.passes),
+            (_, 1) => String::new(),
+            (_, games) => format!(", {games} games each with each side"),
+        };
         writeln!(out, "{one} against {two}, {}, from {openings}{times}", self.game.name())?;
         if *plies > 0 {
             writeln!(
@@ -165,6 +196,9 @@ impl Record {
             )?;
         }
         writeln!(out)?;
+        if let Some(found) = &self.sprt {
+            found.print(out)?;
+        }
         writeln!(out, "{:<12}{:>9}{:>9}{:>9}{:>9}{:>10}", "the first's", "games", "wins", "draws", "losses", "score")?;
         for (name, duel) in [("as X", self.as_x), ("as O", self.as_o), ("together", Some(self.together()))] {
             let Some(duel) = duel else { continue };
@@ -189,7 +223,7 @@ impl Record {
             let Duel { wins, draws, losses } = duel;
             json!({"wins": wins, "draws": draws, "losses": losses, "score": duel.score(), "interval": duel.interval()})
         };
-        json!({
+        let mut json = json!({
             "players": [arguments.one, arguments.two],
             "game": self.game.name(),
             "openings": self.openings,
@@ -198,7 +232,11 @@ impl Record {
             "as_x": self.as_x.map(figures),
             "as_o": self.as_o.map(figures),
             "together": figures(self.together()),
-        })
+        });
+        if let Some(found) = self.sprt {
+            json["sprt"] = found.to_json();
+        }
+        json
     }
 }
 
@@ -212,7 +250,37 @@ mod tests {
 
     fn arguments(one: &str, two: &str, game: Game) -> Arguments {
         let (one, two) = (one.to_owned(), two.to_owned());
-        Arguments { one, two, game: Some(game), openings: 2, sample: None, games: 1, seed: 1, json: false }
+        Arguments { one, two, game: Some(game), openings: 2, sample: None, games: 1, sprt: None, seed: 1, json: false }
+    }
+
+    /// A match ends when it is decided, or when players that leave nothing to chance have played all openings.
+    #[test]
+    fn a_sequential_match_ends_when_it_is_decided() {
+        let mut arguments = arguments("benchmark", "random", Game::ScoreFour);
+        arguments.sprt = sequential::differences("0, 40").ok();
+        let mut seen = Vec::new();
+        let record = play(&arguments).unwrap();
+        record.print(&arguments, &mut seen).unwrap();
+        insta::assert_snapshot!(String::from_utf8(seen).unwrap());
+        assert_eq!(record.to_json(&arguments)["sprt"]["verdict"], "greater");
+        (arguments.one, arguments.two) = ("random".into(), "benchmark".into());
+        assert_eq!(play(&arguments).unwrap().to_json(&arguments)["sprt"]["verdict"], "lesser");
+        // Three openings of no more: nobody can tell; but chance goes on from the same three.
+        (arguments.one, arguments.two, arguments.sample) = ("alpha-beta:1".into(), "alpha-beta:1".into(), Some(3));
+        let record = play(&arguments).unwrap();
+        assert_eq!((record.together().games(), record.sprt.unwrap().passes), (6, 1));
+        assert_eq!(record.to_json(&arguments)["sprt"]["verdict"], "open");
+        (arguments.one, arguments.two) = ("benchmark".into(), "random".into());
+        assert!(play(&arguments).unwrap().sprt.unwrap().passes > 1);
+    }
+
+    #[test]
+    fn differences_are_two_numbers() {
+        assert_eq!(sequential::differences("-5,5").unwrap().elo(), [-5.0, 5.0]);
+        for (text, why) in [("5", "give two differences"), ("a,b", "give two differences"), ("5,0", "the lesser first")]
+        {
+            assert!(sequential::differences(text).unwrap_err().contains(why), "{text}");
+        }
     }
 
     /// A table of each side that never loses, as files in a directory.
@@ -286,6 +354,13 @@ mod tests {
         assert!(sentence(&|it| it.sample = Some(50)).ends_with("give 1 to 49, the number of openings"));
         assert!(sentence(&|it| it.sample = Some(0)).starts_with("--sample is 0: give 1 to 49"));
         assert!(sentence(&|it| it.two = "bench".into()).contains("no player \"bench\""));
+        let directory = tempfile::tempdir().unwrap();
+        let [x, _] = tables(directory.path());
+        let one_side = |it: &mut Arguments| {
+            (it.one, it.game, it.sprt) = (x.clone(), None, sequential::differences("0,40").ok());
+            it.two = "random".into();
+        };
+        assert_eq!(sentence(&one_side), "a champion plays only X: --sprt needs players of both sides");
         let certain = sentence(&|it| (it.one, it.two, it.games) = ("alpha-beta:1".into(), "alpha-beta:2".into(), 2));
         assert_eq!(certain, "--games is 2: give 1, because neither player chooses at random");
     }

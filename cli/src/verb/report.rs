@@ -1,14 +1,17 @@
 //! `evoxo report FILE`, or the directory that it is in: tables and plots of a run again, from its `result.json` alone.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
-use anyhow::anyhow;
-use evoxo_common::experiment::{Config, Registry, screen_files};
-use serde_json::Value;
+use anyhow::Context as _;
+use evoxo_common::experiment::{Registry, screen_files};
 
 use crate::{
-    file, json, plots,
+    conclusion::extent_alone,
+    json,
+    kept::Kept,
+    plots,
     results::{add_report, digest_text, report_text},
+    tensorboard,
 };
 
 /// Which result.
@@ -17,7 +20,9 @@ use crate::{
 
 Examples:
   evoxo report out/td3d-paper
-  evoxo report docs/reproduction/td3d/result-nearest.json --plots plots")]
+  evoxo report docs/reproduction/td3d/result-nearest.json --plots plots
+  evoxo report out/invincible --html invincible.html
+  evoxo report out/invincible --tensorboard events      and then: tensorboard --logdir events")]
 pub(crate) struct Arguments {
     /// A run's result.json, or the directory that it is in
     file: PathBuf,
@@ -27,32 +32,41 @@ pub(crate) struct Arguments {
     /// Also write the plots, as SVG, into this directory
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
+    /// Also write one HTML file to send to others: conclusion, tables, plots, settings, how to compute it again; and of a
+    /// run's directory the best champions. It needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also write the history as event files of TensorBoard: a directory below this one for each replica. It needs the
+    /// run's directory
+    #[arg(long, value_name = "DIRECTORY")]
+    tensorboard: Option<PathBuf>,
 }
 
-/// The longest result that is read, in bytes.
-const FILE_BYTES_MAX: usize = 1 << 28;
-
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    let path = match arguments.file.is_dir() {
-        true => arguments.file.join("result.json"),
-        false => arguments.file.clone(),
-    };
-    let name = path.display();
-    let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
-    let mut result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
-    let report = registry.report_of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
+    let kept = Kept::read(registry, &arguments.file)?;
     if let Some(directory) = &arguments.plots {
-        let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
-        let of_screen = screen_files(&config, &report.json).pictures;
-        plots::write(directory, plots::pictures(&report).chain(of_screen))?;
+        let of_screen = screen_files(&kept.config, &kept.report.json).pictures;
+        plots::write(directory, plots::pictures(&kept.report).chain(of_screen))?;
     }
+    if let Some(html) = &arguments.html {
+        fs::write(html, kept.html(registry)?)
+            .with_context(|| format!("cannot write {}: give another file with --html", html.display()))?;
+    }
+    if let Some(directory) = &arguments.tensorboard {
+        tensorboard::write(kept.directory(), &kept.config, directory)?;
+    }
+    let conclusion = kept.conclusion();
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        add_report(&mut result, &report);
+        let mut result = kept.result;
+        add_report(&mut result, &kept.report);
+        result["conclusion"] = conclusion.into();
         write!(out, "{}", json::text(&result))?;
     } else {
-        writeln!(out, "{}", report_text(&report))?;
-        writeln!(out, "{}", digest_text(&result))?;
+        // That a run is finished is said with its digest.
+        let known = (conclusion != extent_alone(&kept.config, &kept.result)).then_some(&*conclusion);
+        writeln!(out, "{}", report_text(known, &kept.report))?;
+        writeln!(out, "{}", digest_text(&kept.result))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,10 +3,7 @@
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, bail};
-use evoxo_common::{
-    experiment::{Config, Registry},
-    simd,
-};
+use evoxo_common::{experiment::Registry, simd};
 use evoxo_coordinator::cli::{memory, memory_by_default};
 use evoxo_proto::v1::{self, RunState};
 use evoxo_worker::cli::Simd;
@@ -16,16 +13,17 @@ use crate::{
     cluster,
     directory::Directory,
     inline::Inline,
+    legs::{Leg, Legs},
     progress::Progress,
     results::{Provenance, Results},
-    say::{tell, whole},
+    say::{program, tell, whole},
     source::Experiment,
     stop::Stop,
 };
 
 /// The options of a run.
 #[derive(clap::Args)]
-#[command(after_help = "Ctrl-C stops cleanly; the same command continues from there, also after kill -9.
+#[command(after_help = "Ctrl-C stops cleanly, and keeps what there is; the same command goes on, also after kill -9.
 The directory then contains result.json, history.csv, champions/, plots/, config.toml, and the checkpoints in store/.
 
 Examples:
@@ -85,10 +83,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             .context("cannot determine the number of cores; give --workers")?
             .get() as u32,
     };
-    let computed = |start: Instant| Provenance::Computed { seconds: start.elapsed().as_secs_f64(), workers };
+    let (leg, before) = (Leg::begin(start, workers, inline.known(&name)), directory.provenance());
     if let Some((run, replicas)) = inline.finished(&name, &config)? {
         let results = Results::new(config, &run, &replicas)?;
-        let provenance = directory.provenance().map_or_else(|| computed(start), Provenance::Known);
+        let provenance = before.map_or_else(|| Provenance::Computed(leg.end(&run, None)), Provenance::Known);
         return finish(arguments, &directory, &results, provenance);
     }
     directory.write_config(&config)?;
@@ -112,10 +110,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     match run.state() {
         RunState::Finished | RunState::InDoubt => {}
         _ if stop.is_asked() => {
-            if arguments.populations {
-                // Everything is saved, and nobody has the store open any more.
-                let saved = Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)?;
-                saved.map_or(Ok(()), |(run, replicas)| write_players(&directory, config, &run, &replicas))?;
+            // Everything is saved, and nobody has the store open any more.
+            if let Some((run, replicas)) = Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)? {
+                let legs = leg.end(&run, before.as_ref());
+                write_unfinished(arguments, &directory, &Results::new(config, &run, &replicas)?, legs)?;
             }
             return interrupted(&run);
         }
@@ -124,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         _ => bail!("the run stopped before its end: the same command continues from its last checkpoint"),
     }
     let results = Results::new(config, &run, &replicas)?;
-    finish(arguments, &directory, &results, computed(start))
+    finish(arguments, &directory, &results, Provenance::Computed(leg.end(&run, before.as_ref())))
 }
 
 /// Writes and prints the results.
@@ -142,13 +140,15 @@ fn finish(
     results.print(&result, directory.path(), arguments.json)
 }
 
-/// Writes the players that an unfinished run has.
-fn write_players(directory: &Directory, config: Config, run: &v1::Run, replicas: &[v1::Replica]) -> anyhow::Result<()> {
-    let results = Results::new(config, run, replicas)?;
-    directory.write_champions(&results)?;
-    directory.write_populations(&results)?;
-    let out = directory.path().display();
-    tell(format_args!("the players that are left are in {out}/champions and {out}/populations"));
+/// Writes what there is of a run that was stopped.
+fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Results, legs: Legs) -> anyhow::Result<()> {
+    directory.write_results(results, &results.to_json(Provenance::Computed(legs)))?;
+    let (out, program) = (directory.path().display(), program());
+    tell(format_args!("what there is so far is in {out}: `{program} report {out}` shows it"));
+    if arguments.populations {
+        directory.write_populations(results)?;
+        tell(format_args!("the players that are left are in {out}/champions and {out}/populations"));
+    }
     Ok(())
 }
 

@@ -4,11 +4,12 @@ use std::{io::Write as _, process::ExitCode};
 
 use anyhow::Context as _;
 use evoxo_common::experiment::Registry;
+use evoxo_coordinator::trust::Level;
 use evoxo_proto::v1;
 
 use crate::{
     remote::{Coordinator, connect, converse, refused, run_to_json, standstill},
-    say::program,
+    say::{program, share},
     source::Experiment,
 };
 
@@ -20,6 +21,13 @@ pub(crate) struct Arguments {
     /// The run's name on the coordinator [default: the file's]
     #[arg(long)]
     name: Option<String>,
+    /// Who must have computed a task before it counts. Needs a coordinator with --access [default: any one worker]
+    ///
+    /// quorum: workers with certificates of two identities sent the same, or a trusted worker computed it. verified: a trusted
+    /// worker computed it; others are compared with it. audited:5%: any worker computed it; a trusted worker computes 5% of
+    /// that again, and if something was wrong the run ends in doubt. Who differs from a trusted worker is revoked.
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    verify: Option<Level>,
     #[command(flatten)]
     coordinator: Coordinator,
     /// Print the run as JSON
@@ -27,12 +35,25 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Reads a level of verification.
+fn level(text: &str) -> Result<Level, String> {
+    match (text, text.strip_prefix("audited:")) {
+        ("quorum", _) => Ok(Level::Quorum),
+        ("verified", _) => Ok(Level::Verified),
+        (_, Some(percent)) => Ok(Level::Audited { millionths: share(percent)? }),
+        _ => Err("give quorum, verified or a share as audited:5%".into()),
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let config = arguments.experiment.read(registry)?;
     let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
     let answer = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
-        let request = v1::SubmitRequest { name: name.clone(), config: config.to_toml() };
+        let level = arguments.verify.unwrap_or_default();
+        let (verification, audit_millionths) = (level.message().into(), level.millionths());
+        let request =
+            v1::SubmitRequest { name: name.clone(), config: config.to_toml(), verification, audit_millionths };
         Ok(client.submit(request).await.map_err(refused).context("the coordinator refuses the run")?.into_inner())
     })?;
     let run = answer.run.unwrap_or_default();

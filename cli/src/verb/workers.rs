@@ -1,67 +1,281 @@
-//! `evoxo workers`.
+//! `evoxo workers`: those that are connected, and those that were lost.
 
-use std::{collections::BTreeSet, io::Write as _, process::ExitCode};
+use std::{collections::BTreeMap, io::Write as _, process::ExitCode};
 
-use evoxo_coordinator::shown::worker_to_json;
+use clap::ValueEnum;
+use evoxo_coordinator::shown::{lost_to_json, worker_to_json};
 use evoxo_proto::v1;
+use serde_json::json;
 
 use crate::{
+    progress::short_time,
     remote::{Coordinator, connect, converse, refused},
     say::program,
+    table::{Column, lines, terminal_width},
 };
+
+/// The workers that are named after a sentence about several.
+const NAMED_MAX: usize = 5;
 
 /// The coordinator and the output.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     coordinator: Coordinator,
-    /// Print them as JSON
+    /// The order of the list
+    #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
+    sort: Sort,
+    /// Print them as JSON: the connected ones, or with --lost an object of both
     #[arg(long)]
     json: bool,
+    /// Also list those that were lost last, with the reason
+    #[arg(long)]
+    lost: bool,
+}
+
+/// By what workers are sorted; equal ones by name, then session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// By name.
+    #[default]
+    Name,
+    /// By the host's name.
+    Host,
+    /// The most tasks a second first.
+    Rate,
+    /// The most busy slots first.
+    Busy,
+    /// Those that were not heard for the longest time first.
+    Heard,
+    /// The newest first.
+    Connected,
+}
+
+impl Sort {
+    /// Sorts a list.
+    pub(crate) fn apply(self, workers: &mut [v1::Worker]) {
+        workers.sort_by(|a, b| {
+            let first = match self {
+                Self::Name => std::cmp::Ordering::Equal,
+                Self::Host => a.host.cmp(&b.host),
+                Self::Rate => rate(b).total_cmp(&rate(a)),
+                Self::Busy => b.slots_busy.cmp(&a.slots_busy),
+                Self::Heard => b.silent_ms.cmp(&a.silent_ms),
+                Self::Connected => a.connected_ms.cmp(&b.connected_ms),
+            };
+            first.then_with(|| a.name.cmp(&b.name)).then_with(|| a.session.cmp(&b.session))
+        });
+    }
+}
+
+/// Tasks a second, over the last minute or since the worker connected.
+fn rate(worker: &v1::Worker) -> f64 {
+    let seconds = (worker.connected_ms as f64 / 1000.0).clamp(1.0, 60.0);
+    worker.tasks_last_minute as f64 / seconds
+}
+
+/// A rate for people.
+pub(crate) fn rate_text(per_second: f64) -> String {
+    match per_second {
+        0.0 => "0/s".into(),
+        100.0.. => format!("{per_second:.0}/s"),
+        10.0.. => format!("{per_second:.1}/s"),
+        1.0.. => format!("{per_second:.2}/s"),
+        _ => format!("{:.1}/min", 60.0 * per_second),
+    }
+}
+
+/// The columns of a list of workers.
+pub(crate) const COLUMNS: [Column; 11] = [
+    Column::text("name", 0),
+    Column::figure("session", 0),
+    Column::figure("busy", 0),
+    Column::figure("rate", 0),
+    Column::figure("heard", 1),
+    Column::word("state", 1),
+    Column::text("computes", 2),
+    Column::text("host", 3),
+    Column::figure("done", 4),
+    Column::text("identity", 5),
+    Column::text("build", 6),
+];
+
+/// A row of it.
+pub(crate) fn row(worker: &v1::Worker) -> [String; 11] {
+    let host = match (worker.host.as_str(), worker.address.as_str()) {
+        ("", address) => address.to_owned(),
+        (host, address) => format!("{host} ({address})"),
+    };
+    let state = match worker.draining {
+        true => "leaving",
+        false if worker.slots_busy > 0 => "busy",
+        false => "idle",
+    };
+    [
+        worker.name.clone(),
+        worker.session.to_string(),
+        format!("{}/{}", worker.slots_busy, worker.slots),
+        rate_text(rate(worker)),
+        short_time(worker.silent_ms as f64 / 1000.0),
+        state.to_owned(),
+        worker.runs.join(" "),
+        host,
+        worker.tasks_done.to_string(),
+        worker.identity.clone(),
+        worker.build.clone(),
+    ]
+}
+
+/// The sums of a list, in a sentence.
+pub(crate) fn totals(workers: &[v1::Worker]) -> String {
+    let sum = |of: fn(&v1::Worker) -> u32| workers.iter().map(|worker| u64::from(of(worker))).sum::<u64>();
+    let (busy, slots) = (sum(|worker| worker.slots_busy), sum(|worker| worker.slots));
+    let leaving = workers.iter().filter(|worker| worker.draining).count();
+    let leaving = if leaving > 0 { format!(", {leaving} leaving") } else { String::new() };
+    let per_second = rate_text(workers.iter().map(rate).sum());
+    let noun = if workers.len() == 1 { "worker" } else { "workers" };
+    format!("{} {noun}{leaving}; {busy} of {slots} slots busy; {per_second}", workers.len())
+}
+
+/// The columns of a list of lost workers.
+pub(crate) const LOST_COLUMNS: [Column; 6] = [
+    Column::text("lost", 0),
+    Column::figure("session", 0),
+    Column::figure("ago", 0),
+    Column::figure("tasks", 1),
+    Column::text("host", 2),
+    Column::text("reason", 0),
+];
+
+/// A row of it.
+pub(crate) fn lost_row(lost: &v1::LostWorker) -> [String; 6] {
+    let host = if lost.host.is_empty() { &lost.address } else { &lost.host };
+    [
+        lost.name.clone(),
+        lost.session.to_string(),
+        short_time(lost.ago_ms as f64 / 1000.0),
+        lost.tasks.to_string(),
+        host.clone(),
+        lost.reason.clone(),
+    ]
+}
+
+/// Sentences about what workers have besides: the same about several is said once.
+fn remarks(workers: &[v1::Worker]) -> Vec<String> {
+    let mut said: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for worker in workers {
+        if !worker.kinds_refused.is_empty() {
+            let refused = worker.kinds_refused.join(", ");
+            let sentence = format!("other results than the coordinator's for {refused}, because its build is another");
+            said.entry(sentence).or_default().push(&worker.name);
+        }
+        if !worker.programs.is_empty() {
+            said.entry(format!("programs {}", worker.programs.join(", "))).or_default().push(&worker.name);
+        }
+    }
+    let remark = |(sentence, names): (String, Vec<&str>)| {
+        let more = names.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{sentence}: {}{more}", names[..names.len().min(NAMED_MAX)].join(", "))
+    };
+    said.into_iter().map(remark).collect()
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let workers = converse(async {
+    let v1::ListWorkersResponse { mut workers, lost } = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
-        Ok(client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner().workers)
+        Ok(client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner())
     })?;
+    arguments.sort.apply(&mut workers);
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{:#}", workers.iter().map(worker_to_json).collect::<serde_json::Value>())?;
+        let connected: serde_json::Value = workers.iter().map(worker_to_json).collect();
+        let all = match arguments.lost {
+            true => json!({"workers": connected, "lost": lost.iter().map(lost_to_json).collect::<serde_json::Value>()}),
+            false => connected,
+        };
+        writeln!(out, "{all:#}")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let width = terminal_width();
     if workers.is_empty() {
         let (program, address) = (program(), &arguments.coordinator.address);
         writeln!(out, "no workers: start some with `{program} worker --coordinator {address}`")?;
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        let rows: Vec<_> = workers.iter().map(row).collect();
+        lines(&COLUMNS, &rows, width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        writeln!(out, "{}", totals(&workers))?;
+        remarks(&workers).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
-    writeln!(
-        out,
-        "{:<20} {:<15} {:>5} {:>6} {:>10} {:>7} {:>9}  computes",
-        "name", "address", "slots", "tasks", "tasks done", "heard", "connected"
-    )?;
-    let all: BTreeSet<&String> = workers.iter().flat_map(|worker| &worker.kinds).collect();
-    for worker in &workers {
-        let heard = format!("{:.1} s", worker.silent_ms as f64 / 1000.0);
-        let connected = format!("{} s", worker.connected_ms / 1000);
-        let kinds = match worker.kinds.len() {
-            0 => "nothing".to_owned(),
-            count if count == all.len() => format!("all {count} kinds"),
-            _ => worker.kinds.join(", "),
-        };
-        let leaving = if worker.draining { "; leaving" } else { "" };
-        writeln!(
-            out,
-            "{:<20} {:<15} {:>5} {:>6} {:>10} {heard:>7} {connected:>9}  {kinds}{leaving}",
-            worker.name, worker.address, worker.slots, worker.tasks_assigned, worker.tasks_done
-        )?;
-        if !worker.programs.is_empty() {
-            writeln!(out, "  programs: {}", worker.programs.join(", "))?;
-        }
-        if !worker.kinds_refused.is_empty() {
-            let refused = worker.kinds_refused.join(", ");
-            writeln!(out, "  other results than the coordinator's for {refused}: its build is another")?;
-        }
+    if arguments.lost && !lost.is_empty() {
+        let rows: Vec<_> = lost.iter().map(lost_row).collect();
+        writeln!(out)?;
+        lines(&LOST_COLUMNS, &rows, width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    } else if !lost.is_empty() {
+        let (count, program) = (lost.len(), program());
+        writeln!(out, "{count} were lost lately: `{program} workers --lost` says why")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(number: u32) -> v1::Worker {
+        v1::Worker {
+            session: number.into(),
+            name: format!("lab{:03}", number % 500),
+            host: format!("lab{:03}.cluster.example.org", number % 500),
+            address: format!("10.0.{}.{}", number / 250, number % 250),
+            slots: 4,
+            slots_busy: number % 5,
+            tasks_done: 1000 * u64::from(number),
+            tasks_last_minute: 6 * u64::from(number),
+            connected_ms: 3_600_000,
+            silent_ms: 1500,
+            identity: "0123456789ab".into(),
+            build: "0.1.0 (0123456789ab)".into(),
+            runs: vec!["invincible".into()],
+            kinds_refused: vec!["rules".into()],
+            ..v1::Worker::default()
+        }
+    }
+
+    /// A thousand workers in a terminal of 80 columns: names, sessions and figures stay.
+    #[test]
+    fn many_workers_fit() {
+        let workers: Vec<v1::Worker> = (0..1000).map(worker).collect();
+        let rows: Vec<_> = workers.iter().map(row).collect();
+        let table = lines(&COLUMNS, &rows, Some(80));
+        assert_eq!(table.len(), 1001);
+        assert!(table.iter().all(|line| line.chars().count() <= 80));
+        assert_eq!(table[0], "name    session  busy      rate  heard  state  computes    host");
+        assert!(
+            table[1000].starts_with("lab499      999   4/4    99.9/s  1.5 s  busy   invincible  lab499.cluster.e"),
+            "{}",
+            table[1000]
+        );
+        assert_eq!(totals(&workers), "1000 workers; 2000 of 4000 slots busy; 49950/s");
+        let remarks = remarks(&workers);
+        assert!(remarks.len() == 1 && remarks[0].ends_with("lab004 and 995 more"), "{remarks:?}");
+    }
+
+    #[test]
+    fn workers_are_sorted() {
+        let sorted = |sort: Sort| {
+            let mut workers: Vec<v1::Worker> = [3, 501, 1].map(worker).into();
+            sort.apply(&mut workers);
+            workers.iter().map(|worker| worker.session).collect::<Vec<_>>()
+        };
+        assert_eq!(sorted(Sort::Name), [1, 501, 3]);
+        assert_eq!(sorted(Sort::Rate), [501, 3, 1]);
+        assert_eq!(sorted(Sort::Busy), [3, 1, 501]);
+    }
+
+    #[test]
+    fn rates_have_sensible_digits() {
+        let texts = [0.0, 0.05, 1.234, 12.34, 1234.5].map(rate_text);
+        assert_eq!(texts, ["0/s", "3.0/min", "1.23/s", "12.3/s", "1234/s"]);
+    }
 }

@@ -99,10 +99,10 @@ pub struct Asks {
     pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
 }
 
-/// How the settings of a kind take in a file, so that nothing but the configuration is needed later.
+/// How the settings of a kind take in files, one after another, so that nothing but the configuration is needed later.
 #[derive(Clone, Copy)]
 pub struct Reads {
-    /// The file that an arm with these settings still needs: its path from the directory of the experiment file.
+    /// The next file that an arm with these settings still needs, another one after each that was read: its path from the directory of the experiment file.
     pub file: fn(&Values) -> Option<String>,
     /// The most bytes of the file.
     pub bytes_max: usize,

@@ -9,6 +9,7 @@ use super::{Asks, Kind, kind::unknown_task};
 use crate::{
     card::{Card, CardKind},
     digest::Digest,
+    play::Play,
     task::{Encoded, ProgramId, Programs, Refusal, Task},
 };
 
@@ -18,6 +19,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Registry {
     kinds: Vec<&'static Kind>,
+    play: Option<&'static Play>,
     /// In the order of the kinds.
     signatures: Arc<OnceLock<Vec<Digest>>>,
 }
@@ -29,7 +31,7 @@ impl Registry {
     /// If two kinds have the same name.
     #[must_use]
     pub fn new(kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
-        let mut registry = Self { kinds: Vec::new(), signatures: Arc::default() };
+        let mut registry = Self { kinds: Vec::new(), play: None, signatures: Arc::default() };
         for kind in kinds {
             assert!(registry.kind(kind.name).is_none(), "two kinds of experiments are called {}", kind.name);
             registry.kinds.push(kind);
@@ -43,7 +45,19 @@ impl Registry {
     /// If two kinds have the same name.
     #[must_use]
     pub fn with(&self, more: &'static [Kind]) -> Self {
-        Self::new(self.kinds.iter().copied().chain(more))
+        Self { play: self.play, ..Self::new(self.kinds.iter().copied().chain(more)) }
+    }
+
+    /// This registry with what its program offers to those who want to play against champions.
+    #[must_use]
+    pub fn playing(self, play: &'static Play) -> Self {
+        Self { play: Some(play), ..self }
+    }
+
+    /// What the program offers to those who want to play.
+    #[must_use]
+    pub fn play(&self) -> Option<&'static Play> {
+        self.play
     }
 
     /// All kinds.

@@ -64,6 +64,7 @@ impl Replica {
             state: self.experiment.save().into(),
             history: self.history.iter().map(|row| HistoryRow { values: row.clone() }).collect(),
             failure: self.failure.clone(),
+            exposed: Vec::new(),
         }
     }
 

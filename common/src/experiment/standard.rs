@@ -69,6 +69,7 @@ pub fn standard_report_of_result(config: &Config, arms: &[Value]) -> Result<Repo
         y_label: metric.name.into(),
         y_range: None,
         drawn: Drawn::Means,
+        references: Vec::new(),
         series,
     };
     Ok(Report {

@@ -45,7 +45,9 @@ impl HalfNormal {
         let place = |quantile: f64, size: f64| {
             (LEFT + x.share(quantile) * (end - LEFT), HEIGHT - BOTTOM - y.share(size) * (HEIGHT - TOP - BOTTOM))
         };
-        let mut text = head(&self.title, width, HEIGHT);
+        let found = self.points.iter().filter(|point| point.3).count();
+        let described = format!("Sizes of {} effects, of which {found} are found.", self.points.len());
+        let mut text = head(&self.title, &described, width, HEIGHT);
         let mut add = |line: String| text.push_str(&(line + "\n"));
         add(y.grid(LEFT, end, |size| place(0.0, size).1));
         for tick in x.ticks().filter(|tick| *tick <= x.high) {
@@ -158,7 +160,9 @@ impl MainEffects {
         let end = (LEFT + widths.iter().sum::<f64>()).max(least - RIGHT).max(WIDTH - RIGHT);
         let (top, bottom) = (TOP + 12.0, height - BOTTOM - 26.0);
         let down = |value: f64| bottom - y.share(value) * (bottom - top);
-        let mut text = head(&self.title, end + RIGHT, height);
+        let effect = |panel: &MainEffect| format!("{} {}", panel.name, panel.effect);
+        let described = format!("Effects: {}.", self.panels.iter().map(effect).collect::<Vec<String>>().join("; "));
+        let mut text = head(&self.title, &described, end + RIGHT, height);
         let mut add = |line: String| text.push_str(&(line + "\n"));
         if self.panels.iter().any(|panel| panel.half_width.is_some()) {
             add(format!("<text x=\"{LEFT}\" y=\"48\" font-size=\"11\" fill=\"#777\">{NOTE}</text>"));

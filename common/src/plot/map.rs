@@ -34,7 +34,9 @@ fn colour(share: f64) -> String {
 pub fn map(map: &Map) -> String {
     let (width, height) = (LEFT + SIDE + GAP + SCALE + LABELS, HEIGHT);
     let (bottom, right) = (TOP + SIDE, LEFT + SIDE);
-    let mut text = head(&map.title, width.max(520.0), height);
+    let (cells, all, what) = (map.cells.len(), map.columns * map.rows, &map.value_label);
+    let described = format!("{what} in {cells} of {all} cells, by {} and {}.", map.x_label, map.y_label);
+    let mut text = head(&map.title, &described, width.max(520.0), height);
     let _ = writeln!(text, "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{SIDE}\" height=\"{SIDE}\" fill=\"#eee\"/>");
     text.push_str("<g shape-rendering=\"crispEdges\">\n");
     let (low, high) = map

@@ -2,6 +2,9 @@
 
 mod compare;
 mod equivalence;
+pub mod nash;
+pub mod rating;
+pub mod sequential;
 mod student;
 
 pub use compare::{Difference, RankTest, Sample, holm, rank_test, t_test};

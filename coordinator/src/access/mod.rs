@@ -9,7 +9,7 @@ mod journal;
 mod records;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
@@ -18,8 +18,8 @@ use std::{
 
 use anyhow::Context as _;
 use evoxo_access::{
-    Authority, Certificate, Id, Identity, Revocations, Role, Secret, Token, now_s, read_private, server_config,
-    server_names, write_private,
+    AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, Token, now_s, read_private,
+    server_config, server_names, write_private,
 };
 use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
@@ -161,6 +161,16 @@ impl Access {
     /// The configuration for the next handshake.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current().config)
+    }
+
+    /// How a standby of this cluster asks the leader for its health: as a viewer of its own making.
+    ///
+    /// # Errors
+    /// If the directory's authority cannot sign.
+    pub(crate) fn dialer(&self) -> anyhow::Result<Dialer> {
+        let authority = Arc::clone(&self.current().authority);
+        let identity = Identity { id: Id::draw(), role: Role::Viewer };
+        Dialer::with(&AccessFile::made_by(&authority, &identity, now_s(), PERSON_LIFE_S)?)
     }
 
     /// Takes up new certificates in the directory, and renews the coordinator's own, for as long as this runs.
@@ -317,6 +327,10 @@ impl Access {
     /// # Errors
     /// See [`Refused`].
     pub(crate) fn revoke(&self, id: &Id) -> Result<Revoked, Refused> {
+        self.revoke_as(id, false)
+    }
+
+    fn revoke_as(&self, id: &Id, convicted: bool) -> Result<Revoked, Refused> {
         let mut journal = lock(&self.0.journal);
         let now_s = now_s();
         let (known, token) = {
@@ -325,9 +339,29 @@ impl Access {
             let usable = joined.filter(|id| records.tokens.get(id).is_some_and(|token| token.is_usable(now_s)));
             (records.identities.contains_key(id) || records.tokens.contains_key(id), usable)
         };
-        self.append(&mut journal, Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_S }, now_s)?;
+        self.append(&mut journal, Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_S, convicted }, now_s)?;
         // Whoever shows the certificate from now on is refused in the handshake.
         Ok(Revoked { known, connections: self.disconnect(id), token })
+    }
+
+    /// The identities that were convicted of a wrong output.
+    pub(crate) fn convicted(&self) -> BTreeSet<Arc<str>> {
+        self.0.records.read().convicted().map(|id| id.to_string().into()).collect()
+    }
+
+    /// Revokes an identity that computed wrongly, and writes down why. Blocks.
+    ///
+    /// # Errors
+    /// If the directory cannot be written.
+    pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<()> {
+        let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
+        let asker = Asker { id: String::new(), role: "coordinator", address: String::new() };
+        self.audit(&asker, "convict", &format!("{identity}: {what}"), Ok(()));
+        match self.revoke_as(&id, true) {
+            Ok(_) => Ok(()),
+            Err(Refused::Failed(why)) => Err(why),
+            Err(other) => Err(anyhow::anyhow!("{other:?}")),
+        }
     }
 
     /// Tokens that can still be used, and identities with a valid certificate and their open connections.

@@ -22,7 +22,13 @@ pub(crate) enum Record {
     /// Somebody has a new certificate.
     Renewed { id: Id, expires_s: u64 },
     /// An identity or a token is refused from now on; it is forgotten when nothing of it can be valid any more.
-    Revoked { id: Id, until_s: u64 },
+    Revoked {
+        id: Id,
+        until_s: u64,
+        /// Because it computed wrongly; nobody revoked it by hand.
+        #[serde(default)]
+        convicted: bool,
+    },
 }
 
 /// A token that can still be used.
@@ -57,7 +63,8 @@ pub(crate) struct Known {
 pub(crate) struct Records {
     pub(crate) tokens: BTreeMap<Id, Token>,
     pub(crate) identities: BTreeMap<Id, Known>,
-    revoked: BTreeMap<Id, u64>,
+    /// Until when, and whether it was convicted.
+    revoked: BTreeMap<Id, (u64, bool)>,
 }
 
 impl Records {
@@ -78,10 +85,11 @@ impl Records {
                     known.expires_s = expires_s;
                 }
             }
-            Record::Revoked { id, until_s } => {
+            Record::Revoked { id, until_s, convicted } => {
                 self.tokens.remove(&id);
                 self.identities.remove(&id);
-                self.revoked.insert(id, until_s);
+                let before = self.revoked.get(&id).is_some_and(|(_, convicted)| *convicted);
+                self.revoked.insert(id, (until_s, convicted || before));
             }
         }
     }
@@ -90,7 +98,7 @@ impl Records {
     pub(crate) fn prune(&mut self, now_s: u64) {
         self.tokens.retain(|_, token| token.is_usable(now_s));
         self.identities.retain(|_, known| known.expires_s > now_s);
-        self.revoked.retain(|_, until_s| *until_s > now_s);
+        self.revoked.retain(|_, (until_s, _)| *until_s > now_s);
     }
 
     /// The fewest records that lead to this state.
@@ -104,13 +112,22 @@ impl Records {
             let Token { secret, role, uses, expires_s, by } = token.clone();
             Record::Token { id: id.clone(), secret, role, uses, expires_s, by }
         });
-        let revoked = self.revoked.iter().map(|(id, until_s)| Record::Revoked { id: id.clone(), until_s: *until_s });
+        let revoked = self.revoked.iter().map(|(id, (until_s, convicted))| Record::Revoked {
+            id: id.clone(),
+            until_s: *until_s,
+            convicted: *convicted,
+        });
         identities.chain(tokens).chain(revoked).collect()
     }
 
     /// How many things are remembered.
     pub(crate) fn len(&self) -> usize {
         self.tokens.len() + self.identities.len() + self.revoked.len()
+    }
+
+    /// The identities that were convicted.
+    pub(crate) fn convicted(&self) -> impl Iterator<Item = &Id> {
+        self.revoked.iter().filter(|(_, (_, convicted))| *convicted).map(|(id, _)| id)
     }
 
     pub(crate) fn is_revoked(&self, id: &Id) -> bool {
@@ -176,7 +193,7 @@ mod tests {
         records.apply(joined(&id, 200).1);
         assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("as often as it may"));
         records.apply(token(&id, &secret, 2));
-        records.apply(Record::Revoked { id: id.clone(), until_s: 1000 });
+        records.apply(Record::Revoked { id: id.clone(), until_s: 1000, convicted: false });
         assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("revoked"));
     }
 
@@ -188,13 +205,16 @@ mod tests {
         let ((one, first), (two, second)) = (joined(&id, 150), joined(&id, 150));
         [first, second].into_iter().for_each(|record| records.apply(record));
         records.apply(Record::Renewed { id: two.clone(), expires_s: 300 });
-        records.apply(Record::Revoked { id: one.clone(), until_s: 1000 });
+        records.apply(Record::Revoked { id: one.clone(), until_s: 1000, convicted: true });
+        // To revoke it by hand afterwards does not take that back.
+        records.apply(Record::Revoked { id: one.clone(), until_s: 1000, convicted: false });
         let mut again = Records::default();
         let text: Vec<String> = records.records().iter().map(|record| serde_json::to_string(record).unwrap()).collect();
         text.iter().for_each(|line| again.apply(serde_json::from_str(line).unwrap()));
         assert_eq!(format!("{again:?}"), format!("{records:?}"));
         assert_eq!((again.tokens[&id].uses, again.identities[&two].expires_s), (1, 300));
         assert!(again.is_revoked(&one) && !again.is_revoked(&two));
+        assert_eq!(again.convicted().collect::<Vec<_>>(), [&one]);
         again.prune(299);
         assert_eq!(again.len(), 2, "the token has expired, the rest is there: {again:?}");
         again.prune(1000);

@@ -13,6 +13,7 @@ use evoxo_proto::v1::to_worker;
 
 use super::{
     Batch, Coordinator, SessionId, TaskId,
+    evidence::Jury,
     runs::RunId,
     sessions::{Assignment, Session},
     tasks::OpenTask,
@@ -31,8 +32,8 @@ const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
-        let nothing = self.tasks.ready().is_empty() && self.tasks.suspects().is_empty() && !self.second_copies_due;
-        if self.stopping || nothing {
+        let open = [self.tasks.ready(), self.tasks.claimed()].iter().any(|tasks| !tasks.is_empty());
+        if self.stopping || !(open || !self.tasks.suspects().is_empty() || self.second_copies_due) {
             return;
         }
         self.place_suspects();
@@ -92,7 +93,14 @@ impl Coordinator {
         let run = self.runs.get(open.run).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref()?;
         let each_us = run.expected_us(open.replica.arm, open.work);
-        let could = |session: &Session| session.computes(&run.prepared) && !session.draining;
+        // If enough speaks against it, only who is trusted can decide, if somebody must be.
+        let undecided = self.jury(open.run) == Jury::Trusted && evidence.accusation().is_some();
+        let could = |session: &Session| {
+            session.computes(&run.prepared)
+                && !session.draining
+                && self.may_compute(session, run, open)
+                && (!undecided || session.is_trusted())
+        };
         // A worker that lost it or on which it failed gets it only if there is no other.
         let others = self.sessions.iter().any(|(_, session)| could(session) && !evidence.names(&session.identity));
         let may = |session: &Session| could(session) && (!others || !evidence.names(&session.identity));
@@ -131,15 +139,17 @@ impl Coordinator {
     /// Open tasks for this worker, of the run that is served next.
     fn open_batch(&self, id: SessionId) -> Vec<TaskId> {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
-        let served = self.tasks.ready().keys().filter_map(|run_id| {
-            let run = self.runs.get(*run_id).filter(|run| run.hands_out())?;
-            session.computes(&run.prepared).then_some((run.assigned_us, *run_id))
+        let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
+        let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
+            let run = self.runs.get(*run_id).filter(|run| run.hands_out() && session.computes(&run.prepared))?;
+            self.open_for(session, *run_id, run).next().map(|_| (run.assigned_us, *run_id))
         });
-        let Some((_, run)) = served.min() else { return Vec::new() };
-        let ready = &self.tasks.ready()[&run];
+        let Some((_, id)) = served.min() else { return Vec::new() };
+        let Some(run) = self.runs.get(id) else { return Vec::new() };
+        let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
         // At most half of an even share, so that all workers end at about the same time.
-        let share = (ready.len() / (2 * self.sessions.slots_total().max(1) as usize)).max(1);
-        self.cut_batch(run, ready.iter().copied(), share, session)
+        let share = (open / (2 * self.sessions.slots_total().max(1) as usize)).max(1);
+        self.cut_batch(id, self.open_for(session, id, run), share, session)
     }
 
     /// The first of these tasks, as many as fit in an assignment for this worker.
@@ -205,10 +215,8 @@ impl Coordinator {
 
     /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
-        let fits = self.runs.get(assignment.run).is_some_and(|run| run.hands_out() && session.computes(&run.prepared));
-        if assignment.alone || !fits {
-            return Vec::new();
-        }
+        let run = self.runs.get(assignment.run).filter(|run| run.hands_out() && session.computes(&run.prepared));
+        let Some(run) = run.filter(|_| !assignment.alone) else { return Vec::new() };
         let patience_ms = match assignment.each_us {
             Some(_) => self.settings.second_copy_ms_min.max(assignment.expected_us().saturating_mul(2) / 1000),
             None => self.settings.second_copy_ms_unknown,
@@ -218,7 +226,10 @@ impl Coordinator {
             self.tasks.get(*task).is_some_and(|task: &OpenTask| {
                 let copies = task.copies.len() as u32;
                 let patient = patience_ms.saturating_mul(2_u64.saturating_pow(copies.saturating_sub(1)));
-                waited_ms >= patient && task.evidence.is_none() && task.copies.iter().all(|(other, _)| *other != id)
+                waited_ms >= patient && task.evidence.is_none() && {
+                    let other = task.copies.iter().all(|(other, _)| *other != id);
+                    other && self.may_compute(session, run, task)
+                }
             })
         };
         assignment.remaining.values().copied().filter(next).collect()
@@ -250,6 +261,8 @@ impl Coordinator {
         if let Some(run) = self.runs.adjust(run) {
             run.assigned_us += expected_us;
         }
+        self.tally.assignments += 1;
+        self.tally.copies += given.len() as u64;
         given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
         self.effects.send(id, to_worker::Message::Assignment(message));
     }

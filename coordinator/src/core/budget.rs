@@ -26,7 +26,6 @@ impl Budget {
     }
 
     /// Bytes reserved.
-    #[cfg(test)]
     pub(super) fn given(&self) -> u64 {
         self.given
     }

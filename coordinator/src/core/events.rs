@@ -5,11 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use evoxo_proto::v1;
 
+use super::{About, Figures};
 use crate::{
     id::{RequestId, SessionId, ThreadId, WriteId},
     prepared::Prepared,
     replicas::{Job, ReplicaKey, Report},
     saved::SavedRun,
+    trust::{Holder, Level},
     write::{StoreFault, Write},
 };
 
@@ -22,6 +24,8 @@ pub enum Event {
         session: SessionId,
         /// Where it connects from, without the port.
         address: String,
+        /// Whom its certificate belongs to, if there are certificates.
+        holder: Option<Holder>,
         /// As received; not checked.
         hello: v1::Hello,
     },
@@ -67,8 +71,8 @@ pub enum Event {
 /// The result of a write.
 #[derive(Debug)]
 pub enum Stored {
-    /// Nothing.
-    Written,
+    /// The object that was created, by its name below `runs/RUN/`; `None` if the write creates none.
+    Written(Option<String>),
     /// The result of [`Write::Load`]: the run with the states of its unfinished replicas; `None` if it does not exist
     /// any more.
     Loaded(Option<Box<SavedRun>>),
@@ -81,6 +85,8 @@ pub enum Request {
     Submit {
         name: String,
         prepared: Arc<Prepared>,
+        /// How its outputs are verified; plain: as those of the run, if it exists.
+        level: Level,
         /// Where the person connects from, without the port.
         address: String,
     },
@@ -108,6 +114,11 @@ pub enum Request {
         name: String,
     },
     Workers,
+    /// The workers that were lost last.
+    Lost,
+    Drain(v1::DrainWorkersRequest),
+    /// What is measured.
+    Figures,
 }
 
 /// A response for a person; see `run.proto`.
@@ -127,7 +138,10 @@ pub enum Response {
         finished: Vec<(ReplicaKey, String)>,
         checkpoint: Option<String>,
     },
+    /// All that are connected, or those that were asked to leave.
     Workers(Vec<v1::Worker>),
+    Lost(Vec<v1::LostWorker>),
+    Figures(Box<Figures>),
 }
 
 /// Where a replica can be read.
@@ -261,12 +275,21 @@ pub enum Effect {
         /// Its name.
         run: String,
     },
-    /// Whether this coordinator owns all runs that it should advance.
+    /// Revoke an identity for good, because it computed wrongly.
+    Convict {
+        /// Its number.
+        identity: String,
+        /// What it did, for the audit log.
+        what: String,
+    },
+    /// Whether the store has all runs that should advance.
     Healthy(bool),
     /// A line for the log.
     Log {
         /// Its subject.
         topic: Topic,
+        /// Its fields.
+        about: Box<About>,
         /// What happened.
         sentence: String,
     },

@@ -21,6 +21,17 @@ const OVERDUE_MAX: u32 = 3;
 /// How often a task may fail.
 const FAILURES_MAX: usize = 3;
 
+/// Whose word it takes to convict a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jury {
+    /// Any workers'.
+    Anybody,
+    /// That of workers of three different identities.
+    Different,
+    /// A trusted worker's among them.
+    Trusted,
+}
+
 /// A worker that was lost while it had the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
@@ -43,11 +54,13 @@ pub(super) struct Evidence {
     pub(super) failures: Vec<Identity>,
     /// How often it was overdue alone.
     pub(super) overdue: u32,
+    /// A trusted worker was lost alone with it, or it failed there, or did not end.
+    pub(super) witnessed: bool,
 }
 
 impl Evidence {
     pub(super) fn since(since: Millis) -> Self {
-        Self { since, losses: Vec::new(), failures: Vec::new(), overdue: 0 }
+        Self { since, losses: Vec::new(), failures: Vec::new(), overdue: 0, witnessed: false }
     }
 
     /// Whether it was lost or failed on this worker, so that another one should try it if possible.
@@ -56,7 +69,19 @@ impl Evidence {
     }
 
     /// The conclusion, as the end of a sentence, if the task is convicted.
-    pub(super) fn verdict(&self) -> Option<String> {
+    pub(super) fn verdict(&self, jury: Jury) -> Option<String> {
+        let alone = self.losses.iter().filter(|loss| loss.alone).map(|loss| &loss.worker);
+        let different: BTreeSet<&Identity> = self.failures.iter().chain(alone).collect();
+        let heard = match jury {
+            Jury::Anybody => true,
+            Jury::Different => different.len() >= FAILURES_MAX,
+            Jury::Trusted => self.witnessed,
+        };
+        self.accusation().filter(|_| heard)
+    }
+
+    /// The same whoever says it.
+    pub(super) fn accusation(&self) -> Option<String> {
         let alone = self.losses.iter().filter(|loss| loss.alone);
         let proven: BTreeSet<&Identity> = alone.clone().filter(|loss| loss.proven).map(|loss| &loss.worker).collect();
         if proven.len() >= PROVEN_LOSSES_MAX {
@@ -96,23 +121,41 @@ mod tests {
     fn three_reliable_workers_convict_and_one_lost_often_does_not() {
         let three = [lost(1, "a", true, true), lost(2, "b", true, true), lost(3, "c", true, true)];
         assert!(
-            evidence(&three).verdict().is_some_and(|why| why.starts_with("was the only task of 3 reliable workers"))
+            evidence(&three)
+                .verdict(Jury::Anybody)
+                .is_some_and(|why| why.starts_with("was the only task of 3 reliable workers"))
         );
-        assert_eq!(evidence(&three[..2]).verdict(), None);
+        assert_eq!(evidence(&three[..2]).accusation(), None);
         let nine: Vec<Loss> = (0..9).map(|number| lost(number, "a", true, true)).collect();
-        assert_eq!(evidence(&nine).verdict(), None, "one worker, again and again");
+        assert_eq!(evidence(&nine).accusation(), None, "one worker, again and again");
         let company: Vec<Loss> = (0..99).map(|number| lost(number, &format!("w{number}"), false, true)).collect();
-        assert_eq!(evidence(&company).verdict(), None, "never alone");
+        assert_eq!(evidence(&company).accusation(), None, "never alone");
         let unproven = [lost(1, "a", true, false), lost(2, "b", true, false), lost(3, "c", true, false)];
-        assert_eq!(evidence(&unproven).verdict(), None, "they had not proved themselves");
+        assert_eq!(evidence(&unproven).accusation(), None, "they had not proved themselves");
     }
 
     #[test]
     fn ten_losses_alone_convict() {
         let ten: Vec<Loss> = (0..10).map(|number| lost(number, "a", true, false)).collect();
         assert!(
-            evidence(&ten).verdict().is_some_and(|why| why.starts_with("was the only task of its worker 10 times"))
+            evidence(&ten).accusation().is_some_and(|why| why.starts_with("was the only task of its worker 10 times"))
         );
+    }
+
+    #[test]
+    fn where_workers_are_not_trusted_it_takes_a_trusted_one_or_three_different_ones() {
+        let failed = |names: &[&str]| Evidence {
+            failures: names.iter().map(|name| Identity::of(name, "x")).collect(),
+            ..Evidence::since(Millis(0))
+        };
+        let (same, different) = (failed(&["a", "a", "a", "b"]), failed(&["a", "b", "c"]));
+        let verdicts = |evidence: &Evidence| {
+            [Jury::Anybody, Jury::Different, Jury::Trusted].map(|jury| evidence.verdict(jury).is_some())
+        };
+        assert_eq!(verdicts(&same), [true, false, false]);
+        assert_eq!(verdicts(&different), [true, true, false]);
+        assert_eq!(verdicts(&Evidence { witnessed: true, ..same }), [true, false, true]);
+        assert_eq!(verdicts(&Evidence { witnessed: true, ..failed(&["a", "b"]) }), [false; 3], "two are too few");
     }
 
     #[test]

@@ -4,11 +4,13 @@ use evoxo_proto::v1::{self, CloseKind, from_worker, to_worker};
 
 use super::{
     Coordinator, SessionId, Topic,
+    about::About,
     evidence::Loss,
     run::Run,
     sessions::{Session, printable, session_of},
     standing::End,
 };
+use crate::trust::Holder;
 
 /// How long a worker that was set aside must wait before it joins again, in milliseconds.
 const SET_ASIDE_MS: u32 = 60_000;
@@ -29,9 +31,27 @@ pub(super) enum Cause {
     InvalidMessage(String),
     /// Too many different tasks failed on it.
     FailsTasks,
+    /// Two others had another output of a task.
+    Outvoted,
+    /// A trusted worker had another output of a task.
+    Convicted,
 }
 
 impl Cause {
+    /// Its name among the figures.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::ConnectionEnded => "connection ended",
+            Self::Replaced => "replaced",
+            Self::Silent(_) => "silent",
+            Self::Overdue => "overdue",
+            Self::InvalidMessage(_) => "invalid message",
+            Self::FailsTasks => "failing tasks",
+            Self::Outvoted => "outvoted",
+            Self::Convicted => "convicted",
+        }
+    }
+
     fn sentence(&self) -> String {
         match self {
             Self::ConnectionEnded => "its connection ended".into(),
@@ -40,6 +60,8 @@ impl Cause {
             Self::Overdue => "its tasks are overdue".into(),
             Self::InvalidMessage(why) => why.clone(),
             Self::FailsTasks => "three different tasks failed on it".into(),
+            Self::Outvoted => "two other workers had another output of a task".into(),
+            Self::Convicted => "a trusted worker has found that it computes wrongly".into(),
         }
     }
 
@@ -48,8 +70,8 @@ impl Cause {
         match self {
             Self::ConnectionEnded => None,
             Self::Replaced | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
-            Self::InvalidMessage(_) => Some((CloseKind::Refused, 0)),
-            Self::FailsTasks => Some((CloseKind::Retry, SET_ASIDE_MS)),
+            Self::InvalidMessage(_) | Self::Convicted => Some((CloseKind::Refused, 0)),
+            Self::FailsTasks | Self::Outvoted => Some((CloseKind::Retry, SET_ASIDE_MS)),
         }
     }
 
@@ -61,15 +83,21 @@ impl Cause {
 
 impl Coordinator {
     /// A worker introduces itself.
-    pub(super) fn admit(&mut self, id: SessionId, address: String, hello: &v1::Hello) {
-        let session = match session_of(hello, address, &self.registry, self.now) {
+    pub(super) fn admit(&mut self, id: SessionId, address: String, holder: Option<Holder>, hello: &v1::Hello) {
+        let session = match session_of(hello, address, holder, &self.registry, self.now) {
             Ok(session) => session,
             Err(why) => {
                 let name = printable(&hello.name);
-                self.effects.log(Topic::WorkerRefused, format!("worker {name:?} was refused: {why}"));
+                self.tally.refused += 1;
+                let sentence = format!("worker {name:?} was refused: {why}");
+                let about = About { worker: Some(name.into()), session: Some(id), ..About::default() };
+                self.effects.log_about(Topic::WorkerRefused, about, sentence);
                 return self.effects.close(id, CloseKind::Refused, why, 0);
             }
         };
+        if self.refuses_convicted(id, &session) {
+            return;
+        }
         let pause_ms = session.identities().map(|identity| self.standings.pause_ms(identity, self.now));
         let pause_ms = pause_ms.into_iter().max().unwrap_or(0);
         if pause_ms > 0 {
@@ -78,7 +106,8 @@ impl Coordinator {
                 session.name,
                 pause_ms.div_ceil(1000)
             );
-            self.effects.log(Topic::WorkerRefused, why.clone());
+            self.tally.refused += 1;
+            self.effects.log_about(Topic::WorkerRefused, session.about(id), why.clone());
             return self.effects.close(id, CloseKind::Retry, why, pause_ms as u32);
         }
         let full = self.sessions.len() >= self.settings.sessions_max;
@@ -88,7 +117,9 @@ impl Coordinator {
             return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
         }
         let process = session.process;
-        let before = self.sessions.iter().find(|(_, other)| other.process == process).map(|(before, _)| before);
+        // Numbers of processes are the workers' own words: nobody may end another identity's session with one.
+        let same = |other: &Session| other.process == process && other.identity_number() == session.identity_number();
+        let before = self.sessions.iter().find(|(_, other)| same(other)).map(|(before, _)| before);
         if let Some(before) = before {
             self.lose(before, Cause::Replaced);
         }
@@ -101,18 +132,24 @@ impl Coordinator {
 
     fn join(&mut self, id: SessionId, session: Session) {
         let Session { name, slots, kinds, kinds_refused, .. } = &session;
-        self.effects.log(Topic::Progress, format!("worker {name} joined with {slots} slots (session {id})"));
+        let (about, process) = (session.about(id), session.process);
+        let sentence = format!("worker {name} joined with {slots} slots (session {id})");
+        self.tally.joined += 1;
+        self.effects.log_about(Topic::Progress, about.clone(), sentence);
         if !kinds_refused.is_empty() {
             let (refused, kinds) = (kinds_refused.join(", "), kinds.join(", "));
             let sentence = format!(
                 "worker {name} computes other results for {refused}: it gets tasks of {kinds} alone (session {id})"
             );
-            self.effects.log(Topic::WorkerRefused, sentence);
+            self.effects.log_about(Topic::WorkerRefused, about, sentence);
         }
         session.identities().into_iter().for_each(|identity| self.standings.joined(identity, self.now));
         self.sessions.add(id, session);
         let heartbeat_interval_ms = self.settings.heartbeat_interval_ms;
         self.effects.send(id, to_worker::Message::Welcome(v1::Welcome { session: id.0, heartbeat_interval_ms }));
+        if self.leaving.contains(process) {
+            self.ask_to_leave(id);
+        }
         self.runs.move_all();
         self.runs.change_all();
     }
@@ -155,7 +192,17 @@ impl Coordinator {
                 (Topic::WorkerLost, lost)
             }
         };
-        self.effects.log(topic, sentence);
+        self.effects.log_about(topic, session.about(id), sentence);
+        match as_it_should {
+            true => self.tally.left += 1,
+            false => {
+                *self.tally.lost.entry(cause.label()).or_default() += 1;
+                self.lost.add(self.now, id, &session, cause.sentence());
+            }
+        }
+        if session.draining && tasks == 0 {
+            self.leaving.remove(session.process);
+        }
         if let Some((kind, retry_after_ms)) = cause.close() {
             let reason = format!("session ended: {}", cause.sentence());
             self.effects.close(id, kind, reason, retry_after_ms);
@@ -201,9 +248,11 @@ impl Coordinator {
                     proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us, self.now),
                 };
                 let overdue = u32::from(assignment.alone && *cause == Cause::Overdue);
+                let witnessed = assignment.alone && session.is_trusted();
                 self.tasks.accuse(task, self.now, |evidence| {
                     evidence.losses.push(loss);
                     evidence.overdue += overdue;
+                    evidence.witnessed |= witnessed;
                 });
                 self.judge(task, "");
             }
@@ -213,7 +262,8 @@ impl Coordinator {
     /// Fails a task's run if the evidence convicts the task.
     pub(super) fn judge(&mut self, task: super::TaskId, last: &str) {
         let Some(open) = self.tasks.get(task) else { return };
-        let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict()) else { return };
+        let jury = self.jury(open.run);
+        let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict(jury)) else { return };
         self.fail_for_task(task, &format!("{verdict}{last}"));
     }
 

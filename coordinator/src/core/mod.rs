@@ -6,15 +6,18 @@
 //! and will be assigned again.
 //!
 //! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
-//! workers), `evidence` (against tasks), `writes` (to the store), `budget` (of memory). What happens between them is
-//! in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `losses`, `storage`, `requests` (people),
-//! `ticks` (time).
+//! workers), `evidence` (against tasks), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
+//! happens between them is in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `verification` (of
+//! outputs), `losses`, `storage`, `requests` (people), `workers` (people look at workers, and ask them to leave), `ticks`
+//! (time).
 
+mod about;
 mod assign;
 mod budget;
 mod events;
 mod evidence;
 mod losses;
+mod recent;
 mod requests;
 mod results;
 mod rounds;
@@ -24,20 +27,25 @@ mod sessions;
 mod settings;
 mod standing;
 mod storage;
+mod tally;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod verification;
 mod view;
+mod workers;
 mod writes;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use evoxo_common::{experiment::Registry, time::Millis};
 use evoxo_proto::v1::{self, CloseKind, to_worker};
 
+pub use about::About;
 pub use events::{Effect, Event, Rejection, ReplicaAt, Request, Response, Stored, Topic, View};
 pub use settings::{Batch, Settings};
+pub use tally::{Durations, Figures, Tally};
 
 use crate::saved::SavedRun;
 pub use crate::{
@@ -49,6 +57,7 @@ use runs::Runs;
 use sessions::Sessions;
 use standing::Standings;
 use tasks::Tasks;
+use workers::{Leaving, Lost};
 use writes::Writes;
 
 /// The state of the coordinator.
@@ -63,6 +72,12 @@ pub struct Coordinator {
     standings: Standings,
     writes: Writes,
     budget: Budget,
+    /// The identities that were convicted.
+    convicted: BTreeSet<Arc<str>>,
+    tally: Tally,
+    /// Workers that were lost, and workers that are to leave.
+    lost: Lost,
+    leaving: Leaving,
     /// When deadlines are checked next.
     tick: Millis,
     /// Slow tasks have not been checked since the last tick.
@@ -76,6 +91,17 @@ impl Coordinator {
     /// The only constructor: a first start is a recovery without runs. The runs come without their states.
     #[must_use]
     pub fn recover(settings: Settings, registry: Registry, saved: Vec<SavedRun>) -> Self {
+        Self::recover_knowing(settings, registry, saved, BTreeSet::new())
+    }
+
+    /// The same with the identities that were convicted: what was absorbed on their word is not used.
+    #[must_use]
+    pub fn recover_knowing(
+        settings: Settings,
+        registry: Registry,
+        saved: Vec<SavedRun>,
+        convicted: BTreeSet<Arc<str>>,
+    ) -> Self {
         // Computed at the start, so that no request waits for it.
         drop(registry.signatures());
         let mut coordinator = Self {
@@ -89,6 +115,10 @@ impl Coordinator {
             sessions: Sessions::default(),
             standings: Standings::default(),
             writes: Writes::default(),
+            convicted,
+            tally: Tally::default(),
+            lost: Lost::default(),
+            leaving: Leaving::default(),
             tick: Millis::default(),
             second_copies_due: false,
             healthy: true,
@@ -102,7 +132,7 @@ impl Coordinator {
     pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         self.now = self.now.max(now);
         match event {
-            Event::Hello { session, address, hello } => self.admit(session, address, &hello),
+            Event::Hello { session, address, holder, hello } => self.admit(session, address, holder, &hello),
             Event::Message { session, message } => self.on_message(session, message),
             Event::Left { session } => self.on_left(session),
             Event::Request { id, request } => self.on_request(id, request),
@@ -165,6 +195,10 @@ impl Effects {
     }
 
     fn log(&mut self, topic: Topic, sentence: String) {
-        self.push(Effect::Log { topic, sentence });
+        self.log_about(topic, About::default(), sentence);
+    }
+
+    fn log_about(&mut self, topic: Topic, about: About, sentence: String) {
+        self.push(Effect::Log { topic, about: Box::new(about), sentence });
     }
 }

@@ -1,6 +1,6 @@
 //! Requests of people.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use evoxo_proto::v1::{self, RunState};
 
@@ -15,6 +15,7 @@ use crate::{
     names::check_run_name,
     prepared::Prepared,
     replicas::{Job, ReplicaKey},
+    trust::Level,
 };
 
 /// `None`: the response follows when something is written or read.
@@ -28,7 +29,7 @@ fn being_stored(name: &str) -> Rejection {
 impl Coordinator {
     pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
         let reply = match request {
-            Request::Submit { name, prepared, address } => self.submit(id, &name, prepared, address),
+            Request::Submit { name, prepared, level, address } => self.submit(id, &name, prepared, level, address),
             Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
             Request::Resume { name } => self.want(id, &name, Wanted::Running, false),
             Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
@@ -36,6 +37,9 @@ impl Coordinator {
             Request::Replica { name, replica } => self.replica(id, &name, replica),
             Request::Objects { name } => self.objects(&name),
             Request::Workers => Ok(Some(Response::Workers(self.workers()))),
+            Request::Lost => Ok(Some(Response::Lost(self.lost.list(self.now)))),
+            Request::Drain(named) => self.drain(&named).map(|workers| Some(Response::Workers(workers))),
+            Request::Figures => Ok(Some(Response::Figures(Box::new(self.figures())))),
         };
         if let Some(response) = reply.transpose() {
             self.effects.respond(id, response);
@@ -50,7 +54,14 @@ impl Coordinator {
         found.ok_or_else(|| Rejection::no_run(name))
     }
 
-    fn submit(&mut self, request: RequestId, name: &str, prepared: Arc<Prepared>, address: String) -> Reply {
+    fn submit(
+        &mut self,
+        request: RequestId,
+        name: &str,
+        prepared: Arc<Prepared>,
+        level: Level,
+        address: String,
+    ) -> Reply {
         if self.stopping {
             return Err(Rejection::Unavailable("the coordinator is stopping".into()));
         }
@@ -66,7 +77,7 @@ impl Coordinator {
             return Err(Rejection::Exhausted(too_large(needed, most)));
         }
         match self.find(name) {
-            Ok((id, _)) => return self.submit_again(request, id, prepared),
+            Ok((id, _)) => return self.submit_again(request, id, prepared, level),
             Err(Rejection::NotFound(_)) => {}
             Err(rejection) => return Err(rejection),
         }
@@ -86,18 +97,25 @@ impl Coordinator {
         }
         self.remembers(prepared.replicas())?;
         let mut run = Run::new(name.into(), prepared.clone());
-        (run.creating, run.submitter) = (true, address);
+        (run.creating, run.submitter, run.level) = (true, address, level);
         let id = self.runs.add(run);
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
     }
 
     /// A repeated submission changes nothing; more replicas extend the run; a cancelled run continues.
-    fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>) -> Reply {
+    fn submit_again(&mut self, request: RequestId, id: RunId, prepared: Arc<Prepared>, level: Level) -> Reply {
         let Some(run) = self.runs.get(id) else { return Ok(None) };
         let name = &run.name;
         if run.prepared.hash != prepared.hash {
             return Err(Rejection::Conflict(format!("run {name:?} exists with other settings: choose another name")));
+        }
+        if level != Level::Plain && level != run.level {
+            let there = run.level;
+            return Err(Rejection::Conflict(format!(
+                "run {name:?} exists with the level {there} of verification, and not {level}: leave the level out, or choose \
+                 another name"
+            )));
         }
         if let Some(blocked) = &run.blocked {
             return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
@@ -217,34 +235,10 @@ impl Coordinator {
         if workers == 0 && view.message.is_empty() && run.hands_out() {
             view.message = self.sessions.missing_program(&run.prepared).unwrap_or_default();
         }
+        if workers > 0 && view.message.is_empty() && run.hands_out() {
+            view.message = self.missing_trust(run).unwrap_or_default();
+        }
         Some(view)
-    }
-
-    fn workers(&self) -> Vec<v1::Worker> {
-        let worker = |(id, session): (super::SessionId, &super::sessions::Session)| v1::Worker {
-            session: id.0,
-            name: session.name.to_string(),
-            build: session.build.clone(),
-            slots: session.slots,
-            tasks_assigned: session.tasks_assigned as u32,
-            tasks_done: session.tasks_done,
-            silent_ms: self.now - session.heard,
-            connected_ms: self.now - session.connected,
-            draining: session.draining,
-            kinds: session.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
-            kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
-            address: session.address.clone(),
-            programs: session.program_texts(),
-            runs: self.runs_of(session),
-        };
-        self.sessions.iter().map(worker).collect()
-    }
-
-    /// The names of the runs that a worker computes.
-    fn runs_of(&self, session: &super::sessions::Session) -> Vec<String> {
-        let runs = session.assignments.values().filter_map(|assignment| self.runs.get(assignment.run));
-        let names: BTreeSet<&String> = runs.map(|run| &run.name).collect();
-        names.into_iter().cloned().collect()
     }
 
     /// Publishes changed runs: at once if the state has changed, otherwise at most every 200 ms.
@@ -272,8 +266,8 @@ impl Coordinator {
             self.healthy = healthy;
             self.effects.push(Effect::Healthy(healthy));
             let sentence = match healthy {
-                true => "health: serving, since no run is blocked by another coordinator any more",
-                false => "health: not serving, since another coordinator has taken a run",
+                true => "health: serving, since no run is missing in the store any more",
+                false => "health: not serving, since a run is missing in the store",
             };
             self.effects.log(if healthy { Topic::Progress } else { Topic::Trouble }, sentence.into());
         }

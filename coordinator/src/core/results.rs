@@ -11,11 +11,13 @@ use evoxo_proto::{
 };
 
 use super::{
-    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write, losses::Cause, run::DOUBTS_MAX, sessions::Credit,
+    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write, about::About, losses::Cause, run::DOUBTS_MAX,
+    sessions::Credit, tasks::Claim, verification::Place,
 };
 use crate::{
     replicas::{Job, ReceivedOutput, Sender},
     saved::seal_doubt,
+    trust::{Level, Worth},
 };
 
 /// Outputs for the threads of their runs.
@@ -65,7 +67,12 @@ impl Coordinator {
         if let Some(run) = self.runs.adjust(credit.run) {
             run.assigned_us -= credit.counted_us;
             let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
-            run.learn_duration(credit.arm, credit.work, elapsed_us.min(waited_us));
+            let took_us = elapsed_us.min(waited_us);
+            run.learn_duration(credit.arm, credit.work, took_us);
+            self.tally.task.note_us(took_us);
+        }
+        if credit.last {
+            self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
         }
         self.tasks.drop_copy(credit.task, (id, assignment));
     }
@@ -80,15 +87,18 @@ impl Coordinator {
         outputs: &mut Outputs,
     ) -> Result<(), String> {
         let Some(session) = self.sessions.get(id) else { return Ok(()) };
-        let from = Sender { session: id, worker: session.name.clone(), asked };
-        let open = self.tasks.with_hash(hash);
+        let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
+        // An audit is for who is trusted alone.
+        let trusted = asked && session.is_trusted();
+        let may = |task: &TaskId| trusted || self.tasks.get(*task).is_some_and(|found| !found.audit);
+        let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
         if open.is_empty() {
             // Another copy of a closed task: it shows whether the first output was correct.
             let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked) else { return Ok(()) };
             match self.runs.get(awaiting.task.run).and_then(|run| run.thread()) {
                 Some(thread) => {
                     // No open task has this id.
-                    let received = awaiting.task.received(TaskId::NONE, from, bytes.clone());
+                    let received = awaiting.task.received(TaskId::NONE, from, bytes.clone(), Worth::Compared);
                     outputs.entry(thread).or_default().push(received);
                 }
                 None => self.tasks.forget_copy(hash),
@@ -107,26 +117,54 @@ impl Coordinator {
             if !asked && found.is_being_checked() {
                 continue;
             }
+            let worth = if found.audit { Some(Worth::Compared) } else { run.level.worth(from.holder.as_ref(), asked) };
+            let Some(worth) = worth else { continue };
             let Some(thread) = run.thread() else { continue };
-            outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone()));
+            outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));
             self.tasks.begin_check(task, asked);
         }
         Ok(())
     }
 
     /// The run's thread has checked an output.
-    pub(super) fn on_checked(&mut self, task: TaskId, hash: Digest, from: &Sender, found: Result<Digest, Refusal>) {
+    pub(super) fn on_checked(
+        &mut self,
+        task: TaskId,
+        hash: Digest,
+        from: &Sender,
+        found: Result<Digest, Refusal>,
+        taken: bool,
+    ) {
         let asked = from.asked;
-        let open = self.tasks.get(task).map(|task| task.run);
+        let open = self.tasks.get(task).map(Place::of);
+        let is_audit = self.tasks.get(task).is_some_and(|task| task.audit);
         match (found, open) {
-            (Ok(output), Some(run)) => {
-                self.tasks.close(task, output, from.worker.clone(), asked);
-                if let Some(run) = self.runs.change(run) {
+            (Ok(output), Some(place)) if is_audit => {
+                self.tasks.forget_copy(hash);
+                self.end_audit(task, &place, output);
+            }
+            (Ok(output), Some(place)) if taken => {
+                let audit = self.drawn(task, from, output);
+                let claims = self.tasks.close(task, output, from);
+                if let Some(audit) = audit {
+                    self.begin_audit(audit);
+                }
+                self.tally.tasks_done += 1;
+                if let Some(run) = self.runs.change(place.run) {
                     run.tasks_done += 1;
+                }
+                self.settle(&place, output, from, claims);
+            }
+            (Ok(output), Some(_)) => {
+                self.tasks.end_check(task, asked);
+                // What a convicted identity had sent before does not count.
+                let convicted = from.holder.as_ref().is_some_and(|holder| self.convicted.contains(&holder.id));
+                if !convicted {
+                    self.tasks.claim(task, Claim { from: from.clone(), output });
                 }
             }
             (Ok(output), None) if asked => {
-                self.compare(hash, &from.worker, output);
+                self.compare(hash, from, output);
                 self.tasks.forget_copy(hash);
             }
             (Ok(_), None) => {}
@@ -143,30 +181,57 @@ impl Coordinator {
     }
 
     /// Two workers had the same task: their outputs must be the same.
-    fn compare(&mut self, hash: Digest, other_worker: &str, output: Digest) {
+    fn compare(&mut self, hash: Digest, from: &Sender, output: Digest) {
         let Some(first) = self.tasks.awaiting(hash).filter(|first| first.output != output) else { return };
-        let (replica, id) = (first.task.replica, first.task.run);
+        let right = first.from.clone();
+        let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
+        let level = self.runs.get(first.task.run).map_or(Level::Plain, |run| run.level);
+        let (place, taken) = (Place::of(&first.task), first.output);
+        let verified = level != Level::Plain;
+        if verified && !trusted(from) && (trusted(&right) || level == Level::Quorum) {
+            return self.contradict(&place, from, &right);
+        }
+        if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(&right) {
+            // One of them is wrong, whatever was drawn.
+            let claims = [(right, taken), (from.clone(), output)].map(|(from, output)| Claim { from, output });
+            let audit = first.task.audit(claims.into());
+            return self.begin_audit(audit);
+        }
+        // Where outputs are audited, a conviction voids what was absorbed.
+        let voids = matches!(level, Level::Audited { .. }) && trusted(from) != trusted(&right);
+        if !voids {
+            self.doubt(&place, (&right, taken), (from, output));
+        }
+        if verified && trusted(from) && !trusted(&right) {
+            self.convict(&place, &right);
+        }
+    }
+
+    /// Two workers had different outputs of a task, and the first one's is absorbed.
+    fn doubt(&mut self, place: &Place, first: (&Sender, Digest), other: (&Sender, Digest)) {
+        let (replica, id) = (place.replica, place.run);
         let mut doubt = v1::Doubt {
-            task: hash.to_string(),
+            task: place.task.to_string(),
             arm: String::new(),
             replica: replica.index,
-            round: first.task.round,
-            worker: first.worker.to_string(),
-            other_worker: other_worker.into(),
-            output: first.output.to_string(),
-            other_output: output.to_string(),
+            round: place.round,
+            worker: first.0.worker.to_string(),
+            other_worker: other.0.worker.to_string(),
+            output: first.1.to_string(),
+            other_output: other.1.to_string(),
         };
         let Some(run) = self.runs.change(id) else { return };
         doubt.arm.clone_from(&run.prepared.config.arms[replica.arm as usize].name);
         let sentence = format!(
             "not deterministic: task {}, workers {} and {} had different outputs",
-            hash.short(),
+            place.task.short(),
             doubt.worker,
             doubt.other_worker
         );
         run.notice(sentence.clone());
-        let line = format!("run {}: {sentence}", run.name);
-        self.effects.log(Topic::Doubt, line);
+        let (about, line) = (run.about_replica(replica).and_task(place.task), format!("run {}: {sentence}", run.name));
+        self.tally.doubts += 1;
+        self.effects.log_about(Topic::Doubt, about, line);
         if run.doubts.len() < DOUBTS_MAX {
             run.doubt_number += 1;
             let write = Write::Doubt { number: run.doubt_number, bytes: seal_doubt(&doubt) };
@@ -182,15 +247,25 @@ impl Coordinator {
             return self.tasks.forget_copy(hash);
         }
         let run = open.first().and_then(|task| self.tasks.get(*task)).map(|task| task.run);
-        let Some((worker, identity)) = self.sessions.change(id, |session| {
+        let Some((worker, identity, trusted)) = self.sessions.change(id, |session| {
             session.failed.extend(run.map(|run| (hash, run)));
-            (session.name.clone(), session.identity.clone())
+            (session.name.clone(), session.identity.clone(), session.is_trusted())
         }) else {
             return;
         };
-        self.effects.log(Topic::Trouble, format!("task {} failed on worker {worker}: {why}", hash.short()));
+        self.tally.failures += 1;
+        let failed = open.first().and_then(|task| self.tasks.get(*task));
+        let about = failed.and_then(|task| Some(self.runs.get(task.run)?.about_replica(task.replica)));
+        let of_worker = self.sessions.get(id).map(|session| session.about(id)).unwrap_or_default();
+        let About { run, arm, replica, .. } = about.unwrap_or_default();
+        let about = About { run, arm, replica, ..of_worker }.and_task(hash);
+        let sentence = format!("task {} failed on worker {worker}: {why}", hash.short());
+        self.effects.log_about(Topic::Trouble, about, sentence);
         for task in open {
-            self.tasks.accuse(task, self.now, |evidence| evidence.failures.push(identity.clone()));
+            self.tasks.accuse(task, self.now, |evidence| {
+                evidence.failures.push(identity.clone());
+                evidence.witnessed |= trusted;
+            });
             self.judge(task, &format!(", last on worker {worker}: {why}"));
         }
     }

@@ -90,7 +90,7 @@ impl Coordinator {
     }
 
     /// Gives back memory that a run does not need any more.
-    fn release(&mut self, id: RunId) {
+    pub(super) fn release(&mut self, id: RunId) {
         let ahead_bytes = self.settings.plan_ahead_bytes();
         let Some(run) = self.runs.adjust(id) else { return };
         let in_memory = run.thread().is_some() || run.presence == Presence::Loading;
@@ -131,17 +131,22 @@ impl Coordinator {
                     }
                     self.on_planned(id, replica, round, total, tasks);
                 }
-                Report::Checked { task, hash, from, found } => {
-                    self.on_checked(task, hash, &from, found);
+                Report::Checked { task, hash, from, found, taken } => {
+                    self.on_checked(task, hash, &from, found, taken);
                 }
                 Report::Absorbed { replica, rounds, metric, failure } => {
                     self.on_absorbed(id, replica, rounds, metric, failure);
                 }
-                Report::Finished { replica, digest, sealed } => {
+                Report::Finished { replica, exposed, .. } if self.is_void(&exposed) => self.begin_anew(id, replica, 0),
+                Report::Voided { replica, since } => self.begin_anew(id, replica, since),
+                Report::Finished { replica, digest, sealed, exposed } => {
                     // A search without a barrier may end while workers still have tasks of it.
                     self.tasks.close_replica(id, replica);
                     if let Some(run) = self.runs.change(id) {
                         run.set_phase(replica, ReplicaPhase::Finished { digest, sealed, writing: false });
+                        if let Some(record) = run.replicas.get_mut(&replica) {
+                            record.exposed = exposed;
+                        }
                     }
                     self.write_finished(id, replica);
                 }
@@ -149,11 +154,11 @@ impl Coordinator {
                     let sentence = format!("{why}; it is computed again");
                     if let Some(run) = self.runs.change(id) {
                         run.notice(sentence.clone());
-                        let line = format!("run {}: {sentence}", run.name);
+                        let (about, line) = (run.about_replica(replica), format!("run {}: {sentence}", run.name));
                         if let Some(record) = run.replicas.get_mut(&replica) {
                             (record.rounds, record.metric) = (0, None);
                         }
-                        self.effects.log(Topic::Trouble, line);
+                        self.effects.log_about(Topic::Trouble, about, line);
                     }
                 }
                 Report::Checkpoint { number, sealed } => self.write_checkpoint(id, number, sealed),
@@ -183,6 +188,7 @@ impl Coordinator {
     fn on_absorbed(&mut self, id: RunId, key: ReplicaKey, rounds: u64, metric: Option<f64>, failure: Option<String>) {
         let interval_ms = self.settings.checkpoint_interval_ms;
         let Some(run) = self.runs.change(id) else { return };
+        self.tally.rounds += 1;
         if let Some(record) = run.replicas.get_mut(&key) {
             (record.rounds, record.metric) = (rounds, metric);
         }
@@ -193,9 +199,9 @@ impl Coordinator {
         if let Some(why) = failure {
             let arm = &run.prepared.config.arms[key.arm as usize].name;
             let sentence = format!("replica {} of arm {arm:?} {why}", key.index);
-            let line = format!("run {}: {sentence}", run.name);
+            let (about, line) = (run.about_replica(key), format!("run {}: {sentence}", run.name));
             run.notice(sentence);
-            self.effects.log(Topic::Trouble, line);
+            self.effects.log_about(Topic::Trouble, about, line);
         }
     }
 
@@ -205,14 +211,19 @@ impl Coordinator {
         run.set_phase(key, ReplicaPhase::Stored { digest, object });
         run.update_digest();
         self.release(id);
-        let Some(run) = self.runs.get(id).filter(|run| run.stored == run.replicas.len()) else { return };
+        self.end_if_complete(id);
+    }
+
+    /// Ends a run of which everything is stored and nothing is being audited.
+    pub(super) fn end_if_complete(&mut self, id: RunId) {
+        let Some(run) = self.runs.get(id).filter(|run| run.is_complete()) else { return };
         let line = match run.state() {
             RunState::InDoubt => {
                 format!("run {} is computed, but in doubt: copies of tasks had different outputs", run.name)
             }
             _ => format!("run {} is finished", run.name),
         };
-        self.effects.log(Topic::Progress, line);
+        self.effects.log_about(Topic::Progress, run.about(), line);
         self.drop_thread(id);
         self.store(id, Write::DropCheckpoints);
         self.retire();
@@ -237,10 +248,11 @@ impl Coordinator {
     /// A run has failed and stops until a person resumes it.
     pub(super) fn fail_run(&mut self, id: RunId, why: String) {
         let Some(run) = self.runs.change(id) else { return };
-        let line = format!("run {} failed: {why}", run.name);
+        let (about, line) = (run.about(), format!("run {} failed: {why}", run.name));
+        self.tally.runs_failed += 1;
         run.wanted = Wanted::Failed(why);
         run.failure_unsaved = true;
-        self.effects.log(Topic::RunFailed, line);
+        self.effects.log_about(Topic::RunFailed, about, line);
         self.write_failure(id);
         self.put_to_rest(id);
     }
@@ -248,10 +260,10 @@ impl Coordinator {
     /// This coordinator may not advance a run.
     pub(super) fn block(&mut self, id: RunId, blocked: Blocked) {
         let Some(run) = self.runs.change(id) else { return };
-        let line = format!("run {} is blocked: {}", run.name, blocked.why());
+        let (about, line) = (run.about(), format!("run {} is blocked: {}", run.name, blocked.why()));
         run.notice(blocked.why().to_owned());
         run.blocked = Some(blocked);
-        self.effects.log(Topic::Trouble, line);
+        self.effects.log_about(Topic::Trouble, about, line);
         // States that cannot be written need not be sealed.
         self.drop_thread(id);
     }
@@ -260,6 +272,7 @@ impl Coordinator {
     pub(super) fn put_to_rest(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.change(id) else { return };
+        run.audits_open = 0;
         run.rest_replicas();
         let Presence::Loaded(thread) = run.presence else { return };
         run.presence = Presence::Leaving(thread);
@@ -280,6 +293,7 @@ impl Coordinator {
     pub(super) fn drop_thread(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.change(id) else { return };
+        run.audits_open = 0;
         run.rest_replicas();
         let thread = run.thread();
         run.presence = Presence::Resting;

@@ -15,6 +15,7 @@ use crate::{
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::{SavedFinished, SavedRun},
+    trust::Level,
     write::Write,
 };
 
@@ -31,7 +32,7 @@ pub(super) enum Wanted {
 /// Why this coordinator may not advance a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
-    /// Another coordinator owns it; it can be taken back.
+    /// It was removed from the store; it may be there again.
     Fenced(String),
     /// Another build wrote it, or it is too large for this coordinator.
     Unfit(String),
@@ -91,10 +92,15 @@ pub(super) struct ReplicaRecord {
     pub(super) rounds: u64,
     /// The primary metric of the newest row of its history.
     pub(super) metric: Option<f64>,
+    /// The identities whose outputs it has absorbed on their own word, as far as it is stored or finished.
+    pub(super) exposed: Vec<Arc<str>>,
+    /// How often it was begun anew. A write of an earlier attempt says nothing of this one.
+    pub(super) attempt: u32,
 }
 
 impl ReplicaRecord {
-    const UNBEGUN: Self = Self { phase: ReplicaPhase::Unbegun, rounds: 0, metric: None };
+    const UNBEGUN: Self =
+        Self { phase: ReplicaPhase::Unbegun, rounds: 0, metric: None, exposed: Vec::new(), attempt: 0 };
 
     pub(super) fn is_finished(&self) -> bool {
         matches!(self.phase, ReplicaPhase::Finished { .. } | ReplicaPhase::Stored { .. })
@@ -136,9 +142,12 @@ pub(super) struct Run {
     pub(super) name: String,
     pub(super) prepared: Arc<Prepared>,
     pub(super) wanted: Wanted,
-    pub(super) order_number: u64,
     /// The address that submitted it.
     pub(super) submitter: String,
+    /// How outputs are verified.
+    pub(super) level: Level,
+    /// Outputs that count and are being computed again.
+    pub(super) audits_open: usize,
     /// The order that creates the run is not in the store yet.
     pub(super) creating: bool,
     /// A failure that is not in the store yet.
@@ -188,8 +197,9 @@ impl Run {
             name,
             prepared,
             wanted: Wanted::Running,
-            order_number: 0,
             submitter: String::new(),
+            level: Level::Plain,
+            audits_open: 0,
             creating: false,
             failure_unsaved: false,
             to_write_again: Vec::new(),
@@ -264,6 +274,7 @@ impl Run {
             self.set_phase(key, phase);
             if let Some(record) = self.replicas.get_mut(&key) {
                 (record.rounds, record.metric) = (replica.rounds, replica.last_row.get(primary).copied());
+                record.exposed.clone_from(&replica.exposed);
             }
         }
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
@@ -299,6 +310,15 @@ impl Run {
         record.phase = phase;
     }
 
+    /// A replica has not begun any more.
+    pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
+        self.set_phase(key, ReplicaPhase::Unbegun);
+        if let Some(record) = self.replicas.get_mut(&key) {
+            *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };
+        }
+        self.update_digest();
+    }
+
     /// Open replicas become waiting ones.
     pub(super) fn rest_replicas(&mut self) {
         for key in std::mem::take(&mut self.open) {
@@ -313,8 +333,13 @@ impl Run {
         self.digest = all.then(|| run_digest(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
+    /// Whether everything is computed and stored, and nothing is being audited.
+    pub(super) fn is_complete(&self) -> bool {
+        self.stored == self.replicas.len() && self.audits_open == 0
+    }
+
     pub(super) fn state(&self) -> RunState {
-        let over = self.stored == self.replicas.len() && matches!(self.wanted, Wanted::Running | Wanted::Paused);
+        let over = self.is_complete() && matches!(self.wanted, Wanted::Running | Wanted::Paused);
         match (&self.blocked, &self.wanted) {
             (Some(_), _) => RunState::Blocked,
             _ if over && self.doubts.is_empty() => RunState::Finished,

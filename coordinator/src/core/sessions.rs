@@ -13,10 +13,11 @@ use evoxo_common::{
 };
 use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PROTOCOL, SLOTS_MAX, v1};
 
-use super::{runs::RunId, standing::Identity};
+use super::{recent::Recent, runs::RunId, standing::Identity};
 use crate::{
     id::{SessionId, TaskId},
     prepared::Prepared,
+    trust::Holder,
 };
 
 /// How long a session must have lasted to be proven if the duration of a task is unknown, in milliseconds.
@@ -32,6 +33,10 @@ const TASKS_MAX: usize = 8192;
 pub(super) struct Session {
     pub(super) name: Arc<str>,
     pub(super) address: String,
+    /// Whom its certificate belongs to.
+    pub(super) holder: Option<Holder>,
+    /// The name of its host, as it says.
+    pub(super) host: String,
     pub(super) identity: Identity,
     /// All workers at its address.
     neighbours: Identity,
@@ -53,6 +58,8 @@ pub(super) struct Session {
     pub(super) heard: Millis,
     pub(super) connected: Millis,
     pub(super) tasks_done: u64,
+    /// The tasks of the last minute.
+    pub(super) recent: Recent,
     pub(super) draining: bool,
     /// Different tasks that failed here, with their runs.
     pub(super) failed: BTreeMap<Digest, RunId>,
@@ -91,12 +98,24 @@ pub(super) struct Credit {
     pub(super) counted_us: u64,
     /// How long the coordinator has waited for it, in milliseconds.
     pub(super) waited_ms: u64,
+    /// It is the last of its assignment.
+    pub(super) last: bool,
 }
 
 impl Session {
     /// The identities under which its standing is recorded.
     pub(super) fn identities(&self) -> [&Identity; 2] {
         [&self.identity, &self.neighbours]
+    }
+
+    /// The number of its identity, if it has a certificate.
+    pub(super) fn identity_number(&self) -> Option<&Arc<str>> {
+        self.holder.as_ref().map(|holder| &holder.id)
+    }
+
+    /// Whether its outputs are right by definition.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.holder.as_ref().is_some_and(|holder| holder.trusted)
     }
 
     /// Whether it computes the tasks of this run.
@@ -114,6 +133,11 @@ impl Session {
 
     pub(super) fn is_idle(&self) -> bool {
         (self.assignments.len() as u32) < self.slots
+    }
+
+    /// The slots that have something to compute.
+    pub(super) fn slots_busy(&self) -> u32 {
+        self.slots.min(self.assignments.len() as u32)
     }
 
     pub(super) fn has_capacity(&self) -> bool {
@@ -155,6 +179,7 @@ impl Session {
         held.progress = now;
         self.tasks_assigned -= 1;
         self.tasks_done += 1;
+        self.recent.count(now);
         let credit = Credit {
             task,
             run: held.run,
@@ -162,6 +187,7 @@ impl Session {
             work: held.work,
             counted_us: held.each_us.unwrap_or(1),
             waited_ms: now - held.sent,
+            last: held.remaining.is_empty(),
         };
         if held.remaining.is_empty() {
             self.assignments.remove(&assignment);
@@ -298,6 +324,7 @@ impl Sessions {
 pub(super) fn session_of(
     hello: &v1::Hello,
     address: String,
+    holder: Option<Holder>,
     registry: &Registry,
     now: Millis,
 ) -> Result<Session, String> {
@@ -310,8 +337,8 @@ pub(super) fn session_of(
     if !(1..=SLOTS_MAX).contains(&hello.slots) {
         return Err(format!("it has {} slots: from 1 to {SLOTS_MAX} are possible", hello.slots));
     }
-    if hello.name.len() > NAME_BYTES_MAX || hello.build.len() > NAME_BYTES_MAX {
-        return Err(format!("its name or build is longer than {NAME_BYTES_MAX} bytes"));
+    if [&hello.name, &hello.build, &hello.host].iter().any(|text| text.len() > NAME_BYTES_MAX) {
+        return Err(format!("its name, build or host is longer than {NAME_BYTES_MAX} bytes"));
     }
     if hello.kinds.len() > KINDS_MAX {
         return Err(format!("it names {} kinds of experiments: at most {KINDS_MAX} are possible", hello.kinds.len()));
@@ -341,10 +368,12 @@ pub(super) fn session_of(
     let programs = programs_of(hello, &kinds)?;
     let name = printable(&hello.name);
     Ok(Session {
-        identity: Identity::of(&name, &address),
+        identity: holder.as_ref().map_or_else(|| Identity::of(&name, &address), |it| Identity::of_certificate(&it.id)),
         neighbours: Identity::of_all(&address),
         name: name.into(),
         address,
+        holder,
+        host: printable(&hello.host),
         build: printable(&hello.build),
         process: hello.process,
         slots: hello.slots,
@@ -358,6 +387,7 @@ pub(super) fn session_of(
         heard: now,
         connected: now,
         tasks_done: 0,
+        recent: Recent::default(),
         draining: false,
         failed: BTreeMap::new(),
     })

@@ -1,5 +1,7 @@
 //! Times, sizes and limits of the core.
 
+use crate::trust::AuditKey;
+
 /// The most bytes of a run's tasks that are planned and not computed, however much memory there is.
 const PLAN_AHEAD_BYTES: u64 = 64 << 20;
 
@@ -57,6 +59,8 @@ pub struct Settings {
     pub finished_runs_kept: Option<u32>,
     /// Memory for all runs together, in bytes; [`crate::prepared::Prepared`] says how it is counted.
     pub memory_bytes_max: u64,
+    /// See [`AuditKey`]. By default a known one, which nobody should use where somebody could lie.
+    pub audit_key: AuditKey,
 }
 
 impl Settings {
@@ -100,6 +104,7 @@ impl Default for Settings {
             replicas_max: 25_000,
             finished_runs_kept: None,
             memory_bytes_max: 2 << 30,
+            audit_key: AuditKey::default(),
         }
     }
 }

@@ -22,14 +22,19 @@ const PAUSE_MS_MAX: u64 = 300_000;
 /// The most workers that are remembered.
 const REMEMBERED_MAX: usize = 16_384;
 
-/// The identity of a worker: its name and the address it connects from. A worker that is killed and started again keeps
-/// its identity, although session and process are new.
+/// The identity of a worker: whom its certificate belongs to; without certificates its name and the address it connects
+/// from. A worker that is killed and started again keeps its identity, although session and process are new.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity(Arc<str>);
 
 impl Identity {
     pub(super) fn of(name: &str, address: &str) -> Self {
         Self(format!("{name} at {address}").into())
+    }
+
+    /// By its certificate, whatever its name and address.
+    pub(super) fn of_certificate(id: &str) -> Self {
+        Self(format!("identity {id}").into())
     }
 
     /// All workers at an address, whatever their names.

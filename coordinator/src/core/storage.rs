@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     replicas::{Job, ReplicaKey},
-    saved::{Origin, SavedRun, object_name, origin_of, seal_order},
+    saved::{Origin, SavedRun, origin_of, seal_order},
+    trust::Level,
 };
 
 /// Failed writes in a row after which a run waits for the store.
@@ -25,7 +26,7 @@ const CHECKPOINT_REST_FACTOR: u64 = 20;
 const STORE_RETRY_MS: u64 = 1000;
 
 /// The number that names a finished replica's object.
-fn ordinal(key: ReplicaKey) -> u64 {
+pub(super) fn ordinal(key: ReplicaKey) -> u64 {
     u64::from(key.arm) * 1_000_000 + u64::from(key.index)
 }
 
@@ -61,11 +62,11 @@ impl Coordinator {
     pub(super) fn write_finished(&mut self, id: RunId, key: ReplicaKey) {
         let Some(run) = self.runs.adjust(id) else { return };
         let Some(record) = run.replicas.get_mut(&key) else { return };
+        let attempt = record.attempt;
         let ReplicaPhase::Finished { sealed, writing, .. } = &mut record.phase else { return };
         *writing = true;
         let write = Write::Finished { ordinal: ordinal(key), bytes: sealed.clone() };
-        let object = object_name(&write).unwrap_or_default();
-        self.write(id, write, Pending::Finished { replica: key, object });
+        self.write(id, write, Pending::Finished { replica: key, attempt });
     }
 
     /// A checkpoint was sealed.
@@ -73,9 +74,7 @@ impl Coordinator {
         let Some(run) = self.runs.adjust(id) else { return };
         // It contains all rounds absorbed before.
         run.checkpoints.dirty = false;
-        let write = Write::Checkpoint { number, bytes };
-        let object = object_name(&write).unwrap_or_default();
-        self.write(id, write, Pending::Checkpoint { object });
+        self.write(id, Write::Checkpoint { number, bytes }, Pending::Checkpoint);
     }
 
     /// Saves everything of a run that is not saved yet.
@@ -113,14 +112,14 @@ impl Coordinator {
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
         let now = self.now;
-        if let (Pending::Checkpoint { .. }, Some(run)) = (&what, self.runs.adjust(id)) {
+        if let (Pending::Checkpoint, Some(run)) = (&what, self.runs.adjust(id)) {
             run.checkpoints.writing = false;
             let rest_ms = CHECKPOINT_REST_FACTOR * (now - run.checkpoints.begun);
             run.checkpoints.due = run.checkpoints.due.max(now + rest_ms);
         }
-        if let (Pending::Finished { replica, .. }, Some(run)) = (&what, self.runs.adjust(id))
-            && let Some(ReplicaPhase::Finished { writing, .. }) =
-                run.replicas.get_mut(replica).map(|record| &mut record.phase)
+        if let (Pending::Finished { replica, attempt, .. }, Some(run)) = (&what, self.runs.adjust(id))
+            && let Some(record) = run.replicas.get_mut(replica).filter(|record| record.attempt == *attempt)
+            && let ReplicaPhase::Finished { writing, .. } = &mut record.phase
         {
             *writing = false;
         }
@@ -140,13 +139,15 @@ impl Coordinator {
     fn after_success(&mut self, id: RunId, what: Pending, stored: Stored) {
         match (what, stored) {
             (Pending::Order(order), _) => self.apply_order(id, order),
-            (Pending::Checkpoint { object }, _) => {
+            (Pending::Checkpoint, Stored::Written(object)) => {
                 if let Some(run) = self.runs.adjust(id) {
-                    run.checkpoints.object = Some(object);
+                    run.checkpoints.object = object;
                 }
             }
-            (Pending::Finished { replica, object }, _) => {
-                let phase = self.runs.get(id).and_then(|run| Some(&run.replicas.get(&replica)?.phase));
+            (Pending::Finished { replica, attempt }, Stored::Written(Some(object))) => {
+                let record = self.runs.get(id).and_then(|run| run.replicas.get(&replica));
+                // What was void before it was stored is removed by the next write.
+                let phase = record.filter(|record| record.attempt == attempt).map(|record| &record.phase);
                 if let Some(ReplicaPhase::Finished { digest, .. }) = phase {
                     let digest: Digest = *digest;
                     self.on_finished_stored(id, replica, digest, object);
@@ -160,33 +161,46 @@ impl Coordinator {
                     self.effects.respond(request, Ok(super::Response::Run(Box::new(view))));
                 }
             }
-            (Pending::Failure | Pending::Repeated(_) | Pending::Load(_), _) => {}
+            (
+                Pending::Checkpoint
+                | Pending::Finished { .. }
+                | Pending::Failure
+                | Pending::Repeated(_)
+                | Pending::Load(_),
+                _,
+            ) => {}
         }
     }
 
     fn after_fault(&mut self, id: RunId, what: Pending, fault: StoreFault) {
-        let Some(run) = self.runs.change(id) else { return };
-        let (StoreFault::Fenced(why) | StoreFault::Failed(why)) = &fault;
-        let why = why.clone();
-        run.notice(why.clone());
-        let line = format!("run {}: {why}", run.name);
-        self.effects.log(Topic::Trouble, line);
-        let creating = run.creating;
-        run.deleting = false;
-        if matches!(fault, StoreFault::Failed(_)) {
-            run.store_failures += 1;
-            run.checkpoints.due = self.now + STORE_RETRY_MS;
-            run.checkpoints.dirty |= matches!(what, Pending::Checkpoint { .. });
-            if run.store_failures >= STORE_FAILURES_MAX {
-                run.store_trouble = Some(format!("{why}; work continues when the store can be written again"));
-            }
-        }
-        let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
         let request = match &what {
             Pending::Order(PendingOrder { request, .. }) => Some(*request),
             Pending::Load(request) | Pending::Delete(request) => *request,
             _ => None,
         };
+        let why = match &fault {
+            StoreFault::Failed(why) | StoreFault::Fenced(why) => why.clone(),
+            StoreFault::Superseded(why) => {
+                // Nothing more is done here. Whoever leads now can be asked the same.
+                let answer = |request| self.effects.respond(request, Err(Rejection::Unavailable(why.clone())));
+                return request.into_iter().for_each(answer);
+            }
+        };
+        let Some(run) = self.runs.change(id) else { return };
+        run.notice(why.clone());
+        let line = format!("run {}: {why}", run.name);
+        self.effects.log_about(Topic::Trouble, run.about(), line);
+        let creating = run.creating;
+        run.deleting = false;
+        if matches!(fault, StoreFault::Failed(_)) {
+            run.store_failures += 1;
+            run.checkpoints.due = self.now + STORE_RETRY_MS;
+            run.checkpoints.dirty |= matches!(what, Pending::Checkpoint);
+            if run.store_failures >= STORE_FAILURES_MAX {
+                run.store_trouble = Some(format!("{why}; work continues when the store can be written again"));
+            }
+        }
+        let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
         match what {
             Pending::Repeated(write) => run.to_write_again.push(write),
             Pending::Failure => run.failure_unsaved = true,
@@ -201,7 +215,7 @@ impl Coordinator {
             self.remove_run(id);
         } else if matches!(fault, StoreFault::Fenced(_)) {
             let name = self.runs.get(id).map_or("", |run| &run.name);
-            let why = format!("{why}; `evoxo resume {name}` takes it back");
+            let why = format!("{why}; `evoxo resume {name}` reads it again");
             self.block(id, Blocked::Fenced(why));
         }
         if let Some(request) = request {
@@ -268,6 +282,7 @@ impl Coordinator {
             }
             return;
         };
+        let void = self.leave_out_void(&mut saved);
         let unfit = self.unfit_because(&saved);
         let Some(run) = self.runs.change(id) else { return };
         run.presence = Presence::Resting;
@@ -275,9 +290,11 @@ impl Coordinator {
             // The coordinator that owned it meanwhile may have extended it.
             run.prepared = prepared.clone();
         }
-        run.order_number = run.order_number.max(saved.order_number);
+        run.level = Level::of_order(&saved.order);
         run.blocked = unfit.map(Blocked::Unfit);
         run.adopt(&saved);
+        void.into_iter().for_each(|object| self.store(id, Write::Unfinish { object }));
+        let Some(run) = self.runs.change(id) else { return };
         if request.is_some() && run.blocked.is_none() {
             // A person wants it to continue, whatever the stored order is.
             run.wanted = Wanted::Running;
@@ -320,7 +337,9 @@ impl Coordinator {
     }
 
     /// Recovers a run from the store, without its states.
-    pub(super) fn recover_run(&mut self, saved: SavedRun) {
+    pub(super) fn recover_run(&mut self, mut saved: SavedRun) {
+        // They are removed when the run is taken up.
+        self.leave_out_void(&mut saved);
         let prepared = match &saved.prepared {
             Ok(prepared) => prepared.clone(),
             Err(problems) => {
@@ -334,20 +353,21 @@ impl Coordinator {
             }
         };
         let mut run = Run::new(saved.name.clone(), prepared);
-        run.order_number = saved.order_number;
         run.submitter.clone_from(&saved.order.submitter);
+        run.level = Level::of_order(&saved.order);
         run.wanted = wanted_of(&saved.order);
         run.blocked = self.unfit_because(&saved).map(Blocked::Unfit);
         run.adopt(&saved);
         for notice in &run.notices {
-            self.effects.log(Topic::Trouble, format!("run {}: {notice}", run.name));
+            self.effects.log_about(Topic::Trouble, run.about(), format!("run {}: {notice}", run.name));
         }
         if let Some(blocked) = &run.blocked {
-            self.effects.log(Topic::Trouble, format!("run {} is blocked: {}", run.name, blocked.why()));
+            let line = format!("run {} is blocked: {}", run.name, blocked.why());
+            self.effects.log_about(Topic::Trouble, run.about(), line);
         }
         if let Wanted::Failed(why) = &run.wanted {
             let line = format!("run {} has failed: {why}; `evoxo resume {0}` tries again", run.name);
-            self.effects.log(Topic::Trouble, line);
+            self.effects.log_about(Topic::Trouble, run.about(), line);
         }
         self.runs.add(run);
     }
@@ -377,8 +397,7 @@ impl Coordinator {
 }
 
 /// The next order of a run.
-fn next_order(run: &mut Run, toml: &str, wanted: &Wanted) -> Write {
-    run.order_number += 1;
+fn next_order(run: &Run, toml: &str, wanted: &Wanted) -> Write {
     let (state, failure) = match wanted {
         Wanted::Running => (RunState::Running, ""),
         Wanted::Paused => (RunState::Paused, ""),
@@ -391,8 +410,10 @@ fn next_order(run: &mut Run, toml: &str, wanted: &Wanted) -> Write {
         rounds_done: run.rounds_done(),
         failure: failure.to_owned(),
         submitter: run.submitter.clone(),
+        verification: run.level.message().into(),
+        audit_millionths: run.level.millionths(),
     };
-    Write::Order { number: run.order_number, bytes: seal_order(&order) }
+    Write::Order { bytes: seal_order(&order) }
 }
 
 fn wanted_of(order: &v1::Order) -> Wanted {

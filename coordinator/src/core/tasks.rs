@@ -16,6 +16,7 @@ use crate::{
     id::{SessionId, TaskId},
     prepared::Prepared,
     replicas::{PlannedTask, ReceivedOutput, ReplicaKey, Sender},
+    trust::Worth,
 };
 
 /// One open task.
@@ -34,13 +35,46 @@ pub(super) struct OpenTask {
     checking_asked: usize,
     /// The evidence against it; a task with any is a suspect and is sent alone.
     pub(super) evidence: Option<Box<Evidence>>,
+    /// Valid outputs that do not count yet.
+    pub(super) claims: Vec<Claim>,
+    /// Its output has counted already, and is computed again by a trusted worker.
+    pub(super) audit: bool,
+}
+
+/// An output that does not count until somebody else has computed the task.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    /// Who sent it.
+    pub(super) from: Sender,
+    /// Hash of the canonical output.
+    pub(super) output: Digest,
+}
+
+impl Claim {
+    /// The identity of who sent it.
+    pub(super) fn identity(&self) -> Option<&Arc<str>> {
+        self.from.holder.as_ref().map(|holder| &holder.id)
+    }
 }
 
 impl OpenTask {
     /// A received output of it, for the run's thread.
-    pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes) -> ReceivedOutput {
+    pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes, worth: Worth) -> ReceivedOutput {
         let Self { replica, round, index, .. } = *self;
-        ReceivedOutput { task, from, replica, round, index, encoded: self.encoded.clone(), output }
+        ReceivedOutput { task, from, replica, round, index, encoded: self.encoded.clone(), output, worth }
+    }
+
+    /// Whether workers disagree about it.
+    pub(super) fn is_disputed(&self) -> bool {
+        self.claims.windows(2).any(|pair| pair[0].output != pair[1].output)
+    }
+
+    /// The task that audits these outputs of it.
+    pub(super) fn audit(&self, claims: Vec<Claim>) -> Self {
+        let Self { run, replica, round, index, work, .. } = *self;
+        let (encoded, copies) = (self.encoded.clone(), Vec::new());
+        let (checking, checking_asked, evidence, audit) = (0, 0, None, true);
+        Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
     }
 
     /// Whether an output for it is with the run's thread.
@@ -61,7 +95,7 @@ pub(super) struct AwaitingCopies {
     /// Hash of the canonical output.
     pub(super) output: Digest,
     /// The worker that sent it.
-    pub(super) worker: Arc<str>,
+    pub(super) from: Sender,
     /// Workers that have not sent theirs.
     copies: usize,
 }
@@ -75,6 +109,8 @@ pub(super) struct Tasks {
     /// Tasks without a copy, by run, except suspects.
     ready: BTreeMap<RunId, BTreeSet<TaskId>>,
     suspects: BTreeSet<TaskId>,
+    /// Tasks without a copy, by run, for which there is an output that does not count yet; except suspects.
+    claimed: BTreeMap<RunId, BTreeSet<TaskId>>,
     awaiting: BTreeMap<Digest, AwaitingCopies>,
     /// Bytes of open tasks, by run.
     bytes: BTreeMap<RunId, u64>,
@@ -99,8 +135,30 @@ impl Tasks {
             checking: 0,
             checking_asked: 0,
             evidence: None,
+            claims: Vec::new(),
+            audit: false,
         };
         self.open.insert(id, task);
+    }
+
+    /// Opens an audit.
+    pub(super) fn add_audit(&mut self, audit: OpenTask) {
+        self.last += 1;
+        let id = TaskId(self.last);
+        self.by_hash.entry(audit.encoded.hash).or_default().push(id);
+        *self.bytes.entry(audit.run).or_default() += Prepared::task_bytes(audit.encoded.own.len());
+        self.open.insert(id, audit);
+        self.update_ready(id);
+    }
+
+    /// Closes an audit; returns what is audited.
+    pub(super) fn close_audit(&mut self, id: TaskId) -> Vec<Claim> {
+        self.remove(id).map(|task| task.claims).unwrap_or_default()
+    }
+
+    /// The number of open tasks.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
     }
 
     pub(super) fn get(&self, id: TaskId) -> Option<&OpenTask> {
@@ -112,16 +170,51 @@ impl Tasks {
         self.by_hash.get(&hash).cloned().unwrap_or_default()
     }
 
-    /// Closes a task with an output of this hash, by a worker that was assigned the task or not. If other workers have
-    /// it too, their outputs are awaited.
-    pub(super) fn close(&mut self, id: TaskId, output: Digest, worker: Arc<str>, asked: bool) {
-        let Some(task) = self.remove(id) else { return };
-        let copies = task.copies.len() + task.checking_asked - usize::from(asked);
+    /// Closes a task with an output of this hash; returns the outputs that did not count. If other workers have it too,
+    /// their outputs are awaited.
+    pub(super) fn close(&mut self, id: TaskId, output: Digest, from: &Sender) -> Vec<Claim> {
+        let Some(mut task) = self.remove(id) else { return Vec::new() };
+        let claims = std::mem::take(&mut task.claims);
+        let copies = task.copies.len() + task.checking_asked - usize::from(from.asked);
         if copies > 0 {
             let hash = task.encoded.hash;
             let before = self.awaiting.remove(&hash).map_or(0, |awaiting| awaiting.copies);
-            self.awaiting.insert(hash, AwaitingCopies { task, output, worker, copies: before + copies });
+            let from = from.clone();
+            self.awaiting.insert(hash, AwaitingCopies { task, output, from, copies: before + copies });
         }
+        claims
+    }
+
+    /// Notes a valid output that does not count yet.
+    pub(super) fn claim(&mut self, id: TaskId, claim: Claim) {
+        if let Some(task) = self.open.get_mut(&id)
+            && task.claims.iter().all(|other| other.identity() != claim.identity())
+        {
+            task.claims.push(claim);
+            let run = task.run;
+            self.unready(id, run);
+            self.update_ready(id);
+        }
+    }
+
+    /// Drops what an identity sent and what does not count yet, and the audits of it; returns the runs of these audits, one
+    /// entry for each.
+    pub(super) fn drop_claims(&mut self, identity: &Arc<str>) -> Vec<RunId> {
+        let of = |claim: &Claim| claim.identity() == Some(identity);
+        let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));
+        let mut audited = Vec::new();
+        for (id, run) in claimed.map(|(id, task)| (*id, task.run)).collect::<Vec<_>>() {
+            let Some(task) = self.open.get_mut(&id) else { continue };
+            task.claims.retain(|claim| !of(claim));
+            if task.audit && task.claims.is_empty() {
+                drop(self.remove(id));
+                audited.push(run);
+                continue;
+            }
+            self.unready(id, run);
+            self.update_ready(id);
+        }
+        audited
     }
 
     fn remove(&mut self, id: TaskId) -> Option<OpenTask> {
@@ -147,9 +240,9 @@ impl Tasks {
         self.bytes.remove(&run);
     }
 
-    /// Closes the open tasks of a replica, whose outputs are no longer needed.
+    /// Closes the open tasks of a replica, whose outputs are no longer needed; not its audits.
     pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
-        let of_replica = |task: &OpenTask| task.run == run && task.replica == replica;
+        let of_replica = |task: &OpenTask| task.run == run && task.replica == replica && !task.audit;
         let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| of_replica(task)).map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| drop(self.remove(id)));
     }
@@ -218,25 +311,33 @@ impl Tasks {
 
     fn unready(&mut self, id: TaskId, run: RunId) {
         self.suspects.remove(&id);
-        if let Some(ready) = self.ready.get_mut(&run) {
-            ready.remove(&id);
-            if ready.is_empty() {
-                self.ready.remove(&run);
+        for sets in [&mut self.ready, &mut self.claimed] {
+            if let Some(ready) = sets.get_mut(&run) {
+                ready.remove(&id);
+                if ready.is_empty() {
+                    sets.remove(&run);
+                }
             }
         }
     }
 
     fn update_ready(&mut self, id: TaskId) {
         let Some(task) = self.open.get(&id).filter(|task| task.is_ready()) else { return };
-        match task.evidence {
-            Some(_) => self.suspects.insert(id),
-            None => self.ready.entry(task.run).or_default().insert(id),
+        match (&task.evidence, task.claims.is_empty()) {
+            (Some(_), _) => self.suspects.insert(id),
+            (None, true) => self.ready.entry(task.run).or_default().insert(id),
+            (None, false) => self.claimed.entry(task.run).or_default().insert(id),
         };
     }
 
     /// Tasks without a copy, by run, except suspects.
     pub(super) fn ready(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
         &self.ready
+    }
+
+    /// Tasks without a copy whose outputs do not count yet, by run, except suspects.
+    pub(super) fn claimed(&self) -> &BTreeMap<RunId, BTreeSet<TaskId>> {
+        &self.claimed
     }
 
     /// Suspects without a copy.

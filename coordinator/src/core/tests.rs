@@ -3,8 +3,10 @@
 mod evidence;
 mod losses;
 mod memory;
+mod operators;
 mod people;
 mod story;
+mod verification;
 mod workers;
 
 use evoxo_common::{

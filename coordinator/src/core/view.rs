@@ -2,10 +2,24 @@
 
 use evoxo_proto::v1::{self, RunState};
 
-use super::run::{ReplicaRecord, Run, Wanted};
+use super::{
+    about::About,
+    run::{ReplicaRecord, Run, Wanted},
+};
 use crate::replicas::ReplicaKey;
 
 impl Run {
+    /// For lines of the log.
+    pub(super) fn about(&self) -> About {
+        About { run: Some(self.name.clone()), ..About::default() }
+    }
+
+    /// For lines of the log about one of its replicas.
+    pub(super) fn about_replica(&self, replica: ReplicaKey) -> About {
+        let arm = self.prepared.config.arms.get(replica.arm as usize).map(|arm| arm.name.clone());
+        About { arm, replica: Some(replica.index), ..self.about() }
+    }
+
     /// A run as people see it, without figures of workers.
     pub(super) fn view(&self) -> v1::Run {
         let arms: Vec<v1::ArmProgress> =
@@ -25,6 +39,8 @@ impl Run {
             notices: self.notices.clone(),
             arms,
             doubts: self.doubts.clone(),
+            verification: self.level.message().into(),
+            audit_millionths: self.level.millionths(),
             ..v1::Run::default()
         }
     }

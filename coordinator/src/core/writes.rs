@@ -22,12 +22,10 @@ pub(super) enum Pending {
     Order(PendingOrder),
     /// A failure is recorded.
     Failure,
-    Checkpoint {
-        object: String,
-    },
+    Checkpoint,
     Finished {
         replica: ReplicaKey,
-        object: String,
+        attempt: u32,
     },
     /// The run's states come, for a person's request or because the run is to be advanced.
     Load(Option<RequestId>),

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_access::now_s;
+use evoxo_access::{Certificate, Role, now_s};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
@@ -27,8 +27,10 @@ use tonic::transport::server::Connected;
 use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
     access::{Access, Asker},
+    metrics::Meters,
     page::Page,
     peers::{Counted, Peers},
+    trust::Holder,
 };
 
 /// Connections at once: the core's maximum of workers, and some for people.
@@ -68,6 +70,7 @@ pub(crate) fn accept(
     peers: Peers,
     handshakes: Option<Handshakes>,
     page: Option<Page>,
+    meters: Arc<Meters>,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(64);
     let room = Arc::new(Semaphore::new(connections_max));
@@ -81,7 +84,7 @@ pub(crate) fn accept(
                         // A connection over its address's limit is dropped here.
                         let Some(of_peer) = peers.connect(from.ip()) else { continue };
                         let counted = (counted, of_peer);
-                        let info = (peers.clone(), handshakes.clone(), page.clone());
+                        let info = (peers.clone(), handshakes.clone(), page.clone(), Arc::clone(&meters));
                         drop(tokio::spawn(admit(stream, from, counted, info, sender.clone())));
                     }
                     Err(error) => {
@@ -99,7 +102,7 @@ async fn admit(
     stream: TcpStream,
     from: SocketAddr,
     counted: (OwnedSemaphorePermit, Counted),
-    (peers, handshakes, page): (Peers, Option<Handshakes>, Option<Page>),
+    (peers, handshakes, page, meters): (Peers, Option<Handshakes>, Option<Page>, Arc<Meters>),
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
     let opened = open(stream, from.ip(), handshakes.as_ref(), PREFACE_TIMEOUT).await;
@@ -120,7 +123,8 @@ async fn admit(
         let access = handshakes.map(|handshakes| handshakes.access);
         let info = ConnectionInfo { address: from.ip(), caller, access, calls: Arc::default(), peers };
         let idle = Box::pin(tokio::time::sleep(IDLE_TIMEOUT_CROWDED));
-        drop(sender.send(Ok(Connection { stream, info, idle, asked: Instant::now(), ended, _counted: counted })).await);
+        let connection = Connection { stream, info, idle, asked: Instant::now(), ended, meters, _counted: counted };
+        drop(sender.send(Ok(connection)).await);
     }
 }
 
@@ -162,14 +166,37 @@ pub(crate) struct ConnectionInfo {
 }
 
 impl ConnectionInfo {
+    /// The number of its certificate; empty without one.
+    pub(crate) fn identity(&self) -> String {
+        match &self.caller {
+            Caller::Known(certificate) => certificate.identity.id.to_string(),
+            _ => String::new(),
+        }
+    }
+
     /// Writes a line of the audit log, if there is one: somebody wanted this, and got it or did not.
     pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) {
         let Some(access) = &self.access else { return };
-        let (id, role) = match &self.caller {
-            Caller::Known(certificate) => (certificate.identity.id.to_string(), certificate.identity.role.name()),
-            _ => (String::new(), ""),
+        let role = match &self.caller {
+            Caller::Known(certificate) => certificate.identity.role.name(),
+            _ => "",
         };
-        access.audit(&Asker { id, role, address: self.address.to_string() }, what, object, outcome);
+        access.audit(&Asker { id: self.identity(), role, address: self.address.to_string() }, what, object, outcome);
+    }
+
+    /// Whether this coordinator knows its workers by certificates.
+    pub(crate) fn knows_workers(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Whom the certificate belongs to.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        match &self.caller {
+            Caller::Known(Certificate { identity, .. }) => {
+                Some(Holder { id: identity.id.to_string().into(), trusted: identity.role == Role::TrustedWorker })
+            }
+            _ => None,
+        }
     }
 
     /// Whether its certificate is not valid any more.
@@ -203,6 +230,7 @@ pub(crate) struct Connection {
     asked: Instant,
     /// Says that its certificate was revoked.
     ended: Option<oneshot::Receiver<()>>,
+    meters: Arc<Meters>,
     _counted: (OwnedSemaphorePermit, Counted),
 }
 
@@ -246,13 +274,18 @@ impl AsyncRead for Connection {
             // As if the peer had closed it.
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.meters.received((buffer.filled().len() - before) as u64);
+        polled
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.meters.sent(&polled);
+        polled
     }
 
     fn poll_write_vectored(
@@ -260,7 +293,9 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.meters.sent(&polled);
+        polled
     }
 
     fn is_write_vectored(&self) -> bool {

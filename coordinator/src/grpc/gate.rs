@@ -14,9 +14,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_proto::MESSAGE_BYTES_MAX;
+use evoxo_proto::{LEADER_HEADER, MESSAGE_BYTES_MAX};
 use http_body::Frame;
-use tokio::{sync::OwnedSemaphorePermit, time::Sleep};
+use tokio::{
+    sync::{OwnedSemaphorePermit, watch},
+    time::Sleep,
+};
 use tonic::{Status, body::Body};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -56,15 +59,41 @@ impl Rooms {
     }
 }
 
+/// Whether this coordinator answers.
+#[derive(Clone)]
+pub(crate) enum Role {
+    /// It leads, and the header of its responses says in which epoch of which cluster; until another one does, as a sentence
+    /// says then.
+    Leader(Option<http::HeaderValue>, watch::Receiver<Option<String>>),
+    /// It does not lead, for this reason: only its health can be asked.
+    Standby(watch::Receiver<String>),
+}
+
+impl Role {
+    /// The header of responses, and why there are none.
+    fn now(&self) -> (Option<http::HeaderValue>, Option<String>) {
+        match self {
+            Self::Leader(leader, superseded) => match superseded.borrow().clone() {
+                None => (leader.clone(), None),
+                away => (None, away),
+            },
+            Self::Standby(why) => (None, Some(why.borrow().clone())),
+        }
+    }
+}
+
+/// The calls that a standby answers.
+const HEALTH: &str = "/grpc.health.v1.Health/";
+
 /// Puts the gate before the services.
-#[derive(Clone, Default)]
-pub(crate) struct GateLayer;
+#[derive(Clone)]
+pub(crate) struct GateLayer(pub(crate) Role);
 
 impl<S> Layer<S> for GateLayer {
     type Service = Gate<S>;
 
     fn layer(&self, inner: S) -> Gate<S> {
-        Gate { inner }
+        Gate { inner, role: self.0.clone() }
     }
 }
 
@@ -72,6 +101,7 @@ impl<S> Layer<S> for GateLayer {
 #[derive(Clone)]
 pub(crate) struct Gate<S> {
     inner: S,
+    role: Role,
 }
 
 impl<S> Service<http::Request<Body>> for Gate<S>
@@ -102,6 +132,11 @@ where
             let refused = refused.into_http();
             return Box::pin(async { Ok(refused) });
         }
+        let (leader, away) = self.role.now();
+        if let Some(why) = away.filter(|_| !request.uri().path().starts_with(HEALTH)) {
+            let refused = Status::unavailable(why).into_http();
+            return Box::pin(async { Ok(refused) });
+        }
         let session = request.uri().path() == SESSION;
         let counted = if session { Ok(None) } else { info.peers.call(info.address).map(Some).ok_or(()) };
         let Ok(counted) = counted else {
@@ -118,7 +153,10 @@ where
             Incoming { body, info, rooms, messages: Messages::default(), blocked: None, waiting: None, timer, session };
         let request = http::Request::from_parts(parts, Body::new(body));
         Box::pin(async move {
-            let response = inner.call(request).await?;
+            let mut response = inner.call(request).await?;
+            if let Some(leader) = leader {
+                response.headers_mut().insert(LEADER_HEADER, leader);
+            }
             Ok(response.map(|body| Body::new(Outgoing { body, _in_progress: in_progress })))
         })
     }

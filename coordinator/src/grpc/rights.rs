@@ -14,7 +14,7 @@ const WORKERS: &[Role] = &[Worker, TrustedWorker];
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
 /// The calls with the roles that may make them. A call that is not here does not exist.
-const RIGHTS: [(&str, &[Role]); 19] = [
+const RIGHTS: [(&str, &[Role]); 22] = [
     (JOIN, ALL),
     ("/evoxo.v1.AccessService/Renew", ALL),
     ("/evoxo.v1.AccessService/CreateToken", OPERATORS),
@@ -31,9 +31,12 @@ const RIGHTS: [(&str, &[Role]); 19] = [
     ("/evoxo.v1.RunService/Fetch", PEOPLE),
     ("/evoxo.v1.RunService/FetchChampion", PEOPLE),
     ("/evoxo.v1.RunService/ListWorkers", PEOPLE),
+    ("/evoxo.v1.RunService/DrainWorkers", OPERATORS),
     ("/evoxo.v1.WorkerService/Work", WORKERS),
     ("/grpc.health.v1.Health/Check", ALL),
     ("/grpc.health.v1.Health/Watch", ALL),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", PEOPLE),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", PEOPLE),
 ];
 
 /// Whether the caller may make this call.

@@ -25,12 +25,15 @@ use crate::{
     replicas::ReplicaKey,
     saved::replica_of_checkpoint,
     shell::Handle,
+    trust::Level,
 };
 
 /// The greatest age of a cached list of workers.
 const WORKERS_AGE_MAX: Duration = Duration::from_millis(500);
 /// Files that are parsed at once, each on its own thread.
 const PARSED_MAX: usize = 2;
+/// The most workers whose names go into a line of the audit log.
+const NAMED_SHOWN_MAX: usize = 20;
 /// Replicas that are read at once for `fetch`.
 const FETCHED_MAX: usize = 4;
 
@@ -65,6 +68,23 @@ fn origin<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
     info.ok_or_else(|| Status::internal("a call without a connection: please report this"))
 }
 
+/// The level of verification that somebody wants; workers must be known for any but the plain one.
+fn level(wanted: i32, millionths: u32, origin: &ConnectionInfo) -> Result<Level, Status> {
+    let level = Level::of(wanted, millionths).ok_or_else(|| {
+        Status::invalid_argument(
+            "this coordinator does not know that level of verification, or its share is not 1 to 1,000,000 millionths: use the same \
+             version of both",
+        )
+    })?;
+    match level != Level::Plain && !origin.knows_workers() {
+        true => Err(Status::failed_precondition(
+            "this coordinator has no access directory, so it knows no worker by a certificate, and cannot verify outputs: start \
+             it with --access, or submit without --verify",
+        )),
+        false => Ok(level),
+    }
+}
+
 impl Runs {
     pub(crate) fn new(core: Handle) -> Self {
         let (parsing, fetching) = (Semaphore::new(PARSED_MAX), Arc::new(Semaphore::new(FETCHED_MAX)));
@@ -84,7 +104,7 @@ impl Runs {
         let from = origin.address;
         match answer? {
             CoreResponse::Run(run) => {
-                info!("run {name}: {verb}, asked from {from}");
+                info!(run = name, "run {name}: {verb}, asked from {from}");
                 let config = self.core.views.get(name).map(|view| whole(&view.borrow()).config).unwrap_or_default();
                 Ok(Response::new(v1::Run { config, ..*run }))
             }
@@ -104,11 +124,17 @@ impl Runs {
     }
 
     /// Takes a submitted file.
-    async fn take(&self, name: &str, config: String, address: String) -> Result<v1::SubmitResponse, Status> {
+    async fn take(
+        &self,
+        name: &str,
+        config: String,
+        level: Level,
+        address: String,
+    ) -> Result<v1::SubmitResponse, Status> {
         crate::names::check_run_name(name).map_err(Rejection::Invalid)?;
         let prepared = self.prepare(config).await?;
         let toml = prepared.toml.clone();
-        match self.core.ask(CoreRequest::Submit { name: name.to_owned(), prepared, address }).await? {
+        match self.core.ask(CoreRequest::Submit { name: name.to_owned(), prepared, level, address }).await? {
             CoreResponse::Submitted { run, created } => {
                 Ok(v1::SubmitResponse { run: Some(v1::Run { config: toml, ..*run }), created })
             }
@@ -131,13 +157,16 @@ impl RunService for Runs {
         let address = origin.address.to_string();
         // The room of the file's message is kept until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
-        let v1::SubmitRequest { name, config } = request.into_inner();
-        let submitted = self.take(&name, config, address.clone()).await;
+        let v1::SubmitRequest { name, config, verification, audit_millionths } = request.into_inner();
+        let submitted = match level(verification, audit_millionths, &origin) {
+            Ok(level) => self.take(&name, config, level, address.clone()).await,
+            Err(status) => Err(status),
+        };
         let outcome = submitted.as_ref().map(drop).map_err(|status| status.message());
         origin.audit("submit", &name, outcome);
         let submitted = submitted?;
         if submitted.created {
-            info!("run {name}: submitted from {address}");
+            info!(run = name, "run {name}: submitted from {address}");
         }
         Ok(Response::new(submitted))
     }
@@ -249,9 +278,10 @@ impl RunService for Runs {
         if let Some(workers) = known() {
             return Ok(Response::new(workers));
         }
+        let CoreResponse::Lost(lost) = self.core.ask(CoreRequest::Lost).await? else { return Err(mismatch()) };
         match self.core.ask(CoreRequest::Workers).await? {
             CoreResponse::Workers(workers) => {
-                let workers = v1::ListWorkersResponse { workers };
+                let workers = v1::ListWorkersResponse { workers, lost };
                 let now = (Instant::now(), workers.clone());
                 *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
                 Ok(Response::new(workers))
@@ -259,6 +289,29 @@ impl RunService for Runs {
             _ => Err(mismatch()),
         }
     }
+
+    async fn drain_workers(
+        &self,
+        request: Request<v1::DrainWorkersRequest>,
+    ) -> Result<Response<v1::DrainWorkersResponse>, Status> {
+        let (origin, named) = (origin(&request)?, request.into_inner());
+        let object = named_workers(&named);
+        let answer = self.core.ask(CoreRequest::Drain(named)).await.map_err(Status::from);
+        origin.audit("drained", &object, answer.as_ref().map(drop).map_err(|status| status.message()));
+        match answer? {
+            CoreResponse::Workers(workers) => Ok(Response::new(v1::DrainWorkersResponse { workers })),
+            _ => Err(mismatch()),
+        }
+    }
+}
+
+/// Who is to be drained, for the audit log.
+fn named_workers(named: &v1::DrainWorkersRequest) -> String {
+    let v1::DrainWorkersRequest { names, sessions, host } = named;
+    let names = names.iter().map(|name| format!("worker {name}"));
+    let sessions = sessions.iter().map(|session| format!("session {session}"));
+    let host = Some(host).filter(|host| !host.is_empty()).map(|host| format!("host {host}"));
+    names.chain(sessions).chain(host).take(NAMED_SHOWN_MAX).collect::<Vec<String>>().join(", ")
 }
 
 /// The champion of a sealed replica, if it has one.

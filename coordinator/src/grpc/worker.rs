@@ -15,6 +15,7 @@ use super::{accept::ConnectionInfo, gate::Rooms};
 use crate::{
     core::{Event, SessionId},
     shell::{Handle, Outbox, Room, outbox},
+    trust::Holder,
 };
 
 /// A stream without Hello is closed after this time.
@@ -49,11 +50,13 @@ impl WorkerService for Workers {
         let (_gone, gone) = oneshot::channel();
         let core = self.core.clone();
         let rooms = request.extensions().get::<Rooms>().cloned().unwrap_or_default();
-        let address = request.extensions().get::<ConnectionInfo>().map(|info| info.address.to_string());
+        let info = request.extensions().get::<ConnectionInfo>();
+        let from =
+            (info.map(|info| info.address.to_string()).unwrap_or_default(), info.and_then(ConnectionInfo::holder));
         let incoming = Incoming { messages: request.into_inner(), rooms, number: 0 };
         tokio::spawn(async move {
             tokio::select! {
-                () = serve(core, sender, incoming, address.unwrap_or_default()) => {}
+                () = serve(core, sender, incoming, from) => {}
                 _ = gone => {}
             }
         });
@@ -79,7 +82,7 @@ impl Incoming {
 }
 
 /// A session, from Hello to its end.
-async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, address: String) {
+async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, (address, holder): (String, Option<Holder>)) {
     let hello = tokio::time::timeout(HELLO_TIMEOUT, incoming.next()).await;
     let hello =
         hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello, but none was received")));
@@ -93,7 +96,7 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, address: St
     let weak = outbox.downgrade();
     let session = core.open(outbox).await;
     let _left = Left { core: core.clone(), session };
-    core.tell(Event::Hello { session, address, hello }, None).await;
+    core.tell(Event::Hello { session, address, holder, hello }, None).await;
     loop {
         match incoming.next().await {
             Ok(Some((message, room))) => core.tell(Event::Message { session, message }, room).await,

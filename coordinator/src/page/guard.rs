@@ -16,7 +16,7 @@ const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; f
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
+pub(crate) struct Refused(pub(super) StatusCode, pub(super) &'static str);
 
 /// Hosts by which the page may be called.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl Hosts {
     }
 
     /// Checks who asks, the host that is called, and for requests that change something the page that sends them.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         peer: IpAddr,
         method: &Method,
@@ -56,6 +56,11 @@ impl Hosts {
                 StatusCode::MISDIRECTED_REQUEST,
                 "this page is not called by that name: start the coordinator with --page-host NAME",
             ));
+        }
+        // Another page could read nothing of an answer, but have much computed. Browsers that say who asks say it here.
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        if uri.path().starts_with("/api/") && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+            return Err(Refused(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
         }
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(());
@@ -129,6 +134,23 @@ mod tests {
         assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "localhost")]), Some(421));
         assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "lab.example:7600")]), None);
         assert_eq!(check(&["10.0.0.5"], HERE, "GET", &[("host", "10.0.0.5:7600")]), None);
+    }
+
+    /// Links of other pages lead here, but other pages ask nothing.
+    #[test]
+    fn other_pages_in_the_same_browser_ask_nothing() {
+        let asked = |path: &str, site: &str| {
+            let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost"))]);
+            headers.insert("sec-fetch-site", site.parse().unwrap());
+            let path = path.parse().unwrap();
+            Hosts::default().check(HERE.into(), &Method::GET, &path, &headers).err().map(|refused| refused.0.as_u16())
+        };
+        for (site, status) in
+            [("same-origin", None), ("none", None), ("same-site", Some(403)), ("cross-site", Some(403))]
+        {
+            assert_eq!(asked("/api/play/move?player=random", site), status, "{site}");
+            assert_eq!(asked("/", site), None, "{site}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod files;
 mod guard;
 mod history;
 mod live;
+mod play;
 mod route;
 mod timed;
 
@@ -25,6 +26,7 @@ pub(crate) use guard::Hosts;
 use crate::{peers::Peers, shell::Handle};
 use history::History;
 use live::Live;
+use play::Players;
 use timed::Timed;
 
 /// Connections of browsers at once; one address gets three quarters of them.
@@ -49,6 +51,7 @@ struct Inner {
     hosts: Hosts,
     live: Live,
     history: History,
+    players: Players,
     connections: Arc<Semaphore>,
     peers: Peers,
 }
@@ -58,7 +61,8 @@ impl Page {
     pub(crate) fn start(core: Handle, hosts: Hosts) -> Self {
         let (live, history) = (Live::start(core.clone()), History::new(core.clone()));
         let (connections, peers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Peers::new(CONNECTIONS_MAX));
-        let page = Self(Arc::new(Inner { core, hosts, live, history, connections, peers }));
+        let players = Players::start(core.clone());
+        let page = Self(Arc::new(Inner { core, hosts, live, history, players, connections, peers }));
         let cleaned = Arc::downgrade(&page.0);
         tokio::spawn(async move {
             while let Some(inner) = cleaned.upgrade() {

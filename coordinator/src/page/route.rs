@@ -3,7 +3,7 @@
 use std::{convert::Infallible, net::IpAddr};
 
 use bytes::Bytes;
-use evoxo_common::experiment::settings_json;
+use evoxo_common::{experiment::settings_json, play::Wanted};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
@@ -16,6 +16,7 @@ use super::{
     files,
     guard::{Refused, protect},
     history::Question,
+    play::Asked,
 };
 use crate::{
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
@@ -83,9 +84,29 @@ async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Resp
             let runs = page.core.views.list().iter().map(|view| run_to_json(&view.run)).collect::<Vec<Value>>();
             json_of(&json!({ "runs": runs }))
         }
+        ["api", "play"] => match page.players.offers() {
+            Some(offers) => json_of(&offers),
+            None => failure(StatusCode::NOT_FOUND, "this program knows no game"),
+        },
+        ["api", "play", what] => {
+            let Some(asked) = asked(what, &query) else {
+                return failure(StatusCode::BAD_REQUEST, "the question is none, or has a number that is none");
+            };
+            match page.players.ask(asked).await {
+                Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
+                Err(rejection) => rejected(&rejection),
+            }
+        }
         ["api", "runs", name] => match page.core.views.get(name) {
             Some(view) => json_of(&run_json(&view.borrow())),
             None => failure(StatusCode::NOT_FOUND, "there is no run of this name here"),
+        },
+        ["api", "runs", name, "champion"] => match replica(&query) {
+            None => failure(StatusCode::BAD_REQUEST, "give the numbers of an arm and of a replica"),
+            Some(replica) => match page.players.show(name, replica).await {
+                Ok(bytes) => whole(StatusCode::OK, JSON, full(bytes)),
+                Err(rejection) => rejected(&rejection),
+            },
         },
         ["api", "runs", name, what @ ("curves" | "replicas" | "history")] => {
             let Some(question) = question(what, &query) else {
@@ -129,6 +150,7 @@ fn run_json(view: &View) -> Value {
     let fields = config.kind.schema.fields.iter();
     json["config"] = prepared.toml.as_str().into();
     json["seed"] = config.seed.to_string().into();
+    json["champions"] = (!config.kind.cards.is_empty()).into();
     json["summary"] = config.kind.schema.summary.into();
     json["columns"] =
         config.kind.columns.iter().map(|column| json!({"name": column.name, "doc": column.doc})).collect();
@@ -142,11 +164,22 @@ fn run_json(view: &View) -> Value {
 struct Query<'a>(&'a str);
 
 impl Query<'_> {
+    /// The first text of this name.
+    fn text(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.split('&').filter_map(|pair| pair.split_once('=')).filter(|(key, _)| *key == name);
+        values.next().map(|(_, value)| value)
+    }
+
     /// A number, if there is one of this name; `Err` if it is none.
     fn number(&self, name: &str) -> Result<Option<usize>, ()> {
-        let mut values = self.0.split('&').filter_map(|pair| pair.split_once('=')).filter(|(key, _)| *key == name);
-        values.next().map(|(_, value)| value.parse().map_err(drop)).transpose()
+        self.text(name).map(|value| value.parse().map_err(drop)).transpose()
     }
+}
+
+/// The replica that a query names.
+fn replica(query: &Query<'_>) -> Option<ReplicaKey> {
+    let number = |name: &str| query.number(name).ok()??.try_into().ok();
+    Some(ReplicaKey { arm: number("arm")?, index: number("replica")? })
 }
 
 /// What is asked of a run's histories.
@@ -162,11 +195,22 @@ fn question(what: &str, query: &Query<'_>) -> Option<Question> {
             }
         }
         "replicas" => Question::Replicas { from: number("from")?.unwrap_or(0) },
-        _ => {
-            let (arm, index) = (number("arm")??.try_into().ok()?, number("replica")??.try_into().ok()?);
-            Question::Replica { replica: ReplicaKey { arm, index }, from_row: from_row.unwrap_or(0) }
-        }
+        _ => Question::Replica { replica: replica(query)?, from_row: from_row.unwrap_or(0) },
     })
+}
+
+/// What is asked by somebody who plays.
+fn asked(what: &str, query: &Query<'_>) -> Option<Asked> {
+    let wanted = match what {
+        "introduction" => Wanted::Introduction,
+        "position" => Wanted::Position,
+        "move" => Wanted::Move,
+        "thoughts" => Wanted::Thoughts,
+        _ => return None,
+    };
+    let plies = query.number("plies").ok()?.map(u32::try_from).transpose().ok()?;
+    let text = |name: &str| query.text(name).unwrap_or_default().to_owned();
+    Some(Asked { game: text("game"), moves: text("moves"), player: text("player"), plies, wanted })
 }
 
 fn whole(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {

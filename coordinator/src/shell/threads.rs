@@ -3,15 +3,19 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use evoxo_common::experiment::Registry;
 use evoxo_proto::v1;
+use tokio::sync::watch;
+use tracing::error;
 
 use super::Inbox;
 use crate::{
+    access::Access,
     core::{Event, StoreFault, ThreadId, Write, WriteId},
+    metrics::{Meters, meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
     store::Store,
@@ -29,14 +33,23 @@ pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
 /// Orders for the store's thread.
 pub(super) type StoreOrders = mpsc::Sender<(WriteId, String, Write)>;
 
-/// Starts the store's thread, which writes in order and reports each write.
-pub(super) fn start_store(mut store: Store, inbox: Inbox) -> StoreOrders {
+/// Starts the store's thread, which writes in order and reports each write, and also says so once another coordinator leads.
+pub(super) fn start_store(
+    mut store: Store,
+    inbox: Inbox,
+    superseded: Arc<watch::Sender<Option<String>>>,
+    meters: Arc<Meters>,
+) -> StoreOrders {
     let (orders, received) = mpsc::channel::<(WriteId, String, Write)>();
     spawn("store", move || {
         while let Ok((write, run, what)) = received.recv() {
+            let began = Instant::now();
             let outcome = store.write(&run, &what);
-            if matches!(outcome, Err(StoreFault::Failed(_))) {
-                std::thread::sleep(FAILURE_PAUSE);
+            meters.stored(&what, began.elapsed(), outcome.as_ref().err());
+            match &outcome {
+                Err(StoreFault::Failed(_)) => std::thread::sleep(FAILURE_PAUSE),
+                Err(StoreFault::Superseded(why)) => drop(superseded.send_replace(Some(why.clone()))),
+                _ => {}
             }
             if inbox.post_blocking(Event::Stored { write, outcome }).is_err() {
                 return;
@@ -46,25 +59,43 @@ pub(super) fn start_store(mut store: Store, inbox: Inbox) -> StoreOrders {
     orders
 }
 
+/// Revokes an identity on a thread of its own, because that waits for the disk.
+pub(super) fn convict(access: Option<Access>, identity: String, what: String) {
+    // Without an access directory there are no identities to convict.
+    let Some(access) = access else { return };
+    spawn("convict", move || {
+        let outcome = access.convict(&identity, &what);
+        if let Err(why) = outcome {
+            error!(
+                "the convicted identity {identity} cannot be revoked, and could come back after a restart: {why:#}; \
+                 revoke it with `evoxo access revoke {identity}`"
+            );
+        }
+    });
+}
+
 /// The threads of runs.
 pub(super) struct RunThreads {
     registry: Registry,
     inbox: Inbox,
     jobs: BTreeMap<ThreadId, mpsc::Sender<Job>>,
+    meters: Arc<Meters>,
 }
 
 impl RunThreads {
-    pub(super) fn new(registry: Registry, inbox: Inbox) -> Self {
-        Self { registry, inbox, jobs: BTreeMap::new() }
+    pub(super) fn new(registry: Registry, inbox: Inbox, meters: Arc<Meters>) -> Self {
+        Self { registry, inbox, jobs: BTreeMap::new(), meters }
     }
 
     pub(super) fn start(&mut self, thread: ThreadId, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) {
         let (jobs, received) = mpsc::channel();
-        let (registry, inbox) = (self.registry.clone(), self.inbox.clone());
+        let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
             let mut replicas = Replicas::new(&registry, prepared, states);
             while let Ok(job) = received.recv() {
+                let (began, name) = (Instant::now(), meters::name_of_job(&job));
                 let reports = replicas.run(job);
+                meters.ran(name, began.elapsed());
                 if !reports.is_empty() && inbox.post_blocking(Event::Done { thread, reports }).is_err() {
                     return;
                 }

@@ -4,14 +4,14 @@ use std::time::SystemTime;
 
 use evoxo_process::innermost;
 
-use super::{Store, StoreError, epoch::epoch_number};
+use super::{Known, Store, StoreError, leader::epoch_number};
 use crate::{
-    names::check_run_name,
-    saved::{Objects, SavedRun, object_number},
+    names::{check_run_name, object_named},
+    saved::{Objects, SavedRun},
 };
 
 /// The directories of a run. They are deleted in this order. `order` comes late: a run whose deletion was interrupted
-/// keeps its order, so that it can be deleted again. `epoch` comes last: until then no other coordinator may write.
+/// keeps its order, so that it can be deleted again. `epoch` is of builds before there was one leader for all runs.
 pub(super) const DIRECTORIES: [&str; 6] = ["checkpoint", "finished", "doubt", "poison", "order", "epoch"];
 
 /// The objects of a run, and foreign objects among them.
@@ -32,13 +32,19 @@ impl Store {
     /// # Errors
     /// A [`StoreError`] if the store cannot be listed.
     pub fn load(&mut self) -> Result<(Vec<SavedRun>, Vec<String>), StoreError> {
+        self.look_who_leads().map_err(|error| self.unreadable("leader", &error))?;
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
         let mut notices: Vec<String> =
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
         let mut runs = Vec::new();
         for run in directories {
             let found = match check_run_name(&run) {
-                Ok(()) => self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?,
+                Ok(()) => {
+                    if self.epoch.is_some() {
+                        self.sweep_staged(&run);
+                    }
+                    self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?
+                }
                 Err(_) => Found::default(),
             };
             if found.ours.is_empty() {
@@ -67,22 +73,30 @@ impl Store {
             self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", innermost(&error)))
         };
         let objects = Objects { run, names: &found.ours, read: &mut read };
+        let has_orders = objects.has_orders();
         let (mut saved, mut notices) = objects.interpret(&self.registry, with_states);
         let foreign = found.foreign.iter().map(|name| foreign_sentence(name));
         match &mut saved {
             Some(saved) => saved.notices.extend(foreign),
             None => {
                 notices.extend(foreign);
-                notices.push(format!("run {run} has no valid order and is not used: give a new run another name"));
+                if has_orders {
+                    notices.push(format!("run {run} has no valid order and is not used: give a new run another name"));
+                }
             }
         }
-        let known = self.known(run);
-        known.unreadable = saved.is_none() && !found.ours.is_empty();
-        let epochs = found.ours.iter().filter_map(|name| epoch_number(name.strip_prefix("epoch/")?));
-        known.epoch_seen = epochs.max().unwrap_or(0);
+        let unreadable = saved.is_none() && has_orders;
+        let known = Known {
+            unreadable,
+            born: saved.as_ref().map(|saved| saved.born),
+            order_number: saved.as_ref().map_or(0, |saved| saved.order_number),
+            ..Known::default()
+        };
+        *self.known(run) = known;
         for name in &found.ours {
-            if let Some((number, _)) = object_number(name, "checkpoint") {
-                known.checkpoints.entry(number).or_default().insert(name.clone());
+            if let Some(named) = object_named(name, "checkpoint") {
+                let place = (named.epoch, named.number);
+                self.known(run).checkpoints.entry(place).or_default().insert(name.clone());
             }
         }
         (saved, notices)
@@ -125,7 +139,7 @@ pub(super) fn is_ours(name: &str, directory: &str) -> bool {
         "poison" => file
             .strip_suffix(".task")
             .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())),
-        _ => object_number(name, directory).is_some(),
+        _ => object_named(name, directory).is_some(),
     }
 }
 

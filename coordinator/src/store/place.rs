@@ -19,8 +19,6 @@ pub(super) struct Place {
     pub(super) objects: Arc<dyn ObjectStore>,
     /// Its directory, if it is one.
     pub(super) directory: Option<PathBuf>,
-    /// The lock of a directory, held while the store is open.
-    pub(super) lock: Option<File>,
 }
 
 /// The file in a directory that shows a second coordinator on this machine that the directory is in use.
@@ -32,10 +30,18 @@ const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// Opens what `spec` names.
 pub(super) fn open(spec: &str) -> Result<Place, StoreError> {
+    match (directory_of(spec), spec.split_once("://")) {
+        (None, Some((scheme, _))) => Ok(Place { objects: bucket::open(spec, scheme)?, directory: None }),
+        (directory, _) => open_directory(spec, directory.unwrap_or(Path::new(spec))),
+    }
+}
+
+/// The directory that `spec` names, if it names one.
+fn directory_of(spec: &str) -> Option<&Path> {
     match spec.split_once("://") {
-        None => open_directory(spec, Path::new(spec)),
-        Some(("file", path)) => open_directory(spec, Path::new(path)),
-        Some((scheme, _)) => Ok(Place { objects: bucket::open(spec, scheme)?, directory: None, lock: None }),
+        None => Some(Path::new(spec)),
+        Some(("file", path)) => Some(Path::new(path)),
+        Some(_) => None,
     }
 }
 
@@ -44,34 +50,60 @@ fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
     make_directory(directory).map_err(|error| unusable(error.to_string()))?;
     let objects = LocalFileSystem::new_with_prefix(directory).map_err(|error| unusable(innermost(&error)))?;
     let objects = Arc::new(objects.with_fsync(true).with_automatic_cleanup(true));
-    let lock = lock(directory).map_err(|who| StoreError::InUse { place: spec.to_owned(), who })?;
-    Ok(Place { objects, directory: Some(directory.to_owned()), lock })
+    Ok(Place { objects, directory: Some(directory.to_owned()) })
 }
 
-/// Locks a directory, if its file system supports locks and has room for a file; or says which process has locked it.
-/// That process may be about to end, so this waits a moment.
-fn lock(directory: &Path) -> Result<Option<File>, String> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(directory.join(LOCK));
-    let Ok(mut file) = file else { return Ok(None) };
-    let mut locked = file.try_lock();
-    let begun = Instant::now();
-    while matches!(locked, Err(TryLockError::WouldBlock)) && begun.elapsed() < LOCK_PATIENCE {
-        std::thread::sleep(LOCK_RETRY);
-        locked = file.try_lock();
+/// The lock of a store that is a directory, released when it is dropped. It only tells people of a mistake, where the file
+/// system shows it: who may write is decided by epochs.
+#[derive(Debug, Default)]
+pub struct Lock(Option<File>);
+
+impl Lock {
+    /// Locks the store, if it is a directory whose file system supports locks and has room for a file. The process that has
+    /// locked it may be about to end, so this waits a moment.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] if another process has locked it.
+    pub fn take(spec: &str) -> Result<Self, StoreError> {
+        let begun = Instant::now();
+        loop {
+            match Self::attempt(spec) {
+                Ok(lock) => return Ok(lock),
+                Err(_) if begun.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_RETRY),
+                Err(who) => return Err(StoreError::InUse { place: spec.to_owned(), who }),
+            }
+        }
     }
-    match locked {
-        Ok(()) => {
-            // A second coordinator reads this; a failure to write it is harmless.
-            let who = format!("process {} on {}", std::process::id(), host_name());
-            let _ = file.set_len(0).and_then(|()| file.write_all(who.as_bytes()));
-            Ok(Some(file))
+
+    /// Locks the store now if that can be done and it is not locked already: for a leader that took over from a process
+    /// that still has the lock.
+    pub fn take_if_free(&mut self, spec: &str) {
+        if self.0.is_none()
+            && let Ok(lock) = Self::attempt(spec)
+        {
+            *self = lock;
         }
-        Err(TryLockError::WouldBlock) => {
-            let mut who = String::new();
-            let read = (&mut file).take(200).read_to_string(&mut who);
-            Err(if read.is_ok() && !who.is_empty() { who } else { "it does not say which".into() })
+    }
+
+    /// Locks the store; or says which process has locked it.
+    fn attempt(spec: &str) -> Result<Self, String> {
+        let Some(directory) = directory_of(spec) else { return Ok(Self(None)) };
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(directory.join(LOCK));
+        let Ok(mut file) = file else { return Ok(Self(None)) };
+        match file.try_lock() {
+            Ok(()) => {
+                // A second coordinator reads this; a failure to write it is harmless.
+                let who = format!("process {} on {}", std::process::id(), host_name());
+                let _ = file.set_len(0).and_then(|()| file.write_all(who.as_bytes()));
+                Ok(Self(Some(file)))
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut who = String::new();
+                let read = (&mut file).take(200).read_to_string(&mut who);
+                Err(if read.is_ok() && !who.is_empty() { who } else { "it does not say which".into() })
+            }
+            Err(TryLockError::Error(_)) => Ok(Self(None)),
         }
-        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The store in a real directory, and over objects that fail on purpose.
 
+mod checked;
 mod faulty;
+mod leaders;
 
 use std::{
     fs,
@@ -17,17 +19,17 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use tempfile::TempDir;
 
-use super::{Registry, Store, StoreError};
+use super::{Lock, Registry, Store, StoreError};
 use crate::{
-    core::{StoreFault, Stored, Write},
-    saved::object_name,
+    core::{StoreFault, Write},
+    names::{object_name, order_name},
 };
 use faulty::{Fault, Faulty};
 
 fn order(number: u64) -> Write {
     let config = "experiment = \"dispatch\"\n".into();
     let order = v1::Order { config, wanted: 1, rounds_done: number, ..v1::Order::default() };
-    Write::Order { number, bytes: seal(Kind::Order, &order.encode_to_vec()) }
+    Write::Order { bytes: seal(Kind::Order, &order.encode_to_vec()) }
 }
 
 fn checkpoint(number: u64) -> Write {
@@ -42,11 +44,9 @@ fn finished(ordinal: u64) -> Write {
     Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
 }
 
-/// A store as another host opens it: without the lock.
 fn open(directory: &TempDir) -> Store {
-    let (mut store, trouble) = Store::open(directory.path().to_str().unwrap(), registry().clone()).unwrap();
+    let (store, trouble) = Store::open(directory.path().to_str().unwrap(), registry().clone()).unwrap();
     assert_eq!(trouble, None);
-    store._lock = None;
     store
 }
 
@@ -55,8 +55,9 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(evoxo_experiments::registry)
 }
 
+/// Where the first coordinator writes this, or the first order of a run.
 fn object(directory: &TempDir, write: &Write) -> std::path::PathBuf {
-    directory.path().join("runs/demo").join(object_name(write).unwrap())
+    directory.path().join("runs/demo").join(object_name(write, 1).unwrap_or_else(|| order_name(1, 1)))
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -179,65 +180,25 @@ fn a_run_without_a_valid_order_is_not_used() {
 }
 
 #[test]
-fn a_higher_epoch_fences() {
-    let (directory, mut old) = with_run(1);
-    let mut new = open(&directory);
-    new.load().unwrap();
-    assert_eq!(new.take_over("demo").unwrap(), 2);
-    let fault = old.write("demo", &checkpoint(2)).unwrap_err();
-    let own = format!("process {} on ", std::process::id());
-    assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains(&own) && why.contains("epoch 2")), "{fault:?}");
-    new.write("demo", &checkpoint(2)).unwrap();
-    assert_eq!(rounds(&mut open(&directory)), 2);
-    assert_eq!(names(&directory.path().join("runs/demo/epoch")), ["000002"], "older epochs go");
-}
-
-#[test]
-fn a_run_that_another_coordinator_began_is_fenced() {
-    let directory = tempfile::tempdir().unwrap();
-    let (mut one, mut two) = (open(&directory), open(&directory));
-    one.load().unwrap();
-    two.load().unwrap();
-    one.write("demo", &order(1)).unwrap();
-    assert!(matches!(two.write("demo", &order(1)), Err(StoreFault::Fenced(_))));
-    // Deleted and begun anew: the epochs have the same number, but different tags.
-    one.write("demo", &Write::Delete).unwrap();
-    let mut three = open(&directory);
-    three.write("demo", &order(1)).unwrap();
-    assert!(matches!(one.write("demo", &order(1)), Err(StoreFault::Fenced(_))));
-}
-
-#[test]
 fn a_run_that_was_removed_is_not_written() {
-    let (directory, mut old) = with_run(2);
-    let mut new = open(&directory);
-    new.load().unwrap();
-    new.write("demo", &Write::Delete).unwrap();
-    let fault = old.write("demo", &checkpoint(3)).unwrap_err();
+    let (directory, mut store) = with_run(2);
+    fs::remove_dir_all(directory.path().join("runs/demo")).unwrap();
+    let fault = store.write("demo", &checkpoint(3)).unwrap_err();
     assert!(matches!(&fault, StoreFault::Fenced(why) if why.contains("removed")), "{fault:?}");
     assert!(!directory.path().join("runs/demo").exists());
 }
 
 #[test]
-fn a_finished_run_is_taken_over_when_it_is_extended() {
-    let (directory, _) = with_run(1);
-    let mut store = open(&directory);
-    store.load().unwrap();
-    store.write("demo", &order(2)).unwrap();
-    assert_eq!(names(&directory.path().join("runs/demo/epoch")), ["000002"]);
-}
-
-#[test]
 fn old_checkpoints_are_pruned_but_every_64th() {
     let (directory, mut store) = with_run(130);
-    let kept: Vec<String> = [64, 128, 129, 130].map(|n| object_name(&checkpoint(n)).unwrap()).into();
+    let kept: Vec<String> = [64, 128, 129, 130].map(|n| object_name(&checkpoint(n), 1).unwrap()).into();
     let found: Vec<String> =
         names(&directory.path().join("runs/demo/checkpoint")).iter().map(|name| format!("checkpoint/{name}")).collect();
     assert_eq!(found, kept);
     // A new process continues to prune checkpoints that it found.
     let mut store_two = open(&directory);
     store_two.load().unwrap();
-    store_two.take_over("demo").unwrap();
+    store_two.lead().unwrap();
     store_two.write("demo", &checkpoint(131)).unwrap();
     assert_eq!(names(&directory.path().join("runs/demo/checkpoint")).len(), 5);
     store_two.write("demo", &checkpoint(132)).unwrap();
@@ -255,7 +216,7 @@ fn deleting_also_removes_half_written_files() {
     fs::write(&half, b"half").unwrap();
     assert!(store.load().unwrap().0[0].notices.is_empty(), "a half-written file is no object");
     store.write("demo", &Write::Delete).unwrap();
-    assert_eq!(names(directory.path()), ["lock"]);
+    assert_eq!(names(directory.path()), ["leader"]);
     // The name can be used again.
     store.write("demo", &order(1)).unwrap();
     assert_eq!(open(&directory).load().unwrap().0.len(), 1);
@@ -270,7 +231,9 @@ fn taking_over_removes_half_written_files() {
     fs::write(&foreign, b"mine").unwrap();
     let mut store = open(&directory);
     store.load().unwrap();
-    store.take_over("demo").unwrap();
+    assert!(Path::new(&half).exists(), "who only looks removes nothing");
+    store.lead().unwrap();
+    store.load().unwrap();
     assert!(!Path::new(&half).exists());
     assert!(foreign.exists());
 }
@@ -296,17 +259,18 @@ fn an_unclear_result_is_checked() {
     store.write("demo", &checkpoint(1)).unwrap();
     faulty.next_put(Fault::Failed);
     let fault = store.write("demo", &checkpoint(2)).unwrap_err();
-    let name = object_name(&checkpoint(2)).unwrap();
+    let name = object_name(&checkpoint(2), 1).unwrap();
     let said = |why: &str| why.contains(&name) && why.contains("the disk is on fire") && why.contains("memory");
     assert!(matches!(&fault, StoreFault::Failed(why) if said(why)), "{fault:?}");
     store.write("demo", &checkpoint(2)).unwrap();
     assert_eq!(rounds(&mut store), 2);
     // Creating the epoch may have an unclear result too.
     faulty.next_put(Fault::WrittenButDenied);
-    assert_eq!(store.take_over("demo").unwrap(), 2);
+    store.lead().unwrap();
+    assert_eq!(store.epoch().unwrap().number, 2);
     store.write("demo", &checkpoint(3)).unwrap();
     faulty.next_put(Fault::Failed);
-    assert!(matches!(store.take_over("demo"), Err(StoreFault::Failed(_))));
+    assert!(matches!(store.lead(), Err(StoreFault::Failed(_))));
 }
 
 #[test]
@@ -336,7 +300,10 @@ fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
     fs::remove_dir_all(directory.path().join("runs/demo/checkpoint")).unwrap();
     fs::write(directory.path().join("runs/demo/checkpoint"), b"").unwrap();
     let fault = store.write("demo", &checkpoint(2)).unwrap_err();
-    assert!(matches!(&fault, StoreFault::Failed(why) if why.contains("runs/demo/checkpoint/000002-")), "{fault:?}");
+    assert!(
+        matches!(&fault, StoreFault::Failed(why) if why.contains("runs/demo/checkpoint/000001-000002-")),
+        "{fault:?}"
+    );
     fs::remove_file(directory.path().join("runs/demo/checkpoint")).unwrap();
     store.write("demo", &checkpoint(2)).unwrap();
 }
@@ -345,35 +312,14 @@ fn a_store_that_becomes_unwritable_fails_the_write_and_not_the_process() {
 fn a_second_coordinator_on_this_machine_learns_which_process_uses_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let spec = directory.path().to_str().unwrap();
-    let (first, _) = Store::open(spec, registry().clone()).unwrap();
-    let refused = Store::open(spec, registry().clone()).err().unwrap();
+    drop(open(&directory));
+    let first = Lock::take(spec).unwrap();
+    let refused = Lock::take(spec).unwrap_err();
     let own = format!("process {} on ", std::process::id());
     assert!(matches!(&refused, StoreError::InUse { who, .. } if who.starts_with(&own)), "{refused}");
+    let mut standby = Lock::default();
+    standby.take_if_free(spec);
     drop(first);
-    Store::open(spec, registry().clone()).unwrap();
-}
-
-/// How a person takes back a run that another coordinator owns: the other one is fenced.
-#[test]
-fn a_run_is_taken_back_by_reading_it() {
-    let (directory, mut one) = with_run(1);
-    let mut two = open(&directory);
-    two.load().unwrap();
-    let load = |store: &mut Store| match store.write("demo", &Write::Load) {
-        Ok(Stored::Loaded(Some(saved))) => saved,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(load(&mut two).checkpoint.unwrap().states[0].rounds, 1);
-    assert!(matches!(one.write("demo", &checkpoint(2)), Err(StoreFault::Fenced(_))));
-    two.write("demo", &checkpoint(2)).unwrap();
-    assert_eq!(load(&mut one).checkpoint.unwrap().states[0].rounds, 2);
-    one.write("demo", &checkpoint(3)).unwrap();
-    assert!(matches!(two.write("demo", &checkpoint(3)), Err(StoreFault::Fenced(_))));
-    // The owner does not take it over again.
-    let epochs = names(&directory.path().join("runs/demo/epoch"));
-    load(&mut one);
-    assert_eq!(names(&directory.path().join("runs/demo/epoch")), epochs);
-    one.write("demo", &Write::Delete).unwrap();
-    assert!(matches!(two.write("demo", &Write::Load), Ok(Stored::Loaded(None))));
-    assert!(!directory.path().join("runs/demo").exists(), "and nothing is created");
+    standby.take_if_free(spec);
+    assert!(Lock::take(spec).is_err(), "the standby has it now");
 }

@@ -76,6 +76,7 @@ pub(super) fn runtimes_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figu
         y_label: "share of replicas and targets".into(),
         y_range: Some((0.0, 1.0)),
         drawn: Drawn::Lines,
+        references: Vec::new(),
         series,
     })
 }
@@ -113,6 +114,7 @@ pub(super) fn front_figure(arms: &[(&str, &Settings, &Value)]) -> Option<Figure>
         y_label: y_label.clone(),
         y_range: None,
         drawn: Drawn::Dots,
+        references: Vec::new(),
         series,
     })
 }

@@ -140,6 +140,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         y_label: if several { what.into() } else { name },
         y_range: None,
         drawn: if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means },
+        references: Vec::new(),
         series,
     };
     Ok(Report {

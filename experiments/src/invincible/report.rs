@@ -15,7 +15,7 @@ use super::{
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
-    report::{Drawn, Figure, Point, Report, Series, Table},
+    report::{Drawn, Figure, Report, Series, Table},
     rng::Stream,
     stats::{Estimate, estimate, odds_interval, share_text, wilson},
 };
@@ -428,9 +428,6 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
     let mut series = arm.curves.to_vec();
     series.truncate(if arm.sampled { CURVES.len() } else { CURVES.len() - 1 });
     let most = arm.optimum.fitness.to_f64();
-    let level = |point: &Point| Point { mean: most, low: most, high: most, ..*point };
-    let points = series[0].points.iter().map(level).collect();
-    series.insert(CURVES.len() - 1, Series { name: format!("the optimum, {most:.4}"), points });
     let low = series[0].points.iter().map(|point| point.low).fold(most, f64::min);
     let high = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(most, f64::max);
     (!series[0].points.is_empty()).then(|| Figure {
@@ -440,6 +437,7 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
         y_label: "points a game".into(),
         y_range: Some((low, high)),
         drawn: Drawn::Means,
+        references: vec![(format!("the optimum, {most:.4}"), most)],
         series,
     })
 }

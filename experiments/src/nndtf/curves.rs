@@ -78,6 +78,7 @@ fn static_functions(player: &NetworkPlayer) -> Figure {
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
         drawn: Drawn::Lines,
+        references: Vec::new(),
         series: (0..hidden).map(node).collect(),
     }
 }
@@ -110,6 +111,7 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
         drawn: Drawn::Lines,
+        references: Vec::new(),
         series: (0..SHAPES).map(shape).collect(),
     }
 }

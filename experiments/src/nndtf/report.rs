@@ -370,6 +370,10 @@ fn baselines_json() -> Value {
 /// One curve an arm.
 fn figure(arms: &[Class<'_>]) -> Option<Figure> {
     let series: Vec<Series> = arms.iter().map(|class| class.arm.curve()).filter(|one| !one.points.is_empty()).collect();
+    let mut papers: Vec<usize> = arms.iter().filter_map(|class| class.arm.contestant()).collect();
+    papers.sort_unstable();
+    papers.dedup();
+    let paper = |index: usize| (format!("the paper's, {:.4}", PAPER_FITNESS[index]), PAPER_FITNESS[index]);
     (!series.is_empty()).then(|| Figure {
         name: "fitness".into(),
         title: format!("Fitness on the training boards ({} replicas)", arms[0].arm.pupils.len()),
@@ -377,6 +381,7 @@ fn figure(arms: &[Class<'_>]) -> Option<Figure> {
         y_label: "fitness of the fittest chromosome (0 to 1)".into(),
         y_range: None,
         drawn: Drawn::Means,
+        references: papers.into_iter().map(paper).collect(),
         series,
     })
 }

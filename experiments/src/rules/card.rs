@@ -10,7 +10,7 @@ use evoxo_common::{
 use evoxo_games::{
     audit::{audit_json, proof_text},
     board::{Geometry, Position, Side, pictures, tic_tac_toe},
-    player::{Move, Play, Player, random::random, why},
+    player::{Move, Play, Player, Thought, random::random, why},
 };
 use serde_json::{Map, Value, json};
 
@@ -150,8 +150,43 @@ impl Play for Agent {
         Move::new(rule.to(), why)
     }
 
+    /// For each cell the rule by which it would go there: of those that match, the one that ranks highest. The value is its
+    /// place among them, so that the rules that decide have the greatest.
+    fn thoughts(&mut self, _: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
+        let (board, side) = (position.board(), position.to_move());
+        let (own, other) = (board.stones(side) as u32, board.stones(side.other()) as u32);
+        let rank = |rule: usize| (self.rules[rule].priority(), self.weights[rule]);
+        let mut highest: [Option<usize>; 9] = [None; 9];
+        for rule in (0..self.rules.len()).filter(|rule| self.rules[*rule].matches(own, other)) {
+            let there = &mut highest[usize::from(self.rules[rule].to())];
+            if there.is_none_or(|there| rank(rule) > rank(there)) {
+                *there = Some(rule);
+            }
+        }
+        let mut ranks: Vec<(u32, i32)> = highest.iter().flatten().map(|rule| rank(*rule)).collect();
+        if ranks.is_empty() {
+            let Move { cell, why } = self.choose_move(tic_tac_toe(), position, rng);
+            return vec![Thought { cell, value: None, says: why }];
+        }
+        ranks.sort_unstable();
+        ranks.dedup();
+        let of = |rule: &usize| {
+            let (priority, weight) = rank(*rule);
+            let place = ranks.partition_point(|other| *other < (priority, weight));
+            let says = format!("its rule {} says so (priority {priority}, weight {weight})", self.rules[*rule]);
+            Thought { cell: self.rules[*rule].to(), value: Some(place as f64), says }
+        };
+        highest.iter().flatten().map(of).collect()
+    }
+
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn shares(&mut self, _: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        let (board, side) = (position.board(), position.to_move());
+        let (shares, _) = self.odds(board.stones(side) as u32, board.stones(side.other()) as u32);
+        Some((0..).zip(shares).filter(|(_, share)| *share > 0).collect())
     }
 
     /// It plays both sides without the filter, and partly at random: its odds are exact to rounding, and the proof
@@ -283,6 +318,32 @@ mod tests {
         let lots: Vec<Move> = (0..30).map(|_| chosen("X../.../...")).collect();
         assert!(lots.iter().all(|lot| lot.cell > 0 && lot.why.starts_with("by chance")), "{lots:?}");
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
+    }
+
+    /// It thinks most of the cells among which it chooses, and of each cell one rule.
+    #[test]
+    fn an_agent_plays_what_it_thinks() {
+        let rng = &mut Stream::root(3).rng();
+        let mut compared = 0;
+        for _ in 0..50 {
+            let rules: Vec<Rule> = (0..300).map(|_| Rule::random(rng)).collect();
+            let weights = rules.iter().map(|_| below(rng, 5) as i32 - 2).collect();
+            let mut agent = Agent { weight: 0, weights, rules };
+            let mut position = Position::START;
+            while tic_tac_toe().outcome(position.board()).is_none() {
+                let (board, side) = (position.board(), position.to_move());
+                let thoughts = agent.thoughts(tic_tac_toe(), position, rng);
+                let candidates = agent.candidates(board.stones(side) as u32, board.stones(side.other()) as u32);
+                let most = thoughts.iter().filter_map(|thought| thought.value).fold(-1.0, f64::max);
+                let best = thoughts.iter().filter(|thought| thought.value == Some(most));
+                let best: u64 = best.map(|thought| 1 << thought.cell).sum();
+                let right = candidates.iter().fold(0, |all, rule| all | 1_u64 << agent.rules[*rule].to());
+                assert_eq!(best, right, "{board:?}");
+                compared += candidates.len();
+                position = position.play(tic_tac_toe(), random(position, tic_tac_toe(), rng));
+            }
+        }
+        assert!(compared > 100, "{compared}");
     }
 
     /// The odds of an agent are those of its random choices, also against a mover with the filter.

@@ -230,6 +230,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
         y_label: (*y_label).into(),
         y_range: None,
         drawn: Drawn::Means,
+        references: if *name == "strength" { vec![("random play".into(), 50.0)] } else { Vec::new() },
         series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
     };
     ABOUT.iter().enumerate().map(figure).filter(|figure| !figure.series.is_empty()).collect()

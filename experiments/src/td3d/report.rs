@@ -245,6 +245,7 @@ fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -
         y_label: "games won (%, draws half)".into(),
         y_range: Some(range),
         drawn: Drawn::Means,
+        references: Vec::new(),
         series,
     })
 }

@@ -11,7 +11,7 @@ use evoxo_common::{
 use evoxo_games::{
     audit::{audit_json, audit_text},
     board::{Board, Geometry, Position, pictures, tic_tac_toe},
-    player::{Move, Play, Player, line_move, random::any_of, side_of_card},
+    player::{Move, Play, Player, equal_shares, line_move, random::any_of, side_of_card},
 };
 use serde_json::{Map, Value, json};
 
@@ -151,6 +151,10 @@ impl Play for Ternary {
 
     fn is_random(&self) -> bool {
         self.code.broken(&self.genome) > 0
+    }
+
+    fn shares(&mut self, _: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        equal_shares(self.code.choose(&self.genome, position.board()))
     }
 
     fn audit(&self) -> Result<Showing, String> {

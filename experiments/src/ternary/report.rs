@@ -257,8 +257,8 @@ fn summary_json(arm: &Arm<'_>) -> Value {
 /// For each side a curve per arm: how often the fittest player wins and loses, exactly, and repairs.
 fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
     let kinds = [
-        ("win", "The fittest player's exact odds against the random mover", "probability to win"),
-        ("loss", "The fittest player's exact odds against the random mover", "probability to lose"),
+        ("win", "How often the fittest player wins against the random mover, exactly", "probability to win"),
+        ("loss", "How often the fittest player loses against the random mover, exactly", "probability to lose"),
         ("repairs", "Decisions rewritten", "repairs per player and generation"),
     ];
     let figure = |side: Side, (name, title, y_label): (&str, &str, &str)| {
@@ -271,6 +271,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
             y_label: y_label.into(),
             y_range: None,
             drawn: Drawn::Means,
+            references: Vec::new(),
             series,
         })
     };

@@ -13,7 +13,7 @@ use super::{Activation, Engine, Network, engine, file::FILE_ENDING, reference};
 use crate::{
     audit::{Audit, Subject, sides_showing},
     board::{Board, Geometry, Position, Shape, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
-    player::{Move, Play, Player, alpha_beta::AlphaBeta, look_ahead_move, why},
+    player::{Move, Play, Player, Thought, alpha_beta::AlphaBeta, look_ahead_move, look_ahead_thoughts, why},
 };
 
 /// `{"kind": "network", "architecture": {...}, "file": "deep-structured-3.safetensors", "sha256": "..."}`
@@ -219,6 +219,30 @@ impl Play for NetworkPlay {
         }
     }
 
+    /// Its value of each move that it considers, or what look-ahead finds of it.
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Vec<Thought> {
+        if let Some(depth) = self.depth {
+            let evaluate = |position: Position| self.best(geometry, position).1;
+            return look_ahead_thoughts(AlphaBeta::new(geometry, depth, evaluate).values(position), depth);
+        }
+        let (forced, wins) = (self.wins.cells(geometry, position), position.wins(geometry, position.to_move()));
+        let considered = if forced == 0 { position.legal(geometry) } else { forced };
+        let activation = self.network.architecture.activation;
+        self.engine.set_up(position.board());
+        let mut sums = [0.0; 64];
+        self.engine.0.values(considered, &mut sums);
+        let of = |cell: u8| {
+            let value = activation.apply(sums[usize::from(cell)]);
+            let says = match (forced, wins >> cell & 1) {
+                (0, _) => format!("it values this at {value:+.3}"),
+                (_, 0) => why::BLOCKS.into(),
+                _ => why::COMPLETES.into(),
+            };
+            Thought { cell, value: Some(f64::from(value)), says }
+        };
+        cells(considered).map(of).collect()
+    }
+
     fn look_ahead(&mut self, plies: u32) -> bool {
         self.depth = Some(plies);
         true
@@ -330,6 +354,28 @@ mod tests {
         let mut player: Player = Card { about, ..Card::new(network.clone()) }.capability().unwrap().unwrap();
         assert!(plies.is_none_or(|plies| player.play.look_ahead(plies)));
         player.play.choose_move(player.geometry, position, &mut Stream::root(1).rng())
+    }
+
+    /// It plays the move that it thinks most of; and where it must complete or block a line, it thinks of nothing else.
+    #[test]
+    fn a_network_plays_what_it_thinks() {
+        let network = deep_structured();
+        let thoughts = |wins: &str, position: Position| {
+            let about = Map::from_iter([("wins".to_owned(), json!(wins))]);
+            let mut player: Player = Card { about, ..Card::new(network.clone()) }.capability().unwrap().unwrap();
+            player.play.thoughts(player.geometry, position, &mut Stream::root(1).rng())
+        };
+        let mut position = Position::START;
+        for cell in [48, 63, 49, 62, 50] {
+            let all = thoughts("learned", position);
+            let best = all.iter().rev().max_by(|one, other| one.value.partial_cmp(&other.value).unwrap()).unwrap();
+            assert_eq!((all.len(), best.cell), (16, chosen(&network, "learned", None, position).cell));
+            position = position.play(score_four(), cell);
+        }
+        let only = |wins: &str| thoughts(wins, position).iter().map(|thought| thought.cell).collect::<Vec<u8>>();
+        assert_eq!((only("filtered"), only("exact").len()), (vec![51], 16), "O must block d4");
+        let of_block = thoughts("filtered", position);
+        assert_eq!(of_block[0].says, why::BLOCKS);
     }
 
     /// A network's values do not depend on the order in which its board was set up, and look-ahead finds a win.

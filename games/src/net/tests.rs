@@ -78,7 +78,7 @@ impl Duel<'_> {
     }
 }
 
-/// The number of games to compare: more in optimised tests.
+/// The number of games to compare: more in tests without checks for overflow.
 const fn games(debug: u64, release: u64) -> u64 {
     if cfg!(debug_assertions) { debug } else { release }
 }
@@ -172,17 +172,17 @@ fn duel(architecture: &Architecture, games: u64, rate: f32, bound: f32) {
 
 #[test]
 fn the_papers_networks_agree_with_their_references() {
-    paper().iter().for_each(|architecture| duel(architecture, games(10, 2000), 0.005, 1e-3));
+    paper().iter().for_each(|architecture| duel(architecture, games(200, 2000), 0.005, 1e-3));
 }
 
 #[test]
 fn networks_of_odd_sizes_on_other_boards_agree_with_their_references() {
-    odd().iter().for_each(|architecture| duel(architecture, games(10, 500), 0.05, 1e-3));
+    odd().iter().for_each(|architecture| duel(architecture, games(50, 500), 0.05, 1e-3));
 }
 
 #[test]
 fn networks_of_tables_agree_with_their_references() {
-    tables().iter().for_each(|architecture| duel(architecture, games(3, 500), 0.002, 1e-3));
+    tables().iter().for_each(|architecture| duel(architecture, games(50, 500), 0.002, 1e-3));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn networks_that_share_weights_agree_with_their_references() {
     for architecture in shared() {
         // A shared weight acts in all orientations, and so does its rounding error.
         let orientations = Geometry::new(architecture.shape).unwrap().symmetries().len() as f32;
-        duel(&architecture, games(3, 500), 0.0016 / orientations, 1e-4 * orientations);
+        duel(&architecture, games(50, 500), 0.0016 / orientations, 1e-4 * orientations);
     }
 }
 
@@ -270,7 +270,7 @@ fn every_instruction_set_gives_the_same_bits() {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(2));
         let learnt = simd::at_each_level(|_| {
-            let duel = Duel { geometry: &geometry, reference: None, games: games(5, 200), rate: 0.02, bound: 0.0 };
+            let duel = Duel { geometry: &geometry, reference: None, games: games(20, 200), rate: 0.02, bound: 0.0 };
             duel.run(&mut *engine(architecture, &weights)).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
         });
         assert!(learnt[0] == learnt[1] && learnt[1] == learnt[2], "{architecture:?}");

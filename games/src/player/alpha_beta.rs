@@ -68,6 +68,28 @@ impl<'g, E: FnMut(Position) -> f32> AlphaBeta<'g, E> {
         Choice { cell: best.expect("a game that goes on has a legal move"), value: alpha, exact: false }
     }
 
+    /// What it thinks of each legal move, each searched by itself; a win at once is among them.
+    pub fn values(&mut self, position: Position) -> Vec<Choice> {
+        let late = 2 * position.board().pieces() >= self.geometry.cells().count_ones();
+        let legal = position.legal(self.geometry);
+        let of = |cell: u8| {
+            let wins = position.wins(self.geometry, position.to_move()) >> cell & 1 == 1;
+            let outcome = match (late, wins) {
+                (true, true) => Some(1),
+                (true, false) => self.solver.outcome(position.play(self.geometry, cell)).map(|outcome| -outcome),
+                (false, _) => None,
+            };
+            match outcome {
+                Some(outcome) => Choice { cell, value: WIN * f32::from(outcome), exact: true },
+                None => {
+                    let value = self.after(position, cell, self.depth, 0, f32::NEG_INFINITY, f32::INFINITY);
+                    Choice { cell, value, exact: false }
+                }
+            }
+        };
+        cells(legal).map(of).collect()
+    }
+
     /// The value of taking a cell, seen by the side that takes it.
     fn after(&mut self, position: Position, cell: u8, depth: u32, ply: u32, alpha: f32, beta: f32) -> f32 {
         if position.wins(self.geometry, position.to_move()) >> cell & 1 == 1 {

@@ -5,16 +5,16 @@ use std::cell::RefCell;
 use evoxo_common::{card::Showing, rng::Generator};
 
 use super::{
-    Move, Play, Player,
+    Move, Play, Player, Thought,
     alpha_beta::{self, Choice, Solver},
-    benchmark::benchmark,
-    line_move,
-    random::{any_of, filtered, random},
+    benchmark::{benchmark, benchmark_cells},
+    equal_shares, line_move,
+    random::{any_of, filtered, filtered_cells, random},
     teacher, why,
 };
 use crate::{
     audit::{Subject, sides_showing},
-    board::{Board, Geometry, Position, Side, tic_tac_toe},
+    board::{Board, Geometry, Outcome, Position, Side, cells, tic_tac_toe},
 };
 
 /// Their names, each with the only game it plays, if there is but one.
@@ -57,6 +57,10 @@ impl Play for Random {
     fn is_random(&self) -> bool {
         true
     }
+
+    fn shares(&mut self, geometry: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        equal_shares(position.legal(geometry))
+    }
 }
 
 struct Filtered;
@@ -68,6 +72,10 @@ impl Play for Filtered {
 
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn shares(&mut self, geometry: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        equal_shares(filtered_cells(position, geometry))
     }
 }
 
@@ -81,6 +89,10 @@ impl Play for Benchmark {
     fn is_random(&self) -> bool {
         true
     }
+
+    fn shares(&mut self, geometry: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        equal_shares(benchmark_cells(position, geometry))
+    }
 }
 
 struct AlphaBeta {
@@ -90,6 +102,10 @@ struct AlphaBeta {
 impl Play for AlphaBeta {
     fn choose_move(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Move {
         look_ahead_move(alpha_beta::built_in(geometry, self.depth).choose(position), self.depth)
+    }
+
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Vec<Thought> {
+        look_ahead_thoughts(alpha_beta::built_in(geometry, self.depth).values(position), self.depth)
     }
 
     fn look_ahead(&mut self, plies: u32) -> bool {
@@ -114,6 +130,15 @@ pub(crate) fn look_ahead_move(choice: Choice, depth: u32) -> Move {
     Move { cell: choice.cell, why }
 }
 
+/// The same of several moves.
+pub(crate) fn look_ahead_thoughts(choices: Vec<Choice>, depth: u32) -> Vec<Thought> {
+    let thought = |choice: Choice| {
+        let Move { cell, why } = look_ahead_move(choice, depth);
+        Thought { cell, value: Some(f64::from(choice.value)), says: why }
+    };
+    choices.into_iter().map(thought).collect()
+}
+
 /// The player of 3x3 that never errs. (The other games are too large for it to begin.)
 struct Perfect(RefCell<Solver<'static>>);
 
@@ -131,8 +156,26 @@ impl Play for Perfect {
         Move::new(any_of(moves, rng), why)
     }
 
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Vec<Thought> {
+        let of = |cell: u8| {
+            let next = position.play(geometry, cell);
+            let outcome = match geometry.outcome(next.board()) {
+                Some(Outcome::Win(_)) => 1,
+                Some(Outcome::Draw) => 0,
+                None => -self.best(next).1,
+            };
+            let says = ["it loses against perfect play", "it draws against perfect play", "it wins"];
+            Thought { cell, value: Some(f64::from(outcome)), says: says[(outcome + 1) as usize].into() }
+        };
+        cells(position.legal(geometry)).map(of).collect()
+    }
+
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn shares(&mut self, _: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        equal_shares(self.best(position).0)
     }
 
     fn audit(&self) -> Result<Showing, String> {
@@ -150,8 +193,21 @@ impl Play for Teacher {
         Move::new(cell, format!("its score is {score}, the highest"))
     }
 
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, _: &mut Generator) -> Vec<Thought> {
+        let scores = teacher::scores(teacher::seen_by_mover(position.board()));
+        let of = |cell: u8| {
+            let score = scores[usize::from(cell)];
+            Thought { cell, value: Some(f64::from(score)), says: format!("its score is {score}") }
+        };
+        cells(position.legal(geometry)).map(of).collect()
+    }
+
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn shares(&mut self, _: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        equal_shares(teacher::choose(position.board()))
     }
 
     fn audit(&self) -> Result<Showing, String> {
@@ -168,7 +224,7 @@ fn audit_of_both_sides(who: &str, choose: &dyn Fn(Board) -> u64) -> Result<Showi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Outcome, connect_four, qubic, score_four};
+    use crate::board::{connect_four, qubic, score_four};
     use evoxo_common::rng::Stream;
 
     /// What is printed of a player of both sides, and that the perfect one never loses as either.
@@ -199,6 +255,44 @@ mod tests {
         let position = Position::of(tic_tac_toe(), board);
         let chosen = teacher.play.choose_move(teacher.geometry, position, &mut Stream::root(1).rng());
         assert_eq!(chosen, Move::new(8, "its score is 873324, the highest"));
+    }
+
+    /// What is searched move by move has the value of the whole search, with the same move.
+    #[test]
+    fn alpha_beta_plays_what_it_thinks() {
+        let rng = &mut Stream::root(5).rng();
+        for geometry in [tic_tac_toe(), connect_four(), qubic(), score_four()] {
+            let mut position = Position::START;
+            while geometry.outcome(position.board()).is_none() && position.board().pieces() < 40 {
+                let choice = alpha_beta::built_in(geometry, 2).choose(position);
+                let values = alpha_beta::built_in(geometry, 2).values(position);
+                let most = values.iter().map(|other| other.value).fold(f32::NEG_INFINITY, f32::max);
+                let own = values.iter().find(|other| other.cell == choice.cell).unwrap();
+                assert_eq!(values.len() as u32, position.legal(geometry).count_ones());
+                assert_eq!((own.value, most), (choice.value, choice.value), "{position:?}");
+                position = position.play(geometry, random(position, geometry, rng));
+            }
+        }
+    }
+
+    /// What they play is what they say that they may play, and everything of it is played.
+    #[test]
+    fn shares_are_those_of_the_moves() {
+        for (geometry, names) in [(tic_tac_toe(), &BUILT_IN[..]), (score_four(), &BUILT_IN[..4])] {
+            for name in names {
+                let mut player = built_in(name, geometry).unwrap();
+                player.play.look_ahead(2);
+                let rng = &mut Stream::root(3).text(name).rng();
+                let mut position = Position::START;
+                while geometry.outcome(position.board()).is_none() {
+                    let shares = player.play.shares(geometry, position).unwrap();
+                    let said = shares.iter().fold(0, |mask, (cell, _)| mask | 1_u64 << cell);
+                    let seen = (0..300).fold(0, |mask, _| mask | 1_u64 << player.choose(position, rng));
+                    assert_eq!((said, shares.iter().all(|(_, share)| *share == 1)), (seen, true), "{name}");
+                    position = position.play(geometry, player.choose(position, rng));
+                }
+            }
+        }
     }
 
     #[test]

@@ -4,19 +4,20 @@ pub mod alpha_beta;
 pub mod benchmark;
 mod built_in;
 pub mod duel;
+pub mod find;
 pub mod random;
 pub mod teacher;
 
 use evoxo_common::{
     card::{Entries, Showing, brief},
-    rng::Generator,
+    rng::{Generator, Stream},
 };
 use serde_json::{Map, Value};
 
-pub(crate) use built_in::look_ahead_move;
 pub use built_in::{BUILT_IN, built_in};
+pub(crate) use built_in::{look_ahead_move, look_ahead_thoughts};
 
-use crate::board::{Geometry, Position, Side, tic_tac_toe};
+use crate::board::{Geometry, Position, Side, cells, tic_tac_toe};
 
 /// A player of a game, whoever it is: what a champion's card offers to those who want to play with it.
 pub struct Player {
@@ -47,6 +48,17 @@ impl Move {
     }
 }
 
+/// What a player thinks of a move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thought {
+    /// The move.
+    pub cell: u8,
+    /// How good it is, if the player compares moves by a number: greater is better for the side that moves.
+    pub value: Option<f64>,
+    /// The same in words.
+    pub says: String,
+}
+
 /// How a player plays.
 pub trait Play {
     /// What it plays in a position in which its side is to move and that is not over; its chance comes from `rng`.
@@ -55,6 +67,21 @@ pub trait Play {
     /// Whether it leaves anything to chance.
     fn is_random(&self) -> bool {
         false
+    }
+
+    /// What it thinks of the moves in a position in which its side is to move and that is not over: of as many as it has an
+    /// opinion of, at least one. Of a player that says nothing else it is the move that it chooses.
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
+        let Move { cell, why } = self.choose_move(geometry, position, rng);
+        vec![Thought { cell, value: None, says: why }]
+    }
+
+    /// The cells among which it chooses in a position in which its side is to move and that is not over, each with its share of
+    /// the chance; `None` if it does not know them.
+    fn shares(&mut self, geometry: &'static Geometry, position: Position) -> Option<Vec<(u8, u32)>> {
+        // Who leaves nothing to chance draws nothing from this.
+        let rng = &mut Stream::root(0).rng();
+        (!self.is_random()).then(|| vec![(self.choose_move(geometry, position, rng).cell, 1)])
     }
 
     /// Makes it look so many plies ahead; false if it cannot.
@@ -76,6 +103,12 @@ impl Player {
     pub fn choose(&mut self, position: Position, rng: &mut Generator) -> u8 {
         self.play.choose_move(self.geometry, position, rng).cell
     }
+}
+
+/// Equal shares of these cells: see [`Play::shares`].
+#[must_use]
+pub fn equal_shares(mask: u64) -> Option<Vec<(u8, u32)>> {
+    Some(cells(mask).map(|cell| (cell, 1)).collect())
 }
 
 /// Reasons that several players have.

@@ -18,9 +18,15 @@ pub fn random(position: Position, geometry: &Geometry, rng: &mut Generator) -> u
 /// If no cell is legal.
 #[inline(always)]
 pub fn filtered(position: Position, geometry: &Geometry, rng: &mut Generator) -> u8 {
+    any_of(filtered_cells(position, geometry), rng)
+}
+
+/// The cells among which the player with the filter chooses, as a mask.
+#[inline(always)]
+pub fn filtered_cells(position: Position, geometry: &Geometry) -> u64 {
     let side = position.to_move();
     let choices = [position.wins(geometry, side), position.wins(geometry, side.other())];
-    any_of(choices.into_iter().find(|cells| *cells != 0).unwrap_or(position.legal(geometry)), rng)
+    choices.into_iter().find(|cells| *cells != 0).unwrap_or(position.legal(geometry))
 }
 
 /// One of the cells of a mask, each equally likely.

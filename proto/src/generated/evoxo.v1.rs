@@ -39,7 +39,7 @@ pub mod from_worker {
 /// A message of the coordinator.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToWorker {
-    #[prost(oneof = "to_worker::Message", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "to_worker::Message", tags = "1, 2, 3, 4, 5")]
     pub message: ::core::option::Option<to_worker::Message>,
 }
 /// Nested message and enum types in `ToWorker`.
@@ -54,12 +54,14 @@ pub mod to_worker {
         Accepted(super::Accepted),
         #[prost(message, tag = "4")]
         Close(super::Close),
+        #[prost(message, tag = "5")]
+        Leave(super::Leave),
     }
 }
 /// The introduction of a worker.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hello {
-    /// Version of this protocol: 2.
+    /// Version of this protocol: 3.
     #[prost(uint32, tag = "1")]
     pub protocol: u32,
     /// Assignments that this worker computes at once, 1 to 1,024.
@@ -85,6 +87,9 @@ pub struct Hello {
     /// signature. At most 64.
     #[prost(message, repeated, tag = "7")]
     pub programs: ::prost::alloc::vec::Vec<ProgramSignature>,
+    /// The name of its host, for people. At most 128 bytes.
+    #[prost(string, tag = "8")]
+    pub host: ::prost::alloc::string::String,
 }
 /// A program beside a worker, somebody's own code in any language, and what it computes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -197,6 +202,14 @@ pub struct Heartbeat {}
 /// The worker wants to leave: no more assignments. It finishes what it has and then ends the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drain {}
+/// A person wants the worker to leave. It answers with Drain, in this session and in each further one until it has ended: it
+/// gets no more assignments, finishes what it has, and then ends the stream and its process.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Leave {
+    /// One sentence for people.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+}
 /// The coordinator ends the session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Close {
@@ -336,6 +349,9 @@ pub mod worker_service_client {
         }
         /// The worker's first message must be Hello; the coordinator replies with Welcome or Close. Messages are at most 16
         /// MiB in either direction.
+        /// The header `evoxo-leader` of the response is the coordinator's cluster (32 hexadecimal digits), a colon, and the epoch in
+        /// which it leads. A worker that has seen a higher epoch of that cluster ends the stream and connects elsewhere. A
+        /// coordinator that is a standby responds with UNAVAILABLE.
         /// May: worker, trusted-worker.
         pub async fn work(
             &mut self,
@@ -384,6 +400,9 @@ pub mod worker_service_server {
             + 'static;
         /// The worker's first message must be Hello; the coordinator replies with Welcome or Close. Messages are at most 16
         /// MiB in either direction.
+        /// The header `evoxo-leader` of the response is the coordinator's cluster (32 hexadecimal digits), a colon, and the epoch in
+        /// which it leads. A worker that has seen a higher epoch of that cluster ends the stream and connects elsewhere. A
+        /// coordinator that is a standby responds with UNAVAILABLE.
         /// May: worker, trusted-worker.
         async fn work(
             &self,
@@ -561,6 +580,13 @@ pub struct SubmitRequest {
     /// The experiment file, TOML, at most 1 MiB.
     #[prost(string, tag = "2")]
     pub config: ::prost::alloc::string::String,
+    /// How outputs are verified. FAILED_PRECONDITION if the coordinator has no access directory, by which it would know its
+    /// workers, or if the run exists and has another level. Unspecified: not at all, or as the run that exists.
+    #[prost(enumeration = "Verification", tag = "3")]
+    pub verification: i32,
+    /// For VERIFICATION_AUDITED: the share that is computed again, in millionths, 1 to 1,000,000.
+    #[prost(uint32, tag = "4")]
+    pub audit_millionths: u32,
 }
 /// The run as it is after Submit.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -693,8 +719,13 @@ pub struct Run {
     /// Tasks whose copies had different outputs, at most 64.
     #[prost(message, repeated, tag = "18")]
     pub doubts: ::prost::alloc::vec::Vec<Doubt>,
+    /// How outputs are verified.
+    #[prost(enumeration = "Verification", tag = "20")]
+    pub verification: i32,
+    #[prost(uint32, tag = "21")]
+    pub audit_millionths: u32,
 }
-/// Two copies of a task had different outputs. Stored as runs/RUN/doubt/NUMBER-DIGEST.
+/// Two copies of a task had different outputs. Stored as runs/RUN/doubt/EPOCH-NUMBER-DIGEST.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Doubt {
     /// The task's SHA-256, in hexadecimal.
@@ -764,6 +795,53 @@ pub struct ListWorkersRequest {}
 pub struct ListWorkersResponse {
     #[prost(message, repeated, tag = "1")]
     pub workers: ::prost::alloc::vec::Vec<Worker>,
+    /// The workers that were lost last, the newest first, at most 64. Those that left as they should are not among them.
+    #[prost(message, repeated, tag = "2")]
+    pub lost: ::prost::alloc::vec::Vec<LostWorker>,
+}
+/// Names workers; at most 4,096 names and sessions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DrainWorkersRequest {
+    /// Names or identities, each of one connected worker.
+    #[prost(string, repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Numbers of sessions, for workers with the same name.
+    #[prost(uint64, repeated, tag = "2")]
+    pub sessions: ::prost::alloc::vec::Vec<u64>,
+    /// All workers on this host: its name as they say it, or the address that they connect from. Empty for none.
+    #[prost(string, tag = "3")]
+    pub host: ::prost::alloc::string::String,
+}
+/// See RunService.DrainWorkers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DrainWorkersResponse {
+    /// Those that were asked, also those that were leaving already.
+    #[prost(message, repeated, tag = "1")]
+    pub workers: ::prost::alloc::vec::Vec<Worker>,
+}
+/// A worker that was lost.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LostWorker {
+    #[prost(uint64, tag = "1")]
+    pub session: u64,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub host: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub address: ::prost::alloc::string::String,
+    /// As in Worker.
+    #[prost(string, tag = "5")]
+    pub identity: ::prost::alloc::string::String,
+    /// Why, for people.
+    #[prost(string, tag = "6")]
+    pub reason: ::prost::alloc::string::String,
+    /// Tasks that it had.
+    #[prost(uint32, tag = "7")]
+    pub tasks: u32,
+    /// Milliseconds since then.
+    #[prost(uint64, tag = "8")]
+    pub ago_ms: u64,
 }
 /// One connected worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -805,6 +883,57 @@ pub struct Worker {
     /// The names of the runs whose tasks are assigned to it now, sorted.
     #[prost(string, repeated, tag = "14")]
     pub runs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The name of its host, as it says.
+    #[prost(string, tag = "15")]
+    pub host: ::prost::alloc::string::String,
+    /// The number of its certificate; empty if it came without one.
+    #[prost(string, tag = "16")]
+    pub identity: ::prost::alloc::string::String,
+    /// Its slots that have something to compute.
+    #[prost(uint32, tag = "17")]
+    pub slots_busy: u32,
+    /// Tasks that it computed in the last minute, or since it connected.
+    #[prost(uint64, tag = "18")]
+    pub tasks_last_minute: u64,
+}
+/// How much a run trusts its workers. It changes no result, only what must have been computed by whom before an output counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Verification {
+    /// Every valid output of any worker counts.
+    Unspecified = 0,
+    /// An output counts when workers with certificates of two identities sent the same, or a trusted worker sent it.
+    Quorum = 1,
+    /// An output counts when a trusted worker sent it; the outputs of others are compared with it.
+    Verified = 2,
+    /// Every valid output of a worker with a certificate counts. A trusted worker computes a share of those of others again, drawn
+    /// after they came. If one was wrong, its sender is convicted, and every replica that has absorbed anything of it is computed
+    /// again.
+    Audited = 3,
+}
+impl Verification {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "VERIFICATION_UNSPECIFIED",
+            Self::Quorum => "VERIFICATION_QUORUM",
+            Self::Verified => "VERIFICATION_VERIFIED",
+            Self::Audited => "VERIFICATION_AUDITED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VERIFICATION_UNSPECIFIED" => Some(Self::Unspecified),
+            "VERIFICATION_QUORUM" => Some(Self::Quorum),
+            "VERIFICATION_VERIFIED" => Some(Self::Verified),
+            "VERIFICATION_AUDITED" => Some(Self::Audited),
+            _ => None,
+        }
+    }
 }
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1162,7 +1291,7 @@ pub mod run_service_client {
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "FetchChampion"));
             self.inner.unary(req, path, codec).await
         }
-        /// The workers connected now.
+        /// The workers connected now, and the last that were lost.
         /// May: viewer, operator.
         pub async fn list_workers(
             &mut self,
@@ -1186,6 +1315,34 @@ pub mod run_service_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("evoxo.v1.RunService", "ListWorkers"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Asks workers to leave: each gets nothing more, finishes what it computes, and ends. Nothing of this is stored: a worker
+        /// that is started again works. INVALID_ARGUMENT if nobody is named; NOT_FOUND if one that is named is not connected;
+        /// FAILED_PRECONDITION if a name is that of several workers. Then none is asked.
+        /// May: operator.
+        pub async fn drain_workers(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DrainWorkersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DrainWorkersResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/evoxo.v1.RunService/DrainWorkers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("evoxo.v1.RunService", "DrainWorkers"));
             self.inner.unary(req, path, codec).await
         }
     }
@@ -1275,13 +1432,24 @@ pub mod run_service_server {
             &self,
             request: tonic::Request<super::FetchChampionRequest>,
         ) -> std::result::Result<tonic::Response<super::Champion>, tonic::Status>;
-        /// The workers connected now.
+        /// The workers connected now, and the last that were lost.
         /// May: viewer, operator.
         async fn list_workers(
             &self,
             request: tonic::Request<super::ListWorkersRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListWorkersResponse>,
+            tonic::Status,
+        >;
+        /// Asks workers to leave: each gets nothing more, finishes what it computes, and ends. Nothing of this is stored: a worker
+        /// that is started again works. INVALID_ARGUMENT if nobody is named; NOT_FOUND if one that is named is not connected;
+        /// FAILED_PRECONDITION if a name is that of several workers. Then none is asked.
+        /// May: operator.
+        async fn drain_workers(
+            &self,
+            request: tonic::Request<super::DrainWorkersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DrainWorkersResponse>,
             tonic::Status,
         >;
     }
@@ -1802,6 +1970,51 @@ pub mod run_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/evoxo.v1.RunService/DrainWorkers" => {
+                    #[allow(non_camel_case_types)]
+                    struct DrainWorkersSvc<T: RunService>(pub Arc<T>);
+                    impl<
+                        T: RunService,
+                    > tonic::server::UnaryService<super::DrainWorkersRequest>
+                    for DrainWorkersSvc<T> {
+                        type Response = super::DrainWorkersResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DrainWorkersRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RunService>::drain_workers(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DrainWorkersSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 _ => {
                     Box::pin(async move {
                         let mut response = http::Response::new(
@@ -1842,8 +2055,8 @@ pub mod run_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
-/// An order: the submission, or a later request of a person. Object runs/RUN/order/NUMBER-DIGEST. The newest order is in
-/// force; older ones are a record of requests.
+/// An order: the submission, or a later request of a person. Object runs/RUN/order/BORN-NUMBER, where BORN is the epoch in
+/// which the run was submitted. The newest order is in force; older ones are a record of requests.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Order {
     /// The resolved experiment file with every setting.
@@ -1862,8 +2075,13 @@ pub struct Order {
     /// The address from which the run was first submitted; empty if it is not known.
     #[prost(string, tag = "5")]
     pub submitter: ::prost::alloc::string::String,
+    /// How outputs are verified.
+    #[prost(enumeration = "Verification", tag = "6")]
+    pub verification: i32,
+    #[prost(uint32, tag = "7")]
+    pub audit_millionths: u32,
 }
-/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/NUMBER-DIGEST.
+/// The states of all unfinished replicas of a run. Object runs/RUN/checkpoint/EPOCH-NUMBER-DIGEST.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Checkpoint {
     /// SHA-256 of what is computed (Run.config_hash), 32 bytes.
@@ -1876,7 +2094,7 @@ pub struct Checkpoint {
     #[prost(message, repeated, tag = "3")]
     pub replicas: ::prost::alloc::vec::Vec<ReplicaState>,
 }
-/// A finished replica, written once. Object runs/RUN/finished/ORDINAL-DIGEST.
+/// A finished replica, written once. Object runs/RUN/finished/ORDINAL-EPOCH-DIGEST.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Finished {
     #[prost(bytes = "bytes", tag = "1")]
@@ -1907,12 +2125,44 @@ pub struct ReplicaState {
     /// Why the replica ended early, for example because a number was not finite; otherwise empty.
     #[prost(string, tag = "6")]
     pub failure: ::prost::alloc::string::String,
+    /// In runs that are audited: whose outputs it has absorbed that no trusted worker computed, by identity. If one of them is
+    /// convicted, this state is void.
+    #[prost(message, repeated, tag = "7")]
+    pub exposed: ::prost::alloc::vec::Vec<Exposure>,
+}
+/// Outputs of an identity that count on its own word.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Exposure {
+    /// The number of the identity.
+    #[prost(string, tag = "1")]
+    pub identity: ::prost::alloc::string::String,
+    /// Rounds completed before the first of them was absorbed.
+    #[prost(uint64, tag = "2")]
+    pub round: u64,
 }
 /// One row of the history.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HistoryRow {
     #[prost(double, repeated, tag = "1")]
     pub values: ::prost::alloc::vec::Vec<f64>,
+}
+/// A coordinator that leads: it is the only one that may write. Object leader/EPOCH, created by a coordinator that takes
+/// over; the highest epoch leads.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Leader {
+    /// Its process and host, for people; unique.
+    #[prost(string, tag = "1")]
+    pub who: ::prost::alloc::string::String,
+    /// Where it listens, as HOST:PORT; empty if it serves nobody.
+    #[prost(string, tag = "2")]
+    pub address: ::prost::alloc::string::String,
+    /// Drawn when the store was first used, 16 bytes: clients that know the highest epoch they have seen of a cluster use no
+    /// coordinator of a lower one.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub cluster: ::prost::bytes::Bytes,
+    /// Its host's name, by which another host sees that an address of the loopback is not its own.
+    #[prost(string, tag = "4")]
+    pub host: ::prost::alloc::string::String,
 }
 /// A token, and a request for a certificate.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

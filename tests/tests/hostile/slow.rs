@@ -10,8 +10,8 @@ use evoxo_tests::{
 
 use crate::some_seconds;
 
-/// Tasks of about 15 seconds each, in release, on the machine where this was written.
-const LONG_TASK: &str = "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"deep\"\ngames = 320000\n\
+/// A task of about 15 seconds, in release, on the machine where this was written.
+const LONG_TASK: &str = "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"deep\"\ngames = 160000\n\
     test_every = 160000\ntest_games = 20\nsegment_games = 160000\n";
 
 /// A worker that computes for a long time is not lost, neither as a process nor on one thread.

@@ -162,7 +162,7 @@ async fn a_stopped_coordinator_leaves_a_tidy_store() {
         names.sort();
         names
     };
-    assert_eq!(names("store"), ["lock", "runs"]);
+    assert_eq!(names("store"), ["leader", "lock", "runs"]);
     assert_eq!(names("store/runs"), ["run"]);
     assert_eq!(site.objects("run", "finished").len(), 3);
 }

@@ -78,7 +78,7 @@ async fn unsuitable_workers_are_refused() {
     for (hello, part) in [
         (other, "computes other results"),
         (without, "kind"),
-        (old, "speaks protocol 3 and this coordinator 2"),
+        (old, "speaks protocol 4 and this coordinator 3"),
         (greedy, "1000000 slots"),
     ] {
         let (kind, reason) = ends(&coordinator, vec![Outgoing::Hello(hello)]).await;

@@ -2,6 +2,7 @@
 
 mod carry_out;
 mod check;
+mod seats;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +18,9 @@ use evoxo_coordinator::{
     core::{Event, Request, RequestId, SessionId, Settings, ThreadId, Topic},
     prepared::Prepared,
     replicas::Report,
+    trust::Level,
 };
-use evoxo_proto::v1::{self, RunState};
+use evoxo_proto::v1;
 use evoxo_worker::core as worker_core;
 
 use super::{
@@ -32,6 +34,13 @@ use super::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) crashes: u64,
+    /// Times that a coordinator led.
+    pub(crate) lives: u64,
+    /// Standbys that took over, coordinators that learnt that they lead no more, and others that led between a look and a
+    /// write.
+    pub(crate) takeovers: u64,
+    pub(crate) superseded: u64,
+    pub(crate) rivals: u64,
     pub(crate) workers_lost: u64,
     pub(crate) workers_refused: u64,
     pub(crate) objects_damaged: u64,
@@ -39,6 +48,10 @@ pub(crate) struct Outcome {
     pub(crate) tasks_repeated: u64,
     /// Workers that computed a task that kills its worker.
     pub(crate) victims: u64,
+    /// Identities that were convicted.
+    pub(crate) convicted: BTreeSet<String>,
+    /// Replicas that were begun anew because of that.
+    pub(crate) undone: u64,
     /// The message of a failed run.
     pub(crate) failure: Option<String>,
     pub(crate) ended_at_ms: u64,
@@ -64,11 +77,14 @@ enum SimEvent {
     Submit(usize),
     PauseOrResume,
     Crash,
-    Start(usize),
-    /// The second coordinator leaves permanently.
-    RivalGoes,
-    /// A person resumes blocked runs.
-    ResumeBlocked,
+    /// A seat, and whether its process is started as a standby.
+    Start(usize, bool),
+    /// A coordinator looks who leads.
+    Look(usize, u64),
+    /// A coordinator is stopped for a while, or all are cut off from each other.
+    StopOrSplit,
+    /// What came for a coordinator while it was stopped.
+    Held(usize, u64, Event),
 }
 
 /// The two ends of a session: its worker and the seat of its coordinator.
@@ -86,9 +102,13 @@ pub(crate) struct Cluster {
     now: Millis,
     queue: BTreeMap<(Millis, u64), SimEvent>,
     counter: u64,
-    /// The second seat is the rival's.
-    seats: [Seat; 2],
-    rival_gone: bool,
+    /// The first one leads in the beginning.
+    seats: Vec<Seat>,
+    /// Until then the coordinators do not reach each other.
+    split_until: Millis,
+    confirmed: seats::Confirmed,
+    /// The highest epoch that each worker has seen.
+    seen: BTreeMap<usize, u64>,
     sessions: BTreeMap<SessionId, Ends>,
     /// When the last message of a stream arrives, in either direction: the next one arrives later.
     arrivals: BTreeMap<(SessionId, bool), Millis>,
@@ -136,8 +156,10 @@ impl Cluster {
             now: Millis(0),
             queue: BTreeMap::new(),
             counter: 0,
-            seats: Default::default(),
-            rival_gone: !faults.rival,
+            seats: (0..=faults.standbys).map(|_| Seat::default()).collect(),
+            split_until: Millis(0),
+            confirmed: seats::Confirmed::default(),
+            seen: BTreeMap::new(),
             sessions: BTreeMap::new(),
             arrivals: BTreeMap::new(),
             workers,
@@ -147,7 +169,7 @@ impl Cluster {
             poison: None,
             outcome: Outcome::default(),
         };
-        cluster.seats[0].start(settings, &cluster.objects);
+        (0..cluster.seats.len()).for_each(|seat| cluster.start(seat, seat > 0));
         for worker in 0..cluster.workers.len() {
             let ms = cluster.draw_ms(500);
             cluster.plan(ms, SimEvent::WakeWorker(worker, 0));
@@ -166,21 +188,11 @@ impl Cluster {
         if faults.people {
             cluster.plan(50, SimEvent::PauseOrResume);
         }
-        if faults.rival {
-            cluster.plan_rival();
+        for _ in 0..faults.stops {
+            let ms = cluster.draw_ms(20 * faults.task_ms_max);
+            cluster.plan(ms, SimEvent::StopOrSplit);
         }
         cluster
-    }
-
-    /// A second coordinator comes, with a worker of its own, and leaves.
-    fn plan_rival(&mut self) {
-        let [comes, stays] = [100, 100].map(|least| least + self.draw_ms(20 * self.faults.task_ms_max));
-        let mut worker = SimWorker::new(self.workers.len(), Character::Honest, 1, 1 + self.faults.task_ms_max / 2);
-        worker.seat = 1;
-        self.plan(comes, SimEvent::WakeWorker(self.workers.len(), 0));
-        self.workers.push(worker);
-        self.plan(comes, SimEvent::Start(1));
-        self.plan(comes + stays, SimEvent::RivalGoes);
     }
 
     /// Handles events until this is so.
@@ -280,19 +292,11 @@ impl Cluster {
             SimEvent::Submit(run) => self.submit(run),
             SimEvent::PauseOrResume => self.pause_or_resume(),
             SimEvent::Crash => self.crash(),
-            SimEvent::Start(seat) => self.start(seat),
-            SimEvent::RivalGoes => self.rival_goes(),
-            SimEvent::ResumeBlocked => self.resume_blocked(),
+            SimEvent::Start(seat, as_standby) => self.start(seat, as_standby),
+            SimEvent::Look(seat, life) if life == self.seats[seat].life => self.look(seat),
+            SimEvent::StopOrSplit => self.stop_or_split(),
+            SimEvent::Held(seat, life, event) if life == self.seats[seat].life => self.tell(seat, event),
             _ => {}
-        }
-    }
-
-    fn start(&mut self, seat: usize) {
-        self.seats[seat].start(self.settings, &self.objects);
-        self.tell(seat, Event::Wake);
-        if seat == 0 {
-            // A client submits again what was not confirmed; that must not make a second run.
-            (0..self.runs.len()).for_each(|run| self.plan(20, SimEvent::Submit(run)));
         }
     }
 
@@ -300,7 +304,8 @@ impl Cluster {
         let Some(&Ends { worker, seat }) = self.sessions.get(&session) else { return };
         let event = match message.message {
             Some(v1::from_worker::Message::Hello(hello)) => {
-                Event::Hello { session, address: self.workers[worker].address(), hello }
+                let holder = (self.faults.level != Level::Plain).then(|| self.workers[worker].holder());
+                Event::Hello { session, address: self.workers[worker].address(), holder, hello }
             }
             message => Event::Message { session, message: v1::FromWorker { message } },
         };
@@ -309,8 +314,11 @@ impl Cluster {
 
     fn submit(&mut self, run: usize) {
         let (name, prepared) = self.runs[run].clone();
-        let request = Request::Submit { name, prepared, address: "10.0.1.1".into() };
-        self.tell(0, Event::Request { id: RequestId(run as u64), request });
+        let level = self.faults.level;
+        let request = Request::Submit { name, prepared, level, address: "10.0.1.1".into() };
+        if let Some(seat) = self.asked() {
+            self.tell(seat, Event::Request { id: RequestId(run as u64), request });
+        }
         if !self.submitted.contains(&run) {
             self.plan(1000, SimEvent::Submit(run));
         }
@@ -333,17 +341,14 @@ impl Cluster {
     }
 
     fn connect(&mut self, worker: usize) {
-        if self.rival_gone {
-            self.workers[worker].seat = 0;
+        if self.outcome.convicted.contains(&*self.workers[worker].holder().id) {
+            // TLS refuses it for good.
+            return self.silence(worker);
         }
-        let seat = self.workers[worker].seat;
-        if !self.seats[seat].is_taken() {
-            return self.tell_worker(worker, worker_core::Event::LinkDown("there is no coordinator".into()));
-        }
-        self.counter += 1;
-        let session = SessionId(self.counter);
-        self.sessions.insert(session, Ends { worker, seat });
-        self.workers[worker].link = Some(session);
+        let Some(seat) = self.address_of(worker) else {
+            return self.tell_worker(worker, worker_core::Event::LinkDown("no coordinator leads".into()));
+        };
+        self.join(worker, seat);
         self.tell_worker(worker, worker_core::Event::LinkUp);
     }
 
@@ -386,50 +391,8 @@ impl Cluster {
             true => Request::Pause { name },
             false => Request::Resume { name },
         };
-        self.tell(0, Event::Request { id: RequestId(u64::MAX), request });
-    }
-
-    /// The coordinator is killed, and its disk may be damaged.
-    fn crash(&mut self) {
-        if !self.seats[0].is_taken() {
-            return;
+        if let Some(seat) = self.asked() {
+            self.tell(seat, Event::Request { id: RequestId(u64::MAX), request });
         }
-        self.outcome.crashes += 1;
-        self.leave_seat(0);
-        if self.fault(self.faults.damage) && damage(&self.objects, &mut self.rng) {
-            self.outcome.objects_damaged += 1;
-        }
-        let ms = self.draw_ms(1000);
-        self.plan(ms, SimEvent::Start(0));
-    }
-
-    fn leave_seat(&mut self, seat: usize) {
-        let write_is_made = chance(&mut self.rng, 1, 2);
-        self.seats[seat].kill(write_is_made);
-        let of_seat: Vec<(SessionId, usize)> =
-            self.sessions.iter().filter(|(_, ends)| ends.seat == seat).map(|(id, ends)| (*id, ends.worker)).collect();
-        for (session, worker) in of_seat {
-            self.sessions.remove(&session);
-            if self.workers[worker].link == Some(session) {
-                let effects = self.workers[worker].link_down(self.now);
-                self.carry_out_for(worker, effects);
-            }
-        }
-    }
-
-    fn rival_goes(&mut self) {
-        self.rival_gone = true;
-        self.leave_seat(1);
-        self.plan(0, SimEvent::ResumeBlocked);
-    }
-
-    /// A person follows the advice of blocked runs.
-    fn resume_blocked(&mut self) {
-        let blocked = |view: &&v1::Run| view.state() == RunState::Blocked && view.message.contains("evoxo resume");
-        let names: Vec<String> = self.seats[0].views.values().filter(blocked).map(|view| view.name.clone()).collect();
-        for name in names {
-            self.tell(0, Event::Request { id: RequestId(u64::MAX), request: Request::Resume { name } });
-        }
-        self.plan(1000, SimEvent::ResumeBlocked);
     }
 }

@@ -6,6 +6,7 @@ use evoxo_common::rng::{Generator, Stream, below, chance};
 use evoxo_coordinator::{
     core::{Batch, Settings},
     prepared::Prepared,
+    trust::Level,
 };
 use evoxo_tests::registry;
 
@@ -24,14 +25,20 @@ pub(crate) struct Faults {
     pub(crate) budget: u64,
     /// How often the coordinator is killed.
     pub(crate) crashes: u64,
-    /// A second coordinator uses the same store for a while.
-    pub(crate) rival: bool,
+    /// Coordinators besides the first one, which wait to take over.
+    pub(crate) standbys: u64,
+    /// How often a coordinator is stopped for a while, or all are cut off from each other.
+    pub(crate) stops: u64,
+    /// How often another coordinator leads between a look at the store and a write, in thousandths.
+    pub(crate) rival: u64,
     /// A person pauses and resumes.
     pub(crate) people: bool,
     /// Workers that flap, forge results or send invalid outputs, besides honest ones.
     pub(crate) bad_workers: u64,
     /// The longest task, in milliseconds.
     pub(crate) task_ms_max: u64,
+    /// How outputs are verified. With any but the plain level workers have certificates.
+    pub(crate) level: Level,
 }
 
 impl Faults {
@@ -46,10 +53,13 @@ impl Faults {
             delay_ms_max: 3,
             budget: 0,
             crashes: 0,
-            rival: false,
+            standbys: 0,
+            stops: 0,
+            rival: 0,
             people: false,
             bad_workers: 0,
             task_ms_max: 60,
+            level: Level::Plain,
         }
     }
 
@@ -66,11 +76,14 @@ impl Faults {
             delay_ms_max: 1 + up_to(40),
             budget: 4 + up_to(20),
             crashes: up_to(3),
-            rival: up_to(9) == 1,
+            standbys: up_to(4) / 2,
+            stops: up_to(4),
+            rival: up_to(30),
             // Most clusters get no requests, so that progress relies on the wakes that the core asks for.
             people: up_to(9) <= 1,
             bad_workers: up_to(5),
             task_ms_max: if up_to(9) == 1 { 40_000 } else { 60 },
+            level: Level::Plain,
         }
     }
 }
@@ -136,6 +149,10 @@ const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\
 const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
 const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
 
+/// Games in rounds of two openings, the last of one; exact odds.
+const SETTINGS_OF_LEAGUE: &str = "pairs = 5\npairs_a_round = 2\nplayers = [{ who = \"random\" }, { who = \"filtered\" }, \
+    { who = \"benchmark\" }]";
+const ARMS_OF_LEAGUE: &str = "[arms.exact]\n[arms.games]\ngame = \"score-four\"\n";
 const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20";
 const ARMS_OF_EVOLVE: &str = "[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
@@ -148,10 +165,10 @@ const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\
     [arms.front]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\nwindow = 7\n";
 
 /// A small run of any experiment.
-pub(super) fn run(rng: &mut Generator) -> Arc<Prepared> {
+pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 13) {
+    let (kind, settings, arms) = match below(rng, 14) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("dispatch", SETTINGS_OF_GREED, ""),
@@ -161,6 +178,7 @@ pub(super) fn run(rng: &mut Generator) -> Arc<Prepared> {
         6 => ("ternary", SETTINGS_OF_TERNARY, ARMS_OF_TERNARY),
         7 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_EVOLVE),
         8 | 9 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_WINDOWS),
+        13 => ("league", SETTINGS_OF_LEAGUE, ARMS_OF_LEAGUE),
         _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
     };
     let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");

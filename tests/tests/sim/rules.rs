@@ -8,7 +8,7 @@ use evoxo_common::{
     rng::{Stream, below},
     task::Encoder,
 };
-use evoxo_coordinator::prepared::Prepared;
+use evoxo_coordinator::{prepared::Prepared, trust::Level};
 
 use super::{
     cluster::{Cluster, Outcome},
@@ -80,6 +80,77 @@ fn a_task_that_kills_its_workers_is_found() {
 fn first_task(prepared: &Prepared, task: usize) -> Digest {
     let replica = Replica::start(&prepared.config, &prepared.config.arms[0], 0);
     Encoder::default().encode(replica.plan(task..task + 1).remove(0)).hash
+}
+
+/// With every fault that a seed draws: liars of any share, who lie always or now and then, and one worker that is trusted.
+#[test]
+fn liars_never_change_a_verified_result() {
+    let (mut convicted, mut liars) = (0, 0);
+    for seed in 0..if cfg!(debug_assertions) { 150 } else { 600 } {
+        let mut rng = Stream::root(seed).text("liars").rng();
+        let faults = Faults { level: Level::Verified, ..Faults::drawn(seed) };
+        let count = 1 + below(&mut rng, 6) as usize;
+        let mut characters = vec![Character::Trusted];
+        characters.extend(vec![Character::Honest; below(&mut rng, 3) as usize]);
+        for _ in 0..count {
+            characters.push(Character::Liar([1000, 500, 100, 20][below(&mut rng, 4) as usize]));
+        }
+        let runs = vec![("run".into(), draw::run(&mut rng))];
+        let mut cluster = Cluster::new(rng, faults, runs, &characters);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        assert_eq!(cluster.outcome().failure, None, "seed {seed}");
+        cluster.check(seed);
+        convicted += cluster.outcome().convicted.len();
+        liars += count;
+    }
+    // Who lies now and then is not always found before the run is over.
+    assert!(convicted > liars / 3, "{convicted} of {liars} liars were convicted");
+}
+
+/// If everything is audited, and nothing stops the coordinator, all that was absorbed of liars is found and computed again.
+#[test]
+fn what_liars_did_is_undone_if_everything_is_audited() {
+    let (mut convicted, mut undone) = (0, 0);
+    // In the last one a void replica is still being written when it is finished for the second time.
+    for seed in (0..if cfg!(debug_assertions) { 100 } else { 500 }).chain([1108]) {
+        let mut rng = Stream::root(seed).text("audits").rng();
+        let level = Level::Audited { millionths: 1_000_000 };
+        // Audits that are under way when a coordinator ends are not made.
+        let faults =
+            Faults { level, crashes: 0, standbys: 0, stops: 0, rival: 0, people: false, ..Faults::drawn(seed) };
+        let mut characters = vec![Character::Trusted];
+        characters.extend(vec![Character::Honest; below(&mut rng, 3) as usize]);
+        for _ in 0..1 + below(&mut rng, 4) {
+            characters.push(Character::Liar([1000, 300, 50][below(&mut rng, 3) as usize]));
+        }
+        let mut cluster =
+            Cluster::new(rng, faults, vec![("run".into(), draw::run(&mut Stream::root(seed).rng()))], &characters);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        assert_eq!(cluster.outcome().failure, None, "seed {seed}");
+        cluster.check(seed);
+        convicted += cluster.outcome().convicted.len();
+        undone += cluster.outcome().undone;
+    }
+    assert!(convicted > 100 && undone > 100, "{convicted} liars were convicted, and {undone} replicas begun anew");
+}
+
+/// Liars who do not know each other do not change the result of a quorum either, if two are honest.
+#[test]
+fn liars_who_do_not_agree_are_outvoted() {
+    for seed in 0..if cfg!(debug_assertions) { 60 } else { 300 } {
+        let mut rng = Stream::root(seed).text("quorum").rng();
+        // A run of many tasks: of 40 s each it would take hours, and the simulation minutes.
+        let faults = Faults { level: Level::Quorum, task_ms_max: 60, ..Faults::drawn(seed) };
+        let mut characters = vec![Character::Honest; 2 + below(&mut rng, 2) as usize];
+        for _ in 0..1 + below(&mut rng, 4) {
+            characters.push(Character::Liar([1000, 500, 100][below(&mut rng, 3) as usize]));
+        }
+        let mut cluster = Cluster::new(rng, faults, vec![("run".into(), long_run(1))], &characters);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        let Outcome { failure, convicted, .. } = cluster.outcome();
+        assert_eq!((failure, convicted.len()), (&None, 0), "seed {seed}: nobody is trusted");
+        cluster.check(seed);
+    }
 }
 
 /// All peers fall silent. The coordinator notices because the core asks for a wake.

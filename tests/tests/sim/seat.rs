@@ -1,8 +1,8 @@
-//! A coordinator process in the simulation: the real core, the real store over objects in memory, and the real replicas
-//! of its runs. Its threads' work takes time on the virtual clock.
+//! A coordinator process in the simulation: the real core, the real store over objects in memory, the real replicas of its
+//! runs, and the real watch of a standby. Its threads' work takes time on the virtual clock.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -11,6 +11,7 @@ use evoxo_coordinator::{
     core::{Coordinator, Effect, Event, Settings, StoreFault, Stored, ThreadId, Write, WriteId},
     prepared::Prepared,
     replicas::{Job, Replicas, Report},
+    standby::{Look, Watch},
     store::Store,
 };
 use evoxo_proto::v1;
@@ -22,6 +23,12 @@ use super::objects::Objects;
 #[derive(Default)]
 pub(super) struct Seat {
     process: Option<Process>,
+    standby: Option<(Watch, Store)>,
+    /// Until then it is stopped; what its clock has not counted because of that, in milliseconds.
+    pub(super) stopped_until: Millis,
+    lost_ms: u64,
+    /// The newest order of each run when it took over: epoch of the run's submission, and number.
+    pub(super) loaded_orders: BTreeMap<String, (u64, u64)>,
     /// Counts processes: events of an older one are ignored.
     pub(super) life: u64,
     /// The wake that is in the queue.
@@ -39,20 +46,98 @@ struct Process {
     idle_at: BTreeMap<ThreadId, Millis>,
 }
 
+/// What a coordinator has seen.
+pub(super) enum Seen {
+    Nothing,
+    TookOver,
+    Superseded,
+}
+
+/// A write that was tried.
+pub(super) struct Done {
+    pub(super) run: String,
+    pub(super) is_order: bool,
+    pub(super) event: Event,
+    /// Whether more writes wait.
+    pub(super) more: bool,
+}
+
+/// The looks after which a standby takes over.
+const MISSES_MAX: u32 = 3;
+
 impl Seat {
     pub(super) fn is_taken(&self) -> bool {
+        self.process.is_some() || self.standby.is_some()
+    }
+
+    pub(super) fn leads(&self) -> bool {
         self.process.is_some()
     }
 
-    /// Starts a process on these objects.
-    pub(super) fn start(&mut self, settings: Settings, objects: &Arc<Objects>) {
-        let objects = Arc::clone(objects);
-        let mut store = Store::over(objects, "the simulation", registry().clone());
+    /// The epoch in which it leads, or thinks so.
+    pub(super) fn epoch(&self) -> Option<u64> {
+        self.process.as_ref()?.store.epoch().map(|epoch| epoch.number)
+    }
+
+    /// Starts a standby on these objects.
+    pub(super) fn stand_by(&mut self, objects: &Arc<Objects>) {
+        let store = Store::over(objects.clone(), "the simulation", registry().clone());
+        self.standby = Some((Watch::new(MISSES_MAX), store));
+        self.views.clear();
+    }
+
+    /// Starts a process on these objects that knows these convictions and leads, whoever led before; false if it
+    /// cannot write.
+    pub(super) fn take_over_at_once(
+        &mut self,
+        settings: Settings,
+        objects: &Arc<Objects>,
+        convicted: &BTreeSet<String>,
+    ) -> bool {
+        let mut store = Store::over(objects.clone(), "the simulation", registry().clone());
+        if store.lead().is_err() {
+            return false;
+        }
+        self.begin(settings, store, convicted);
+        true
+    }
+
+    /// Takes up everything after it has become the leader.
+    fn begin(&mut self, settings: Settings, mut store: Store, convicted: &BTreeSet<String>) {
         let (saved, _) = store.load().expect("objects in memory can be listed");
-        let core = Coordinator::recover(settings, registry().clone(), saved);
+        self.loaded_orders = saved.iter().map(|saved| (saved.name.clone(), (saved.born, saved.order_number))).collect();
+        let convicted = convicted.iter().map(|id| id.as_str().into()).collect();
+        let core = Coordinator::recover_knowing(settings, registry().clone(), saved, convicted);
         let (writes, threads, idle_at) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();
+    }
+
+    /// Looks who leads; these epochs' coordinators answer, and these identities were convicted.
+    pub(super) fn look(&mut self, settings: Settings, answering: &[u64], convicted: &BTreeSet<String>) -> Seen {
+        if let Some(process) = &self.process {
+            let leader = process.store.leader().expect("objects in memory can be listed");
+            let same = leader.map(|leader| leader.epoch).as_ref() == process.store.epoch();
+            return if same { Seen::Nothing } else { Seen::Superseded };
+        }
+        let Some((mut watch, mut store)) = self.standby.take() else { return Seen::Nothing };
+        let leader = store.leader().expect("objects in memory can be listed");
+        let look = match &leader {
+            None => Look::NoLeader,
+            Some(leader) => Look::Leader(leader.epoch.clone(), answering.contains(&leader.epoch.number)),
+        };
+        if watch.look(&look) && store.lead_after(leader.as_ref()) == Ok(true) {
+            self.begin(settings, store, convicted);
+            return Seen::TookOver;
+        }
+        self.standby = Some((watch, store));
+        Seen::Nothing
+    }
+
+    /// SIGSTOP for this time.
+    pub(super) fn stop(&mut self, now: Millis, ms: u64) {
+        self.stopped_until = now + ms;
+        self.lost_ms += ms;
     }
 
     /// kill -9. The write in progress is done or not.
@@ -63,14 +148,17 @@ impl Seat {
             // No process is left to get the report.
             drop(process.store.write(&run, &what));
         }
+        self.standby = None;
         self.life += 1;
         self.wake_at = None;
+        (self.stopped_until, self.lost_ms) = (Millis(0), 0);
     }
 
     /// Gives the core an event; without a process nothing happens.
     pub(super) fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         let Some(process) = &mut self.process else { return Vec::new() };
-        let mut effects = process.core.handle(now, event);
+        // Its clock stands still while it is stopped.
+        let mut effects = process.core.handle(Millis(now.0 - self.lost_ms), event);
         effects.retain(|effect| match effect {
             Effect::Publish(view) => {
                 self.views.insert(view.run.name.clone(), view.run.clone());
@@ -87,7 +175,7 @@ impl Seat {
 
     /// When the core wants to be woken, if that is not in the queue.
     pub(super) fn next_wake(&mut self) -> Option<Millis> {
-        let wake = self.process.as_ref()?.core.next_wake();
+        let wake = self.process.as_ref()?.core.next_wake().map(|at| at + self.lost_ms);
         let new = wake.filter(|at| self.wake_at != Some(*at));
         self.wake_at = wake;
         new
@@ -128,11 +216,13 @@ impl Seat {
         process.writes.len() == 1
     }
 
-    /// Does the first write; returns its report, and whether there are more.
-    pub(super) fn make_write(&mut self) -> Option<(Event, bool)> {
+    /// Does the first write.
+    pub(super) fn make_write(&mut self) -> Option<Done> {
         let process = self.process.as_mut()?;
         let (write, run, what) = process.writes.pop_front()?;
         let outcome: Result<Stored, StoreFault> = process.store.write(&run, &what);
-        Some((Event::Stored { write, outcome }, !process.writes.is_empty()))
+        let is_order = matches!(what, Write::Order { .. });
+        let event = Event::Stored { write, outcome };
+        Some(Done { run, is_order, event, more: !process.writes.is_empty() })
     }
 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use evoxo_common::{
+    rng::{Stream, chance},
     task::{Encoded, NoPrograms},
     time::Millis,
 };
-use evoxo_coordinator::core::SessionId;
+use evoxo_coordinator::{core::SessionId, trust::Holder};
 use evoxo_proto::{
     SHARED_PIECES_MAX,
     v1::{self, TaskResult, from_worker, task_result::Outcome, to_worker},
@@ -20,6 +21,10 @@ use evoxo_worker::core::{Effect, Event, Settings, Worker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Character {
     Honest,
+    /// The same, with the certificate of a trusted worker.
+    Trusted,
+    /// Sends outputs of the right form that are wrong, this many of a thousand.
+    Liar(u32),
     /// Its build computes other results: it must be refused.
     Foreign,
     /// Sends invalid outputs.
@@ -84,6 +89,11 @@ impl SimWorker {
     /// The address it connects from: two workers share a host.
     pub(crate) fn address(&self) -> String {
         format!("10.0.0.{}", self.number / 2)
+    }
+
+    /// Whom its certificate belongs to, if there are certificates.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { id: format!("{:012x}", self.number).into(), trusted: self.character == Character::Trusted }
     }
 
     /// The process dies and a new one replaces it without memory.
@@ -164,7 +174,14 @@ impl SimWorker {
         self.computed += 1;
         let outcome = match self.character {
             Character::Garbled => Outcome::Output(Bytes::from_static(&[0xff, 0x00, 0x12])),
-            _ => Outcome::Output(registry().run(&task, &mut NoPrograms).expect("planned tasks are good")),
+            Character::Liar(thousandths) => {
+                let mut rng = Stream::root(self.number as u64).text("lie").word(self.computed).rng();
+                match chance(&mut rng, thousandths.into(), 1000) {
+                    true => Outcome::Output(lie(&task, self.number)),
+                    false => Outcome::Output(output_of(&task)),
+                }
+            }
+            _ => Outcome::Output(output_of(&task)),
         };
         let event = Event::Computed { slot, outcome, elapsed_us: 1000 * self.task_ms };
         (self.tell(now, event), more)
@@ -176,6 +193,23 @@ impl SimWorker {
         self.unfinished.clear();
         self.tell(now, Event::LinkDown("the simulation cut it".into()))
     }
+}
+
+fn output_of(task: &Encoded) -> Bytes {
+    registry().run(task, &mut NoPrograms).expect("planned tasks are good")
+}
+
+/// Another output of the right form: with one bit changed, for each liar another one. If there is none, the right output.
+fn lie(task: &Encoded, liar: usize) -> Bytes {
+    let right = output_of(task);
+    let decoded = registry().decode(task).expect("a planned task");
+    let bits = 8 * right.len();
+    let mut lies = (0..bits).rev().filter_map(|bit| {
+        let mut bytes = right.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        decoded.check(&bytes.into()).ok().filter(|lie| *lie != right)
+    });
+    lies.nth(liar).unwrap_or_else(|| right.clone())
 }
 
 /// Puts forged results first: each task failed three times, in an assignment that never existed; and claims endless
@@ -199,6 +233,7 @@ fn core(now: Millis, number: usize, character: Character, slots: usize, life: u6
     let settings = Settings {
         slots,
         name: format!("w{number}"),
+        host: String::new(),
         build: "test".into(),
         kinds,
         programs: Vec::new(),

@@ -3,7 +3,7 @@
 use evoxo_common::{digest::Digest, task::SharedCache, time::Millis};
 use evoxo_proto::{
     PROTOCOL,
-    v1::{Accepted, Assignment, Close, CloseKind, Drain, Hello, ToWorker, Welcome, from_worker, to_worker},
+    v1::{Accepted, Assignment, Close, CloseKind, Drain, Hello, Leave, ToWorker, Welcome, from_worker, to_worker},
 };
 use tracing::Level;
 
@@ -23,6 +23,7 @@ impl Worker {
             programs: self.settings.programs.clone(),
             build: self.settings.build.clone(),
             process: self.settings.process,
+            host: self.settings.host.clone(),
         }));
     }
 
@@ -68,6 +69,7 @@ impl Worker {
                 self.close(now, &close);
                 Ok(())
             }
+            Some(to_worker::Message::Leave(leave)) => self.asked_to_leave(now, &leave),
             None => Err("a message of a kind this build does not know".to_owned()),
         };
         if let Err(what) = understood {
@@ -129,6 +131,17 @@ impl Worker {
             self.pending.accept(hash);
         }
         self.dropping_logged = false;
+        Ok(())
+    }
+
+    /// A person wants this worker to leave; one that is leaving already goes on with it.
+    fn asked_to_leave(&mut self, now: Millis, leave: &Leave) -> Result<(), String> {
+        let Link::Open { .. } = self.link else {
+            return Err("a request to leave outside of a session".into());
+        };
+        if self.leaving.is_none() {
+            self.leave(now, format!("the coordinator asks for it: {}", for_people(&leave.reason)), false);
+        }
         Ok(())
     }
 

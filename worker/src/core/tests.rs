@@ -1,7 +1,7 @@
 //! The core on a virtual clock: each event, and the effects that the worker returns.
 
 use bytes::Bytes;
-use evoxo_proto::v1::{Accepted, AssignedTask, Assignment, Close, CloseKind, Welcome, to_worker::Message};
+use evoxo_proto::v1::{Accepted, AssignedTask, Assignment, Close, CloseKind, Leave, Welcome, to_worker::Message};
 
 use super::*;
 
@@ -70,6 +70,7 @@ fn text(effect: &Effect) -> String {
                 outputs.results.iter().map(result).collect::<Vec<_>>().join(" ")
             }
         },
+        Effect::TaskFailed { task, why } => format!("failed {}: {why}", number(&task.0)),
         Effect::Log(level, sentence) => format!("{level} {sentence}"),
         Effect::Exit { status, sentence } => format!("exit {status}: {sentence}"),
     }
@@ -87,6 +88,7 @@ impl Bench {
         let settings = Settings {
             slots,
             name: "w".into(),
+            host: "h".into(),
             build: "b".into(),
             kinds: Vec::new(),
             programs: Vec::new(),
@@ -348,6 +350,35 @@ fn an_idle_worker_shuts_down_at_once_and_a_second_signal_always_does() {
     assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: shut down at once"));
 }
 
+/// A person's request is as good as a signal, and a signal after it is the first one.
+#[test]
+fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
+    let leave = || message(Message::Leave(Leave { reason: "by\u{1b} hand".into() }));
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    assert_eq!(bench.on(leave()), ["drain"]);
+    assert!(bench.on(leave()).is_empty() && bench.on(Event::DrainAsked).is_empty());
+    assert_eq!(bench.on(computed(0)), ["1@1"]);
+    let exit = "exit 0: shut down (the coordinator asks for it: by  hand): all results were accepted";
+    assert_eq!(bench.on(accepted([1])), [exit]);
+
+    let mut bench = Bench::open(1);
+    bench.on(assignment(1, [1]));
+    bench.on(leave());
+    bench.on(down());
+    bench.until(60_000);
+    bench.on(Event::LinkUp);
+    assert_eq!(bench.on(welcome()), ["drain"], "it says so in every session");
+    bench.on(Event::DrainAsked);
+    assert!(bench.on(Event::DrainAsked)[0].starts_with("exit 1: shut down at once"));
+
+    let mut bench = Bench::new(1, None);
+    bench.on(Event::Wake);
+    bench.on(Event::LinkUp);
+    bench.on(leave());
+    assert!(bench.logs.last().unwrap().contains("a request to leave outside of a session"), "{:?}", bench.logs);
+}
+
 #[test]
 fn the_idle_timeout_works_with_and_without_a_link() {
     let mut bench = Bench::new(1, Some(3_000));
@@ -371,9 +402,15 @@ fn results_too_large_to_send_become_failures() {
     bench.on(computed_bytes(0, TASK_BYTES_MAX + 1));
     let failure = Outcome::Failure("\u{e9}".repeat(3_000));
     let effects = bench.worker.handle(bench.now, Event::Computed { slot: 0, outcome: failure, elapsed_us: 1 });
-    let Effect::Send(FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }) = &effects[0] else {
+    let [
+        Effect::TaskFailed { why, .. },
+        Effect::Send(FromWorker { message: Some(from_worker::Message::Outputs(outputs)) }),
+        ..,
+    ] = &effects[..]
+    else {
         panic!("{effects:?}")
     };
+    assert_eq!(why.len(), 4_096, "the log has what is sent");
     let sentence = |index: usize| match outputs.results[index].outcome.as_ref().unwrap() {
         Outcome::Failure(sentence) => sentence.as_str(),
         Outcome::Output(bytes) => panic!("an output of {} bytes", bytes.len()),

@@ -196,8 +196,12 @@ fn one_address_does_not_take_all_runs() {
     (0..3).for_each(|number| drop(story.submit(&format!("r{number}"), CONFIG).unwrap()));
     let fourth = story.submit("r3", CONFIG);
     assert!(matches!(&fourth, Err(Rejection::Exhausted(why)) if why.contains("from 10.0.0.9")), "{fourth:?}");
-    let elsewhere =
-        Request::Submit { name: "r3".into(), prepared: story::prepared(CONFIG), address: "10.0.0.8".into() };
+    let elsewhere = Request::Submit {
+        name: "r3".into(),
+        prepared: story::prepared(CONFIG),
+        level: crate::trust::Level::Plain,
+        address: "10.0.0.8".into(),
+    };
     story.ask(elsewhere).unwrap();
     let mut next = Story::go_on(Settings { runs_per_address_max: 3, ..Settings::default() }, story.objects);
     assert!(matches!(next.submit("r4", CONFIG), Err(Rejection::Exhausted(_))), "a restart does not forget");
@@ -232,24 +236,24 @@ fn a_failing_store_is_reported_and_tried_again() {
 }
 
 #[test]
-fn a_fenced_coordinator_does_not_write_until_the_run_is_taken_back() {
+fn a_removed_run_is_not_written_until_it_is_there_again() {
     let mut story = Story::begin(Settings { checkpoint_interval_ms: 0, ..Settings::default() });
     story.submit("r", CONFIG).unwrap();
     story.join(1, 1);
-    story.store = Err(StoreFault::Fenced("another coordinator has it".into()));
+    story.store = Err(StoreFault::Fenced("the run was removed".into()));
     while story.answer(1, honest) > 0 {
         story.now = story.now + 2000;
     }
     let run = story.run("r");
-    let sentence = "another coordinator has it; `evoxo resume r` takes it back";
+    let sentence = "the run was removed; `evoxo resume r` reads it again";
     assert_eq!((run.state(), run.message.as_str(), story.healthy), (RunState::Blocked, sentence, false));
     let writes = story.writes.len();
     (0..50).for_each(|_| story.wait(2000));
     assert_eq!(story.writes.len(), writes, "nothing more is written");
     let pause = story.ask(Request::Pause { name: "r".into() });
-    assert!(matches!(pause, Err(Rejection::Conflict(why)) if why.contains("takes it back")));
+    assert!(matches!(pause, Err(Rejection::Conflict(why)) if why.contains("reads it again")));
     let resume = story.ask(Request::Resume { name: "r".into() });
-    assert!(matches!(resume, Err(Rejection::Conflict(_))), "the other is still there");
+    assert!(matches!(resume, Err(Rejection::Conflict(_))), "it is still gone");
     story.store = Ok(());
     story.ask(Request::Resume { name: "r".into() }).unwrap();
     assert!(story.healthy);
@@ -291,7 +295,7 @@ fn states_of_another_build_are_not_used() {
         evoxo_common::envelope::Kind::Checkpoint,
         &prost::Message::encode_to_vec(&foreign),
     );
-    let object = crate::saved::object_name(&Write::Checkpoint { number: 9, bytes: sealed.clone() }).unwrap();
+    let object = crate::names::object_name(&Write::Checkpoint { number: 9, bytes: sealed.clone() }, 1).unwrap();
     let mut objects = story.objects.clone();
     objects.remove(name);
     objects.insert(format!("runs/r/{object}"), sealed);

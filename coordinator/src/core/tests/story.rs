@@ -12,9 +12,11 @@ use evoxo_proto::PROTOCOL;
 
 use super::*;
 use crate::{
+    names::{object_name, order_name},
     prepared::Prepared,
     replicas::Replicas,
-    saved::{Objects, object_name},
+    saved::Objects,
+    trust::{Holder, Level},
 };
 
 pub(super) fn registry() -> &'static Registry {
@@ -43,6 +45,8 @@ pub(super) struct Story {
     /// Shared bytes, as they were sent.
     pub(super) shared: Vec<Bytes>,
     pub(super) closed: BTreeMap<u64, v1::Close>,
+    /// The sessions that were asked to leave, with what they were told.
+    pub(super) left_to: Vec<(u64, String)>,
     pub(super) writes: Vec<(String, Write)>,
     /// The objects in the store, by name.
     pub(super) objects: BTreeMap<String, Bytes>,
@@ -51,6 +55,8 @@ pub(super) struct Story {
     /// The views when the last response was sent.
     pub(super) views_when_answered: BTreeMap<String, v1::Run>,
     pub(super) log: Vec<(Topic, String)>,
+    /// Who was convicted, and of what.
+    pub(super) convicted: Vec<(String, String)>,
     threads: BTreeMap<ThreadId, Replicas>,
     /// The outcome of every write.
     pub(super) store: Result<(), StoreFault>,
@@ -69,22 +75,34 @@ impl Story {
 
     /// A coordinator that recovers these objects.
     pub(super) fn go_on(settings: Settings, objects: BTreeMap<String, Bytes>) -> Self {
+        Self::go_on_knowing(settings, objects, &[])
+    }
+
+    /// The same, with the identities that were convicted.
+    pub(super) fn go_on_knowing(settings: Settings, objects: BTreeMap<String, Bytes>, convicted: &[&str]) -> Self {
         let runs = objects.keys().filter_map(|name| name.strip_prefix("runs/")?.split('/').next().map(str::to_owned));
         let runs: BTreeSet<String> = runs.collect();
         let saved = runs.iter().filter_map(|run| load(&objects, run, false)).collect();
         let mut story = Self {
-            core: Coordinator::recover(settings, registry().clone(), saved),
+            core: Coordinator::recover_knowing(
+                settings,
+                registry().clone(),
+                saved,
+                convicted.iter().map(|id| (*id).into()).collect(),
+            ),
             now: Millis(0),
             assigned: BTreeMap::new(),
             caches: BTreeMap::new(),
             shared: Vec::new(),
             closed: BTreeMap::new(),
+            left_to: Vec::new(),
             writes: Vec::new(),
             objects,
             responses: Vec::new(),
             views: BTreeMap::new(),
             views_when_answered: BTreeMap::new(),
             log: Vec::new(),
+            convicted: Vec::new(),
             threads: BTreeMap::new(),
             store: Ok(()),
             store_ms: 0,
@@ -116,6 +134,7 @@ impl Story {
                     let tasks = self.caches.entry(session.0).or_default().unpack(assignment).unwrap();
                     self.assigned.entry(session.0).or_default().push(Assigned { id, tasks });
                 }
+                to_worker::Message::Leave(leave) => self.left_to.push((session.0, leave.reason)),
                 to_worker::Message::Close(close) => drop(self.closed.entry(session.0).or_insert(close)),
                 _ => {}
             },
@@ -139,15 +158,16 @@ impl Story {
             }
             Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
+            Effect::Convict { identity, what } => self.convicted.push((identity, what)),
             Effect::Healthy(healthy) => self.healthy = healthy,
             Effect::Stopped => self.stopped = true,
             Effect::End { session } => drop(self.assigned.remove(&session.0)),
-            Effect::Log { topic, sentence } => self.log.push((topic, sentence)),
+            Effect::Log { topic, sentence, .. } => self.log.push((topic, sentence)),
         }
     }
 
     fn store(&mut self, run: &str, what: Write) -> Result<Stored, StoreFault> {
-        let mut outcome = self.store.clone().map(|()| Stored::Written);
+        let mut outcome = self.store.clone().map(|()| Stored::Written(None));
         if self.fail_deletions && what == Write::Delete {
             outcome = Err(StoreFault::Failed(format!("run {run} cannot be deleted")));
         }
@@ -159,8 +179,21 @@ impl Story {
                 | Write::Doubt { bytes, .. } => Some(bytes.clone()),
                 _ => None,
             };
-            match (object_name(&what).zip(bytes), &what) {
-                (Some((name, bytes)), _) => drop(self.objects.insert(format!("runs/{run}/{name}"), bytes)),
+            let orders = self.objects.keys().filter(|name| name.starts_with(&format!("runs/{run}/order/")));
+            let name = match &what {
+                Write::Order { .. } => Some(order_name(1, 1 + orders.count() as u64)),
+                _ => object_name(&what, 1),
+            };
+            match (name.zip(bytes), &what) {
+                (Some((name, bytes)), _) => {
+                    outcome = Ok(Stored::Written(Some(name.clone())));
+                    self.objects.insert(format!("runs/{run}/{name}"), bytes);
+                }
+                (None, Write::Unfinish { object }) => drop(self.objects.remove(&format!("runs/{run}/{object}"))),
+                (None, Write::UnfinishOwn { ordinal, bytes }) => {
+                    let object = object_name(&Write::Finished { ordinal: *ordinal, bytes: bytes.clone() }, 1).unwrap();
+                    self.objects.remove(&format!("runs/{run}/{object}"));
+                }
                 (None, Write::Delete) => self.objects.retain(|name, _| !name.starts_with(&format!("runs/{run}/"))),
                 (None, Write::Load) => outcome = Ok(Stored::Loaded(load(&self.objects, run, true).map(Box::new))),
                 _ => {}
@@ -178,7 +211,11 @@ impl Story {
     }
 
     pub(super) fn submit(&mut self, name: &str, config: &str) -> Result<Response, Rejection> {
-        self.ask(Request::Submit { name: name.into(), prepared: prepared(config), address: "10.0.0.9".into() })
+        self.submit_at(Level::Plain, name, config)
+    }
+
+    pub(super) fn submit_at(&mut self, level: Level, name: &str, config: &str) -> Result<Response, Rejection> {
+        self.ask(Request::Submit { name: name.into(), prepared: prepared(config), level, address: "10.0.0.9".into() })
     }
 
     /// The run as people see it, after it has been published.
@@ -205,12 +242,19 @@ impl Story {
             kinds: registry().signatures(),
             programs: Vec::new(),
             build: String::new(),
+            host: "lab".into(),
             process: session,
         }
     }
 
     pub(super) fn greet(&mut self, session: u64, hello: v1::Hello) {
-        self.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), hello });
+        self.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), holder: None, hello });
+    }
+
+    /// A worker with a certificate.
+    pub(super) fn greet_as(&mut self, session: u64, id: &str, trusted: bool) {
+        let (address, holder) = ("10.0.0.1".into(), Some(Holder { id: id.into(), trusted }));
+        self.tell(Event::Hello { session: SessionId(session), address, holder, hello: Self::hello(session, 1) });
     }
 
     pub(super) fn join(&mut self, session: u64, slots: u32) {

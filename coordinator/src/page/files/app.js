@@ -1,7 +1,9 @@
 // The frame of the page: which view is shown, and whether what it shows is live.
 
+import { championView } from "./champion.js";
 import { h, text } from "./dom.js";
 import { listen, start, state } from "./live.js";
+import { playView } from "./play.js";
 import { runsView } from "./runs.js";
 import { runView } from "./run.js";
 import { workersView } from "./workers.js";
@@ -18,9 +20,14 @@ const link = document.getElementById("link");
 let view = null;
 
 /** The view of an address, and its entry in the menu. */
-function viewOf(path) {
-  const [, page, name] = path.split("/");
+function viewOf(address) {
+  const [path, query = ""] = address.split("?");
+  const [, page, name, part, arm, replica] = path.split("/");
+  if (page === "runs" && part === "champions") {
+    return ["runs", championView(decodeURIComponent(name), arm, replica)];
+  }
   if (page === "runs" && name) return ["runs", runView(decodeURIComponent(name))];
+  if (page === "play") return ["play", playView(path, query)];
   if (page === "workers") return ["workers", workersView()];
   if (!page) return ["runs", runsView()];
   const heading = h("h1", { tabindex: "-1" }, "There is nothing here");

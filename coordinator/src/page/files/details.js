@@ -1,8 +1,10 @@
 // What of a run is read when it is asked for: its replicas, its settings, its file.
 
-import { h, table } from "./dom.js";
+import { h, show, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { get } from "./live.js";
+
+const ARMS_MAX = 24;
 
 function scroll(label, content) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, content);
@@ -63,10 +65,26 @@ function replicas(name, run) {
   return node;
 }
 
+/** Links to the champions of each arm, and to boards on which they play, if they play a game. */
+function champions(name, run) {
+  const plays = [];
+  const links = run.arms.slice(0, ARMS_MAX).map((arm, index) => {
+    const label = `Play against ${arm.name}`;
+    const play = h("a", { href: `#/play?o=${name}/${index}/0`, "aria-label": label, hidden: true }, "play");
+    plays.push(play);
+    return h("li", null, h("a", { href: `#/runs/${name}/champions/${index}/0` }, arm.name), " ", play);
+  });
+  get(`/api/play/introduction?player=${name}/0/0`)
+    .then((told) => plays.forEach((play) => show(play, Boolean(told.game))), () => {});
+  return h("section", { class: "card", "aria-labelledby": "champions" }, h("h2", { id: "champions" }, "Champions"),
+    h("ul", { class: "links" }, ...links));
+}
+
 /** All of it, as sections that can be opened. */
 export function detailsOf(name, run) {
   const section = (title, ...content) => h("details", { class: "card" }, h("summary", null, title), ...content);
   return [
+    ...(run.champions ? [champions(name, run)] : []),
     replicas(name, run),
     section("Settings", h("p", null, run.summary), ...settings(run)),
     section("The experiment file with every setting",

@@ -1,4 +1,4 @@
-//! Objects in memory whose next creation can be made to fail.
+//! Objects in memory whose next creation can be made to fail, or to come late.
 
 use std::sync::Mutex;
 
@@ -18,16 +18,31 @@ pub(super) enum Fault {
     Failed,
 }
 
+/// What others do between a coordinator's look at the store and its write.
+type Meanwhile = Box<dyn FnOnce() + Send>;
+
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Faulty {
     objects: InMemory,
     next: Mutex<Option<Fault>>,
+    meanwhile: Mutex<Option<Meanwhile>>,
 }
 
 impl Faulty {
     pub(super) fn next_put(&self, fault: Fault) {
         *self.next.lock().expect("no panic has held it") = Some(fault);
+    }
+
+    /// Before the next creation, the coordinator that makes it is stopped, and this happens.
+    pub(super) fn before_next_put(&self, meanwhile: impl FnOnce() + Send + 'static) {
+        *self.meanwhile.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+    }
+}
+
+impl std::fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
     }
 }
 
@@ -40,6 +55,11 @@ impl std::fmt::Display for Faulty {
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let meanwhile = self.meanwhile.lock().expect("no panic has held it").take();
+        if let Some(meanwhile) = meanwhile {
+            // Another store has a runtime of its own, which this thread could not begin.
+            std::thread::spawn(meanwhile).join().expect("no panic happens meanwhile");
+        }
         let fault = self.next.lock().expect("no panic has held it").take();
         if !matches!(fault, Some(Fault::Failed)) {
             let done = self.objects.put_opts(location, payload, options).await;

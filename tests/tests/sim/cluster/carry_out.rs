@@ -1,15 +1,20 @@
 //! The effects of the coordinators and the workers of a simulated cluster.
 
-use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response};
+use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response, StoreFault};
 
 use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, chance, v1, worker_core};
+use crate::sim::seat::Done;
 
 impl Cluster {
     pub(super) fn tell(&mut self, seat: usize, event: Event) {
+        if self.is_stopped(seat) {
+            let (ms, life) = (self.after_stop_ms(seat), self.seats[seat].life);
+            return self.plan(ms, SimEvent::Held(seat, life, event));
+        }
         let effects = self.seats[seat].handle(self.now, event);
         effects.into_iter().for_each(|effect| self.carry_out(seat, effect));
         if let Some(at) = self.seats[seat].next_wake() {
-            self.plan(at - self.now, SimEvent::Wake(seat, self.seats[seat].life));
+            self.plan(at.max(self.now) - self.now, SimEvent::Wake(seat, self.seats[seat].life));
         }
     }
 
@@ -26,7 +31,7 @@ impl Cluster {
                 let ms = self.arrival_ms(session, false);
                 self.plan(ms, SimEvent::StreamEnded(session));
             }
-            Effect::Log { topic, sentence } => self.note(seat, topic, &sentence),
+            Effect::Log { topic, sentence, .. } => self.note(seat, topic, &sentence),
             Effect::Respond { id, response } => self.on_response(id, &response),
             Effect::Start { thread, prepared, states } => self.seats[seat].start_thread(thread, prepared, states),
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
@@ -42,6 +47,12 @@ impl Cluster {
                     self.plan_write(seat);
                 }
             }
+            Effect::Convict { identity, what } => {
+                let number = usize::from_str_radix(&identity, 16).expect("a number of the simulation");
+                let character = self.workers[number].character;
+                assert!(matches!(character, Character::Liar(_)), "{character:?} {number} was convicted: {what}");
+                self.outcome.convicted.insert(identity);
+            }
             Effect::Publish(_) | Effect::Unpublish { .. } | Effect::Healthy(_) | Effect::Stopped => {}
         }
     }
@@ -50,6 +61,7 @@ impl Cluster {
         if std::env::var_os("SEED").is_some() {
             println!("{:>8} {seat} {sentence}", self.now.0);
         }
+        self.outcome.undone += u64::from(sentence.contains("is computed again, because it had absorbed"));
         match topic {
             Topic::WorkerLost => self.outcome.workers_lost += 1,
             Topic::WorkerRefused => self.outcome.workers_refused += 1,
@@ -74,12 +86,25 @@ impl Cluster {
 
     /// The store does a write; sometimes it fails, or its success is not reported.
     pub(super) fn write(&mut self, seat: usize) {
+        if self.is_stopped(seat) {
+            let ms = self.after_stop_ms(seat);
+            return self.plan(ms, SimEvent::Written(seat, self.seats[seat].life));
+        }
+        if self.fault(self.faults.rival) {
+            self.arrange_rival();
+        }
         if self.fault(self.faults.store) {
             let lost = chance(&mut self.rng, 1, 2);
             self.outcome.answers_lost += u64::from(lost);
             self.objects.next_put(if lost { Fault::WrittenButDenied } else { Fault::Failed });
         }
-        let Some((event, more)) = self.seats[seat].make_write() else { return };
+        let Some(Done { run, is_order, event, more }) = self.seats[seat].make_write() else { return };
+        if matches!(&event, Event::Stored { outcome: Err(StoreFault::Superseded(_)), .. }) {
+            return self.supersede(seat);
+        }
+        if is_order {
+            self.note_confirmed(&run, &event);
+        }
         if more {
             self.plan_write(seat);
         }
@@ -87,7 +112,7 @@ impl Cluster {
     }
 
     /// The travel time of the next message of a stream: it arrives after the others, unless a fault changes that.
-    fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
+    pub(super) fn arrival_ms(&mut self, session: SessionId, to_coordinator: bool) -> u64 {
         let ms = self.draw_ms(self.faults.delay_ms_max);
         if self.fault(self.faults.repeat) {
             return ms;
@@ -121,10 +146,11 @@ impl Cluster {
                 worker_core::Effect::Exit { status, sentence } => {
                     assert_eq!(status, worker_core::STATUS_REFUSED, "{sentence}");
                     let character = self.workers[worker].character;
-                    assert!(matches!(character, Character::Foreign | Character::Garbled), "{character:?}: {sentence}");
+                    let may = matches!(character, Character::Foreign | Character::Garbled | Character::Liar(_));
+                    assert!(may, "{character:?}: {sentence}");
                     self.end_stream(link);
                 }
-                worker_core::Effect::Log(..) => {}
+                worker_core::Effect::Log(..) | worker_core::Effect::TaskFailed { .. } => {}
             }
         }
         let state = &mut self.workers[worker];

@@ -9,14 +9,14 @@ use evoxo_common::{
     task::Encoder,
 };
 use evoxo_coordinator::{
-    core::Write,
-    saved::{object_name, origin_of, seal_replica},
+    names::{Named, object_named},
+    saved::{origin_of, seal_replica},
     store::Store,
 };
 use evoxo_proto::v1::{self, RunState};
 use evoxo_tests::registry;
 
-use super::{Character, Cluster};
+use super::{Character, Cluster, Level, SimWorker};
 
 impl Cluster {
     pub(super) fn state(&self) -> String {
@@ -46,11 +46,21 @@ impl Cluster {
             needed += count_tasks(&prepared.config);
         }
         self.check_store(seed);
-        let computed: u64 = self.workers.iter().filter(|w| w.character == Character::Honest).map(|w| w.computed).sum();
+        let computed: u64 = {
+            let honest = |w: &&SimWorker| matches!(w.character, Character::Honest | Character::Trusted);
+            self.workers.iter().filter(honest).map(|w| w.computed).sum()
+        };
         self.outcome.tasks_repeated = computed.saturating_sub(needed);
-        let lives = 1 + self.outcome.crashes + 2 * u64::from(self.faults.rival);
+        let lives = self.outcome.lives;
         let faults = self.faults.budget - self.faults_left;
-        let bound = 2 * needed * lives + 100 * faults;
+        // Two compute each task, and what nobody asked for again is lost with a session.
+        let times = match self.faults.level {
+            Level::Plain => 2,
+            Level::Quorum | Level::Verified => 4,
+            // What was computed before each conviction may be void.
+            Level::Audited { .. } => 4 * (1 + self.outcome.convicted.len() as u64),
+        };
+        let bound = times * needed * lives + 100 * faults;
         assert!(
             computed <= bound,
             "seed {seed}: {computed} tasks computed where {needed} were needed, {faults} faults"
@@ -79,11 +89,23 @@ impl Cluster {
                 (0..prepared.config.replicas).map(move |index| arm as u64 * 1_000_000 + u64::from(index))
             });
             let object = |(replica, ordinal): (&Replica, u64)| {
-                let bytes = seal_replica(&origin, replica.save());
-                object_name(&Write::Finished { ordinal, bytes }).expect("a name")
+                format!("{ordinal} {}", Digest::of(&seal_replica(&origin, replica.save())).short())
             };
-            let expected: BTreeSet<String> = replicas.iter().zip(places).map(object).collect();
-            let kept: BTreeSet<String> = saved.finished.iter().map(|finished| finished.object.clone()).collect();
+            let place_and_digest = |object: &String| match object_named(object, "finished") {
+                Some(Named { number, digest: Some(digest), .. }) => format!("{number} {digest}"),
+                _ => object.clone(),
+            };
+            // Of audited runs the objects also say on whose word they were computed.
+            let (expected, kept): (BTreeSet<String>, BTreeSet<String>) = match self.faults.level {
+                Level::Audited { .. } => (
+                    replicas.iter().map(|replica| replica.digest().to_string()).collect(),
+                    saved.finished.iter().map(|finished| finished.replica.digest.to_string()).collect(),
+                ),
+                _ => (
+                    replicas.iter().zip(places).map(object).collect(),
+                    saved.finished.iter().map(|finished| place_and_digest(&finished.object)).collect(),
+                ),
+            };
             assert!(kept.is_subset(&expected), "seed {seed}: the store has foreign bytes");
             assert!(kept == expected || !saved.notices.is_empty(), "seed {seed}: {kept:?} of {expected:?}");
             let most = 2 * self.outcome.objects_damaged;

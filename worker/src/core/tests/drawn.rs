@@ -144,7 +144,7 @@ impl Model {
                         }
                     }
                 }
-                Effect::Log(..) => {}
+                Effect::Log(..) | Effect::TaskFailed { .. } => {}
                 Effect::Exit { status, .. } => {
                     assert_eq!((status, self.unaccepted.len()), (0, 0), "exited with results that were not accepted");
                     self.exited = true;

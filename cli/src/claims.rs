@@ -1,0 +1,328 @@
+//! What somebody's results claim: `result.json`, and if the directory is there its history, champions and stored states.
+//! What they claim is compared with what was computed again.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    digest::Digest,
+    envelope::{Kind, open},
+    experiment::{Config, Registry, Replica, champion_stem, replica_digest, replica_json, run_digest},
+};
+use evoxo_proto::v1;
+use prost::Message as _;
+use serde_json::{Value, json};
+
+use crate::file;
+
+/// The longest files that are read, in bytes.
+const FILE_BYTES_MAX: usize = 1 << 28;
+/// Keys of `result.json` that do not follow from the computation: what was measured, what other workers said, sentences, the
+/// version of the form.
+const NOT_COMPUTED: [&str; 6] = ["schema", "provenance", "doubts", "state", "conclusion", "notes"];
+
+/// A replica: the arm's index in the configuration, and its number.
+pub(crate) type Key = (usize, u32);
+
+/// Results as somebody gave them.
+pub(crate) struct Claims {
+    pub(crate) config: Config,
+    pub(crate) result: Value,
+    /// What is in it beside `result.json` is looked at too; `None` if that was given alone.
+    directory: Option<PathBuf>,
+    /// The rows of `history.csv`, as texts.
+    history: Option<BTreeMap<Key, Vec<Vec<String>>>>,
+    /// The finished replicas in the store, with the paths of their objects.
+    stored: BTreeMap<Key, (String, v1::ReplicaState)>,
+}
+
+/// Where results are not what is computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// The arm and the replica, if it belongs to one.
+    pub(crate) replica: Option<(String, u32)>,
+    /// The round after which it shows, counted from 1.
+    pub(crate) round: Option<u64>,
+    pub(crate) what: String,
+}
+
+impl Difference {
+    /// One of the whole run.
+    fn of_run(what: String) -> Self {
+        Self { replica: None, round: None, what }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let Self { replica, round, what } = self;
+        let (arm, number) = replica.as_ref().map_or((None, None), |(arm, number)| (Some(arm), Some(number)));
+        json!({"arm": arm, "replica": number, "round": round, "what": what})
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((arm, number)) = &self.replica {
+            write!(f, "arm {arm:?}, replica {number}, ")?;
+        }
+        if let Some(round) = self.round {
+            write!(f, "round {round}: ")?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl Claims {
+    /// Reads a `result.json`, or the directory that it is in, and what differs in it without computing anything.
+    pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<(Self, Vec<Difference>)> {
+        let directory = path.is_dir().then(|| path.to_owned());
+        let file = directory.as_ref().map_or_else(|| path.to_owned(), |directory| directory.join("result.json"));
+        let name = file.display();
+        let result: Value = serde_json::from_slice(&file::read(&file, FILE_BYTES_MAX, "")?)
+            .map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
+        let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
+        if result["digest"].as_str().is_none() {
+            bail!("{name} has no digest: only results of finished runs can be verified");
+        }
+        let mut claims = Self { config, result, directory, history: None, stored: BTreeMap::new() };
+        let mut differences = claims.read_history()?;
+        differences.extend(claims.read_stored()?);
+        differences.extend(claims.check_digest());
+        Ok((claims, differences))
+    }
+
+    /// All replicas, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> + use<> {
+        let (arms, replicas) = (self.config.arms.len(), self.config.replicas);
+        (0..arms).flat_map(move |arm| (0..replicas).map(move |index| (arm, index)))
+    }
+
+    /// Whether it has rows by which a round can be named.
+    pub(crate) fn has_history(&self) -> bool {
+        self.history.is_some()
+    }
+
+    /// What `result.json` has of a replica.
+    fn entry(&self, (arm, index): Key) -> &Value {
+        &self.result["arms"][arm]["replicas"][index as usize]
+    }
+
+    fn difference(&self, (arm, index): Key, round: Option<u64>, what: String) -> Difference {
+        Difference { replica: Some((self.config.arms[arm].name.clone(), index)), round, what }
+    }
+
+    fn key(&self, arm: &str, index: u32) -> Option<Key> {
+        let arm = self.config.arms.iter().position(|other| other.name == arm)?;
+        (index < self.config.replicas).then_some((arm, index))
+    }
+
+    fn read_history(&mut self) -> anyhow::Result<Vec<Difference>> {
+        let Some(path) = self.directory.as_ref().map(|directory| directory.join("history.csv")) else {
+            return Ok(Vec::new());
+        };
+        let bytes = file::read(&path, FILE_BYTES_MAX, "; `evoxo verify` takes a result.json alone too")?;
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes.as_slice());
+        let unreadable = || format!("{} is no table", path.display());
+        let columns = self.config.kind.columns.iter().map(|column| column.name);
+        let expected: Vec<&str> = ["arm", "replica"].into_iter().chain(columns).collect();
+        let mut differences = Vec::new();
+        if reader.headers().with_context(unreadable)? != expected {
+            differences.push(Difference::of_run(format!("history.csv has other columns than {}", expected.join(", "))));
+        }
+        let mut rows: BTreeMap<Key, Vec<Vec<String>>> = BTreeMap::new();
+        for record in reader.records() {
+            let record = record.with_context(unreadable)?;
+            let fields: Vec<&str> = record.iter().collect();
+            let key = match fields.as_slice() {
+                [arm, number, ..] => number.parse().ok().and_then(|number| self.key(arm, number)),
+                _ => None,
+            };
+            match key {
+                Some(key) => rows.entry(key).or_default().push(fields[2..].iter().map(|&it| it.to_owned()).collect()),
+                None => differences.push(Difference::of_run(format!(
+                    "history.csv has a row of a replica that the run has not: {:?}",
+                    fields.iter().take(2).collect::<Vec<_>>()
+                ))),
+            }
+        }
+        self.history = Some(rows);
+        Ok(differences)
+    }
+
+    /// Reads the finished replicas in the store, if it is there. Replicas that the result does not name are left out: a run
+    /// may have more than its results are of.
+    fn read_stored(&mut self) -> anyhow::Result<Vec<Difference>> {
+        let Some(directory) = &self.directory else { return Ok(Vec::new()) };
+        let runs = directory.join("store").join("runs");
+        let mut objects = Vec::new();
+        for run in fs::read_dir(runs).into_iter().flatten() {
+            let finished = run.context("cannot read the store")?.path().join("finished");
+            for object in fs::read_dir(finished).into_iter().flatten() {
+                objects.push(object.context("cannot read the store")?.path());
+            }
+        }
+        objects.sort();
+        let mut differences = Vec::new();
+        for path in objects {
+            let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
+            let bytes = Bytes::from(file::read(&path, FILE_BYTES_MAX, "")?);
+            let replica = match open(Kind::Finished, &bytes).map_err(|damage| damage.to_string()) {
+                Ok(body) => v1::Finished::decode(body).ok().and_then(|it| it.replica).ok_or("cannot be read".into()),
+                Err(why) => Err(why),
+            };
+            match replica {
+                Ok(state) => {
+                    if let Some(key) = self.key(&state.arm, state.replica) {
+                        self.stored.insert(key, (name, state));
+                    }
+                }
+                Err(why) => differences.push(Difference::of_run(format!("the object {name} {why}"))),
+            }
+        }
+        for (key, (name, state)) in &self.stored {
+            let digest = replica_digest(&state.arm, state.replica, &state.state, &state.failure).to_string();
+            if self.entry(*key)["digest"] != digest.as_str() {
+                differences.push(self.difference(
+                    *key,
+                    None,
+                    format!(
+                        "the state in {name} has the digest {digest}, and result.json {}",
+                        self.entry(*key)["digest"]
+                    ),
+                ));
+            }
+        }
+        Ok(differences)
+    }
+
+    /// The digest of the run must be that of its replicas' digests.
+    fn check_digest(&self) -> Option<Difference> {
+        let digests = self.keys().map(|key| Digest::from_hex(self.entry(key)["digest"].as_str()?));
+        let computed = digests.collect::<Option<Vec<Digest>>>().map(|digests| run_digest(digests).to_string());
+        let claimed = &self.result["digest"];
+        (computed.as_deref() != claimed.as_str()).then(|| {
+            let computed = computed.unwrap_or_else(|| "none, since some have none".into());
+            Difference::of_run(format!(
+                "result.json has the digest {claimed}, and its replicas' digests give {computed}"
+            ))
+        })
+    }
+
+    /// Compares the rows that a replica got in a round with those of the history.
+    pub(crate) fn check_rows(&self, key: Key, replica: &Replica, before: usize, round: u64) -> Option<Difference> {
+        let claimed = self.history.as_ref()?.get(&key).map_or(&[][..], Vec::as_slice);
+        replica.history()[before..].iter().enumerate().find_map(|(offset, row)| {
+            let computed: Vec<String> = row.iter().map(f64::to_string).collect();
+            let what = match claimed.get(before + offset) {
+                Some(there) if *there == computed => return None,
+                Some(there) => {
+                    let other = computed.iter().zip(there).position(|(one, other)| one != other);
+                    match other {
+                        Some(column) => format!(
+                            "history.csv has {} {}, and computed is {}",
+                            self.config.kind.columns[column].name, there[column], computed[column]
+                        ),
+                        None => "history.csv has a row with too few or too many columns".into(),
+                    }
+                }
+                None => format!("history.csv has only {} of its rows", claimed.len()),
+            };
+            Some(self.difference(key, Some(round), what))
+        })
+    }
+
+    /// Compares a finished replica with everything that is claimed of it.
+    pub(crate) fn check_replica(&self, key: Key, replica: &Replica) -> Option<Difference> {
+        let rounds = Some(replica.rounds());
+        let at_the_end = |what: String| Some(self.difference(key, rounds, what));
+        if let Some(rows) = self.history.as_ref().map(|history| history.get(&key).map_or(0, Vec::len))
+            && rows > replica.history().len()
+        {
+            return at_the_end(format!("history.csv has {} rows after the last one", rows - replica.history().len()));
+        }
+        let computed = replica_json(&self.config, key.0, replica);
+        let entry = self.entry(key);
+        for (name, value) in computed.as_object().into_iter().flatten() {
+            if entry[name] != *value {
+                return at_the_end(format!("result.json has the {name} {}, and computed is {value}", entry[name]));
+            }
+        }
+        // Whose outputs a cluster took on their word does not follow from the configuration.
+        let computed = |exposed| v1::ReplicaState { exposed, ..replica.save() };
+        if let Some((name, state)) = self.stored.get(&key)
+            && *state != computed(state.exposed.clone())
+        {
+            return at_the_end(format!("the state in {name} is another one than is computed"));
+        }
+        match (&self.directory, replica.champion()) {
+            (Some(directory), Some(card)) => self
+                .check_champion(&directory.join("champions"), key, &card)
+                .map(|what| self.difference(key, rounds, what)),
+            _ => None,
+        }
+    }
+
+    /// Compares a champion's files with those in this directory.
+    fn check_champion(&self, directory: &Path, (arm, index): Key, card: &Card) -> Option<String> {
+        let stem = champion_stem(&self.config, arm, index);
+        let (text, file) = card.write(&stem);
+        let files = file.into_iter().chain([(format!("{stem}.json"), text.into_bytes())]);
+        files.into_iter().find_map(|(name, bytes)| match fs::read(directory.join(&name)) {
+            Ok(there) if there == bytes => None,
+            Ok(_) => Some(format!("champions/{name} is another one than is computed")),
+            Err(error) => Some(format!("champions/{name} cannot be read: {error}")),
+        })
+    }
+
+    /// Compares the tables and figures in `result.json` with those made of all replicas.
+    pub(crate) fn check_result(&self, computed: &Value) -> Option<Difference> {
+        let claimed = self.result.as_object().into_iter().flatten();
+        let mut claimed = claimed.filter(|(name, _)| !NOT_COMPUTED.contains(&name.as_str()));
+        claimed.find_map(|(name, value)| differing(name, value, &computed[name])).map(Difference::of_run)
+    }
+}
+
+/// The first place where what is claimed is not what is computed. What is not claimed is not missed: results of earlier
+/// builds say less.
+fn differing(place: &str, claimed: &Value, computed: &Value) -> Option<String> {
+    match (claimed, computed) {
+        (Value::Object(claimed), Value::Object(computed)) => claimed.iter().find_map(|(name, value)| {
+            differing(&format!("{place}.{name}"), value, computed.get(name).unwrap_or(&Value::Null))
+        }),
+        (Value::Array(claimed), Value::Array(computed)) if claimed.len() == computed.len() => {
+            let pairs = claimed.iter().zip(computed).enumerate();
+            pairs.into_iter().find_map(|(index, (one, other))| differing(&format!("{place}[{index}]"), one, other))
+        }
+        (claimed, computed) if claimed == computed => None,
+        (claimed, computed) => {
+            let shown = |value: &Value| value.to_string().chars().take(80).collect::<String>();
+            Some(format!("result.json has {} as {place}, and computed is {}", shown(claimed), shown(computed)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_claimed_must_be_computed_and_what_is_not_claimed_is_not_missed() {
+        let computed = json!({"a": 1.5, "b": [{"c": "x", "d": 2}], "e": null});
+        for same in [json!({}), json!({"a": 1.5}), json!({"b": [{"c": "x"}]}), computed.clone()] {
+            assert_eq!(differing("r", &same, &computed), None);
+        }
+        for (other, place) in [
+            (json!({"a": 1.25}), "result.json has 1.25 as r.a, and computed is 1.5"),
+            (json!({"b": []}), "result.json has [] as r.b, and computed is [{\"c\":\"x\",\"d\":2}]"),
+            (json!({"b": [{"c": "y"}]}), "result.json has \"y\" as r.b[0].c, and computed is \"x\""),
+            (json!({"f": 1}), "result.json has 1 as r.f, and computed is null"),
+        ] {
+            assert_eq!(differing("r", &other, &computed).as_deref(), Some(place));
+        }
+    }
+}

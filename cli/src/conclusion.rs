@@ -1,0 +1,235 @@
+//! What came of a run, in a sentence. It is made of the last rows of the replicas; what `result.json` says of the run's
+//! state and of replicas that ended early is in it too.
+
+use evoxo_common::{
+    experiment::Config,
+    stats::{Estimate, Sample, estimate, t_test},
+    text::{probability, thousands},
+};
+use serde_json::Value;
+
+use crate::history::LastRows;
+
+/// An arm with the primary metric of its replicas in their last rows.
+struct Reached<'a> {
+    arm: &'a str,
+    values: Vec<f64>,
+    estimate: Estimate,
+}
+
+/// The most letters of a sentence that somebody else has made.
+const LETTERS_MAX: usize = 2000;
+
+/// The conclusion of a run whose `result.json` says this: made of the history if it is there; otherwise the one that was
+/// written down when there was a history; otherwise no more than the extent of the run.
+pub(crate) fn of_result(config: &Config, result: &Value, rows: Option<&LastRows>) -> String {
+    let stored = result["conclusion"].as_str().filter(|stored| !stored.is_empty());
+    match (rows, stored) {
+        (Some(rows), _) => {
+            let values: Vec<Vec<f64>> = (0..config.arms.len()).map(|arm| rows.values(config, arm)).collect();
+            sentence(config, result, &values)
+        }
+        // A stranger's text must not write to the terminal anything but letters.
+        (None, Some(stored)) => stored.chars().filter(|letter| !letter.is_control()).take(LETTERS_MAX).collect(),
+        (None, None) => sentence(config, result, &[]),
+    }
+}
+
+/// The conclusion, with the primary metric of each arm's replicas in their last rows, as far as they are known.
+pub(crate) fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String {
+    let reached = config.arms.iter().zip(values).filter_map(|(arm, values)| {
+        estimate(values).map(|estimate| Reached { arm: &arm.name, values: values.clone(), estimate })
+    });
+    let mut reached: Vec<Reached<'_>> = reached.collect();
+    let column = &config.kind.columns[config.kind.primary_metric];
+    let metric = format!("{} ({})", column.name, column.doc);
+    let (state, own) = (state(result), own_words(config, result));
+    let when = if state == UNFINISHED { "So far" } else { "At the end" };
+    let said = match reached.as_slice() {
+        _ if own.is_some() => own.unwrap_or_default(),
+        [] => extent_alone(config, result),
+        [only] => {
+            let of_arm = if config.arms.len() == 1 { String::new() } else { format!(" in {:?}", only.arm) };
+            format!("{when} {metric} is {}{of_arm}{}.", text(&only.estimate), over(only))
+        }
+        // What is best may differ from arm to arm: the problem, or whether less is better. And before the end some arms
+        // are further than others.
+        _ if config.kind.compare.is_some() || state == UNFINISHED => {
+            let each = reached.iter().take(ARMS_MAX).map(|arm| format!("{} in {:?}", text(&arm.estimate), arm.arm));
+            let more = if reached.len() > ARMS_MAX { ", and so on" } else { "" };
+            let each: Vec<String> = each.collect();
+            format!("{when} {metric} is, as a mean over replicas ± 95 % interval, {}{more}.", each.join(", "))
+        }
+        _ => {
+            // Of equals the first comes first.
+            reached.sort_by(|one, other| other.estimate.mean.total_cmp(&one.estimate.mean));
+            compared(&metric, &reached)
+        }
+    };
+    format!("{}{said}{}", caution(config, result), ended_early(result))
+}
+
+/// The sentence if nothing is known of what came of the run.
+pub(crate) fn extent_alone(config: &Config, result: &Value) -> String {
+    format!("{}, {}.", extent(config), state(result))
+}
+
+/// What must be known before the sentence is read.
+fn caution(config: &Config, result: &Value) -> String {
+    match state(result) {
+        UNFINISHED => {
+            let (all, done) = (config.arms.len() as u64 * u64::from(config.replicas), replicas(result));
+            let done = done.filter(|replica| replica["finished"] == true).count();
+            format!("The run is not finished: {done} of {} replicas are. ", thousands(all))
+        }
+        IN_DOUBT => "The results are in doubt: a worker computed wrongly. ".into(),
+        _ => String::new(),
+    }
+}
+
+/// Replicas that ended before their last round are part of the means all the same.
+fn ended_early(result: &Value) -> String {
+    match replicas(result).filter(|replica| replica["failure"].is_string()).count() {
+        0 => String::new(),
+        1 => " One replica ended early, with an error.".into(),
+        count => format!(" {} replicas ended early, with errors.", thousands(count as u64)),
+    }
+}
+
+/// The entries of all replicas in a result.
+fn replicas(result: &Value) -> impl Iterator<Item = &Value> {
+    let arms = result["arms"].as_array().into_iter().flatten();
+    arms.flat_map(|arm| arm["replicas"].as_array().into_iter().flatten())
+}
+
+/// The sentences of a kind that says by itself what came of each arm, in the summary of the result.
+fn own_words(config: &Config, result: &Value) -> Option<String> {
+    let said = |arm: &str| {
+        let sentence = result["summary"][arm]["sentence"].as_str()?;
+        Some(if config.arms.len() == 1 { format!("{sentence}.") } else { format!("In {arm:?}: {sentence}.") })
+    };
+    let all: Option<Vec<String>> = config.arms.iter().take(ARMS_MAX).map(|arm| said(&arm.name)).collect();
+    let more = if config.arms.len() > ARMS_MAX { " And so on." } else { "" };
+    Some(all?.join(" ") + more)
+}
+
+/// Arms that a sentence names.
+const ARMS_MAX: usize = 4;
+
+/// The best of several arms, and whether it differs from the next.
+fn compared(metric: &str, reached: &[Reached<'_>]) -> String {
+    let (best, next) = (&reached[0], &reached[1]);
+    let arms = reached.len();
+    let equal = reached.iter().take_while(|arm| arm.estimate.mean == best.estimate.mean).count();
+    if equal > 1 {
+        let which = if equal == arms { format!("all {arms} arms") } else { format!("{equal} of {arms} arms") };
+        return format!("At the end {metric} is the highest, and the same, in {which}: {}.", text(&best.estimate));
+    }
+    let samples = Sample::of(&best.values).zip(Sample::of(&next.values));
+    // Of many arms that differ by chance alone some pair differs much: each pair could have been the one that is named.
+    let pairs = arms * (arms - 1) / 2;
+    let corrected = if pairs > 1 { format!(" corrected for {} pairs", thousands(pairs as u64)) } else { String::new() };
+    let p = samples.and_then(|(best, next)| t_test(best, next)).map(|test| (test.p * pairs as f64).min(1.0));
+    let sure = match p {
+        None => "one replica says nothing about chance".to_owned(),
+        Some(p) => {
+            let what = if p < LEVEL { "is hardly chance" } else { "may be chance" };
+            format!("the difference {what} (Welch's test, {}{corrected})", p_text(p))
+        }
+    };
+    let among = if arms == 2 { "Of two arms" } else { &format!("Of {} arms", thousands(arms as u64)) };
+    format!(
+        "{among}, {:?} ends with the highest {metric}: {}{}. Next is {:?} with {}; {sure}.",
+        best.arm,
+        text(&best.estimate),
+        over(best),
+        next.arm,
+        text(&next.estimate)
+    )
+}
+
+/// Below this probability a difference is hardly chance.
+const LEVEL: f64 = 0.05;
+
+fn p_text(p: f64) -> String {
+    let p = probability(p);
+    if p.starts_with('<') { format!("P {p}") } else { format!("P = {p}") }
+}
+
+/// A mean with its interval; as a power of ten if it would be zeros or a row of digits otherwise.
+fn text(estimate: &Estimate) -> String {
+    let size = estimate.mean.abs();
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        return estimate.text(estimate.decimals());
+    }
+    let half_width = estimate.half_width.map(|half_width| format!(" ± {half_width:.1e}")).unwrap_or_default();
+    format!("{:.2e}{half_width}", estimate.mean)
+}
+
+fn over(arm: &Reached<'_>) -> String {
+    match arm.values.len() {
+        1 => " (one replica)".into(),
+        count => format!(" (mean over {} replicas ± 95 % interval)", thousands(count as u64)),
+    }
+}
+
+/// "7 arms of 20 replicas each".
+pub(crate) fn extent(config: &Config) -> String {
+    let s = |count: u64| if count == 1 { "" } else { "s" };
+    let (arms, replicas) = (config.arms.len() as u64, u64::from(config.replicas));
+    let each = if arms > 1 && replicas > 1 { " each" } else { "" };
+    format!("{} arm{} of {} replica{}{each}", thousands(arms), s(arms), thousands(replicas), s(replicas))
+}
+
+const UNFINISHED: &str = "unfinished";
+const IN_DOUBT: &str = "in doubt";
+
+/// "unfinished", "finished" or "in doubt".
+pub(crate) fn state(result: &Value) -> &str {
+    match result["digest"].is_null() {
+        true => UNFINISHED,
+        // Results of early builds do not say their state.
+        false => result["state"].as_str().unwrap_or("finished"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(arm: &'static str, values: &[f64]) -> Reached<'static> {
+        Reached { arm, values: values.to_vec(), estimate: estimate(values).unwrap() }
+    }
+
+    #[test]
+    fn the_best_arm_and_the_next() {
+        let clear = [reached("a", &[5.0, 5.1, 5.2]), reached("b", &[1.0, 1.1, 1.2])];
+        let sentence = compared("win (share)", &clear);
+        assert!(
+            sentence.starts_with("Of two arms, \"a\" ends with the highest win (share): 5.10 ± 0.25 (mean"),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("the difference is hardly chance (Welch's test, P < 0.0001)."), "{sentence}");
+        let vague = [reached("a", &[5.0, 9.0]), reached("b", &[4.0, 7.0]), reached("c", &[1.0])];
+        assert!(compared("win", &vague).contains("may be chance"));
+        // The same difference is surer between the only two arms than between any two of many.
+        let arms = ["c", "d", "e", "f", "g", "h"].map(|arm| reached(arm, &[1.0, 1.1]));
+        let pair = || vec![reached("a", &[5.0, 5.4, 5.8]), reached("b", &[4.0, 4.4, 4.8])];
+        let many: Vec<Reached<'_>> = pair().into_iter().chain(arms).collect();
+        let (alone, among) = (compared("win", &pair()), compared("win", &many));
+        assert!(alone.contains("is hardly chance (Welch's test, P = 0.0"), "{alone}");
+        assert!(among.contains("may be chance (Welch's test, P = 1.0"), "{among}");
+        assert!(among.contains(" corrected for 28 pairs)") && !alone.contains("corrected"), "{among}");
+        let single = [reached("a", &[5.0]), reached("b", &[4.0])];
+        assert!(compared("win", &single).contains("one replica says nothing"));
+        let equal = [reached("a", &[1.0, 1.0]), reached("b", &[1.0]), reached("c", &[0.0])];
+        assert!(compared("win", &equal).contains("in 2 of 3 arms: 1.00"), "{}", compared("win", &equal));
+    }
+
+    #[test]
+    fn small_and_large_means_are_powers_of_ten() {
+        let text = |mean, half_width| text(&Estimate { mean, half_width });
+        assert_eq!(text(8.854e-9, Some(9.98e-9)), "8.85e-9 ± 1.0e-8");
+        assert_eq!([text(-2e9, None), text(0.0, None), text(12.93, Some(9.04))], ["-2.00e9", "0.00", "12.9 ± 9.0"]);
+    }
+}

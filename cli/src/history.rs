@@ -1,0 +1,91 @@
+//! `history.csv` of a run's directory: the last row of each replica, and which replica is best.
+
+use std::{cmp::Ordering, path::Path};
+
+use anyhow::anyhow;
+use evoxo_common::experiment::{Config, champion_stem};
+
+use crate::file;
+
+/// The longest history that is read, in bytes.
+const FILE_BYTES_MAX: usize = 1 << 28;
+
+/// The last row of each replica that has one, for each arm.
+pub(crate) struct LastRows(Vec<Vec<(u32, Vec<f64>)>>);
+
+/// The best replica of an arm.
+pub(crate) struct Best {
+    /// The arm's index.
+    pub(crate) arm: usize,
+    pub(crate) replica: u32,
+    /// Replicas that have a row.
+    pub(crate) of: usize,
+    /// Its primary metric.
+    pub(crate) value: f64,
+}
+
+/// Reads `history.csv` in a run's directory, and hands on each row with its arm's index and its replica.
+pub(crate) fn each_row(
+    directory: &Path,
+    config: &Config,
+    mut take: impl FnMut(usize, u32, Vec<f64>),
+) -> anyhow::Result<()> {
+    let path = directory.join("history.csv");
+    let wrong = || anyhow!("{} is not the history of this run: `run` or `fetch` writes it again", path.display());
+    let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    for record in reader.records() {
+        let record = record.map_err(|_| wrong())?;
+        let mut fields = record.iter();
+        let arm =
+            fields.next().and_then(|name| config.arms.iter().position(|arm| arm.name == name)).ok_or_else(wrong)?;
+        let replica: u32 = fields.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
+        let row: Vec<f64> = fields.map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        if row.len() != config.kind.columns.len() {
+            return Err(wrong());
+        }
+        take(arm, replica, row);
+    }
+    Ok(())
+}
+
+impl LastRows {
+    /// Reads them from a run's directory.
+    pub(crate) fn read(directory: &Path, config: &Config) -> anyhow::Result<Self> {
+        let mut last: Vec<Vec<(u32, Vec<f64>)>> = vec![Vec::new(); config.arms.len()];
+        each_row(directory, config, |arm, replica, row| match last[arm].last_mut() {
+            Some((of, there)) if *of == replica => *there = row,
+            _ => last[arm].push((replica, row)),
+        })?;
+        Ok(Self(last))
+    }
+
+    /// The primary metric of an arm's replicas.
+    pub(crate) fn values(&self, config: &Config, arm: usize) -> Vec<f64> {
+        self.0[arm].iter().map(|(_, row)| row[config.kind.primary_metric]).collect()
+    }
+
+    /// The best replica of each arm that has rows; of equals the first.
+    pub(crate) fn best<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = Best> + 'a {
+        self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
+            let better = |one: &(u32, Vec<f64>), other: &(u32, Vec<f64>)| compare(config, arm, &one.1, &other.1);
+            let (replica, row) = replicas.iter().rev().min_by(|one, other| better(one, other))?;
+            Some(Best { arm, replica: *replica, of: replicas.len(), value: row[config.kind.primary_metric] })
+        })
+    }
+}
+
+impl Best {
+    /// Its card in a run's directory, whether it is there or not.
+    pub(crate) fn card(&self, directory: &Path, config: &Config) -> std::path::PathBuf {
+        directory.join("champions").join(champion_stem(config, self.arm, self.replica) + ".json")
+    }
+}
+
+/// Less is better.
+fn compare(config: &Config, arm: usize, one: &[f64], other: &[f64]) -> Ordering {
+    match config.kind.compare {
+        Some(compare) => compare(&config.arms[arm].settings, one, other),
+        None => other[config.kind.primary_metric].total_cmp(&one[config.kind.primary_metric]),
+    }
+}

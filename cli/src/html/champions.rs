@@ -1,0 +1,143 @@
+//! The best champion of each arm: what it is, as boards where it is one of them, its curves, its card.
+
+use evoxo_common::{card::Card, plot};
+use evoxo_games::board::tic_tac_toe;
+use serde_json::Value;
+
+use super::{
+    Told,
+    element::Html,
+    game,
+    number::number,
+    recipe::{details, pre},
+    tables::scrolling,
+};
+
+/// The most champions in a report: those of the first arms.
+pub(crate) const CHAMPIONS_MAX: usize = 12;
+/// Parts of a champion that are shown: rules, boards, layers.
+const PARTS: usize = 48;
+/// The most letters of a champion's description, and of a card.
+const TEXT_MAX: usize = 20_000;
+/// Pixels of a board's cell.
+const CELL: u32 = 20;
+
+/// A champion that is shown.
+pub(crate) struct Champion {
+    pub(crate) arm: String,
+    pub(crate) replica: u32,
+    /// Replicas among which it is the best.
+    pub(crate) of: usize,
+    /// The primary metric at the end.
+    pub(crate) value: f64,
+    pub(crate) card: Card,
+}
+
+/// All champions; none if there are none.
+pub(super) fn section(told: &Told<'_>) -> Option<Html> {
+    if told.champions.is_empty() {
+        return None;
+    }
+    let metric = told.config.kind.columns[told.config.kind.primary_metric].name;
+    let lead = format!(
+        "The best replica's of each arm, by {metric} at the end. Where that is measured with chance in it, the best of \
+         several overstates itself."
+    );
+    let mut parts = vec![Html::classed("p", "soft", lead)];
+    parts.extend(told.champions.iter().enumerate().map(|(index, champion)| article(index, metric, champion)));
+    if told.more_champions > 0 {
+        let sentence = format!("Champions of {} further arms are in the run's directory.", told.more_champions);
+        parts.push(Html::classed("p", "soft", sentence));
+    }
+    Some(parts.into())
+}
+
+fn article(index: usize, metric: &str, champion: &Champion) -> Html {
+    let Champion { arm, replica, of, value, card } = champion;
+    let showing = card.champion.show(PARTS);
+    let id = format!("champion-{index}");
+    let about = format!("Replica {replica} of {of}; {metric} {} at the end.", number(*value));
+    let mut parts = vec![Html::of("h3", &[("id", &id)], arm.as_str()), Html::classed("p", "soft", about)];
+    parts.extend(game::place(card));
+    match boards(&showing.json) {
+        Some(boards) => {
+            // The text draws the boards too, below its first paragraph.
+            let words = showing.text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+            let whole = card.champion.show(PARTS + 1).json.as_array().is_none_or(|parts| parts.len() <= PARTS);
+            let shown = if whole { String::new() } else { format!(" The first {PARTS} are shown.") };
+            parts.extend([Html::of("p", &[], words + &shown), Html::classed("div", "boards", boards)]);
+        }
+        None => parts.push(pre(&cut(&showing.text))),
+    }
+    let mut curves = Vec::new();
+    for (figure, axes) in card.champion.figures().iter().zip(0_usize..) {
+        let svg = plot::svg_with_id(figure, &format!("{id}-axes-{axes}"));
+        curves.push(scrolling("plot", &figure.title, Html::of_markup(svg)));
+    }
+    if !curves.is_empty() {
+        parts.push(Html::classed("div", "plots curves", curves));
+    }
+    let (text, file) = card.write(&format!("champion-{index}"));
+    match file {
+        None if text.len() <= TEXT_MAX => {
+            parts.push(details("Its card", pre(&text)));
+        }
+        None => {}
+        Some((_, bytes)) => {
+            let sentence =
+                format!("Its card and the file with its weights ({} bytes) are in the run's directory.", bytes.len());
+            parts.push(Html::classed("p", "soft", sentence));
+        }
+    }
+    Html::of("article", &[("class", "card"), ("aria-labelledby", &id)], parts)
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}\n…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The parts of a champion as boards, if all of them are boards of 3x3 or rules for one.
+fn boards(parts: &Value) -> Option<Vec<Html>> {
+    let parts = parts.as_array().filter(|parts| !parts.is_empty())?;
+    parts.iter().map(board).collect()
+}
+
+/// A board with the cell that is played.
+fn board(part: &Value) -> Option<Html> {
+    let text = |key: &str| part[key].as_str();
+    let (letters, to, says) = match (text("board"), text("when"), text("move")?) {
+        (Some(board), None, to) => (board, tic_tac_toe().cell_named(to)?, String::new()),
+        (None, Some(when), to) => {
+            let to: u8 = to.parse::<u8>().ok()?.checked_sub(1)?;
+            (when, to, format!("weight {}, priority {}", part["weight"], part["priority"]))
+        }
+        _ => return None,
+    };
+    let letters: Vec<char> = letters.chars().collect();
+    if letters.len() != 9 || to > 8 {
+        return None;
+    }
+    let mut svg = String::new();
+    for (cell, letter) in letters.iter().enumerate() {
+        let (column, row) = (cell as u32 % 3, cell as u32 / 3);
+        let (x, y) = (column * CELL + 1, row * CELL + 1);
+        let class = if cell == usize::from(to) { "cell to" } else { "cell" };
+        svg += &format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\"/>");
+        // A cell that may be anything, or must be empty where it is not played.
+        let shown = if matches!(letter, '.' | '*') { ' ' } else { *letter };
+        let (x, y) = (x + CELL / 2, y + CELL / 2 + 5);
+        let letter = Html::text(&shown.to_string()).into_string();
+        svg += &format!("<text x=\"{x}\" y=\"{y}\">{letter}</text>");
+    }
+    let (size, move_name) = ((3 * CELL + 2).to_string(), tic_tac_toe().cell_name(to));
+    let rows: Vec<String> = letters.chunks(3).map(|row| row.iter().collect()).collect();
+    let label = format!("{}: {move_name}", rows.join("/"));
+    let view = format!("0 0 {size} {size}");
+    let attributes = [("class", "board"), ("role", "img"), ("aria-label", label.as_str()), ("viewBox", view.as_str())];
+    let picture = Html::of("svg", &attributes, Html::of_markup(svg));
+    let caption = if says.is_empty() { move_name } else { says };
+    Some(Html::of("figure", &[], [picture, Html::of("figcaption", &[], caption)]))
+}

@@ -1,0 +1,142 @@
+//! The pictures of a report, each with its figures behind it: as a table, and for pointing at them.
+
+use evoxo_common::{
+    experiment::{Config, screen_files},
+    plot,
+    report::{Drawn, Figure, Point, Report, Series, Table},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Told,
+    element::Html,
+    number::{number, short},
+    recipe::details,
+    tables::{scrolling, table},
+};
+
+/// The most points of a curve: more than pixels would make the file heavy, and show nothing.
+const POINTS_MAX: usize = 300;
+/// The same of a small picture.
+const POINTS_SMALL: usize = 60;
+/// Rows of the table behind a picture.
+const ROWS: usize = 11;
+
+/// All pictures; none if there are none.
+pub(super) fn section(told: &Told<'_>) -> Option<Html> {
+    let report = told.report;
+    let mut parts: Vec<Html> = Vec::new();
+    for (number, figure) in report.figures.iter().enumerate() {
+        parts.push(curves(number, &thinned(figure, POINTS_MAX)));
+    }
+    parts.extend(report.maps.iter().map(|map| plain(&map.title, &plot::map(map))));
+    let of_screen = screen_files(told.config, &report.json).pictures;
+    parts.extend(of_screen.iter().map(|(name, svg)| plain(name, svg)));
+    (!parts.is_empty()).then(|| Html::classed("div", "plots", parts))
+}
+
+fn plain(title: &str, svg: &str) -> Html {
+    let picture = scrolling("plot", title, Html::of_markup(svg));
+    Html::classed("figure", "card", picture)
+}
+
+fn curves(number: usize, figure: &Figure) -> Html {
+    let svg = plot::svg_with_id(figure, &format!("axes-{number}"));
+    let picture = scrolling("plot", &figure.title, Html::of_markup(svg));
+    let mut parts = vec![picture];
+    if figure.drawn != Drawn::Dots {
+        // In a script, only this character could end it.
+        let data = data(figure).to_string().replace('<', "\\u003c");
+        let data = Html::of("script", &[("type", "application/json")], Html::of_markup(data));
+        parts.extend([data, details("The figures as a table", table(&table_of(figure)))]);
+    }
+    Html::of("figure", &[("class", "card"), ("data-curves", "")], parts)
+}
+
+/// The picture that stands for a run among others, if it has any: with fewer points, and only to be looked at.
+pub(super) fn small(config: &Config, report: &Report, id: &str) -> Option<Html> {
+    let figure = || report.figures.first().map(|figure| plot::svg_with_id(&thinned(figure, POINTS_SMALL), id));
+    let map = || report.maps.first().map(plot::map);
+    let screen = || screen_files(config, &report.json).pictures.into_iter().next().map(|(_, svg)| svg);
+    let svg = figure().or_else(map).or_else(screen)?;
+    Some(Html::of("div", &[("class", "plot"), ("aria-hidden", "true")], Html::of_markup(svg)))
+}
+
+/// The same figure with at most so many points a curve, the first and the last among them.
+fn thinned(figure: &Figure, most: usize) -> Figure {
+    let thin = |series: &Series| {
+        let points = spread(series.points.len(), most).map(|index| series.points[index]).collect();
+        Series { name: series.name.clone(), points }
+    };
+    match figure.drawn {
+        Drawn::Dots => figure.clone(),
+        _ => Figure { series: figure.series.iter().map(thin).collect(), ..figure.clone() },
+    }
+}
+
+/// At most `most` of the indices below `count`, evenly spread, the first and the last among them.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let shown = count.min(most);
+    (0..shown).map(move |index| index * (count - 1) / (shown - 1).max(1))
+}
+
+/// What the script reads: for each curve its name and its points.
+fn data(figure: &Figure) -> Value {
+    let bands = has_bands(figure);
+    let point = |point: &Point| match bands {
+        true => json!([short(point.x), short(point.mean), short(point.low), short(point.high)]),
+        false => json!([short(point.x), short(point.mean)]),
+    };
+    let series = figure
+        .series
+        .iter()
+        .map(|series| json!({"name": series.name, "points": series.points.iter().map(point).collect::<Vec<Value>>()}));
+    json!({"x": figure.x_label, "series": series.collect::<Vec<Value>>()})
+}
+
+fn has_bands(figure: &Figure) -> bool {
+    matches!(figure.drawn, Drawn::Means | Drawn::Powers)
+}
+
+/// The table behind a picture: some of the points.
+fn table_of(figure: &Figure) -> Table {
+    let longest = figure.series.iter().max_by_key(|series| series.points.len());
+    let xs: Vec<f64> = longest
+        .map_or(Vec::new(), |series| spread(series.points.len(), ROWS).map(|index| series.points[index].x).collect());
+    // Curves of other lengths have their points elsewhere: the newest until then counts.
+    let at = |series: &Series, x: f64| {
+        let points = &series.points;
+        let over = points.last().is_none_or(|last| last.x < x);
+        points.iter().rfind(|point| point.x <= x).copied().filter(|_| !over)
+    };
+    let cell = |series: &Series, x: f64| match at(series, x) {
+        None => "–".to_owned(),
+        Some(point) if has_bands(figure) && point.low != point.high => {
+            format!("{} ({} to {})", number(point.mean), number(point.low), number(point.high))
+        }
+        Some(point) => number(point.mean),
+    };
+    let row =
+        |x: &f64| std::iter::once(number(*x)).chain(figure.series.iter().map(|series| cell(series, *x))).collect();
+    let about = if has_bands(figure) { ": mean (10th to 90th percentile of the replicas)" } else { "" };
+    Table {
+        title: format!("{}{about}", figure.title),
+        header: std::iter::once(figure.x_label.clone())
+            .chain(figure.series.iter().map(|series| series.name.clone()))
+            .collect(),
+        rows: xs.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_point_stay() {
+        assert_eq!(spread(5, 300).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(spread(1001, 3).collect::<Vec<_>>(), [0, 500, 1000]);
+        assert_eq!(spread(1, 3).collect::<Vec<_>>(), [0]);
+        assert_eq!(spread(0, 3).count(), 0);
+    }
+}

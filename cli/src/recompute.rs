@@ -1,0 +1,169 @@
+//! Replicas computed again on this machine's cores, without a cluster, and compared round by round with what is claimed.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::{anyhow, bail};
+use bytes::Bytes;
+use evoxo_common::{experiment::Replica, task::Task};
+use evoxo_proto::v1::{self, RunState};
+use evoxo_worker::{Processes, Program};
+
+use crate::{
+    claims::{Claims, Difference, Key},
+    progress::Progress,
+};
+
+/// How often progress is shown.
+const SHOW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A replica that was computed again: to its end, or to the first difference.
+type Outcome = anyhow::Result<Result<Replica, Difference>>;
+
+/// What was computed again.
+pub(crate) struct Recomputed {
+    /// Those that are as claimed, in order.
+    pub(crate) replicas: Vec<Replica>,
+    /// The first difference of each of the others, in order.
+    pub(crate) differences: Vec<Difference>,
+    pub(crate) rounds: u64,
+}
+
+/// Computes these replicas with this number of threads.
+pub(crate) fn recompute(
+    claims: &Claims,
+    keys: &[Key],
+    threads: usize,
+    programs: &Arc<[Program]>,
+    progress: &mut Progress,
+) -> anyhow::Result<Recomputed> {
+    // Each replica is on one thread, which has help for the tasks of a round if there are fewer replicas than threads.
+    let lanes = threads.min(keys.len()).max(1);
+    let helpers = (threads / lanes).max(1);
+    let (next, rounds) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let (sender, outcomes) = mpsc::channel::<(usize, Outcome)>();
+    let mut found: Vec<Option<Result<Replica, Difference>>> = keys.iter().map(|_| None).collect();
+    let mut failed = None;
+    thread::scope(|scope| {
+        let lane = |sender: mpsc::Sender<(usize, Outcome)>| {
+            let (next, rounds) = (&next, &rounds);
+            scope.spawn(move || {
+                let mut programs: Vec<Processes> = (0..helpers).map(|_| Processes::new(Arc::clone(programs))).collect();
+                while let Some((place, key)) = take_next(next, keys) {
+                    let outcome = one_replica(claims, key, &mut programs, rounds);
+                    if sender.send((place, outcome)).is_err() {
+                        return;
+                    }
+                }
+            })
+        };
+        let lanes: Vec<_> = (0..lanes).map(|_| lane(sender.clone())).collect();
+        drop(sender);
+        let mut done = 0;
+        loop {
+            match outcomes.recv_timeout(SHOW_INTERVAL) {
+                Ok((place, Ok(outcome))) => (done, found[place]) = (done + 1, Some(outcome)),
+                Ok((_, Err(error))) => {
+                    // The others end after the replica that they are computing.
+                    next.store(keys.len(), Ordering::Relaxed);
+                    failed.get_or_insert(error);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            progress.show(&seen(claims, keys, done, rounds.load(Ordering::Relaxed)));
+        }
+        // A thread that panicked has not computed its replica, which is found below.
+        lanes.into_iter().for_each(|lane| drop(lane.join()));
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let mut recomputed =
+        Recomputed { replicas: Vec::new(), differences: Vec::new(), rounds: rounds.load(Ordering::Relaxed) };
+    for outcome in found {
+        match outcome {
+            Some(Ok(replica)) => recomputed.replicas.push(replica),
+            Some(Err(difference)) => recomputed.differences.push(difference),
+            None => bail!("a thread ended before its replica was computed: the experiment's code panicked"),
+        }
+    }
+    Ok(recomputed)
+}
+
+fn take_next(next: &AtomicUsize, keys: &[Key]) -> Option<(usize, Key)> {
+    let place = next.fetch_add(1, Ordering::Relaxed);
+    Some((place, *keys.get(place)?))
+}
+
+/// The progress, as that of a run.
+fn seen(claims: &Claims, keys: &[Key], done: u32, rounds: u64) -> v1::Run {
+    let kind = claims.config.kind;
+    let most = |key: &Key| (kind.rounds)(&claims.config.arms[key.0].settings);
+    v1::Run {
+        name: format!("verifying {}", kind.name),
+        kind: kind.name.into(),
+        state: RunState::Running.into(),
+        replicas_total: keys.len() as u32,
+        replicas_finished: done,
+        rounds_done: rounds,
+        rounds_total: keys.iter().map(most).fold(0, u64::saturating_add),
+        workers: 1,
+        slots: 1,
+        ..v1::Run::default()
+    }
+}
+
+/// Computes a replica from its beginning to its end, or to the first difference.
+fn one_replica(claims: &Claims, key: Key, programs: &mut [Processes], rounds: &AtomicU64) -> Outcome {
+    let config = &claims.config;
+    let mut replica = Replica::start(config, &config.arms[key.0], key.1);
+    while !replica.is_finished() {
+        let (before, round) = (replica.history().len(), replica.rounds() + 1);
+        let outputs = outputs(&replica.plan(0..replica.needed()), programs).map_err(|why| {
+            anyhow!("a task of replica {} of arm {:?} in round {round} failed: {why}", key.1, config.arms[key.0].name)
+        })?;
+        replica.absorb(&outputs);
+        rounds.fetch_add(1, Ordering::Relaxed);
+        if let Some(difference) = claims.check_rows(key, &replica, before, round) {
+            return Ok(Err(difference));
+        }
+    }
+    Ok(claims.check_replica(key, &replica).map_or(Ok(replica), Err))
+}
+
+/// The outputs of a round's tasks, computed by as many threads as there are sets of programs.
+fn outputs(tasks: &[Task], programs: &mut [Processes]) -> Result<Vec<Bytes>, String> {
+    let next = AtomicUsize::new(0);
+    let some = |programs: &mut Processes| {
+        let mut outputs = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = tasks.get(place) else { return Ok(outputs) };
+            outputs.push((place, task.run_asking(programs).map_err(|refusal| refusal.0)?));
+        }
+    };
+    let (first, others) = programs.split_first_mut().ok_or("no thread is left for it")?;
+    let parts: Vec<Result<Vec<(usize, Bytes)>, String>> = match tasks.len() {
+        0 | 1 => vec![some(first)],
+        _ => thread::scope(|scope| {
+            let helpers: Vec<_> = others.iter_mut().map(|programs| scope.spawn(|| some(programs))).collect();
+            let own = some(first);
+            let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err("it panicked".into())));
+            [own].into_iter().chain(joined).collect()
+        }),
+    };
+    let mut outputs: Vec<(usize, Bytes)> = Vec::with_capacity(tasks.len());
+    for part in parts {
+        outputs.extend(part?);
+    }
+    outputs.sort_unstable_by_key(|(place, _)| *place);
+    Ok(outputs.into_iter().map(|(_, output)| output).collect())
+}

@@ -1,0 +1,98 @@
+//! `evoxo gallery RUN... --out DIRECTORY`: the reports of many runs as pages, and a front page.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail};
+use evoxo_common::experiment::Registry;
+
+use crate::{
+    html::gallery::{self, Entry},
+    kept::Kept,
+};
+
+/// Which runs, and where to.
+#[derive(clap::Args)]
+#[command(
+    after_help = "The pages are those of `evoxo report --html`, and index.html shows them all. They need no network and no server.
+
+Examples:
+  evoxo gallery out/* --out pages
+  evoxo gallery docs/reproduction/*/result-*.json --out pages --title \"What we found\""
+)]
+pub(crate) struct Arguments {
+    /// Directories of runs, or their result.json files
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
+    /// The directory for the pages, which is made if there is none
+    #[arg(long, value_name = "DIRECTORY")]
+    out: PathBuf,
+    /// The front page's title
+    #[arg(long, default_value = "Runs")]
+    title: String,
+}
+
+/// The most runs on a page.
+const RUNS_MAX: usize = 1000;
+/// The most letters of a file's name.
+const NAME_MAX: usize = 80;
+
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let Arguments { runs, out, title } = arguments;
+    if runs.len() > RUNS_MAX {
+        bail!("these are {} runs: give at most {RUNS_MAX}, and make several galleries", runs.len());
+    }
+    let unwritable = |path: &Path| format!("cannot write {}: give another directory with --out", path.display());
+    let write = |name: &str, text: String| {
+        let path = out.join(name);
+        fs::write(&path, text).with_context(|| unwritable(&path))
+    };
+    fs::create_dir_all(out).with_context(|| unwritable(out))?;
+    let (mut entries, mut taken) = (Vec::new(), BTreeSet::from(["index".to_owned()]));
+    // One after the other: results may be large.
+    for path in runs {
+        let kept = Kept::read(registry, path)?;
+        let name = kept.name();
+        let file = free(&mut taken, &file_name(kept.config.kind.name, &name)) + ".html";
+        write(&file, kept.html(registry)?)?;
+        let told = (&kept.config, &kept.result, &kept.report);
+        entries.push(Entry::new(entries.len(), (&name, &file), told, kept.conclusion()));
+    }
+    let count = entries.len();
+    write("index.html", gallery::document(title, entries))?;
+    let s = if count == 1 { "" } else { "s" };
+    writeln!(std::io::stdout().lock(), "{count} report{s}; the front page is {}", out.join("index.html").display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file's name of letters that need no escapes anywhere, with the kind before a name that does not say it.
+fn file_name(kind: &str, name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+    let name: String = name.chars().take(NAME_MAX).map(plain).collect();
+    if name.starts_with(kind) { name } else { format!("{kind}-{name}") }
+}
+
+/// The name, with a number behind it if another has it already.
+fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
+    let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+    let found = std::iter::once(name.to_owned()).chain(numbered).find(|name| taken.insert(name.clone()));
+    found.unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_has_a_file_of_its_own() {
+        let mut taken = BTreeSet::from(["index".to_owned()]);
+        let names = [("td3d", "best"), ("rules", "best"), ("td3d", "best"), ("td3d", "td3d-best"), ("a", "../Ü/x")];
+        let files = names.map(|(kind, name)| free(&mut taken, &file_name(kind, name)));
+        assert_eq!(files, ["td3d-best", "rules-best", "td3d-best-2", "td3d-best-3", "a------x"]);
+    }
+}

@@ -1,0 +1,31 @@
+//! `evoxo schema result`: the JSON Schema of the files that this program writes.
+
+use std::{io::Write as _, process::ExitCode};
+
+use clap::ValueEnum;
+
+/// Of which file.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  evoxo schema result > result.schema.json")]
+pub(crate) struct Arguments {
+    file: File,
+}
+
+/// A file with a schema.
+#[derive(Clone, Copy, ValueEnum)]
+enum File {
+    /// The result.json of a run
+    Result,
+}
+
+/// The schema of `result.json`.
+const RESULT: &str = include_str!("../../../docs/result.schema.json");
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let schema = match arguments.file {
+        File::Result => RESULT,
+    };
+    write!(std::io::stdout().lock(), "{schema}")?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,118 @@
+//! `evoxo top`: a coordinator's runs and workers, live in a terminal.
+
+mod screen;
+
+use std::{process::ExitCode, time::Duration};
+
+use evoxo_process::EndRequests;
+use evoxo_proto::v1;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::{
+    remote::{Client, Coordinator, connect, converse, refused},
+    say::usage,
+    terminal::{Drawn, Key, keys},
+};
+use screen::{Order, Screen};
+
+/// The time between two looks at the coordinator.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The time in which it must answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The coordinator.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Keys: arrows and pages move, Tab goes from runs to workers and back, s sorts in another order, p pauses
+the run that is marked, c continues it, d lets the worker that is marked leave; each asks first. q quits."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    coordinator: Coordinator,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    converse(async {
+        // What is wrong with the address or the access is said before anything is drawn.
+        let mut client = Some(connect(&arguments.coordinator).await?);
+        let mut screen = Screen::new(arguments.coordinator.address.to_string());
+        look(&mut client, arguments, &mut screen).await?;
+        let drawn = Drawn::begin().map_err(|why| {
+            usage(format!("top needs a terminal ({why}): `evoxo runs` and `evoxo workers` print lists"))
+        })?;
+        let (mut keys, mut ends) = (keys()?, EndRequests::listen(false)?);
+        let mut looks = interval(LOOK_INTERVAL);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let (columns, lines) = Drawn::size();
+            let (text, marked) = screen.draw(columns, lines);
+            drawn.draw(&text, marked)?;
+            let order = tokio::select! {
+                _ = ends.next() => break,
+                _ = looks.tick() => {
+                    if let Err(why) = look(&mut client, arguments, &mut screen).await {
+                        screen.say(format!("{why:#}"));
+                        client = None;
+                    }
+                    None
+                }
+                key = keys.recv() => match key {
+                    // The terminal is gone.
+                    None | Some(Key::Interrupt) => break,
+                    Some(key) => screen.press(key, lines),
+                },
+            };
+            match order {
+                None => {}
+                Some(Order::Quit) => break,
+                Some(order) => {
+                    let outcome = carry_out(&mut client, arguments, order).await;
+                    screen.say(outcome.unwrap_or_else(|why| format!("{why:#}")));
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The client, connected anew if it was lost.
+async fn connected<'a>(client: &'a mut Option<Client>, arguments: &Arguments) -> anyhow::Result<&'a mut Client> {
+    if client.is_none() {
+        *client = Some(connect(&arguments.coordinator).await?);
+    }
+    client.as_mut().ok_or_else(|| anyhow::anyhow!("there is no connection"))
+}
+
+async fn look(client: &mut Option<Client>, arguments: &Arguments, screen: &mut Screen) -> anyhow::Result<()> {
+    let answers = async {
+        let client = connected(client, arguments).await?;
+        let runs = client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs;
+        let workers = client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
+        anyhow::Ok((runs, workers))
+    };
+    let (runs, workers) =
+        timeout(ANSWER_TIMEOUT, answers).await.map_err(|_| anyhow::anyhow!("the coordinator does not answer"))??;
+    screen.see(runs, workers);
+    Ok(())
+}
+
+/// Does what was asked for; returns what came of it.
+async fn carry_out(client: &mut Option<Client>, arguments: &Arguments, order: Order) -> anyhow::Result<String> {
+    let client = connected(client, arguments).await?;
+    match order {
+        Order::Pause(name) => {
+            client.pause(v1::PauseRequest { name: name.clone() }).await.map_err(refused)?;
+            Ok(format!("{name} is paused"))
+        }
+        Order::Resume(name) => {
+            client.resume(v1::ResumeRequest { name: name.clone() }).await.map_err(refused)?;
+            Ok(format!("{name} continues"))
+        }
+        Order::Drain(session, name) => {
+            let request = v1::DrainWorkersRequest { sessions: vec![session], ..v1::DrainWorkersRequest::default() };
+            client.drain_workers(request).await.map_err(refused)?;
+            Ok(format!("{name} is asked to leave"))
+        }
+        Order::Quit => Ok(String::new()),
+    }
+}

@@ -1,0 +1,100 @@
+//! The screen by keys and answers, for terminals of any size.
+
+use evoxo_proto::v1;
+
+use super::*;
+
+fn screen(runs: u64, workers: u64) -> Screen {
+    let run = |number: u64| v1::Run {
+        name: format!("run{number:03}"),
+        state: if number.is_multiple_of(2) { RunState::Running } else { RunState::Finished }.into(),
+        rounds_done: number,
+        rounds_total: 1000,
+        workers: 1,
+        ..v1::Run::default()
+    };
+    let worker = |session: u64| v1::Worker {
+        session,
+        name: format!("lab{session:03}\u{1b}[2J"),
+        slots: 2,
+        slots_busy: 1,
+        connected_ms: 60_000,
+        tasks_last_minute: 60 * session,
+        ..v1::Worker::default()
+    };
+    let lost =
+        v1::LostWorker { name: "lab9".into(), reason: "its connection ended".into(), ..v1::LostWorker::default() };
+    let mut screen = Screen::new("lab1:7600".into());
+    let workers = (1..=workers).map(worker).collect();
+    screen.see((0..runs).map(run).collect(), v1::ListWorkersResponse { workers, lost: vec![lost] });
+    screen
+}
+
+fn marked(screen: &mut Screen) -> String {
+    let (text, marked) = screen.draw(80, 24);
+    text[marked.unwrap()].split_whitespace().nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn every_size_is_filled_and_none_exceeded() {
+    for (runs, workers) in [(0, 0), (1, 0), (3, 2), (1000, 1), (2, 1000), (300, 300)] {
+        for (columns, height) in [(1, 1), (5, 3), (40, 10), (80, 24), (200, 60)] {
+            let mut screen = screen(runs, workers);
+            let (text, marked) = screen.draw(columns, height);
+            assert_eq!(text.len(), height, "{runs} {workers} {columns} {height}");
+            assert!(text.iter().all(|line| line.chars().count() <= columns && !line.contains('\u{1b}')));
+            assert!(marked.is_none_or(|line| line < text.len()));
+        }
+    }
+}
+
+#[test]
+fn both_lists_are_seen() {
+    let (text, _) = screen(100, 1000).draw(80, 24);
+    assert_eq!(text[0], "lab1:7600: 50 of 100 runs go on; 1000 workers; 1000 of 2000 slots busy; 500500/…");
+    assert_eq!(text[1], "RUNS by state (1 to 9 of 100)");
+    assert!(text[2].starts_with("  run     state "), "{}", text[2]);
+    assert!(text.iter().any(|line| line == "WORKERS by name (1 to 8 of 1000)"), "{text:#?}");
+    assert!(text[23].starts_with("q quit"));
+}
+
+#[test]
+fn the_mark_moves_and_stays_on_its_entry() {
+    let mut screen = screen(100, 50);
+    assert_eq!(marked(&mut screen), "run000");
+    assert_eq!(screen.press(Key::Down, 24), None);
+    assert_eq!(marked(&mut screen), "run002", "running ones come first");
+    screen.press(Key::Character('s'), 24);
+    assert_eq!(marked(&mut screen), "run002");
+    screen.press(Key::Down, 24);
+    assert_eq!(marked(&mut screen), "run003", "by name");
+    screen.press(Key::End, 24);
+    assert_eq!(marked(&mut screen), "run099");
+    screen.press(Key::Home, 24);
+    screen.press(Key::PageDown, 24);
+    assert_eq!(marked(&mut screen), "run008");
+    screen.press(Key::Tab, 24);
+    screen.press(Key::Character('s'), 24);
+    screen.press(Key::Home, 24);
+    assert_eq!(marked(&mut screen), "lab050", "by rate");
+}
+
+/// Nothing is done without a yes.
+#[test]
+fn orders_are_asked_for_twice() {
+    let mut screen = screen(2, 2);
+    assert_eq!(screen.press(Key::Character('p'), 24), None);
+    assert_eq!(screen.press(Key::Character('n'), 24), None);
+    assert_eq!(screen.press(Key::Character('y'), 24), None, "it was said no to");
+    screen.press(Key::Character('p'), 24);
+    assert_eq!(screen.press(Key::Character('y'), 24), Some(Order::Pause("run000".into())));
+    screen.press(Key::Character('c'), 24);
+    assert_eq!(screen.press(Key::Character('y'), 24), Some(Order::Resume("run000".into())));
+    screen.press(Key::Character('d'), 24);
+    assert_eq!(screen.press(Key::Character('y'), 24), None, "runs are not drained");
+    screen.press(Key::Tab, 24);
+    screen.press(Key::Character('d'), 24);
+    assert!(screen.draw(100, 24).0[22].contains("(session 1) finish what it has, and leave? y"));
+    assert!(matches!(screen.press(Key::Character('y'), 24), Some(Order::Drain(1, _))));
+    assert_eq!(screen.press(Key::Character('q'), 24), Some(Order::Quit));
+}

@@ -1,0 +1,225 @@
+//! `evoxo verify DIR`: is this what the run computes? No cluster is needed, and nobody is trusted.
+
+use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    io::Write as _,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use evoxo_common::{
+    experiment::{Config, Registry},
+    report::Report,
+    rng::{Stream, shuffle},
+};
+use evoxo_worker::{Processes, Program};
+use serde_json::{Value, json};
+
+use crate::{
+    claims::{Claims, Difference, Key},
+    progress::Progress,
+    recompute::{Recomputed, recompute},
+    results::{Provenance, Results, add_report},
+    say::{notice, share, usage, whole},
+};
+
+/// Which results, and how much of them.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row
+of history.csv, the final state's digest, the champion, the state in store/. Then the tables and figures in result.json are
+made again and compared. With --share less is known: a wrong replica is found with that chance.
+
+Sentences in result.json, plots/, effects.csv and populations/ are not looked at: all of it follows from the rest.
+
+Examples:
+  evoxo verify out/invincible
+  evoxo verify out/td3d-paper --share 5%
+  evoxo verify docs/reproduction/td3d/result-nearest.json --share 1%
+
+Exit status: 0 as computed, 1 not, or not to be computed here, 2 wrong usage."
+)]
+pub(crate) struct Arguments {
+    /// A finished run's directory, or its result.json alone
+    path: PathBuf,
+    /// Compute only this share of the replicas, drawn at random; at least one
+    #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = share)]
+    share: u32,
+    /// The seed of that draw [default: one that nobody knows before; it is printed]
+    #[arg(long, value_parser = whole::<u64>(0, u64::MAX >> 1))]
+    seed: Option<u64>,
+    /// Threads that compute [default: the cores]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1024))]
+    threads: Option<u32>,
+    /// A program that the experiment asks, for example rosen="python3 rosen.py"; may be repeated
+    #[arg(long = "program", value_name = "NAME=COMMAND")]
+    programs: Vec<Program>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// All of it, in millionths.
+const ALL: u32 = 1_000_000;
+/// The most differences that are printed as text.
+const SHOWN_MAX: usize = 10;
+
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let (claims, mut differences) = Claims::read(registry, &arguments.path)?;
+    let config = &claims.config;
+    let other_build = note_of_build(registry, &claims);
+    let programs = programs(arguments, registry, config)?;
+    let all: Vec<Key> = claims.keys().collect();
+    let seed = arguments.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1);
+    let keys = draw(&all, arguments.share, seed);
+    let threads = match arguments.threads {
+        Some(threads) => threads as usize,
+        None => std::thread::available_parallelism().context("cannot determine the cores; give --threads")?.get(),
+    };
+    let mut progress = Progress::new();
+    let recomputed = recompute(&claims, &keys, threads, &programs, &mut progress);
+    progress.end();
+    let Recomputed { replicas, differences: of_replicas, rounds } = recomputed?;
+    differences.extend(of_replicas);
+    if keys.len() == all.len() && replicas.len() == all.len() {
+        let computed = Results::of(config.clone(), replicas, Vec::new(), None).to_json(Provenance::Known(Value::Null));
+        differences.extend(claims.check_result(&computed));
+    } else if keys.len() < all.len() {
+        // Most kinds can make the tables from what result.json has of the replicas.
+        match registry.report_of_result(&claims.result) {
+            Ok(report) => differences.extend(claims.check_result(&with_report(&claims.result, &report))),
+            Err(why) => notice(format_args!("the tables in result.json are not compared: {why}")),
+        }
+    }
+    let found = Found { claims: &claims, keys: &keys, of: all.len(), rounds, seed, differences, other_build };
+    found.print(arguments.json)
+}
+
+/// The result with the parts that a report makes.
+fn with_report(result: &Value, report: &Report) -> Value {
+    let mut made = result.clone();
+    add_report(&mut made, report);
+    made
+}
+
+/// Says so if the results come from a build that computes other results of its fixed tasks.
+fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
+    let ours = registry.signature(claims.config.kind).to_string();
+    let theirs = claims.result["provenance"]["signature"].as_str();
+    let other = theirs.is_some_and(|theirs| theirs != ours);
+    if other {
+        let short = |text: &str| text.chars().take(16).collect::<String>();
+        notice(format_args!(
+            "the results were computed by a build with the behaviour {}, and this one has {}: what differs may differ for that \
+             reason, and what is the same is the same all the more",
+            short(theirs.unwrap_or_default()),
+            short(&ours)
+        ));
+    }
+    other
+}
+
+/// The programs that the run asks: they must be given, and compute what the run's did.
+fn programs(arguments: &Arguments, registry: &Registry, config: &Config) -> anyhow::Result<Arc<[Program]>> {
+    let programs: Arc<[Program]> = arguments.programs.as_slice().into();
+    let mut processes = Processes::new(Arc::clone(&programs));
+    for asked in config.programs() {
+        let name = &asked.name;
+        if !programs.iter().any(|program| program.name == *name) {
+            return Err(usage(format_args!(
+                "the run asked the program {name}: give its command, for example --program {name}=\"python3 {name}.py\""
+            )));
+        }
+        let introduced = registry.introduce(name, &mut processes).map_err(|refusal| anyhow!("{}", refusal.0))?;
+        if !introduced.iter().any(|(kind, id)| kind.name == config.kind.name && *id == asked) {
+            bail!("the program {name} computes something else than the one that the run asked: give that one");
+        }
+    }
+    Ok(programs)
+}
+
+/// This share of the replicas, rounded up, in order.
+fn draw(all: &[Key], millionths: u32, seed: u64) -> Vec<Key> {
+    let count = (all.len() as u64 * u64::from(millionths)).div_ceil(u64::from(ALL)) as usize;
+    let mut drawn = all.to_vec();
+    shuffle(&mut Stream::root(seed).text("verify").rng(), &mut drawn);
+    drawn.truncate(count.max(1));
+    drawn.sort_unstable();
+    drawn
+}
+
+/// What was found.
+struct Found<'a> {
+    claims: &'a Claims,
+    keys: &'a [Key],
+    of: usize,
+    rounds: u64,
+    seed: u64,
+    differences: Vec<Difference>,
+    other_build: bool,
+}
+
+impl Found<'_> {
+    /// Prints it, and says how the process ends.
+    fn print(&self, as_json: bool) -> anyhow::Result<ExitCode> {
+        let mut out = std::io::stdout().lock();
+        let all = self.keys.len() == self.of;
+        if as_json {
+            let found = json!({
+                "as_computed": self.differences.is_empty(),
+                "replicas": self.keys.len(),
+                "of_replicas": self.of,
+                "rounds": self.rounds,
+                "of_rounds": self.claims.result["rounds"],
+                "seed": (!all).then_some(self.seed),
+                "other_build": self.other_build,
+                "differences": self.differences.iter().map(Difference::to_json).collect::<Value>(),
+            });
+            writeln!(out, "{found:#}")?;
+        } else {
+            let (replicas, rounds) = (self.keys.len(), self.rounds);
+            let of_rounds = self.claims.result["rounds"].as_u64().filter(|_| !all);
+            let of = match (all, of_rounds) {
+                (true, _) => format!("all {replicas} replicas, {rounds} rounds"),
+                (false, Some(of_rounds)) => {
+                    format!("{replicas} of {} replicas, {rounds} of {of_rounds} rounds (--seed {})", self.of, self.seed)
+                }
+                (false, None) => format!("{replicas} of {} replicas, {rounds} rounds (--seed {})", self.of, self.seed),
+            };
+            let digest = self.claims.result["digest"].as_str().unwrap_or_default();
+            if self.differences.is_empty() {
+                writeln!(out, "as computed: {of}; digest {digest}")?;
+            } else {
+                writeln!(out, "not as computed, found in {of}:")?;
+                for difference in self.differences.iter().take(SHOWN_MAX) {
+                    writeln!(out, "  {difference}")?;
+                }
+                if let Some(more @ 1..) = self.differences.len().checked_sub(SHOWN_MAX) {
+                    writeln!(out, "  and {more} more (--json has all)")?;
+                }
+            }
+            if !self.claims.has_history() {
+                writeln!(out, "there was no history.csv to compare: of a wrong replica the round is not known")?;
+            }
+        }
+        Ok(if self.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draw_is_rounded_up_has_each_once_and_is_another_for_another_seed() {
+        let all: Vec<Key> = (0..3).flat_map(|arm| (0..7).map(move |index| (arm, index))).collect();
+        assert_eq!(draw(&all, 1, 1).len(), 1);
+        assert_eq!(draw(&all, ALL, 1), all);
+        let (one, other) = (draw(&all, 250_000, 1), draw(&all, 250_000, 2));
+        assert_eq!((one.len(), other.len()), (6, 6), "a quarter of 21");
+        assert!(one != other && one.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(one, draw(&all, 250_000, 1));
+    }
+}

@@ -1,0 +1,416 @@
+//! Runs that do not trust every worker.
+
+use evoxo_common::rng::{Stream, below};
+
+use super::*;
+use crate::{
+    replicas::{Job, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
+    trust::{AuditKey, Holder, Level, Worth},
+};
+use story::result_of;
+
+const SMALL: &str =
+    "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 2\ntasks = 4\npayload_bytes = 16\nreply_bytes = 8";
+
+/// Another output of the right form.
+fn lie(task: &Encoded) -> Outcome {
+    let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
+    let mut bytes = output.to_vec();
+    *bytes.last_mut().unwrap() ^= 1;
+    Outcome::Output(bytes.into())
+}
+
+/// How a worker answers.
+type Answer = fn(&Encoded) -> Outcome;
+
+/// All sessions answer what they have, again and again, and say that they live.
+fn work(story: &mut Story, workers: &[(u64, Answer)]) {
+    for _ in 0..60 {
+        for (session, outcome) in workers {
+            while story.answer(*session, outcome) > 0 {}
+        }
+        story.wait(500);
+        workers.iter().for_each(|(session, _)| story.say(*session, heartbeat()));
+    }
+}
+
+#[test]
+fn only_what_a_trusted_worker_computed_counts_and_a_liar_is_convicted() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Verified, "r", SMALL).unwrap();
+    story.greet_as(1, "liar", false);
+    story.greet_as(2, "good", false);
+    work(&mut story, &[(1, lie), (2, honest)]);
+    let run = story.run("r");
+    assert_eq!((run.tasks_done, run.verification()), (0, v1::Verification::Verified));
+    assert!(run.message.contains("waits for a trusted worker"), "{}", run.message);
+    story.greet_as(3, "trusted", true);
+    work(&mut story, &[(1, lie), (2, honest), (3, honest)]);
+    assert_eq!(story.run("r").digest, expected_digest(SMALL));
+    let [(identity, what)] = story.convicted.as_slice() else { panic!("{:?}", story.convicted) };
+    assert_eq!(identity, "liar");
+    assert!(what.contains("run r, arm \"main\", replica 0, round 1"), "{what}");
+    assert_eq!(story.closed[&1].kind(), CloseKind::Refused);
+    assert!(story.run("r").notices.iter().any(|notice| notice.contains("is convicted")));
+    // Its certificate is good until the disk has the revocation; the core knows better.
+    story.greet_as(4, "liar", false);
+    assert!(story.closed[&4].reason.contains("convicted of a wrong output"), "{:?}", story.closed[&4]);
+    assert!(!story.closed.contains_key(&2) && story.run("r").doubts.is_empty());
+    let tally = story.figures().tally;
+    assert_eq!((tally.convictions, tally.lost["convicted"], tally.audits), (1, 1, 0));
+}
+
+#[test]
+fn an_output_counts_only_from_who_was_given_the_task() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Quorum, "r", SMALL).unwrap();
+    story.greet_as(1, "one", false);
+    story.greet_as(2, "two", false);
+    let mine = story.assigned.get_mut(&1).unwrap().remove(0);
+    let result = |outcome| v1::Outputs { results: vec![result_of(&mine.tasks[0], outcome, mine.id)] };
+    // Another one, who could have worked it out from the public configuration.
+    story.say(2, from_worker::Message::Outputs(result(honest(&mine.tasks[0]))));
+    story.say(1, from_worker::Message::Outputs(result(honest(&mine.tasks[0]))));
+    assert_eq!(story.run("r").tasks_done, 0, "one identity is no quorum");
+    story.answer(2, honest);
+    let copies = story.tasks_of(2);
+    assert!(copies.iter().flatten().any(|hash| *hash == mine.tasks[0].hash), "now it is asked for it: {copies:?}");
+    work(&mut story, &[(1, honest), (2, honest)]);
+    assert_eq!(story.run("r").digest, expected_digest(SMALL));
+}
+
+#[test]
+fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Quorum, "r", SMALL).unwrap();
+    story.join(9, 1);
+    assert!(story.tasks_of(9).is_empty(), "nobody knows who it is");
+    story.greet_as(1, "one", false);
+    story.greet_as(2, "one", false);
+    work(&mut story, &[(1, honest), (2, honest)]);
+    let run = story.run("r");
+    assert_eq!(run.tasks_done, 0);
+    assert!(run.message.contains("certificates of two identities"), "{}", run.message);
+    story.greet_as(3, "two", false);
+    work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
+    assert_eq!(story.run("r").digest, expected_digest(SMALL));
+}
+
+/// The run's thread, where outputs of two sessions can meet: one is taken when another identity sent the same before.
+#[test]
+fn an_output_is_seconded_by_the_same_of_another_identity() {
+    let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Vec::new());
+    let replica = ReplicaKey { arm: 0, index: 0 };
+    let Report::Planned { mut tasks, .. } = replicas.run(Job::Open(replica)).remove(0) else { panic!("it is planned") };
+    let encoded = tasks.remove(0).encoded;
+    let send = |replicas: &mut Replicas, id: &str, outcome: Answer| {
+        let Outcome::Output(output) = outcome(&encoded) else { unreachable!("it is an output") };
+        let holder = Some(Holder { id: id.into(), trusted: false });
+        let from = Sender { session: SessionId(1), worker: "w".into(), asked: true, holder };
+        let (task, worth) = (TaskId(1), Worth::Seconded);
+        let encoded = encoded.clone();
+        let received = ReceivedOutput { task, from, replica, round: 0, index: 0, encoded, output, worth };
+        let Report::Checked { taken, .. } = replicas.run(Job::Take(vec![received])).remove(0) else {
+            panic!("checked")
+        };
+        taken
+    };
+    assert!(!send(&mut replicas, "one", honest));
+    assert!(!send(&mut replicas, "one", honest), "an identity does not second itself");
+    assert!(!send(&mut replicas, "two", lie), "another output");
+    replicas.run(Job::Forget { identity: "one".into() });
+    assert!(!send(&mut replicas, "three", honest), "the first is forgotten");
+    assert!(send(&mut replicas, "four", honest));
+}
+
+#[test]
+fn two_outvote_one_and_a_trusted_worker_convicts() {
+    for trusted in [false, true] {
+        let mut story = Story::begin(singly());
+        story.submit_at(Level::Quorum, "r", SMALL).unwrap();
+        story.greet_as(1, "liar", false);
+        story.greet_as(2, "one", false);
+        story.answer(1, lie);
+        story.greet_as(3, "two", trusted);
+        work(&mut story, &[(2, honest), (3, honest)]);
+        assert_eq!(story.run("r").digest, expected_digest(SMALL));
+        assert_eq!((story.convicted.len(), story.run("r").doubts.len()), (usize::from(trusted), 0));
+        let kind = if trusted { CloseKind::Refused } else { CloseKind::Retry };
+        assert_eq!(story.closed[&1].kind(), kind, "trusted: {trusted}");
+    }
+}
+
+/// Two who lie alike are a quorum. A trusted worker that happens to have a copy finds it out, too late: the run says so.
+#[test]
+fn a_quorum_that_a_trusted_worker_contradicts_leaves_the_run_in_doubt() {
+    let mut story = Story::begin(Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..singly() });
+    let config = &SMALL.replace("tasks = 4", "tasks = 1");
+    story.submit_at(Level::Quorum, "r", config).unwrap();
+    story.greet_as(1, "one", false);
+    story.answer(1, lie);
+    story.greet_as(2, "two", false);
+    story.greet_as(3, "trusted", true);
+    story.wait(6000);
+    assert_eq!((story.tasks_of(2).len(), story.tasks_of(3).len()), (1, 1), "both have it");
+    story.answer(2, lie);
+    assert_eq!(story.run("r").tasks_done, 1);
+    story.answer(3, honest);
+    work(&mut story, &[(3, honest)]);
+    let run = story.run("r");
+    assert_eq!((run.state(), run.doubts.len()), (RunState::InDoubt, 1));
+    assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["two"]);
+}
+
+/// Results of who was convicted do not help anybody to a quorum.
+#[test]
+fn what_a_convicted_identity_sent_before_does_not_count() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Quorum, "q", SMALL).unwrap();
+    story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
+    story.greet_as(1, "liar", false);
+    // It is honest in the one run, to be trusted there, and lies in the other.
+    let quorum = story.core.runs.find("q").unwrap();
+    let of_quorum = |story: &Story, hash| {
+        let tasks = story.core.tasks.with_hash(hash);
+        tasks.first().and_then(|task| story.core.tasks.get(*task)).is_some_and(|task| task.run == quorum)
+    };
+    for _ in 0..20 {
+        let Some(hash) = story.tasks_of(1).first().map(|tasks| tasks[0]) else { break };
+        let outcome = if of_quorum(&story, hash) { honest } else { lie };
+        story.answer(1, outcome);
+    }
+    assert!(story.core.tasks.claimed().len() == 2, "it has answered in both runs");
+    story.greet_as(2, "trusted", true);
+    while story.convicted.is_empty() && story.answer(2, honest) > 0 {}
+    assert_eq!(story.convicted.len(), 1);
+    assert!(story.core.tasks.claimed().is_empty(), "nothing of it waits for a second");
+    work(&mut story, &[(2, honest)]);
+    assert_eq!(story.run("q").digest, expected_digest(SMALL));
+}
+
+#[test]
+fn liars_cannot_fail_a_run_where_somebody_is_trusted() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Verified, "r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
+    (1..=5).for_each(|session| story.greet_as(session, &format!("liar{session}"), false));
+    for _ in 0..40 {
+        (1..=5).for_each(|session| _ = story.answer(session, panicking));
+        story.wait(1000);
+        (1..=5).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert_eq!(story.run("r").state(), RunState::Running, "{}", story.run("r").message);
+    story.greet_as(6, "trusted", true);
+    for _ in 0..40 {
+        story.answer(6, panicking);
+        story.wait(1000);
+        story.say(6, heartbeat());
+    }
+    let run = story.run("r");
+    assert_eq!(run.state(), RunState::Failed, "it fails on the trusted worker too");
+}
+
+#[test]
+fn a_level_is_stored_and_cannot_be_changed_by_submitting_again() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Verified, "r", SMALL).unwrap();
+    let refused = story.submit_at(Level::Quorum, "r", SMALL);
+    assert!(matches!(&refused, Err(Rejection::Conflict(why)) if why.contains("the level verified")), "{refused:?}");
+    assert!(story.submit("r", SMALL).is_ok() && story.submit_at(Level::Verified, "r", SMALL).is_ok());
+    let mut again = Story::go_on(singly(), story.objects);
+    assert_eq!(again.run("r").verification(), v1::Verification::Verified);
+    again.greet_as(1, "one", false);
+    work(&mut again, &[(1, honest)]);
+    assert_eq!(again.run("r").tasks_done, 0);
+    assert!(again.submit("r", &SMALL.replace("replicas = 1", "replicas = 2")).is_ok(), "more replicas, the same level");
+    assert_eq!(again.run("r").verification(), v1::Verification::Verified);
+}
+
+/// Hello names the process, and anybody could name another's.
+#[test]
+fn nobody_ends_the_session_of_another_identity() {
+    let mut story = Story::begin(singly());
+    story.greet_as(1, "one", false);
+    let holder = Some(Holder { id: "two".into(), trusted: false });
+    let hello = v1::Hello { process: 1, ..Story::hello(2, 1) };
+    story.tell(Event::Hello { session: SessionId(2), address: "10.0.0.2".into(), holder, hello });
+    assert!(story.closed.is_empty(), "{:?}", story.closed);
+}
+
+/// The coordinator of a seed.
+fn auditor(seed: u64) -> Settings {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    Settings { audit_key: AuditKey(key), ..singly() }
+}
+
+/// A long run of which a liar answers one task after another, and a trusted worker what is audited. This many tasks, and lies,
+/// until it is convicted. Of a hundred of its answers this many are lies.
+fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
+    let mut story = Story::begin(auditor(seed));
+    let config = SMALL.replace("rounds = 2", "rounds = 1000").replace("tasks = 4", "tasks = 20");
+    story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
+    story.greet_as(1, "liar", false);
+    story.greet_as(2, "trusted", true);
+    let audits = |story: &Story| story.core.runs.iter().map(|(_, run)| run.audits_open).sum::<usize>();
+    let (mut tasks, mut lies) = (0, 0);
+    while story.convicted.is_empty() {
+        let lying = below(&mut Stream::root(seed).text("lies").word(tasks).rng(), 100) < lies_in_hundred;
+        while story.answer(1, if lying { lie } else { honest }) == 0 {
+            // The other one has the rest of the round.
+            assert_eq!(story.answer(2, honest), 1, "seed {seed}: nobody has anything to do");
+        }
+        tasks += 1;
+        lies += u64::from(lying);
+        while audits(&story) > 0 {
+            assert_eq!(story.answer(2, honest), 1, "seed {seed}: the audit is with it, or will be");
+        }
+        story.say(1, heartbeat());
+    }
+    assert_eq!((story.convicted.len(), story.run("r").doubts.len()), (1, 0));
+    (tasks, lies)
+}
+
+/// Whoever lies in a share s of the tasks, of which a share p is audited, is convicted within 4.6 / (p s) tasks in 99 of 100
+/// cases.
+#[test]
+fn liars_do_not_survive_audits() {
+    for (millionths, lies_in_hundred) in [(200_000, 100), (200_000, 30), (50_000, 100), (500_000, 5)] {
+        let (share, lying) = (f64::from(millionths) / 1e6, lies_in_hundred as f64 / 100.0);
+        let bound = 4.6 / (share * lying);
+        let seeds = 200;
+        let outcomes: Vec<(u64, u64)> = (0..seeds).map(|seed| survives(seed, millionths, lies_in_hundred)).collect();
+        let outlived = outcomes.iter().filter(|(tasks, _)| *tasks as f64 > bound).count();
+        // One of 100 on average.
+        assert!(outlived <= 5, "{outlived} of {seeds} with {millionths} millionths and {lies_in_hundred} % of lies");
+        let mean = outcomes.iter().map(|(_, lies)| *lies as f64 - 1.0).sum::<f64>() / seeds as f64;
+        let expected = (1.0 - share) / share;
+        assert!((mean - expected).abs() < 0.3 * (expected + 1.0), "{mean} lies were taken, expected {expected}");
+    }
+}
+
+#[test]
+fn a_run_is_not_finished_while_something_is_audited() {
+    let mut story = Story::begin(auditor(1));
+    story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", SMALL).unwrap();
+    story.greet_as(1, "one", false);
+    work(&mut story, &[(1, honest)]);
+    let run = story.run("r");
+    assert_eq!((run.state(), run.tasks_done, run.replicas_finished), (RunState::Running, 8, 1));
+    assert!(run.message.contains("nothing is audited"), "{}", run.message);
+    story.greet_as(2, "trusted", true);
+    work(&mut story, &[(2, honest)]);
+    let run = story.run("r");
+    assert_eq!((run.state(), run.digest), (RunState::Finished, expected_digest(SMALL)));
+    assert_eq!(run.tasks_done, 8, "audits are no progress");
+    assert_eq!(story.figures().tally.audits, 8);
+    assert!(story.convicted.is_empty());
+    let dropped = |(_, write): &&(String, Write)| *write == Write::DropCheckpoints;
+    assert_eq!(story.writes.iter().filter(dropped).count(), 1);
+}
+
+/// Two replicas, of which a liar has worked for both and lied in one; `audits` says whether a trusted worker is there from the
+/// beginning or comes when all is computed.
+fn lied_to(seed: u64, millionths: u32) -> Story {
+    let mut story = Story::begin(auditor(seed));
+    let config = SMALL.replace("replicas = 1", "replicas = 2").replace("rounds = 2", "rounds = 4");
+    story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
+    story.greet_as(1, "liar", false);
+    story.greet_as(2, "good", false);
+    for _ in 0..3 {
+        assert_eq!(story.answer(1, lie) + story.answer(2, honest), 2);
+    }
+    story
+}
+
+fn of_two() -> String {
+    expected_digest(&SMALL.replace("replicas = 1", "replicas = 2").replace("rounds = 2", "rounds = 4"))
+}
+
+/// In the middle of a run: replicas that have absorbed anything of the liar begin anew.
+#[test]
+fn what_was_absorbed_on_a_liars_word_is_computed_again() {
+    let mut story = lied_to(1, 1_000_000);
+    story.wait(4000);
+    story.greet_as(3, "trusted", true);
+    work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
+    let run = story.run("r");
+    assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()));
+    assert_eq!((story.convicted[0].0.as_str(), run.doubts.len()), ("liar", 0));
+    assert!(story.log.iter().any(|(_, line)| line.contains("is computed again") && line.contains("from round 1 on")));
+}
+
+/// At the end of a run, when everything is stored: it goes on, and what is void leaves the store.
+#[test]
+fn a_run_that_is_stored_goes_on_if_its_last_audit_fails() {
+    let mut story = lied_to(1, 1_000_000);
+    work(&mut story, &[(2, honest)]);
+    let finished = |story: &Story| story.objects.keys().filter(|name| name.contains("/finished/")).cloned().collect();
+    let before: Vec<String> = finished(&story);
+    assert_eq!((before.len(), story.run("r").state()), (2, RunState::Running), "everything waits for audits");
+    story.greet_as(3, "trusted", true);
+    work(&mut story, &[(2, honest), (3, honest)]);
+    let run = story.run("r");
+    assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()));
+    let after: Vec<String> = finished(&story);
+    assert_eq!(after.len(), 2, "the void ones are gone: {after:?}");
+    assert_ne!(after, before);
+}
+
+/// A coordinator that is killed at once after a conviction knows it from the journal, and what the store has is void.
+#[test]
+fn what_is_void_is_not_taken_up_after_a_restart() {
+    // Nothing is audited, so all of it is absorbed and stored.
+    for everything in [false, true] {
+        let mut story = lied_to(1, 1);
+        if everything {
+            work(&mut story, &[(2, honest)]);
+            assert_eq!(story.run("r").state(), RunState::Finished);
+            assert_ne!(story.run("r").digest, of_two(), "a share of a millionth has found nothing");
+        } else {
+            story.wait(4000);
+        }
+        let mut again = Story::go_on_knowing(auditor(1), story.objects, &["liar"]);
+        again.greet_as(2, "good", false);
+        work(&mut again, &[(2, honest)]);
+        let run = again.run("r");
+        assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()), "everything: {everything}");
+        assert_eq!(again.objects.keys().filter(|name| name.contains("/finished/")).count(), 2);
+    }
+}
+
+/// Somebody who is convicted in one run has worked for another one, which is finished.
+#[test]
+fn a_finished_run_is_computed_again_if_a_worker_of_it_is_convicted_elsewhere() {
+    let mut story = lied_to(1, 1);
+    work(&mut story, &[(2, honest)]);
+    assert_eq!(story.run("r").state(), RunState::Finished);
+    story.greet_as(4, "liar", false);
+    story.submit_at(Level::Verified, "v", &SMALL.replace("replicas = 1", "replicas = 1\nseed = 5")).unwrap();
+    story.answer(1, lie);
+    story.answer(4, lie);
+    story.greet_as(3, "trusted", true);
+    work(&mut story, &[(2, honest), (3, honest)]);
+    assert_eq!(story.convicted.len(), 1);
+    assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, of_two()));
+    assert_eq!(story.run("v").state(), RunState::Finished);
+}
+
+/// A liar has a copy of a task that somebody else has answered, and that is being audited: it decides nothing.
+#[test]
+fn an_audit_is_for_trusted_workers_alone() {
+    let settings = Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(1) };
+    let mut story = Story::begin(settings);
+    let config = SMALL.replace("tasks = 4", "tasks = 1");
+    story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", &config).unwrap();
+    story.greet_as(1, "good", false);
+    story.greet_as(2, "liar", false);
+    story.wait(6000);
+    assert_eq!((story.tasks_of(1), story.tasks_of(1).len()), (story.tasks_of(2), 1), "both have it");
+    story.answer(1, honest);
+    story.answer(2, lie);
+    assert_eq!(story.convicted, [], "nobody who is trusted has said anything");
+    story.greet_as(3, "trusted", true);
+    work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
+    assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["liar"]);
+    assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, expected_digest(&config)));
+}

@@ -1,0 +1,308 @@
+//! Runs that do not trust every worker: who may compute which task, who is convicted, and of what.
+//!
+//! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out at once
+//! and for good. What was absorbed on its own word, where outputs are audited, is void: those replicas begin anew. A quorum
+//! that was wrong leaves its run in doubt. Where only equals
+//! contradict each other, nobody knows who is wrong: the one against two must wait, and is not convicted.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use evoxo_common::digest::Digest;
+use evoxo_proto::v1::CloseKind;
+
+use super::{
+    Coordinator, Effect, SessionId, Topic,
+    evidence::Jury,
+    losses::Cause,
+    run::{ReplicaPhase, Run},
+    runs::RunId,
+    sessions::Session,
+    storage::ordinal,
+    tasks::{Claim, OpenTask},
+};
+use crate::{
+    replicas::{Job, ReplicaKey, Sender},
+    saved::{ReplicaSummary, SavedFinished, SavedRun},
+    trust::Level,
+    write::Write,
+};
+
+/// Tasks that are looked at for a worker among those that others have computed: there may be thousands that it has computed
+/// itself.
+const LOOKED_AT_MAX: usize = 1024;
+
+/// Where a task belongs to.
+pub(super) struct Place {
+    pub(super) task: Digest,
+    pub(super) run: RunId,
+    pub(super) replica: ReplicaKey,
+    pub(super) round: u64,
+}
+
+impl Place {
+    pub(super) fn of(task: &OpenTask) -> Self {
+        let OpenTask { run, replica, round, .. } = *task;
+        Self { task: task.encoded.hash, run, replica, round }
+    }
+}
+
+impl Coordinator {
+    /// Whether a worker's output of this task could count, or be compared.
+    pub(super) fn may_compute(&self, session: &Session, run: &Run, task: &OpenTask) -> bool {
+        if run.level == Level::Plain {
+            return true;
+        }
+        let Some(holder) = &session.holder else { return false };
+        if holder.trusted {
+            return true;
+        }
+        let heard = task.claims.iter().any(|claim| claim.identity() == Some(&holder.id));
+        match run.level {
+            Level::Plain => true,
+            Level::Verified | Level::Audited { .. } => task.claims.is_empty(),
+            // Who is trusted settles a dispute, if there is anybody.
+            Level::Quorum if task.is_disputed() && self.has_trusted(run) => false,
+            Level::Quorum => {
+                let same = |other: &SessionId| self.sessions.get(*other).and_then(Session::identity_number);
+                !heard && task.copies.iter().all(|(other, _)| same(other) != Some(&holder.id))
+            }
+        }
+    }
+
+    /// Tasks of a run that this worker may compute and nobody does, those first that wait for another output.
+    pub(super) fn open_for<'a>(
+        &'a self,
+        session: &'a Session,
+        id: RunId,
+        run: &'a Run,
+    ) -> impl Iterator<Item = super::TaskId> + 'a {
+        // For these it is a trusted worker's turn.
+        let closed = run.level.needs_trusted() && !session.is_trusted();
+        let claimed = self.tasks.claimed().get(&id).filter(|_| !closed).into_iter().flatten().take(LOOKED_AT_MAX);
+        let ready = self.tasks.ready().get(&id).into_iter().flatten();
+        let may = move |task: &super::TaskId| {
+            run.level == Level::Plain || self.tasks.get(*task).is_some_and(|task| self.may_compute(session, run, task))
+        };
+        claimed.chain(ready).copied().filter(move |task| may(task))
+    }
+
+    fn has_trusted(&self, run: &Run) -> bool {
+        self.sessions.iter().any(|(_, session)| session.is_trusted() && session.computes(&run.prepared))
+    }
+
+    /// What a run waits for if the workers are not those that its level needs.
+    pub(super) fn missing_trust(&self, run: &Run) -> Option<String> {
+        let trusted = || self.has_trusted(run);
+        match run.level {
+            Level::Verified if !trusted() => Some(
+                "it waits for a trusted worker: `evoxo token create --role trusted-worker` makes the token for one"
+                    .into(),
+            ),
+            Level::Audited { .. } if !trusted() => Some(
+                "no trusted worker is there, so nothing is audited: `evoxo token create --role trusted-worker` makes the \
+                 token for one"
+                    .into(),
+            ),
+            Level::Quorum if !trusted() => {
+                let mut of = self.sessions.iter().filter(|(_, session)| session.computes(&run.prepared));
+                let first = of.find_map(|(_, session)| session.identity_number());
+                let second = of.any(|(_, session)| session.identity_number().is_some_and(|id| Some(id) != first));
+                (!second).then(|| "it waits for workers with certificates of two identities, or a trusted one".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whose word it takes to fail a run for a task.
+    pub(super) fn jury(&self, run: RunId) -> Jury {
+        match self.runs.get(run).map(|run| run.level) {
+            Some(Level::Quorum) => Jury::Different,
+            Some(Level::Verified | Level::Audited { .. }) => Jury::Trusted,
+            Some(Level::Plain) | None => Jury::Anybody,
+        }
+    }
+
+    /// An output was taken: who sent others before?
+    pub(super) fn settle(&mut self, place: &Place, taken: Digest, from: &Sender, claims: Vec<Claim>) {
+        for claim in claims.into_iter().filter(|claim| claim.output != taken) {
+            self.contradict(place, &claim.from, from);
+        }
+    }
+
+    /// What audits an output that is about to be taken, if it is drawn.
+    pub(super) fn drawn(&self, task: super::TaskId, from: &Sender, output: Digest) -> Option<OpenTask> {
+        let open = self.tasks.get(task)?;
+        let Level::Audited { millionths } = self.runs.get(open.run)?.level else { return None };
+        let holder = from.holder.as_ref().filter(|holder| !holder.trusted)?;
+        let drawn = self.settings.audit_key.draws(millionths, open.encoded.hash, &holder.id, output);
+        drawn.then(|| open.audit(vec![Claim { from: from.clone(), output }]))
+    }
+
+    /// An output that counts is computed again.
+    pub(super) fn begin_audit(&mut self, audit: OpenTask) {
+        if let Some(run) = self.runs.change(audit.run) {
+            run.audits_open += 1;
+        }
+        self.tasks.add_audit(audit);
+    }
+
+    /// A trusted worker has computed what is audited.
+    pub(super) fn end_audit(&mut self, task: super::TaskId, place: &Place, output: Digest) {
+        let claims = self.tasks.close_audit(task);
+        self.tally.audits += claims.len() as u64;
+        for claim in claims.into_iter().filter(|claim| claim.output != output) {
+            self.convict(place, &claim.from);
+        }
+        if let Some(run) = self.runs.change(place.run) {
+            run.audits_open -= 1;
+        }
+        self.end_if_complete(place.run);
+    }
+
+    /// An output is not the one that was taken, which this sender sent last.
+    pub(super) fn contradict(&mut self, place: &Place, wrong: &Sender, right: &Sender) {
+        let trusted = |sender: &Sender| sender.holder.as_ref().is_some_and(|holder| holder.trusted);
+        if trusted(right) && !trusted(wrong) {
+            return self.convict(place, wrong);
+        }
+        let Some(run) = self.runs.change(place.run) else { return };
+        let sentence = format!(
+            "worker {} was outvoted: two others had another output of task {}",
+            wrong.worker,
+            place.task.short()
+        );
+        run.notice(sentence.clone());
+        let line = format!("run {}: {sentence}", run.name);
+        self.effects.log(Topic::Trouble, line);
+        self.lose(wrong.session, Cause::Outvoted);
+    }
+
+    /// A trusted worker has computed something else than this worker: nothing of its identity counts any more.
+    pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
+        let Some(identity) = liar.holder.as_ref().map(|holder| holder.id.clone()) else { return };
+        let Some(run) = self.runs.change(place.run) else { return };
+        let arm = &run.prepared.config.arms[place.replica.arm as usize].name;
+        let what = format!(
+            "its output of task {} is wrong: run {}, arm {arm:?}, replica {}, round {}",
+            place.task.short(),
+            run.name,
+            place.replica.index,
+            place.round + 1
+        );
+        let sentence = format!("worker {} with the identity {identity} is convicted: {what}", liar.worker);
+        if !self.convicted.insert(identity.clone()) {
+            return;
+        }
+        run.notice(sentence.clone());
+        self.tally.convictions += 1;
+        self.effects.log(Topic::WorkerRefused, sentence);
+        self.effects.push(Effect::Convict { identity: identity.to_string(), what });
+        let of = |session: &Session| session.identity_number() == Some(&identity);
+        let sessions: Vec<SessionId> =
+            self.sessions.iter().filter(|(_, session)| of(session)).map(|(id, _)| id).collect();
+        for id in sessions {
+            self.lose(id, Cause::Convicted);
+        }
+        let audited = self.forget(&identity);
+        self.void(&identity);
+        // A run may have waited for nothing but the audits of this identity.
+        audited.into_iter().for_each(|id| self.end_if_complete(id));
+    }
+
+    /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted.
+    pub(super) fn is_void(&self, exposed: &[Arc<str>]) -> bool {
+        exposed.iter().any(|identity| self.convicted.contains(identity))
+    }
+
+    /// Leaves void replicas out of a run as the store has it; returns the objects to remove.
+    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> Vec<String> {
+        let is_void = |replica: &ReplicaSummary| self.is_void(&replica.exposed);
+        if let Some(checkpoint) = &mut saved.checkpoint {
+            checkpoint.replicas.retain(|replica| !is_void(replica));
+            checkpoint.states.retain(|state| !is_void(&ReplicaSummary::of(state)));
+        }
+        let (void, kept) = std::mem::take(&mut saved.finished).into_iter().partition(|it| is_void(&it.replica));
+        saved.finished = kept;
+        let void: Vec<SavedFinished> = void;
+        void.into_iter().map(|finished| finished.object).collect()
+    }
+
+    /// Everything that was absorbed on the word of an identity is void, in all runs.
+    fn void(&mut self, identity: &Arc<str>) {
+        for id in self.runs.ids() {
+            let Some(run) = self.runs.get(id).filter(|run| run.blocked.is_none()) else { continue };
+            let thread = run.thread();
+            let exposed = run.replicas.iter().filter(|(_, record)| record.exposed.contains(identity));
+            let exposed = exposed.filter_map(|(key, record)| match &record.phase {
+                // Its thread knows it better.
+                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } if thread.is_some() => None,
+                ReplicaPhase::Finished { sealed, .. } => {
+                    let write = Write::UnfinishOwn { ordinal: ordinal(*key), bytes: sealed.clone() };
+                    Some((*key, Some(write)))
+                }
+                ReplicaPhase::Stored { object, .. } => Some((*key, Some(Write::Unfinish { object: object.clone() }))),
+                _ => Some((*key, None)),
+            });
+            for (key, write) in exposed.collect::<Vec<_>>() {
+                self.begin_anew(id, key, 0);
+                // What is not in memory is looked at again when it is read.
+                if let Some(write) = write.filter(|_| thread.is_some()) {
+                    self.store(id, write);
+                }
+            }
+            if let Some(thread) = thread {
+                self.effects.push(Effect::Job { thread, job: Job::Void { identity: Arc::clone(identity) } });
+            }
+        }
+    }
+
+    /// A replica is void since the round after these.
+    pub(super) fn begin_anew(&mut self, id: RunId, replica: ReplicaKey, since: u64) {
+        self.tasks.close_replica(id, replica);
+        let Some(run) = self.runs.change(id) else { return };
+        run.begin_anew(replica);
+        run.checkpoints.dirty |= run.thread().is_some();
+        let arm = &run.prepared.config.arms[replica.arm as usize].name;
+        let line = format!(
+            "run {}: replica {} of arm {arm:?} is computed again, because it had absorbed outputs of a convicted worker from \
+             round {} on",
+            run.name,
+            replica.index,
+            since + 1
+        );
+        // There may be thousands; the conviction is the notice.
+        self.effects.log(Topic::Progress, line);
+        self.release(id);
+    }
+
+    /// What an identity sent and what nobody else has confirmed yet does not count.
+    /// Returns the runs of which something of it was being audited.
+    fn forget(&mut self, identity: &Arc<str>) -> BTreeSet<RunId> {
+        let audited = self.tasks.drop_claims(identity);
+        for id in &audited {
+            // What they would show is void in any case.
+            if let Some(run) = self.runs.change(*id) {
+                run.audits_open -= 1;
+            }
+        }
+        let threads =
+            self.runs.iter().filter(|(_, run)| run.level == Level::Quorum).filter_map(|(_, run)| run.thread());
+        for thread in threads.collect::<Vec<_>>() {
+            let job = Job::Forget { identity: Arc::clone(identity) };
+            self.effects.push(Effect::Job { thread, job });
+        }
+        self.runs.move_all();
+        audited.into_iter().collect()
+    }
+
+    /// Refuses a worker whose identity is convicted; whether it did.
+    pub(super) fn refuses_convicted(&mut self, id: SessionId, session: &Session) -> bool {
+        let convicted = session.identity_number().is_some_and(|identity| self.convicted.contains(identity));
+        if convicted {
+            let why = format!("worker {} is refused: its identity was convicted of a wrong output", session.name);
+            self.effects.log(Topic::WorkerRefused, why.clone());
+            self.effects.close(id, CloseKind::Refused, why, 0);
+        }
+        convicted
+    }
+}

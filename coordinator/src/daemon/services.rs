@@ -1,0 +1,74 @@
+//! What is served on the port, as leader or as standby, on a thread with a runtime of its own: when one of the two ends, so do
+//! all its connections and everything that was begun for them.
+
+use std::{net::SocketAddr, thread::JoinHandle};
+
+use anyhow::{Context as _, anyhow};
+use tokio::{net::TcpListener, sync::oneshot};
+
+/// Services that run until this is dropped.
+pub(super) struct Services {
+    end: Option<oneshot::Sender<()>>,
+    failed: oneshot::Receiver<anyhow::Error>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Services {
+    /// Starts what `serve` makes of the listener.
+    ///
+    /// # Errors
+    /// If the system has no room for it.
+    pub(super) fn start<S, F>(listener: &std::net::TcpListener, serve: S) -> anyhow::Result<Self>
+    where
+        S: FnOnce(TcpListener) -> F + Send + 'static,
+        F: Future<Output = anyhow::Result<()>>,
+    {
+        let (end, ending) = oneshot::channel();
+        let (fail, failed) = oneshot::channel();
+        let listener = listener.try_clone().context("cannot wait for connections")?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+        let body = move || {
+            let ended = runtime.block_on(async {
+                let listener = TcpListener::from_std(listener).context("cannot wait for connections")?;
+                tokio::select! {
+                    served = serve(listener) => served,
+                    _ = ending => Ok(()),
+                }
+            });
+            // What is read or parsed on other threads is not waited for.
+            runtime.shutdown_background();
+            if let Err(error) = ended {
+                // Nobody waits for it if the process is ending.
+                drop(fail.send(error));
+            }
+        };
+        let thread = std::thread::Builder::new().name("grpc".into()).spawn(body);
+        let thread = Some(thread.context("cannot start a thread for connections")?);
+        Ok(Self { end: Some(end), failed, thread })
+    }
+
+    /// Why they ended, when they do.
+    pub(super) async fn failed(&mut self) -> anyhow::Error {
+        (&mut self.failed).await.unwrap_or_else(|_| anyhow!("the gRPC server ended"))
+    }
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of it has been reported.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Listens at this address.
+pub(super) fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind(address).with_context(|| {
+        format!("cannot listen on {address}: is another coordinator running there? choose another port with --listen")
+    })?;
+    listener.set_nonblocking(true).context("cannot wait for connections")?;
+    Ok(listener)
+}

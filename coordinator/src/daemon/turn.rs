@@ -1,0 +1,229 @@
+//! Waiting for the turn to lead: a standby watches the leader, takes the store over, and only then loads it. A coordinator that
+//! was not started as a standby takes it over at once.
+
+use std::time::{Duration, Instant};
+
+use evoxo_access::Dialer;
+use evoxo_process::{Address, host_name};
+use tokio::{sync::watch, time::timeout};
+use tonic::transport::{Channel, Endpoint};
+use tonic_health::{
+    pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient},
+    server::HealthReporter,
+};
+use tracing::{info, warn};
+
+use super::{Place, Services};
+use crate::{
+    core::StoreFault,
+    metrics,
+    saved::SavedRun,
+    standby::{Look, Watch},
+    store::{Epoch, Leader, Reader, Store, StoreError},
+};
+
+/// How often a standby looks, and how often a leader looks whether it still is one.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// The time that the leader has to answer: none is counted twice, and a leader that is stopped is missed as fast as one that is
+/// gone.
+const ANSWER_TIMEOUT: Duration = LOOK_INTERVAL;
+/// The time for a connection to it, which goes on over several looks.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time that the store has.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the leader is asked on one connection, with one certificate.
+const CHANNEL_LIFE: Duration = Duration::from_secs(24 * 3600);
+/// The fewest looks after which a standby takes over.
+const MISSES_MIN: u32 = 2;
+
+/// The name under which the health of the leader of an epoch can be asked. Another process at its address does not know it.
+pub(super) fn service_of(epoch: u64) -> String {
+    format!("evoxo.leader.{epoch}")
+}
+
+/// Waits, takes over and loads; `None` if the process was asked to end.
+pub(super) fn wait(
+    place: &mut Place,
+    mut store: Store,
+    at_once: bool,
+) -> anyhow::Result<Option<(Store, Vec<SavedRun>)>> {
+    let (say, said) = watch::channel("this coordinator is starting".to_owned());
+    let (loads, loading) = watch::channel(None);
+    let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
+    let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
+    let mut services = Services::start(&place.listener, move |listener| async move {
+        if let Some(figures) = figures.take() {
+            figures.serve(None)?;
+        }
+        super::serve_standby(listener, connections, access, said, loading).await
+    })?;
+    if at_once {
+        match store.lead() {
+            Ok(()) => {}
+            // Its runs can be shown, and it leads when the store can be written.
+            Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => warn!("{why}"),
+        }
+    } else {
+        info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
+        let mut eyes = Eyes { reader: store.reader(), known: None, troubled: None };
+        let mut watch = Watch::new(misses_max(place.settings.takeover_after));
+        loop {
+            let next = tokio::time::Instant::now() + LOOK_INTERVAL;
+            let seen = place.runtime.block_on(async {
+                tokio::select! {
+                    seen = eyes.look(place.access.as_ref()) => Ok(Some(seen)),
+                    _ = place.requests.next() => Ok(None),
+                    error = services.failed() => Err(error),
+                }
+            })?;
+            let Some((look, leader)) = seen else { return Ok(None) };
+            say.send_replace(away_sentence(leader.as_ref()));
+            if watch.look(&look) && take_over(&mut store, leader.as_ref(), watch.misses()) {
+                break;
+            }
+            let pause = place.runtime.block_on(async {
+                tokio::select! {
+                    () = tokio::time::sleep_until(next) => true,
+                    _ = place.requests.next() => false,
+                }
+            });
+            if !pause {
+                return Ok(None);
+            }
+        }
+        place.lock.take_if_free(&place.settings.store);
+    }
+    // Another standby must see that somebody leads, however long it takes to load.
+    loads.send_replace(store.epoch().map(|epoch| epoch.number));
+    let loaded = load(&mut store)?;
+    Ok(Some((store, loaded)))
+}
+
+fn load(store: &mut Store) -> Result<Vec<SavedRun>, StoreError> {
+    let (saved, notices) = store.load()?;
+    notices.iter().for_each(|notice| warn!("{notice}"));
+    Ok(saved)
+}
+
+/// The number of looks in this time.
+fn misses_max(time: Duration) -> u32 {
+    u32::try_from(time.as_millis().div_ceil(LOOK_INTERVAL.as_millis())).unwrap_or(u32::MAX).max(MISSES_MIN)
+}
+
+/// Creates the next epoch; false if another one was faster, or the store cannot be written.
+fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> bool {
+    match store.lead_after(leader) {
+        Ok(true) => {
+            match leader {
+                Some(leader) => {
+                    let Leader { epoch, who, address, .. } = leader;
+                    warn!(
+                        "this coordinator takes over: {who} at {address:?}, epoch {}, did not answer {misses} times",
+                        epoch.number
+                    );
+                }
+                None => info!("this coordinator takes over: nobody has led in this store"),
+            }
+            true
+        }
+        Ok(false) => {
+            info!("another standby was faster");
+            false
+        }
+        Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => {
+            warn!("{why}");
+            false
+        }
+    }
+}
+
+/// What clients of a standby are told.
+fn away_sentence(leader: Option<&Leader>) -> String {
+    match leader {
+        Some(Leader { address, epoch, .. }) if !address.is_empty() => {
+            format!("this coordinator is a standby: {address} leads in epoch {}, or did so last", epoch.number)
+        }
+        _ => "this coordinator is a standby".to_owned(),
+    }
+}
+
+/// What a standby sees of the store and of the leader.
+struct Eyes {
+    reader: Reader,
+    /// The connection to the last leader that was seen.
+    known: Option<(Epoch, Channel, Instant)>,
+    /// What was warned of.
+    troubled: Option<String>,
+}
+
+impl Eyes {
+    /// Looks once; also returns who leads.
+    async fn look(&mut self, access: Option<&crate::access::Access>) -> (Look, Option<Leader>) {
+        let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
+            Ok(Ok(Some(leader))) => leader,
+            Ok(Ok(None)) => return (Look::NoLeader, None),
+            Ok(Err(why)) => return (self.trouble(why), None),
+            Err(_) => return (self.trouble("the store does not answer".into()), None),
+        };
+        let address: Option<Address> = leader.address.parse().ok();
+        if let Some(address) = &address
+            && address.is_loopback()
+            && leader.host != host_name()
+        {
+            let why = format!(
+                "the leader on {} says that it listens on {address}, where this host cannot reach it: start it with \
+                 --listen or --advertise and an address that can be reached",
+                leader.host
+            );
+            return (self.trouble(why), Some(leader));
+        }
+        self.troubled = None;
+        let answers = match address {
+            // It serves nobody, so it cannot be asked.
+            None => false,
+            Some(address) => self.answers(&leader.epoch, &address, access).await,
+        };
+        (Look::Leader(leader.epoch.clone(), answers), Some(leader))
+    }
+
+    fn trouble(&mut self, why: String) -> Look {
+        if self.troubled.as_ref() != Some(&why) {
+            warn!("this standby cannot tell whether somebody leads, and waits: {why}");
+            self.troubled = Some(why);
+        }
+        Look::Nothing
+    }
+
+    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&crate::access::Access>) -> bool {
+        let is_good = |(known, _, since): &(Epoch, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
+        if !self.known.as_ref().is_some_and(is_good) {
+            let endpoint = Endpoint::from(address.uri()).connect_timeout(CONNECT_TIMEOUT);
+            let dialer = match access.map(crate::access::Access::dialer).transpose() {
+                Ok(dialer) => dialer.unwrap_or_else(Dialer::plain),
+                Err(error) => {
+                    warn!("the leader cannot be asked: {error:#}");
+                    return false;
+                }
+            };
+            self.known = Some((epoch.clone(), dialer.connect_lazy(&endpoint), Instant::now()));
+        }
+        let Some((_, channel, _)) = &self.known else { return false };
+        let request = HealthCheckRequest { service: service_of(epoch.number) };
+        let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
+        matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving)
+    }
+}
+
+/// Keeps the health service of a standby up to date: it serves nobody, but leads once it loads.
+pub(super) async fn tell_health(health: HealthReporter, mut loading: watch::Receiver<Option<u64>>) {
+    health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
+    loop {
+        let epoch = *loading.borrow_and_update();
+        if let Some(epoch) = epoch {
+            health.set_service_status(service_of(epoch), tonic_health::ServingStatus::Serving).await;
+        }
+        if loading.changed().await.is_err() {
+            return;
+        }
+    }
+}

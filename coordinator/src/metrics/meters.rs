@@ -1,0 +1,139 @@
+//! What is measured beside the core, where it happens: the store, the runs' threads, the core's own time, bytes of
+//! connections. Measuring costs a few atomic operations, also if nobody reads it.
+
+use std::{io, task::Poll, time::Duration};
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::{Registry, Unit},
+};
+
+use crate::{
+    core::{StoreFault, Write},
+    replicas::Job,
+};
+
+/// A label and its value.
+type Label = [(&'static str, &'static str); 1];
+type Times = Family<Label, Histogram, fn() -> Histogram>;
+
+/// Upper ends of the intervals of times, in seconds.
+const ENDS_S: [f64; 12] = [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
+
+fn times() -> Histogram {
+    Histogram::new(ENDS_S)
+}
+
+/// All meters.
+pub(crate) struct Meters {
+    registry: Registry,
+    store: Times,
+    store_failures: Family<[(&'static str, &'static str); 2], Counter>,
+    jobs: Times,
+    core: Histogram,
+    received: Counter,
+    sent: Counter,
+}
+
+impl Meters {
+    pub(crate) fn new() -> Self {
+        let mut meters = Self {
+            registry: Registry::with_prefix("evoxo"),
+            store: Family::new_with_constructor(times),
+            store_failures: Family::default(),
+            jobs: Family::new_with_constructor(times),
+            core: times(),
+            received: Counter::default(),
+            sent: Counter::default(),
+        };
+        // Those that people are warned of exist from the start, at 0.
+        for what in ["order", "checkpoint", "finished", "load"] {
+            for reason in ["failed", "fenced", "superseded"] {
+                drop(meters.store_failures.get_or_create(&[("object", what), ("reason", reason)]));
+            }
+        }
+        let (registry, seconds) = (&mut meters.registry, || Unit::Seconds);
+        let store = "Time of each write to the store and of each reading of a run, by what it was about";
+        registry.register_with_unit("store", store, seconds(), meters.store.clone());
+        let failures = "Writes to the store that failed and are tried again (failed), or were not made: the run was \
+                        removed or cannot be read (fenced), or another coordinator leads (superseded)";
+        registry.register("store_failures", failures, meters.store_failures.clone());
+        let jobs = "Time of each job of the runs' threads; of a job \"take\" outputs are checked and, with the last one of a \
+                    round, absorbed";
+        registry.register_with_unit("run_job", jobs, seconds(), meters.jobs.clone());
+        let core = "Processor time of the core for each event";
+        registry.register_with_unit("core_event", core, seconds(), meters.core.clone());
+        let received = "Bytes that came on connections for gRPC, inside TLS";
+        registry.register_with_unit("received", received, Unit::Bytes, meters.received.clone());
+        let sent = "Bytes that were sent on connections for gRPC, inside TLS";
+        registry.register_with_unit("sent", sent, Unit::Bytes, meters.sent.clone());
+        meters
+    }
+
+    /// What is registered.
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The store has done a write.
+    pub(crate) fn stored(&self, what: &Write, took: Duration, fault: Option<&StoreFault>) {
+        let object = name_of_write(what);
+        self.store.get_or_create(&[("object", object)]).observe(took.as_secs_f64());
+        let reason = match fault {
+            None => return,
+            Some(StoreFault::Failed(_)) => "failed",
+            Some(StoreFault::Fenced(_)) => "fenced",
+            Some(StoreFault::Superseded(_)) => "superseded",
+        };
+        self.store_failures.get_or_create(&[("object", object), ("reason", reason)]).inc();
+    }
+
+    /// A run's thread has done a job.
+    pub(crate) fn ran(&self, job: &'static str, took: Duration) {
+        self.jobs.get_or_create(&[("job", job)]).observe(took.as_secs_f64());
+    }
+
+    /// The core has handled an event.
+    pub(crate) fn handled(&self, took: Duration) {
+        self.core.observe(took.as_secs_f64());
+    }
+
+    /// Bytes came.
+    pub(crate) fn received(&self, bytes: u64) {
+        self.received.inc_by(bytes);
+    }
+
+    /// Bytes were sent, perhaps.
+    pub(crate) fn sent(&self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.sent.inc_by(*bytes as u64);
+        }
+    }
+}
+
+fn name_of_write(what: &Write) -> &'static str {
+    match what {
+        Write::Order { .. } => "order",
+        Write::Checkpoint { .. } => "checkpoint",
+        Write::Finished { .. } => "finished",
+        Write::Unfinish { .. } | Write::UnfinishOwn { .. } => "void replica",
+        Write::Doubt { .. } => "doubt",
+        Write::DropCheckpoints => "dropped checkpoints",
+        Write::Poison { .. } => "task",
+        Write::Delete => "deletion",
+        Write::Load => "load",
+    }
+}
+
+/// The name of a job of a run's thread.
+pub(crate) fn name_of_job(job: &Job) -> &'static str {
+    match job {
+        Job::Open(_) => "open",
+        Job::Plan(_) => "plan",
+        Job::Take(_) => "take",
+        Job::Checkpoint { .. } => "checkpoint",
+        Job::Copy { .. } => "copy",
+        Job::Void { .. } => "void",
+        Job::Forget { .. } => "forget",
+    }
+}

@@ -1,0 +1,213 @@
+//! Figures for Prometheus, in the OpenMetrics text format, on a listener of their own: `GET /metrics`.
+//!
+//! However often it is asked, the core is asked once a second. Nothing here can be changed, and names of runs are all that is
+//! told besides numbers.
+
+pub(crate) mod meters;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::{encoding::text, registry::Registry};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Mutex, Semaphore},
+    time::timeout,
+};
+use tracing::{info, warn};
+
+pub(crate) use meters::Meters;
+
+use crate::{
+    core::{Request as CoreRequest, Response as CoreResponse},
+    news::unix_seconds,
+    page::Hosts,
+    shell::Handle,
+};
+use snapshot::{Process, Snapshot};
+
+/// Connections at once; others wait.
+const CONNECTIONS_MAX: usize = 32;
+/// The longest life of a connection: Prometheus opens another.
+const CONNECTION_MAX: Duration = Duration::from_secs(300);
+/// The time for the lines of a request, and between two requests.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes of the lines of a request.
+const REQUEST_BYTES_MAX: usize = 8 << 10;
+/// The most header lines of a request.
+const HEADERS_MAX: usize = 64;
+/// The age at which figures are asked for anew.
+const AGE_MAX: Duration = Duration::from_secs(1);
+/// How long to wait if the system has no file descriptor for another connection.
+const RETRY: Duration = Duration::from_millis(100);
+/// The OpenMetrics text format.
+const MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Where figures are served, by a leader and by a standby in turn.
+pub(crate) struct Endpoint {
+    listener: std::net::TcpListener,
+    /// Seconds since 1970 when the process started.
+    started_s: u64,
+}
+
+impl Endpoint {
+    /// Listens at this address.
+    ///
+    /// # Errors
+    /// If the address cannot be had.
+    pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)
+            .with_context(|| format!("cannot listen on {address} for figures: choose another port with --metrics"))?;
+        listener.set_nonblocking(true).context("cannot wait for connections")?;
+        let address = listener.local_addr().context("the listener for figures has no address")?;
+        info!("figures for Prometheus at http://{address}/metrics");
+        Ok(Self { listener, started_s: unix_seconds() })
+    }
+
+    /// The same once more, for another runtime.
+    ///
+    /// # Errors
+    /// If the system denies it.
+    pub(crate) fn again(&self) -> anyhow::Result<Self> {
+        let listener = self.listener.try_clone().context("cannot wait for connections")?;
+        Ok(Self { listener, started_s: self.started_s })
+    }
+
+    /// Serves figures, until the runtime ends: of a leader with its epoch, if it has one, or else of a standby.
+    ///
+    /// # Errors
+    /// If the system denies it.
+    pub(crate) fn serve(self, leads: Option<(Handle, Option<u64>)>) -> anyhow::Result<()> {
+        let here = self.listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+        let listener = TcpListener::from_std(self.listener).context("cannot wait for connections")?;
+        let figures = Served { leads, here, started_s: self.started_s, last: Mutex::default() };
+        tokio::spawn(converse(listener, Arc::new(figures)));
+        Ok(())
+    }
+}
+
+/// Accepts connections for ever.
+async fn converse(listener: TcpListener, figures: Arc<Served>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    // The semaphore is never closed.
+    while let Ok(counted) = Arc::clone(&room).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                let figures = Arc::clone(&figures);
+                tokio::spawn(async move {
+                    figures.converse(stream, from.ip()).await;
+                    drop(counted);
+                });
+            }
+            Err(error) => {
+                warn!("a connection for figures could not be accepted: {error}");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+/// What is served.
+struct Served {
+    /// The core and its epoch, if it leads.
+    leads: Option<(Handle, Option<u64>)>,
+    /// Only this host can reach it.
+    here: bool,
+    started_s: u64,
+    /// The last text, and when it was made.
+    last: Mutex<Option<(Instant, Bytes)>>,
+}
+
+impl Served {
+    /// Answers the requests of a connection.
+    async fn converse(&self, stream: TcpStream, peer: IpAddr) {
+        let answer =
+            service_fn(
+                |request: Request<Incoming>| async move { Ok::<_, Infallible>(self.answer(peer, &request).await) },
+            );
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(REQUEST_TIMEOUT)
+            .max_buf_size(REQUEST_BYTES_MAX)
+            .max_headers(HEADERS_MAX)
+            .serve_connection(TokioIo::new(stream), answer);
+        // Whatever ended it: the other side has gone, or broke a rule.
+        drop(timeout(CONNECTION_MAX, served).await);
+    }
+
+    async fn answer(&self, peer: IpAddr, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let plain = |status: StatusCode, sentence: &'static str| {
+            let mut response = Response::new(Full::from(sentence));
+            *response.status_mut() = status;
+            response
+        };
+        // A page of a foreign name that leads to this host must not read it in somebody's browser.
+        if self.here && Hosts::default().check(peer, &Method::GET, request.uri(), request.headers()).is_err() {
+            return plain(StatusCode::MISDIRECTED_REQUEST, "ask for localhost\n");
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n");
+        }
+        if request.uri().path() != "/metrics" {
+            return plain(StatusCode::NOT_FOUND, "figures are at /metrics\n");
+        }
+        match self.text().await {
+            Some(text) => {
+                let mut response = Response::new(Full::new(text));
+                response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA));
+                response
+            }
+            None => plain(StatusCode::SERVICE_UNAVAILABLE, "the coordinator is stopping\n"),
+        }
+    }
+
+    /// All figures; those of the last second if there are any. `None` if the core has ended.
+    async fn text(&self) -> Option<Bytes> {
+        let mut last = self.last.lock().await;
+        if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < AGE_MAX) {
+            return Some(text.clone());
+        }
+        let process = Process::new(self.started_s, self.leads.is_some());
+        let text = match &self.leads {
+            None => write(process, None, None)?,
+            Some((core, epoch)) => {
+                let Ok(CoreResponse::Figures(figures)) = core.ask(CoreRequest::Figures).await else { return None };
+                let (runs, healthy) = (core.views.list(), *core.healthy.borrow());
+                let snapshot = Snapshot { figures: *figures, runs, epoch: *epoch, healthy };
+                write(process, Some(&core.meters), Some(snapshot))?
+            }
+        };
+        let text = Bytes::from(text);
+        *last = Some((Instant::now(), text.clone()));
+        Some(text)
+    }
+}
+
+/// All figures as text.
+fn write(process: Process, meters: Option<&Meters>, snapshot: Option<Snapshot>) -> Option<String> {
+    let mut registry = Registry::with_prefix("evoxo");
+    registry.register_collector(Box::new(process));
+    if let Some(snapshot) = snapshot {
+        registry.register_collector(Box::new(snapshot));
+    }
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if let Some(meters) = meters {
+        text::encode_registry(&mut text, meters.registry()).ok()?;
+    }
+    text::encode(&mut text, &registry).ok()?;
+    Some(text)
+}

@@ -1,0 +1,165 @@
+//! What is served is what Prometheus reads: a strict reader of the format.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use evoxo_proto::v1::{self, RunState};
+
+use super::{snapshot::RUNS_MAX, *};
+use crate::core::{Figures, StoreFault, Tally, View, Write};
+
+/// The values by metric and labels. Panics if a line is not of the OpenMetrics text format.
+fn read(text: &str) -> BTreeMap<String, f64> {
+    let (mut types, mut values, mut done) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+    let (body, end) = text.split_at(text.len() - "# EOF\n".len());
+    assert_eq!(end, "# EOF\n");
+    let mut family = String::new();
+    for line in body.lines() {
+        if let Some(comment) = line.strip_prefix("# ") {
+            let (what, rest) = comment.split_once(' ').unwrap();
+            let (name, rest) = rest.split_once(' ').unwrap();
+            assert!(name.starts_with("evoxo_") && !name.ends_with("_total"), "{line}");
+            if what == "HELP" {
+                assert!(done.insert(name.to_owned()), "{name} is described twice");
+                assert!(!rest.contains(['\\', '\n', '"']) || rest.matches('"').count() == 2, "{line}");
+                name.clone_into(&mut family);
+            }
+            assert_eq!(name, family, "a family's lines stand together");
+            match what {
+                "TYPE" => drop(types.insert(name.to_owned(), rest.to_owned())),
+                "UNIT" => assert!(name.ends_with(&format!("_{rest}")), "{line}"),
+                "HELP" => {}
+                other => panic!("{other}"),
+            }
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let (metric, labels) = match name.split_once('{') {
+            Some((metric, labels)) => (metric, check_labels(labels.strip_suffix('}').unwrap())),
+            None => (name, Vec::new()),
+        };
+        let suffixes: &[&str] = match types[&family].as_str() {
+            "counter" => &["_total"],
+            "gauge" => &[""],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            other => panic!("{other}"),
+        };
+        assert!(suffixes.iter().any(|suffix| metric == format!("{family}{suffix}")), "{line} is not of {family}");
+        assert!(labels.iter().collect::<BTreeSet<_>>().len() == labels.len(), "{line}");
+        let value: f64 = value.parse().unwrap();
+        assert!(value >= 0.0, "{line}");
+        assert_eq!(values.insert(name.to_owned(), value), None, "{name} has two values");
+    }
+    values
+}
+
+/// The names of labels whose values are quoted and escaped as they should be.
+fn check_labels(mut rest: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    while !rest.is_empty() {
+        let (name, value) = rest.split_once("=\"").unwrap();
+        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        names.push(name.to_owned());
+        let mut escaped = false;
+        let end = value.bytes().position(|byte| {
+            let ends = byte == b'"' && !escaped;
+            assert!(!escaped || matches!(byte, b'"' | b'\\' | b'n'));
+            escaped = byte == b'\\' && !escaped;
+            ends
+        });
+        rest = value[end.unwrap() + 1..].trim_start_matches(',');
+    }
+    names
+}
+
+fn view(name: &str, state: RunState) -> Arc<View> {
+    let run = v1::Run { name: name.into(), state: state.into(), rounds_done: 7, ..v1::Run::default() };
+    Arc::new(View { run, prepared: None })
+}
+
+fn snapshot(runs: Vec<Arc<View>>) -> Snapshot {
+    let mut tally = Tally { tasks_done: 5, lost: [("silent", 3)].into(), ..Tally::default() };
+    [50, 20_000, 1_000_000_000_000].into_iter().for_each(|us| tally.task.note_us(us));
+    let figures = Figures { tally, workers_idle: 2, tasks_out: 4, ..Figures::default() };
+    Snapshot { figures, runs, epoch: Some(3), healthy: true }
+}
+
+/// All figures of a leader with these runs.
+fn written(meters: &Meters, runs: Vec<Arc<View>>) -> String {
+    write(Process::new(1, true), Some(meters), Some(snapshot(runs))).unwrap()
+}
+
+#[test]
+fn what_is_served_is_the_format_and_the_figures() {
+    let meters = Meters::new();
+    meters.stored(&Write::Load, Duration::from_millis(2), Some(&StoreFault::Failed("full".into())));
+    meters.ran("take", Duration::from_secs(200));
+    meters.received(10);
+    let strange = "a\"b\\c\nd} 1";
+    let runs = vec![view("a", RunState::Running), view(strange, RunState::Failed)];
+    let text = written(&meters, runs);
+    let values = read(&text);
+    for (name, value) in [
+        ("evoxo_tasks_done_total", 5.0),
+        ("evoxo_workers_lost_total{cause=\"silent\"}", 3.0),
+        ("evoxo_workers{state=\"idle\"}", 2.0),
+        ("evoxo_tasks{state=\"out\"}", 4.0),
+        ("evoxo_task_duration_seconds_count", 3.0),
+        ("evoxo_task_duration_seconds_bucket{le=\"0.0001\"}", 1.0),
+        ("evoxo_task_duration_seconds_bucket{le=\"0.02\"}", 2.0),
+        ("evoxo_task_duration_seconds_bucket{le=\"+Inf\"}", 3.0),
+        ("evoxo_run_job_seconds_bucket{le=\"+Inf\",job=\"take\"}", 1.0),
+        ("evoxo_store_failures_total{object=\"load\",reason=\"failed\"}", 1.0),
+        ("evoxo_store_failures_total{object=\"checkpoint\",reason=\"failed\"}", 0.0),
+        ("evoxo_received_bytes_total", 10.0),
+        ("evoxo_runs{state=\"failed\"}", 1.0),
+        ("evoxo_runs{state=\"in doubt\"}", 0.0),
+        ("evoxo_epoch", 3.0),
+        ("evoxo_leads", 1.0),
+        ("evoxo_run_rounds{run=\"a\\\"b\\\\c\\nd} 1\"}", 7.0),
+    ] {
+        assert_eq!(values.get(name), Some(&value), "{name} in\n{text}");
+    }
+}
+
+/// Unfinished runs come first, and there is an end.
+#[test]
+fn the_runs_with_figures_are_bounded() {
+    let finished = (0..RUNS_MAX).map(|number| view(&format!("a{number}"), RunState::Finished));
+    let runs = finished.chain([view("z", RunState::Running)]).collect();
+    let values = read(&written(&Meters::new(), runs));
+    assert_eq!(values["evoxo_run_rounds{run=\"z\"}"], 7.0);
+    assert_eq!(values["evoxo_runs_left_out"], 1.0);
+    let shown = values.keys().filter(|name| name.starts_with("evoxo_run_rounds{")).count();
+    assert_eq!(shown, RUNS_MAX);
+}
+
+/// A standby says that it is one, and no more.
+#[test]
+fn a_standby_has_few_figures() {
+    let values = read(&write(Process::new(7, false), None, None).unwrap());
+    assert_eq!((values["evoxo_leads"], values["evoxo_start_time_seconds"]), (0.0, 7.0));
+    assert_eq!(values.len(), 3, "{values:?}");
+}
+
+/// What the dashboard and the alerts look at is there.
+#[test]
+fn dashboards_and_alerts_name_what_is_served() {
+    let meters = Meters::new();
+    meters.ran("take", Duration::ZERO);
+    meters.stored(&Write::Load, Duration::ZERO, None);
+    let text = written(&meters, vec![view("a", RunState::Running)]);
+    let served: BTreeSet<String> =
+        read(&text).into_keys().map(|name| name.split('{').next().unwrap_or_default().to_owned()).collect();
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/prometheus");
+    for file in ["dashboard.json", "alerts.yml"] {
+        let text = std::fs::read_to_string(directory.join(file)).unwrap();
+        let words = text.split(|character: char| !(character.is_ascii_lowercase() || character == '_'));
+        let named: BTreeSet<&str> = words.filter(|word| word.starts_with("evoxo_")).collect();
+        assert!(named.len() > 5, "{file}");
+        assert!(named.iter().all(|name| served.contains(*name)), "{file}: {named:?}\n{served:?}");
+    }
+}

@@ -1,0 +1,70 @@
+// What a champion is: its boards with their moves, the rules it follows, or what its kind says of it.
+
+import { attribute, h, s } from "./dom.js";
+import { get } from "./live.js";
+
+const CELL = 22;
+
+/** The letters of a part's board, the cell that it moves to, and what stands below; null if it is no board of 3x3. */
+function boardOf(part) {
+  const names = ["a3", "b3", "c3", "a2", "b2", "c2", "a1", "b1", "c1"];
+  const letters = part.board ?? part.when;
+  const to = part.board ? names.indexOf(part.move) : Number(part.move) - 1;
+  if (typeof letters !== "string" || letters.length !== 9 || !names[to]) return null;
+  const below = part.board ? part.move : `weight ${part.weight}, priority ${part.priority}`;
+  return { letters, to, below };
+}
+
+function picture({ letters, to, below }) {
+  const size = 3 * CELL + 2;
+  const rows = [0, 3, 6].map((start) => letters.slice(start, start + 3)).join("/");
+  const label = `${rows}: ${below}`;
+  const svg = s("svg", { class: "small", viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": label });
+  [...letters].forEach((letter, cell) => {
+    const [x, y] = [(cell % 3) * CELL + 1, Math.floor(cell / 3) * CELL + 1];
+    const shown = letter === "." || letter === "*" ? "" : letter;
+    svg.append(s("rect", { class: cell === to ? "to" : "", x, y, width: CELL, height: CELL }),
+      s("text", { class: `of${shown}`, x: x + CELL / 2, y: y + CELL / 2 + 5 }, shown));
+  });
+  return h("figure", null, svg, h("figcaption", null, below));
+}
+
+/** Pictures of all parts, or its text. */
+function shown({ text, parts, more }) {
+  const boards = Array.isArray(parts) && parts.length > 0 ? parts.map(boardOf) : [null];
+  const rest = more && h("p", { class: "soft" }, "And more, which evoxo show prints.");
+  if (boards.includes(null)) {
+    return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest];
+  }
+  const words = text.split("\n\n")[0].replaceAll("\n", " ");
+  return [h("p", null, words), h("div", { class: "boards" }, ...boards.map(picture)), rest];
+}
+
+/** The view of the champion of a replica. */
+export function championView(name, first, second) {
+  const own = `#/runs/${name}/champions`;
+  const [arm, replica] = [Number(first) || 0, Number(second) || 0];
+  const body = h("div", { class: "card" }, "Waiting for the coordinator.");
+  const select = h("select", { id: "arm", onchange: () => { location.hash = `${own}/${select.value}/0`; } });
+  const number = h("input", { id: "replica", type: "number", min: "0", value: replica, onchange: () => {
+    location.hash = `${own}/${arm}/${Math.max(0, Number(number.value) || 0)}`;
+  } });
+  const play = h("a", { href: `#/play?o=${name}/${arm}/${replica}`, hidden: true }, "Play against it");
+  const head = h("div", { class: "row" }, h("label", { for: "arm" }, "Arm"), select,
+    h("label", { for: "replica" }, "Replica"), number, play);
+  const node = h("div", { class: "inside" },
+    h("p", { class: "crumbs" }, h("a", { href: `#/runs/${name}` }, name)),
+    h("h1", { tabindex: "-1" }, "A champion"), h("div", { class: "card" }, head), body);
+  async function load() {
+    const run = await get(`/api/runs/${name}`);
+    select.replaceChildren(...run.arms.map((one, index) => h("option", { value: index }, one.name)));
+    select.value = String(arm);
+    attribute(number, "max", (run.arms[arm]?.replicas_total ?? 1) - 1);
+    const found = await get(`/api/runs/${name}/champion?arm=${arm}&replica=${replica}`);
+    body.replaceChildren(...shown(found).filter(Boolean));
+    const told = await get(`/api/play/introduction?player=${name}/${arm}/${replica}`);
+    play.hidden = !told.game;
+  }
+  load().catch((error) => body.replaceChildren(h("p", { class: "warning" }, `It cannot be shown: ${error.message}.`)));
+  return { title: `A champion of ${name}`, node, update() {}, end() {} };
+}

@@ -1,0 +1,297 @@
+// Playing: a board, two players, hints, a list of moves. The coordinator knows the rules and computes every answer; the
+// address says what is played, so that it can be shared.
+
+import { boardOf, hintOf, moveAt } from "./board.js";
+import { attribute, h, keyed, show, table, text } from "./dom.js";
+import { get } from "./live.js";
+import { chooser } from "./players.js";
+
+const SIDES = ["X", "O"];
+const PACE_MS = 900;
+
+const THOUGHTS = [
+  { name: "Move", value: (thought) => thought.move },
+  { name: "Value", class: "number", value: (thought) => hintOf(thought) },
+  { name: "What it says", value: (thought) => thought.says },
+];
+
+/** What the address says: the game, who plays, the moves. */
+function read(path, query) {
+  const said = new URLSearchParams(query);
+  const side = (name, otherwise) => said.get(name) || otherwise;
+  return {
+    game: path.split("/")[2] ?? "",
+    who: { X: side("x", "you"), O: side("o", said.has("x") ? "you" : "") },
+    moves: (said.get("m") ?? "").split(".").filter(Boolean),
+  };
+}
+
+/** The question about a player: "alpha-beta:4" or "RUN/ARM/REPLICA:2". */
+function question(what, game, moves, who) {
+  const [player, plies] = who.split(":");
+  const asked = [`game=${game}`, `moves=${moves.join(".")}`];
+  if (player) asked.push(`player=${player}`);
+  if (plies) asked.push(`plies=${plies}`);
+  return `/api/play/${what}?${asked.join("&")}`;
+}
+
+/** A game in progress: what is on the board, and who is asked next. `changed` is called when something changes. */
+function match(game, who, moves, changed) {
+  const state = { game, who, moves: [...moves], whys: [], position: null, error: "", busy: false, going: false,
+    thoughts: [], adviser: "", seen: null };
+  let turn = 0;
+
+  const human = () => state.who[state.position.to_move] === "you";
+  const over = () => state.position?.to_move === null;
+
+  /** Asks, unless something else has been asked for meanwhile. */
+  async function ask(path, took) {
+    const own = (turn += 1);
+    [state.busy, state.error] = [true, ""];
+    changed();
+    try {
+      const answer = await get(path);
+      if (own !== turn) return;
+      state.busy = false;
+      took(answer);
+    } catch (error) {
+      if (own !== turn) return;
+      [state.busy, state.error, state.going] = [false, error.message, false];
+    }
+    changed();
+  }
+
+  function settle(position) {
+    state.position = position;
+    [state.thoughts, state.seen] = [[], null];
+    if (over()) state.going = false;
+    else if (human()) advise();
+    else if (SIDES.some((side) => state.who[side] === "you")) step();
+    else if (state.going) setTimeout(() => state.going && !state.busy && step(), PACE_MS);
+  }
+
+  async function advise() {
+    if (!state.adviser || over()) return;
+    const own = turn;
+    const path = question("thoughts", game.name, state.moves, state.adviser);
+    const { thoughts, error } = await get(path).catch((problem) => ({ error: problem.message }));
+    if (own !== turn) return;
+    [state.thoughts, state.error] = [thoughts ?? [], error ?? ""];
+    changed();
+  }
+
+  function step() {
+    if (over() || state.busy || human()) return;
+    ask(question("move", game.name, state.moves, state.who[state.position.to_move]), (answer) => {
+      state.whys[state.moves.length] = answer.why;
+      state.moves.push(answer.move);
+      settle(answer);
+    });
+  }
+
+  const look = () => ask(question("position", game.name, state.moves, ""), settle);
+  return {
+    state, human, over, step, look,
+    play(move) {
+      if (state.busy || state.seen || over() || !human()) return;
+      state.moves.push(move);
+      look();
+    },
+    /** Back to the last position in which a person moved, else by one move. */
+    undo() {
+      const sides = state.moves.map((_, index) => state.who[SIDES[index % 2]] === "you");
+      const own = sides.lastIndexOf(true);
+      state.moves.length = own >= 0 ? own : Math.max(0, state.moves.length - 1);
+      [state.whys.length, state.going] = [state.moves.length, false];
+      look();
+    },
+    /** Shows the position after so many moves; the game itself stays as it is. */
+    async review(count) {
+      const path = question("position", game.name, state.moves.slice(0, Math.max(0, count)), "");
+      const own = turn;
+      const position = count < state.moves.length ? await get(path).catch(() => null) : null;
+      if (own !== turn || state.busy) return;
+      state.seen = position && { position, count: Math.max(0, count) };
+      changed();
+    },
+    go(going) {
+      state.going = going;
+      changed();
+      if (going) step();
+    },
+    advisedBy(adviser) {
+      [state.adviser, state.thoughts] = [adviser, []];
+      changed();
+      advise();
+    },
+    end() {
+      [turn, state.going] = [turn + 1, false];
+    },
+  };
+}
+
+/** What is to be said of a position. */
+function said({ position, moves, whys, who, busy, seen }) {
+  if (!position) return "";
+  if (seen) return `After ${seen.count} of ${moves.length} moves.`;
+  const last = moves.length - 1;
+  const made = last >= 0 && whys[last] ? `${SIDES[last % 2]} plays ${moves[last]}: ${whys[last]}. ` : "";
+  const you = (side) => who[side] === "you";
+  const alone = you("X") !== you("O");
+  if (position.result === "draw") return `${made}A draw.`;
+  if (position.result) {
+    const won = alone ? (you(position.result) ? "You win!" : "You lose.") : `${position.result} wins.`;
+    return `${made}${won}`;
+  }
+  if (you(position.to_move)) return `${made}Your move, ${position.to_move}.`;
+  return busy && alone ? `${position.to_move} thinks…` : `${made}It is ${position.to_move}'s turn.`;
+}
+
+/** The board and everything around it, for one game. */
+function boardView(current, again) {
+  const { state } = current;
+  const { game } = state;
+  const status = h("p", { class: "status", role: "status" });
+  const failed = h("p", { class: "warning", role: "alert", hidden: true });
+  const play = (cell) => {
+    const move = state.position && moveAt(game, state.position, cell);
+    if (move) current.play(move.move);
+  };
+  const board = boardOf(game, play);
+  const button = (label, onclick) => h("button", { type: "button", onclick }, label);
+  const [undo, step] = [button("Undo", current.undo), button("One move", current.step)];
+  const go = button("Play on", () => current.go(!state.going));
+  const seen = () => state.seen?.count ?? state.moves.length;
+  const earlier = button("Earlier", () => current.review(seen() - 1));
+  const later = button("Later", () => current.review(seen() + 1));
+  const share = button("Copy the address", async () => {
+    await navigator.clipboard.writeText(location.href);
+    text(share, "Copied");
+    setTimeout(() => text(share, "Copy the address"), 2000);
+  });
+  const typed = h("input", { id: "move", autocomplete: "off", autocapitalize: "none", spellcheck: "false", size: "5" });
+  const form = h("form", { class: "search", onsubmit: (event) => {
+    event.preventDefault();
+    const name = typed.value.trim().toLowerCase();
+    const move = state.position?.legal.find((legal) => legal.move === name || game.cells[legal.cell] === name);
+    show(failed, !move);
+    if (!move) return text(failed, `${name || "Nothing"} is no move here: ${legalText()}.`);
+    typed.value = "";
+    current.play(move.move);
+  } }, h("label", { for: "move" }, "Type a move"), typed, h("button", null, "Play it"));
+  const legalText = () => {
+    const names = state.position?.legal.map((legal) => legal.move) ?? [];
+    return names.length > 20 ? `from ${names.at(-1)} to ${names[0]}` : names.join(", ");
+  };
+  const moves = h("ol", { class: "moves" });
+  const none = h("p", { class: "soft" }, "None yet.");
+  const thoughts = table("What it thinks of each move", THOUGHTS, (thought) => thought.cell);
+  const named = game.players.filter((one) => !["random", "filtered"].includes(one.name));
+  const advisers = [["", "nobody"], ...named.map((one) => [one.name, one.name]),
+    ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
+  const adviser = h("select", { id: "adviser", onchange: () => current.advisedBy(adviser.value) },
+    ...advisers.map(([value, name]) => h("option", { value }, name)));
+  const watched = SIDES.every((side) => state.who[side] !== "you");
+  const node = h("div", { class: "match" },
+    h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
+      h("div", { class: "buttons" }, watched && step, watched && go, undo, earlier, later, button("New game", again),
+        share)),
+    h("div", { class: "beside" },
+      h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
+      !watched && h("section", { class: "card", "aria-labelledby": "hints" },
+        h("div", { class: "row" }, h("h2", { id: "hints" }, "Hints"),
+          h("span", { class: "controls" }, h("label", { for: "adviser" }, "from"), adviser)), thoughts.node)));
+  function update() {
+    text(status, said(state));
+    text(failed, state.error && `It cannot be done: ${state.error}.`);
+    show(failed, Boolean(state.error));
+    attribute(go, "aria-pressed", state.going);
+    show(step, !current.over());
+    show(go, !current.over());
+    attribute(undo, "disabled", state.moves.length ? null : "");
+    attribute(earlier, "disabled", seen() > 0 ? null : "");
+    attribute(later, "disabled", state.seen ? null : "");
+    show(form, Boolean(state.position) && !state.seen && !current.over() && current.human());
+    show(none, state.moves.length === 0);
+    const items = state.moves.map((move, index) => ({ index, move, why: state.whys[index] }));
+    keyed(moves, items, ({ index, move, why }) => `${index} ${move} ${why}`, ({ index, move, why }) => {
+      const reason = why ? h("span", { class: "soft" }, ` ${why}`) : "";
+      return { node: h("li", null, h("strong", null, `${SIDES[index % 2]} ${move}`), reason), update() {} };
+    });
+    show(thoughts.node, state.thoughts.length > 0);
+    thoughts.update(state.thoughts);
+    const position = state.seen?.position ?? state.position;
+    if (position) board.update(position, lastCell(position), state.seen ? [] : state.thoughts);
+  }
+  /** The cell of the last move: where stones fall, the highest stone of its pile. */
+  function lastCell(position) {
+    const name = state.moves[seen() - 1];
+    if (!name) return -1;
+    const named = game.cells.map((cell, index) => (cell.startsWith(name) ? index : -1));
+    return named.find((index) => index >= 0 && position.board[index] !== ".") ?? -1;
+  }
+  return { node, update };
+}
+
+/** The address of a game. */
+function address({ game, who, moves }) {
+  const played = moves.length ? `&m=${moves.join(".")}` : "";
+  return `#/play/${game.name}?x=${who.X}&o=${who.O}${played}`;
+}
+
+export function playView(path, query) {
+  const heading = h("h1", { tabindex: "-1" }, "Play");
+  const lead = h("p", { class: "lead" }, "Against what has evolved here, against players that need no learning, or let "
+    + "two of them play each other.");
+  const [setup, place] = [h("div"), h("div")];
+  const node = h("div", { class: "inside" }, heading, lead, setup, place);
+  let current = null;
+  let ended = false;
+
+  function begin(game, who, moves) {
+    current?.end();
+    const changed = () => {
+      if (ended || current !== own) return;
+      history.replaceState(null, "", address(own.state));
+      shown.update();
+    };
+    const own = match(game, who, moves, changed);
+    const shown = boardView(own, () => begin(game, own.state.who, []));
+    current = own;
+    place.replaceChildren(shown.node);
+    own.look();
+  }
+
+  async function start() {
+    const { games } = await get("/api/play");
+    const asked = read(path, query);
+    let wanted = asked.game;
+    // A champion brings its game, and perhaps the only side that it plays.
+    for (const side of SIDES) {
+      if (!asked.who[side].includes("/")) continue;
+      const told = await get(`/api/play/introduction?player=${asked.who[side].split(":")[0]}`);
+      if (!told.game) throw new Error(told.why);
+      wanted ||= told.game;
+      if (told.side && told.side !== side) {
+        const other = side === "X" ? "O" : "X";
+        [asked.who[side], asked.who[other]] = [asked.who[other] || "you", asked.who[side]];
+        break;
+      }
+    }
+    const game = games.find((one) => one.name === (wanted || games[0].name));
+    if (!game) throw new Error(`there is no game ${wanted}`);
+    const strong = game.players.find((one) => one.name === "perfect") ?? game.players.find((one) => one.looks_ahead);
+    asked.who.O ||= strong.name;
+    const panel = chooser(games, game, asked.who, begin);
+    if (ended) return;
+    setup.replaceChildren(panel);
+    begin(game, asked.who, asked.moves);
+  }
+
+  const failed = ({ message }) => h("p", { class: "banner" }, `This cannot be played: ${message}.`);
+  start().catch((error) => place.replaceChildren(failed(error)));
+  return { title: "Play", node, update() {}, end() {
+    ended = true;
+    current?.end();
+  } };
+}

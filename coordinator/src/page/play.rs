@@ -1,0 +1,275 @@
+//! Playing against champions: the rules and the players are the program's ([`Play`]), the champions those of the runs here,
+//! read from what is in the store.
+//!
+//! All of it is computed on one thread of its own, one answer after the other, and few may wait: however many people play,
+//! a run loses one thread of this host at most, and the core does no more for it than name an object.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    digest::Digest,
+    envelope,
+    experiment::{Arm, Replica},
+    play::{Play, Question, Wanted, Who},
+};
+use evoxo_proto::v1;
+use prost::Message as _;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::{
+    core::{Rejection, Request, Response},
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    shell::Handle,
+};
+
+/// Answers that may wait for their turn.
+const WAITING_MAX: usize = 16;
+/// How long somebody waits for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Champions that are kept in memory.
+const CARDS_MAX: usize = 16;
+/// The longest object of the store in which a champion is looked for, in bytes.
+const OBJECT_BYTES_MAX: usize = 256 << 20;
+
+/// The most parts of a champion that are shown (rules, boards, layers), and the most letters of its description.
+const PARTS_MAX: usize = 120;
+const TEXT_MAX: usize = 64 << 10;
+
+/// Something to compute.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Who plays here.
+pub(super) struct Players {
+    core: Handle,
+    jobs: mpsc::SyncSender<Job>,
+    /// The newest last.
+    cards: Mutex<Vec<(CardKey, Arc<Card>)>>,
+    /// One object is in memory at once.
+    reading: Semaphore,
+}
+
+/// What makes a champion: the configuration, the object that it is in, and its place there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CardKey {
+    run: String,
+    hash: Digest,
+    object: String,
+    replica: ReplicaKey,
+}
+
+/// A question as it comes in the address of a request.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) game: String,
+    /// With points between them.
+    pub(super) moves: String,
+    /// A name, or RUN/ARM/REPLICA with the numbers of the arm and of the replica; empty for nobody.
+    pub(super) player: String,
+    pub(super) plies: Option<u32>,
+    pub(super) wanted: Wanted,
+}
+
+impl Players {
+    /// Starts the thread, which ends with this.
+    pub(super) fn start(core: Handle) -> Self {
+        let (jobs, received) = mpsc::sync_channel::<Job>(WAITING_MAX);
+        let thread = std::thread::Builder::new().name("play".into()).spawn(move || {
+            while let Ok(job) = received.recv() {
+                // Whoever asked sees that nothing came. The thread owns nothing that could be left in disorder.
+                drop(catch_unwind(AssertUnwindSafe(job)));
+            }
+        });
+        drop(thread.expect("the system has a thread for the coordinator"));
+        Self { core, jobs, cards: Mutex::default(), reading: Semaphore::new(1) }
+    }
+
+    /// The games and the players without a card; `None` if the program knows no game.
+    pub(super) fn offers(&self) -> Option<Value> {
+        self.play().map(|play| (play.offers)())
+    }
+
+    fn play(&self) -> Option<&'static Play> {
+        self.core.registry.play()
+    }
+
+    /// Answers a question, as JSON.
+    pub(super) async fn ask(&self, asked: Asked) -> Result<Bytes, Rejection> {
+        let asks_whether = asked.wanted == Wanted::Introduction;
+        match self.answer(asked).await {
+            // Whether somebody plays is a question, and no is an answer.
+            Err(Rejection::NotFound(why) | Rejection::Invalid(why)) if asks_whether => {
+                Ok(json!({"game": null, "why": why}).to_string().into())
+            }
+            other => other,
+        }
+    }
+
+    async fn answer(&self, asked: Asked) -> Result<Bytes, Rejection> {
+        let play = self.play().ok_or_else(|| Rejection::NotFound("this program knows no game".into()))?;
+        let card = match champion_of(&asked.player) {
+            Some((run, replica)) => Some(self.card(run, replica).await?),
+            None => None,
+        };
+        let answered = self.compute(move || {
+            let who = match (&card, asked.player.as_str()) {
+                (Some(card), _) => Who::Champion(card),
+                (None, "") => Who::Nobody,
+                (None, name) => Who::Named(name),
+            };
+            let Asked { game, moves, plies, wanted, .. } = &asked;
+            let answer = (play.answer)(&Question { game, moves, who, plies: *plies, wanted: *wanted });
+            answer.map(|json| Bytes::from(json.to_string()))
+        });
+        answered.await?.map_err(Rejection::Invalid)
+    }
+
+    /// What a champion is: the text and the parts of [`evoxo_common::card::Champion::show`], as JSON.
+    pub(super) async fn show(&self, run: &str, replica: ReplicaKey) -> Result<Bytes, Rejection> {
+        let card = self.card(run, replica).await?;
+        let shown = self.compute(move || {
+            let showing = card.champion.show(PARTS_MAX + 1);
+            let mut parts = showing.json;
+            let more = parts.as_array().is_some_and(|parts| parts.len() > PARTS_MAX);
+            if let Some(parts) = parts.as_array_mut() {
+                parts.truncate(PARTS_MAX);
+            }
+            let about = Value::Object(card.about.clone());
+            json!({"text": cut(showing.text), "parts": parts, "more": more, "about": about})
+        });
+        Ok(shown.await?.to_string().into())
+    }
+
+    /// Computes something on the thread, if not too many wait for it.
+    async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Rejection> {
+        let (sender, receiver) = oneshot::channel();
+        let job = Box::new(move || {
+            // Nobody waits any more for what was asked by a browser that has gone.
+            if !sender.is_closed() {
+                drop(sender.send(work()));
+            }
+        });
+        if self.jobs.try_send(job).is_err() {
+            return Err(Rejection::Exhausted("too many people play here at once: try again".into()));
+        }
+        match tokio::time::timeout(ANSWER_TIMEOUT, receiver).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(Rejection::Unavailable("this player failed: its card may be damaged".into())),
+            Err(_) => Err(Rejection::Unavailable("the answer takes too long: ask for fewer plies".into())),
+        }
+    }
+
+    /// The champion of a replica: of its end, else of the newest checkpoint.
+    async fn card(&self, run: &str, replica: ReplicaKey) -> Result<Arc<Card>, Rejection> {
+        let prepared = self.core.views.get(run).and_then(|view| view.borrow().prepared.clone());
+        let prepared = prepared.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
+        let config = &prepared.config;
+        if replica.arm as usize >= config.arms.len() || replica.index >= config.replicas {
+            let (arms, replicas) = (config.arms.len() - 1, config.replicas - 1);
+            let sentence = format!("the run has arms 0 to {arms} and replicas 0 to {replicas}");
+            return Err(Rejection::NotFound(sentence));
+        }
+        let asked = self.core.ask(Request::Objects { name: run.into() }).await?;
+        let Response::Objects { finished, checkpoint } = asked else {
+            return Err(Rejection::Unavailable("the coordinator gave a response of the wrong kind".into()));
+        };
+        let end = finished.into_iter().find(|(key, _)| *key == replica).map(|(_, object)| object);
+        let is_end = end.is_some();
+        let none_yet = || Rejection::NotFound("this replica has nothing stored yet: try again in some seconds".into());
+        let object = end.or(checkpoint).ok_or_else(none_yet)?;
+        let key = CardKey { run: run.to_owned(), hash: prepared.hash, object, replica };
+        if let Some(card) = self.known(&key) {
+            return Ok(card);
+        }
+        let _turn = self.reading.acquire().await;
+        if let Some(card) = self.known(&key) {
+            return Ok(card);
+        }
+        let bytes = self.core.reader.get(run, &key.object).await.map_err(Rejection::Unavailable)?;
+        if bytes.len() > OBJECT_BYTES_MAX {
+            let sentence = "what is stored of this run is too long to play from: `evoxo fetch` it, then `evoxo play`";
+            return Err(Rejection::Exhausted(sentence.into()));
+        }
+        let found = self.compute(move || {
+            let arm = &prepared.config.arms[replica.arm as usize];
+            state(&bytes, is_end, arm, replica).map(|state| champion(&prepared, &state))
+        });
+        let missing = || match is_end {
+            true => {
+                Rejection::Unavailable("what is stored of this replica is damaged: see the coordinator's log".into())
+            }
+            false => none_yet(),
+        };
+        let champion = found.await?.ok_or_else(missing)?.map_err(Rejection::Unavailable)?;
+        let none = || Rejection::NotFound("this replica has no champion (yet)".into());
+        let card = Arc::new(champion.ok_or_else(none)?);
+        let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
+        if cards.len() >= CARDS_MAX {
+            cards.remove(0);
+        }
+        cards.push((key, Arc::clone(&card)));
+        Ok(card)
+    }
+
+    /// A champion that is in memory; it is the newest from now on.
+    fn known(&self, key: &CardKey) -> Option<Arc<Card>> {
+        let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = cards.iter().position(|(known, _)| known == key)?;
+        let found = cards.remove(place);
+        let card = Arc::clone(&found.1);
+        cards.push(found);
+        Some(card)
+    }
+}
+
+/// A text of limited length.
+fn cut(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(TEXT_MAX) {
+        text.truncate(end);
+    }
+    text
+}
+
+/// The run and the replica of `RUN/ARM/REPLICA`.
+fn champion_of(player: &str) -> Option<(&str, ReplicaKey)> {
+    let mut parts = player.rsplitn(3, '/');
+    let index = parts.next()?.parse().ok()?;
+    let arm = parts.next()?.parse().ok()?;
+    Some((parts.next()?, ReplicaKey { arm, index }))
+}
+
+/// The state of a replica in an object: the end of one replica, or a checkpoint.
+fn state(bytes: &Bytes, is_end: bool, arm: &Arm, replica: ReplicaKey) -> Option<v1::ReplicaState> {
+    if is_end {
+        let body = envelope::open(envelope::Kind::Finished, bytes).ok()?;
+        return v1::Finished::decode(body).ok()?.replica;
+    }
+    let body = envelope::open(envelope::Kind::Checkpoint, bytes).ok()?;
+    let states = v1::Checkpoint::decode(body).ok()?.replicas;
+    states.into_iter().find(|state| state.arm == arm.name && state.replica == replica.index)
+}
+
+fn champion(prepared: &Prepared, state: &v1::ReplicaState) -> Result<Option<Card>, String> {
+    Ok(Replica::restore(&prepared.config, state)?.champion())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn champions_are_named_by_run_arm_and_replica() {
+        let key = |arm, index| ReplicaKey { arm, index };
+        assert_eq!(champion_of("night-3/2/17"), Some(("night-3", key(2, 17))));
+        for other in ["", "random", "alpha-beta", "a/b/c", "a/1", "a/-1/2", "a/1/99999999999"] {
+            assert_eq!(champion_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! When a standby takes over. Pure: what it sees comes in, one look after the other, and the decision goes out.
+//!
+//! There is no lease and no time of day. A standby counts its own looks, which its own monotonic clock spaces: one that was
+//! stopped or asleep has seen nothing meanwhile, and does not take over because of that. If it is wrong, because the leader
+//! lives and only the network between the two is down, no harm is done: the leader is superseded, ends its sessions, and is the
+//! standby.
+
+use crate::store::Epoch;
+
+/// What a standby sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The store cannot be read, or the leader's address means nothing here: nobody can tell.
+    Nothing,
+    /// Nobody has ever led.
+    NoLeader,
+    /// The highest epoch, and whether its coordinator says that it leads in it.
+    Leader(Epoch, bool),
+}
+
+/// Watches the leader.
+#[derive(Debug)]
+pub struct Watch {
+    misses_max: u32,
+    misses: u32,
+    epoch: Option<Epoch>,
+}
+
+impl Watch {
+    /// A watch that is patient for this many looks in a row.
+    #[must_use]
+    pub fn new(misses_max: u32) -> Self {
+        Self { misses_max, misses: 0, epoch: None }
+    }
+
+    /// Whether to take over now.
+    pub fn look(&mut self, look: &Look) -> bool {
+        match look {
+            Look::Nothing => false,
+            Look::NoLeader => true,
+            Look::Leader(epoch, answers) => {
+                if self.epoch.as_ref() != Some(epoch) {
+                    // Another one has taken over. It gets the same time.
+                    (self.epoch, self.misses) = (Some(epoch.clone()), 0);
+                }
+                self.misses = if *answers { 0 } else { self.misses + 1 };
+                self.misses >= self.misses_max
+            }
+        }
+    }
+
+    /// Looks in a row at which the leader did not answer.
+    #[must_use]
+    pub fn misses(&self) -> u32 {
+        self.misses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leader(number: u64, answers: bool) -> Look {
+        Look::Leader(Epoch { number, tag: None }, answers)
+    }
+
+    #[test]
+    fn a_leader_is_given_up_after_so_many_misses_in_a_row() {
+        let mut watch = Watch::new(3);
+        for answers in [false, false, true, false, false] {
+            assert!(!watch.look(&leader(1, answers)));
+        }
+        assert!(!watch.look(&Look::Nothing), "who cannot see the store cannot take over");
+        assert!(watch.look(&leader(1, false)));
+    }
+
+    #[test]
+    fn a_new_leader_gets_the_same_time_and_an_unused_store_none() {
+        let mut watch = Watch::new(2);
+        for number in 1..9 {
+            assert!(!watch.look(&leader(number, false)), "somebody takes over again and again");
+        }
+        assert!(watch.look(&leader(8, false)));
+        assert!(Watch::new(9).look(&Look::NoLeader));
+    }
+}

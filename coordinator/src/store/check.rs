@@ -1,0 +1,183 @@
+//! `evoxo-coordinator check-store`: whether a store keeps the two promises on which leadership and orders rest. Of many who
+//! create one name, one wins; and a listing shows what was written before, and does not show what was removed.
+//!
+//! A store that does so today may still fail tomorrow: the race is repeated, and it shows what is wrong with overwhelming
+//! probability, not with certainty. On a directory that several hosts share, run it on all of them at the same time.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Barrier},
+    thread,
+};
+
+use bytes::Bytes;
+use evoxo_process::innermost;
+use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, path::Path};
+
+use super::place;
+
+/// The directory in the store in which names are created; it is removed at the end.
+const DIRECTORY: &str = "check-store";
+/// Who create one name at the same moment.
+const CREATORS: usize = 16;
+
+/// What a store that passed has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Names that were created by many at once.
+    pub races: u32,
+    /// Creators of each.
+    pub creators: usize,
+}
+
+/// Checks a store with this number of races.
+///
+/// # Errors
+/// A sentence that says which promise the store does not keep, or why it could not be used.
+pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
+    let place = place::open(spec).map_err(|error| error.to_string())?;
+    check_objects(&place.objects, spec, races)
+}
+
+/// The same for any objects; `shown` names them in messages.
+///
+/// # Errors
+/// See [`check`].
+pub fn check_objects(objects: &Arc<dyn ObjectStore>, shown: &str, races: u32) -> Result<Checked, String> {
+    // Several may check one store at the same time.
+    let own = format!("{DIRECTORY}/{:016x}", u64::from_le_bytes(evoxo_access::random()));
+    let checker = Checker { objects: Arc::clone(objects), shown, own };
+    let outcome = (0..races).try_for_each(|race| checker.race(race)).and_then(|()| checker.names_are_reused());
+    let removed = checker.clean();
+    outcome.and(removed)?;
+    Ok(Checked { races, creators: CREATORS })
+}
+
+struct Checker<'a> {
+    objects: Arc<dyn ObjectStore>,
+    shown: &'a str,
+    own: String,
+}
+
+/// A runtime for one thread.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| format!("the system has no room for a runtime: {error}"))
+}
+
+impl Checker<'_> {
+    /// Many create one name at once, each with other bytes. One of them must win, and its bytes stay.
+    fn race(&self, number: u32) -> Result<(), String> {
+        let name = format!("{}/{number:06}", self.own);
+        let barrier = Barrier::new(CREATORS);
+        let outcomes: Vec<Result<Tried, String>> = thread::scope(|scope| {
+            let create = |creator: usize| {
+                let (barrier, path, objects) = (&barrier, Path::from(name.as_str()), Arc::clone(&self.objects));
+                scope.spawn(move || {
+                    let runtime = runtime();
+                    barrier.wait();
+                    runtime.map(|runtime| runtime.block_on(create(&*objects, &path, bytes_of(creator))))
+                })
+            };
+            let threads: Vec<_> = (0..CREATORS).map(create).collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended.map(|tried| tried.unwrap_or_else(|_| Err("a creator panicked".into()))).collect()
+        });
+        let outcomes = outcomes.into_iter().collect::<Result<Vec<Tried>, String>>()?;
+        let winners: Vec<usize> = (0..CREATORS).filter(|creator| outcomes[*creator] == Tried::Created).collect();
+        let unclear: Vec<&str> = outcomes.iter().filter_map(Tried::unclear).collect();
+        let kept = runtime()?.block_on(async { self.objects.get(&Path::from(name.as_str())).await?.bytes().await });
+        let kept = kept.map_err(|error| self.unusable(&name, &error))?;
+        match winners.as_slice() {
+            [one] if kept == bytes_of(*one) => {}
+            // The winner got no answer. It finds out by reading, as the coordinator does.
+            [] if !unclear.is_empty() => {}
+            [] => return Err(self.broken(&format!("nobody could create {name}, although it was new"))),
+            [_] => return Err(self.broken(&format!("{name} has other bytes than its only creator wrote"))),
+            more => {
+                let count = more.len();
+                return Err(self.broken(&format!("{count} of {CREATORS} were told that they have created {name}")));
+            }
+        }
+        let listed = self.listed()?;
+        match listed.contains(&name) {
+            true => Ok(()),
+            false => Err(self.broken(&format!("{name} was written, and a listing made afterwards does not show it"))),
+        }
+    }
+
+    /// A name that was removed is not listed any more, and can be created again.
+    fn names_are_reused(&self) -> Result<(), String> {
+        let name = format!("{}/000000", self.own);
+        let path = Path::from(name.as_str());
+        let runtime = runtime()?;
+        runtime.block_on(self.objects.delete(&path)).map_err(|error| self.unusable(&name, &error))?;
+        if self.listed()?.contains(&name) {
+            return Err(self.broken(&format!("{name} was removed, and a listing made afterwards shows it")));
+        }
+        match runtime.block_on(create(&*self.objects, &path, bytes_of(0))) {
+            Tried::Created => Ok(()),
+            Tried::Exists => Err(self.broken(&format!("{name} was removed, and cannot be created again"))),
+            Tried::Unclear(why) => Err(format!("{name} in the store {} cannot be written: {why}", self.shown)),
+        }
+    }
+
+    fn listed(&self) -> Result<BTreeSet<String>, String> {
+        let prefix = Path::from(self.own.as_str());
+        let list = runtime()?.block_on(self.objects.list_with_delimiter(Some(&prefix)));
+        let list = list.map_err(|error| self.unusable(&self.own, &error))?;
+        Ok(list.objects.into_iter().map(|meta| meta.location.to_string()).collect())
+    }
+
+    fn clean(&self) -> Result<(), String> {
+        let runtime = runtime()?;
+        for name in self.listed()? {
+            match runtime.block_on(self.objects.delete(&Path::from(name.as_str()))) {
+                Ok(()) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(self.unusable(&name, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn broken(&self, what: &str) -> String {
+        format!(
+            "the store {} cannot be used by a coordinator and a standby: {what}; two of them could lead at once, so name \
+             another store",
+            self.shown
+        )
+    }
+
+    fn unusable(&self, name: &str, error: &Error) -> String {
+        format!("{name} in the store {} cannot be used: {}", self.shown, innermost(error))
+    }
+}
+
+/// What became of an attempt to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tried {
+    Created,
+    Exists,
+    /// The store answered something else.
+    Unclear(String),
+}
+
+impl Tried {
+    fn unclear(&self) -> Option<&str> {
+        if let Self::Unclear(why) = self { Some(why) } else { None }
+    }
+}
+
+async fn create(objects: &dyn ObjectStore, path: &Path, bytes: Bytes) -> Tried {
+    let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+    match objects.put_opts(path, bytes.into(), options).await {
+        Ok(_) => Tried::Created,
+        Err(Error::AlreadyExists { .. }) => Tried::Exists,
+        Err(error) => Tried::Unclear(innermost(&error)),
+    }
+}
+
+/// What a creator writes.
+fn bytes_of(creator: usize) -> Bytes {
+    format!("creator {creator} of a check\n").into()
+}

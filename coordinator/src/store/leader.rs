@@ -1,0 +1,230 @@
+//! Leadership: the store belongs to the coordinator that created its highest epoch, the object `leader/000007`.
+//!
+//! That the creation succeeded does not make a leader: older epochs are removed, and a removed name can be created again. Whoever
+//! leads is the highest in a listing that was made afterwards.
+
+use bytes::Bytes;
+use evoxo_common::envelope::{Kind, open, seal};
+use evoxo_process::{host_name, innermost};
+use evoxo_proto::v1;
+use object_store::{ObjectMeta, ObjectStoreExt as _, path::Path};
+use prost::Message as _;
+
+use super::{Reader, Store};
+use crate::core::StoreFault;
+
+/// The directory of the epochs.
+const DIRECTORY: &str = "leader";
+/// The most attempts to become the leader against others who try at the same moment.
+const RIVALS_MAX: usize = 64;
+/// The most bytes of the object of an epoch.
+const LEADER_BYTES_MAX: u64 = 4096;
+
+/// An epoch as the store lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epoch {
+    /// From 1.
+    pub number: u64,
+    /// The store's tag of the object: somebody may have emptied the store, and another coordinator begun again with 1.
+    pub(crate) tag: Option<String>,
+}
+
+/// Which cluster this is: drawn when the store was first used.
+pub type Cluster = [u8; 16];
+
+/// Who leads, as its object says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Its process and host, for people.
+    pub who: String,
+    /// Where it listens, as `HOST:PORT`; empty if it serves nobody or its object is damaged.
+    pub address: String,
+    /// Its host's name; empty if its object is damaged.
+    pub host: String,
+    /// `None` if its object is damaged.
+    pub cluster: Option<Cluster>,
+}
+
+impl Reader {
+    /// The highest epoch; `None` if nobody has ever led.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub async fn highest_epoch(&self) -> object_store::Result<Option<Epoch>> {
+        Ok(self.epochs().await?.into_iter().max_by_key(|epoch| epoch.number))
+    }
+
+    /// Who leads.
+    ///
+    /// # Errors
+    /// A sentence, if the store cannot be listed.
+    pub async fn leader(&self) -> Result<Option<Leader>, String> {
+        let highest = self.highest_epoch().await;
+        let highest =
+            highest.map_err(|error| format!("the store {} cannot be read: {}", self.shown, innermost(&error)));
+        let Some(epoch) = highest? else { return Ok(None) };
+        let said = self.said(&epoch_name(epoch.number)).await.unwrap_or_default();
+        let cluster = Cluster::try_from(said.cluster.as_ref()).ok();
+        let who = if said.who.is_empty() { "unknown".to_owned() } else { said.who };
+        Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster }))
+    }
+
+    async fn said(&self, name: &str) -> Option<v1::Leader> {
+        let found = self.objects.get(&Path::from(name)).await.ok()?;
+        if found.meta.size > LEADER_BYTES_MAX {
+            return None;
+        }
+        let body = open(Kind::Epoch, &found.bytes().await.ok()?).ok()?;
+        v1::Leader::decode(body).ok()
+    }
+
+    async fn epochs(&self) -> object_store::Result<Vec<Epoch>> {
+        let list = self.objects.list_with_delimiter(Some(&Path::from(DIRECTORY))).await?;
+        let epoch = |meta: ObjectMeta| {
+            Some(Epoch { number: epoch_number(meta.location.filename()?)?, tag: meta.e_tag.clone() })
+        };
+        Ok(list.objects.into_iter().filter_map(epoch).collect())
+    }
+}
+
+impl Store {
+    /// Where this coordinator listens, for those that watch it: said in the epochs that it creates from now on.
+    pub fn advertise(&mut self, address: String) {
+        self.address = address;
+    }
+
+    /// The epoch in which this store leads, if it does.
+    #[must_use]
+    pub fn epoch(&self) -> Option<&Epoch> {
+        self.epoch.as_ref()
+    }
+
+    /// Which cluster this is, if this store leads.
+    #[must_use]
+    pub fn cluster(&self) -> Option<Cluster> {
+        self.cluster
+    }
+
+    /// Becomes the leader, whoever led before.
+    ///
+    /// # Errors
+    /// [`StoreFault::Failed`] if the epoch cannot be created.
+    pub fn lead(&mut self) -> Result<(), StoreFault> {
+        for _ in 0..RIVALS_MAX {
+            let highest = self.leader()?;
+            if self.lead_after(highest.as_ref())? {
+                return Ok(());
+            }
+        }
+        Err(self.not_led("other coordinators take it over at the same time: let one of them run"))
+    }
+
+    /// Becomes the leader after this one. False if another coordinator was faster.
+    ///
+    /// # Errors
+    /// [`StoreFault::Failed`] if the epoch cannot be created.
+    pub fn lead_after(&mut self, before: Option<&Leader>) -> Result<bool, StoreFault> {
+        let number = before.map_or(0, |leader| leader.epoch.number) + 1;
+        let cluster = before.and_then(|leader| leader.cluster).unwrap_or_else(evoxo_access::random);
+        let (name, ours) = (epoch_name(number), self.introduction(cluster));
+        match self.put(&name, &ours) {
+            Ok(()) => {}
+            Err(object_store::Error::AlreadyExists { .. }) => return Ok(false),
+            // The result is unclear: check before deciding.
+            Err(error) => match self.get(&name) {
+                Ok(found) if found == ours => {}
+                Ok(_) => return Ok(false),
+                Err(_) => return Err(self.not_led(&innermost(&error))),
+            },
+        }
+        let reader = self.reader();
+        let epochs = self.runtime.block_on(reader.epochs()).map_err(|error| self.not_led(&innermost(&error)))?;
+        let highest = epochs.iter().max_by_key(|epoch| epoch.number);
+        let Some(own) = highest.filter(|epoch| epoch.number == number).cloned() else { return Ok(false) };
+        // Older epochs are not needed, and frequent restarts would accumulate them.
+        let older = epochs.iter().filter(|epoch| epoch.number < number).map(|epoch| epoch_name(epoch.number)).collect();
+        if let Err(error) = self.remove(older) {
+            tracing::warn!("old epochs cannot be removed from the store {}: {}", self.shown, innermost(&error));
+        }
+        (self.epoch, self.cluster) = (Some(own), Some(cluster));
+        Ok(true)
+    }
+
+    /// Refuses to write if another coordinator leads. If nobody has led since the store was loaded, this one leads from now
+    /// on.
+    pub(super) fn check_leadership(&mut self) -> Result<(), StoreFault> {
+        let highest = self.runtime.block_on(self.reader().highest_epoch());
+        let highest = highest.map_err(|error| {
+            let (shown, cause) = (&self.shown, innermost(&error));
+            StoreFault::Failed(format!("cannot find out which coordinator leads in the store {shown}: {cause}"))
+        })?;
+        if self.epoch.is_some() && highest == self.epoch {
+            return Ok(());
+        }
+        if self.epoch.is_none() && highest == self.seen {
+            let before = self.leader()?;
+            if before.as_ref().map(|leader| &leader.epoch) == self.seen.as_ref() && self.lead_after(before.as_ref())? {
+                return Ok(());
+            }
+        }
+        Err(StoreFault::Superseded(self.superseded_sentence()))
+    }
+
+    /// Remembers who leads: see [`Store::check_leadership`].
+    pub(super) fn look_who_leads(&mut self) -> object_store::Result<()> {
+        self.seen = self.runtime.block_on(self.reader().highest_epoch())?;
+        Ok(())
+    }
+
+    /// Who leads.
+    ///
+    /// # Errors
+    /// [`StoreFault::Failed`] if the store cannot be read.
+    pub fn leader(&self) -> Result<Option<Leader>, StoreFault> {
+        self.runtime.block_on(self.reader().leader()).map_err(StoreFault::Failed)
+    }
+
+    fn superseded_sentence(&self) -> String {
+        match self.leader() {
+            Ok(Some(leader)) => superseded_by(&leader, &self.shown),
+            _ => format!("the store {} was emptied, so this coordinator does not write it any more", self.shown),
+        }
+    }
+
+    fn introduction(&self, cluster: Cluster) -> Bytes {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        // The time makes it unique.
+        let host = host_name();
+        let who = format!("process {} on {host}, Unix time {:.9}", std::process::id(), since.as_secs_f64());
+        let cluster = Bytes::copy_from_slice(&cluster);
+        let said = v1::Leader { who, address: self.address.clone(), cluster, host };
+        seal(Kind::Epoch, &said.encode_to_vec())
+    }
+
+    fn not_led(&self, cause: &str) -> StoreFault {
+        StoreFault::Failed(format!("the store {} cannot be taken over: {cause}", self.shown))
+    }
+}
+
+/// Why a coordinator must stop: another one leads.
+#[must_use]
+pub fn superseded_by(leader: &Leader, store: &str) -> String {
+    let (who, number) = (&leader.who, leader.epoch.number);
+    let address = if leader.address.is_empty() { "no address" } else { &leader.address };
+    format!(
+        "another coordinator leads in the store {store} now ({who}, at {address}, epoch {number}), so this one does not \
+         write it"
+    )
+}
+
+/// The number in an epoch's name.
+pub(super) fn epoch_number(name: &str) -> Option<u64> {
+    let plain = name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit());
+    if plain { name.parse().ok() } else { None }
+}
+
+fn epoch_name(number: u64) -> String {
+    format!("{DIRECTORY}/{number:06}")
+}

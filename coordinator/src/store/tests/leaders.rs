@@ -1,0 +1,244 @@
+//! Several coordinators on one store.
+
+use std::sync::{
+    Arc,
+    mpsc::{Sender, channel},
+};
+
+use evoxo_common::envelope::{Kind, seal};
+use evoxo_proto::v1;
+use prost::Message as _;
+
+use super::*;
+use crate::core::Stored;
+
+fn over(objects: &Arc<Faulty>) -> Store {
+    Store::over(objects.clone(), "memory", registry().clone())
+}
+
+/// A coordinator that takes over and loads.
+fn leading(objects: &Arc<Faulty>) -> Store {
+    let mut store = over(objects);
+    store.lead().unwrap();
+    store.load().unwrap();
+    store
+}
+
+/// An order with which the run should be in this state.
+fn wanting(wanted: v1::RunState) -> Write {
+    let config = "experiment = \"dispatch\"\n".into();
+    let order = v1::Order { config, wanted: wanted.into(), ..v1::Order::default() };
+    Write::Order { bytes: seal(Kind::Order, &order.encode_to_vec()) }
+}
+
+/// What a coordinator that starts now takes for the newest order.
+fn in_force(objects: &Arc<Faulty>) -> Option<v1::RunState> {
+    let (mut runs, _) = over(objects).load().unwrap();
+    runs.pop().map(|run| run.order.wanted())
+}
+
+fn superseded<T>(outcome: Result<T, StoreFault>) -> bool {
+    matches!(outcome, Err(StoreFault::Superseded(_)))
+}
+
+/// Keeps a coordinator for later.
+fn keep(sender: &Sender<Store>, store: Store) {
+    sender.send(store).unwrap();
+}
+
+#[test]
+fn a_higher_epoch_fences() {
+    let (directory, mut old) = with_run(1);
+    let mut new = open(&directory);
+    new.lead().unwrap();
+    new.load().unwrap();
+    let fault = old.write("demo", &checkpoint(2)).unwrap_err();
+    let own = format!("process {} on ", std::process::id());
+    assert!(
+        matches!(&fault, StoreFault::Superseded(why) if why.contains(&own) && why.contains("epoch 2")),
+        "{fault:?}"
+    );
+    new.write("demo", &checkpoint(2)).unwrap();
+    assert_eq!(rounds(&mut open(&directory)), 2);
+    assert_eq!(names(&directory.path().join("leader")), ["000002"], "older epochs go");
+    assert!(superseded(old.write("demo", &Write::Load)), "and it does not take the run back");
+}
+
+#[test]
+fn who_only_looked_leads_at_its_first_write_unless_another_one_has_led_since() {
+    let (directory, _) = with_run(1);
+    let (mut one, mut two) = (open(&directory), open(&directory));
+    one.load().unwrap();
+    two.load().unwrap();
+    one.write("demo", &order(2)).unwrap();
+    assert_eq!(names(&directory.path().join("leader")), ["000002"]);
+    assert!(superseded(two.write("demo", &order(2))));
+}
+
+#[test]
+fn a_creation_that_succeeds_makes_no_leader() {
+    let objects = Arc::new(Faulty::default());
+    drop(leading(&objects));
+    let mut late = over(&objects);
+    let before = late.leader().unwrap();
+    let (sender, others) = channel();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || {
+        drop(leading(&meanwhile));
+        // Its takeover removes epoch 2, so that the name can be created again.
+        keep(&sender, leading(&meanwhile));
+    });
+    assert_eq!(late.lead_after(before.as_ref()), Ok(false));
+    let mut third = others.recv().unwrap();
+    assert_eq!(third.epoch().unwrap().number, 3);
+    third.write("demo", &order(1)).unwrap();
+    assert!(superseded(late.write("demo", &order(1))));
+}
+
+/// The leader is stopped between its look and its order; another one takes over and gives one meanwhile. What it has
+/// confirmed stays in force.
+#[test]
+fn two_leaders_cannot_both_give_the_same_order() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &wanting(v1::RunState::Running)).unwrap();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || {
+        leading(&meanwhile).write("demo", &wanting(v1::RunState::Paused)).unwrap();
+    });
+    assert!(superseded(old.write("demo", &wanting(v1::RunState::Cancelled))));
+    assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
+}
+
+/// The same, but the new leader gives its order when the old one's late order is already there.
+#[test]
+fn a_late_order_does_not_hide_those_that_follow() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &wanting(v1::RunState::Running)).unwrap();
+    let (sender, others) = channel();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || keep(&sender, leading(&meanwhile)));
+    assert!(superseded(old.write("demo", &wanting(v1::RunState::Cancelled))), "nobody is told that it is in force");
+    let given = others.recv().unwrap().write("demo", &wanting(v1::RunState::Paused)).unwrap();
+    assert!(matches!(given, Stored::Written(Some(name)) if name == order_name(1, 3)));
+    assert_eq!(in_force(&objects), Some(v1::RunState::Paused));
+}
+
+#[test]
+fn a_late_order_does_not_bring_a_deleted_run_back() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &wanting(v1::RunState::Running)).unwrap();
+    let (sender, others) = channel();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || {
+        let mut new = leading(&meanwhile);
+        new.write("demo", &Write::Delete).unwrap();
+        keep(&sender, new);
+    });
+    assert!(superseded(old.write("demo", &wanting(v1::RunState::Paused))));
+    assert_eq!(in_force(&objects), None);
+    // The name can be used again, and what is left of the old run does not mix with the new one.
+    let mut new = others.recv().unwrap();
+    new.write("demo", &wanting(v1::RunState::Running)).unwrap();
+    new.write("demo", &checkpoint(1)).unwrap();
+    let (runs, _) = over(&objects).load().unwrap();
+    assert_eq!((runs[0].born, runs[0].order.wanted()), (2, v1::RunState::Running));
+    assert!(runs[0].notices.iter().any(|notice| notice.contains("is of a deleted run")), "{:?}", runs[0].notices);
+}
+
+#[test]
+fn a_late_checkpoint_of_a_deleted_run_is_not_used() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &order(1)).unwrap();
+    let (sender, others) = channel();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || {
+        let mut new = leading(&meanwhile);
+        new.write("demo", &Write::Delete).unwrap();
+        keep(&sender, new);
+    });
+    // States are a function of the configuration, so a late one of the same run does no harm. This one is of another run.
+    old.write("demo", &checkpoint(7)).unwrap();
+    let mut new = others.recv().unwrap();
+    new.write("demo", &order(1)).unwrap();
+    let (runs, _) = over(&objects).load().unwrap();
+    assert!(runs[0].checkpoint.is_none() && runs[0].notices.len() == 1, "{:?}", runs[0].notices);
+}
+
+#[test]
+fn of_checkpoints_and_finished_replicas_the_highest_epoch_counts() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &order(1)).unwrap();
+    old.write("demo", &finished(7)).unwrap();
+    let meanwhile = Arc::clone(&objects);
+    let corrected = |rounds| {
+        let replica = v1::ReplicaState { arm: "main".into(), replica: 7, rounds, ..Default::default() };
+        let finished = v1::Finished { replica: Some(replica), ..Default::default() };
+        Write::Finished { ordinal: 7, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
+    };
+    objects.before_next_put(move || {
+        let mut new = leading(&meanwhile);
+        new.write("demo", &checkpoint(2)).unwrap();
+        new.write("demo", &corrected(5)).unwrap();
+    });
+    old.write("demo", &checkpoint(9)).unwrap();
+    let run = over(&objects).load().unwrap().0.remove(0);
+    assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
+    assert_eq!(run.checkpoint_number, 9, "its number is not used again");
+    assert_eq!((run.finished.len(), run.finished[0].replica.rounds), (1, 5));
+}
+
+#[test]
+fn lost_answers_make_no_second_order() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = leading(&objects);
+    store.write("demo", &order(1)).unwrap();
+    objects.next_put(Fault::WrittenButDenied);
+    store.write("demo", &order(2)).unwrap();
+    objects.next_put(Fault::Failed);
+    assert!(matches!(store.write("demo", &order(3)), Err(StoreFault::Failed(_))));
+    store.write("demo", &order(4)).unwrap();
+    let run = over(&objects).load().unwrap().0.remove(0);
+    assert_eq!((run.order_number, run.order.rounds_done), (3, 4));
+}
+
+/// A directory as builds before epochs in names have left it.
+#[test]
+fn a_store_of_an_earlier_build_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let put = |directory_of: &str, number: &str, write: &Write| {
+        let (Write::Order { bytes } | Write::Checkpoint { bytes, .. } | Write::Finished { bytes, .. }) = write else {
+            panic!("{write:?} has other bytes")
+        };
+        let below = directory.path().join("runs/demo").join(directory_of);
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join(format!("{number}-{}", Digest::of(bytes).short())), bytes).unwrap();
+    };
+    put("order", "000001", &order(1));
+    put("order", "000002", &order(2));
+    put("checkpoint", "000041", &checkpoint(41));
+    put("checkpoint", "000042", &checkpoint(42));
+    put("finished", "0000000000003", &finished(3));
+    let epoch = directory.path().join("runs/demo/epoch");
+    fs::create_dir_all(&epoch).unwrap();
+    fs::write(epoch.join("000004"), seal(Kind::Epoch, b"process 7 on lab7, Unix time 1.0")).unwrap();
+    let mut store = open(&directory);
+    store.lead().unwrap();
+    let (mut runs, notices) = store.load().unwrap();
+    let run = runs.remove(0);
+    assert_eq!((notices.len(), run.notices.len(), run.born), (0, 0, 0));
+    assert_eq!((run.order_number, run.order.rounds_done, run.finished.len()), (2, 2, 1));
+    assert_eq!((run.checkpoint_number, run.checkpoint.unwrap().replicas[0].rounds), (42, 42));
+    store.write("demo", &order(3)).unwrap();
+    store.write("demo", &checkpoint(43)).unwrap();
+    assert_eq!(names(&directory.path().join("runs/demo/order")).first().unwrap(), "000000-000003");
+    let run = open(&directory).load().unwrap().0.remove(0);
+    assert_eq!((run.order_number, run.order.rounds_done), (3, 3));
+    assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 43);
+    store.write("demo", &Write::Delete).unwrap();
+    assert!(!directory.path().join("runs/demo").exists());
+}

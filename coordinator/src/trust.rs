@@ -1,0 +1,187 @@
+//! Who a worker is by its certificate, and what its outputs are worth to a run. Decisions only; the core acts on them.
+
+use std::sync::Arc;
+
+use evoxo_common::digest::Digest;
+use evoxo_proto::v1::{Order, Verification};
+
+/// Whom a certificate belongs to. Unlike its name, a worker cannot choose this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The number of the identity.
+    pub id: Arc<str>,
+    /// Its role is "trusted worker": what it computes is right.
+    pub trusted: bool,
+}
+
+/// How much a run trusts workers. It changes no result, only what must have been computed by whom before an output counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// Every valid output of any worker counts.
+    #[default]
+    Plain,
+    /// An output counts when workers of two identities sent the same, or a trusted worker sent it.
+    Quorum,
+    /// An output counts when a trusted worker sent it. Those of others are compared with it.
+    Verified,
+    /// Every valid output counts that was asked for. A trusted worker computes some of those of others again.
+    Audited {
+        /// Their share, 1 to 1,000,000 millionths.
+        millionths: u32,
+    },
+}
+
+/// The coordinator's secret, by which it is drawn what is audited.
+#[derive(Clone, Copy, Default)]
+pub struct AuditKey(pub [u8; 32]);
+
+impl std::fmt::Debug for AuditKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AuditKey")
+    }
+}
+
+impl AuditKey {
+    /// Whether this output is computed again. The draw hangs on the output, so it cannot be known before that is sent; and on
+    /// the secret, so it cannot be known at all.
+    #[must_use]
+    pub fn draws(&self, millionths: u32, task: Digest, identity: &str, output: Digest) -> bool {
+        let draw = Digest::of_pieces([&self.0[..], b"audit", &task.0, identity.as_bytes(), &output.0]);
+        draw.0[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) % u64::from(ALL)
+            < millionths.into()
+    }
+}
+
+/// All, in millionths.
+const ALL: u32 = 1_000_000;
+
+/// What a valid output is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worth {
+    /// It is taken.
+    Taken,
+    /// It is taken on the sender's word, which is remembered.
+    Believed,
+    /// It is taken if another identity sent the same before.
+    Seconded,
+    /// It is compared with the one that is taken.
+    Compared,
+}
+
+impl Level {
+    /// What an output is worth; `None` if it is not even looked at: where workers are not trusted, only somebody who was given
+    /// the task may answer, so that nobody can answer others' tasks from the public configuration.
+    #[must_use]
+    pub fn worth(self, holder: Option<&Holder>, asked: bool) -> Option<Worth> {
+        match (self, holder) {
+            (Self::Plain, _) => Some(Worth::Taken),
+            (_, Some(holder)) if asked && holder.trusted => Some(Worth::Taken),
+            (Self::Audited { .. }, Some(_)) if asked => Some(Worth::Believed),
+            (Self::Quorum, Some(_)) if asked => Some(Worth::Seconded),
+            (Self::Verified, Some(_)) if asked => Some(Worth::Compared),
+            _ => None,
+        }
+    }
+
+    /// The level that a message names; `None` if this build does not know it, or the share makes no sense.
+    #[must_use]
+    pub fn of(message: i32, millionths: u32) -> Option<Self> {
+        match Verification::try_from(message).ok()? {
+            Verification::Unspecified => Some(Self::Plain),
+            Verification::Quorum => Some(Self::Quorum),
+            Verification::Verified => Some(Self::Verified),
+            Verification::Audited => (1..=ALL).contains(&millionths).then_some(Self::Audited { millionths }),
+        }
+    }
+
+    /// The level of a stored order. One that this build does not know is taken for the strictest.
+    #[must_use]
+    pub fn of_order(order: &Order) -> Self {
+        Self::of(order.verification, order.audit_millionths).unwrap_or(Self::Verified)
+    }
+
+    /// The name in messages.
+    #[must_use]
+    pub fn message(self) -> Verification {
+        match self {
+            Self::Plain => Verification::Unspecified,
+            Self::Quorum => Verification::Quorum,
+            Self::Verified => Verification::Verified,
+            Self::Audited { .. } => Verification::Audited,
+        }
+    }
+
+    /// The share that is audited, in millionths; 0 at other levels.
+    #[must_use]
+    pub fn millionths(self) -> u32 {
+        match self {
+            Self::Audited { millionths } => millionths,
+            Self::Plain | Self::Quorum | Self::Verified => 0,
+        }
+    }
+
+    /// Whether only a trusted worker computes what another one has sent.
+    #[must_use]
+    pub fn needs_trusted(self) -> bool {
+        matches!(self, Self::Verified | Self::Audited { .. })
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Plain => f.write_str("plain"),
+            Self::Quorum => f.write_str("quorum"),
+            Self::Verified => f.write_str("verified"),
+            Self::Audited { millionths } => write!(f, "audited:{}%", f64::from(*millionths) / 1e4),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share that is drawn is the share that was asked for, and another secret draws others.
+    #[test]
+    fn what_is_audited_is_a_share_that_nobody_knows() {
+        let drawn = |key: u8| -> Vec<bool> {
+            let draws = |number: u32| {
+                let (task, output) = (Digest::of(&number.to_le_bytes()), Digest::of(b"output"));
+                AuditKey([key; 32]).draws(50_000, task, "0123456789ab", output)
+            };
+            (0..20_000).map(draws).collect()
+        };
+        let (one, other) = (drawn(1), drawn(2));
+        let both = one.iter().zip(&other).filter(|(one, other)| **one && **other).count();
+        for drawn in [one, other] {
+            let count = drawn.iter().filter(|drawn| **drawn).count();
+            // Mean 1,000, standard deviation 31.
+            assert!((850..1150).contains(&count), "{count}");
+        }
+        assert!((20..90).contains(&both), "mean 50: {both}");
+    }
+
+    #[test]
+    fn outputs_count_by_level_role_and_whether_they_were_asked_for() {
+        let [some, trusted] = [false, true].map(|trusted| Holder { id: "0123456789ab".into(), trusted });
+        for level in [Level::Quorum, Level::Verified] {
+            assert_eq!(level.worth(Some(&trusted), true), Some(Worth::Taken));
+            assert_eq!(level.worth(None, true), None, "nobody knows who it is");
+            assert!([&some, &trusted].iter().all(|holder| level.worth(Some(holder), false).is_none()));
+        }
+        assert_eq!(Level::Quorum.worth(Some(&some), true), Some(Worth::Seconded));
+        assert_eq!(Level::Verified.worth(Some(&some), true), Some(Worth::Compared));
+        assert_eq!(Level::Plain.worth(None, false), Some(Worth::Taken));
+        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&some), true), Some(Worth::Believed));
+        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&trusted), true), Some(Worth::Taken));
+        assert_eq!(Level::Audited { millionths: 1 }.worth(Some(&some), false), None);
+        for level in [Level::Plain, Level::Quorum, Level::Verified, Level::Audited { millionths: 50_000 }] {
+            assert_eq!(Level::of(level.message().into(), level.millionths()), Some(level));
+        }
+        let audited = Verification::Audited.into();
+        assert_eq!([0, ALL + 1].map(|millionths| Level::of(audited, millionths)), [None, None]);
+        assert_eq!(Level::Audited { millionths: 52_500 }.to_string(), "audited:5.25%");
+        assert_eq!(Level::of_order(&Order { verification: 99, ..Order::default() }), Level::Verified);
+    }
+}

@@ -1,0 +1,262 @@
+//! Experiment `league`: everybody plays everybody, built-in players and champions of other runs, and a table with intervals says
+//! who is stronger.
+//!
+//! In tic-tac-toe nothing is sampled: the odds of any two players are computed over all games from all openings. In other games
+//! each two play from the same random openings, with sides exchanged. Ratings are those of [`evoxo_common::stats::rating`].
+
+#[allow(missing_docs)]
+#[rustfmt::skip]
+pub mod messages;
+pub mod play;
+mod report;
+mod roster;
+pub mod settings;
+mod standing;
+#[cfg(test)]
+mod tests;
+mod told;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::Card,
+    experiment::{Column, Demand, Experiment, Identity, Kind, Reads},
+    rng::Stream,
+    stats::{rating::outcome, wilson_points},
+    task::{Refusal, Task, checked},
+};
+use prost::Message as _;
+
+use messages::{GamesTask, OddsTask, State};
+use play::{GAMES, GAMES_EACH, Games, ODDS, ODDS_EACH, Odds};
+use settings::{FILE_BYTES_MAX, FileSettings, Settings};
+
+/// The kind's name, as in experiment files.
+const NAME: &str = "league";
+
+/// The kind.
+pub const KIND: Kind = Kind {
+    name: NAME,
+    schema: &settings::SCHEMA,
+    columns: &COLUMNS,
+    primary_metric: 4,
+    compare: None,
+    rounds: |settings| Settings::of(settings).rounds().into(),
+    demand: |settings| demand(&Settings::of(settings)),
+    start: |identity| Box::new(League::start(identity)),
+    restore: |identity, state| Ok(Box::new(League::restore(identity, state)?)),
+    tasks: &[&GAMES, &ODDS],
+    asks: None,
+    reads: Some(Reads {
+        file: |settings| Settings::of(settings).missing_file(),
+        bytes_max: FILE_BYTES_MAX,
+        settings: |settings, bytes| {
+            let mut settings = Settings::of(settings);
+            let path = settings.missing_file().ok_or_else(|| Refusal("no file is missing".into()))?;
+            settings.files.0.push(FileSettings::new(path, bytes));
+            match settings.bad_player() {
+                None => Ok(vec![("files", settings.files_text())]),
+                Some(why) => Err(Refusal(why)),
+            }
+        },
+    }),
+    cards: &[],
+    report: report::report,
+    report_of_result: report::of_result,
+    kernels: &[],
+};
+
+const COLUMNS: [Column; 5] = [
+    Column { name: "openings", doc: "openings from which all games were played" },
+    Column { name: "games", doc: "games played, or in tic-tac-toe computed" },
+    Column { name: "first", doc: "share of the points of those who moved first" },
+    Column { name: "draws", doc: "share of drawn games" },
+    Column {
+        name: "decided",
+        doc: "share of pairs of players whose score differs from a half beyond its 95 % interval",
+    },
+];
+
+fn demand(settings: &Settings) -> Demand {
+    let pairings = settings.pairings().len() as u64;
+    let roster = settings.roster().encoded_len() as u64;
+    let (output_bytes, state_bytes) = match settings.is_exact() {
+        true => (8 * ODDS_EACH as u64 + 16, 8 * ODDS_EACH as u64 * pairings + 32),
+        false => {
+            let each = GAMES_EACH as u64;
+            let openings = settings.pairs.min(settings.pairs_a_round);
+            (each * u64::from(openings) + 16, each * u64::from(settings.pairs) * pairings + 32)
+        }
+    };
+    Demand {
+        tasks: pairings,
+        task_bytes: 80,
+        shared_bytes: roster,
+        output_bytes,
+        state_bytes,
+        rows: settings.rounds().into(),
+    }
+}
+
+/// One replica.
+struct League {
+    stream: Stream,
+    settings: Settings,
+    pairings: Vec<(usize, usize)>,
+    roster: Bytes,
+    state: State,
+}
+
+impl League {
+    /// The replica before its first round.
+    fn start(identity: Identity<'_>) -> Self {
+        let settings = Settings::of(identity.settings);
+        Self {
+            stream: Stream::root(identity.seed).text(NAME).text(identity.arm).word(identity.replica.into()),
+            pairings: settings.pairings(),
+            roster: settings.roster().encode_to_vec().into(),
+            settings,
+            state: State::default(),
+        }
+    }
+
+    /// Restores a saved state, or says why these settings cannot lead to it.
+    fn restore(identity: Identity<'_>, state: &[u8]) -> Result<Self, String> {
+        let state = State::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
+        let fresh = Self::start(identity);
+        match fits(&fresh.settings, &state) {
+            true => Ok(Self { state, ..fresh }),
+            false => Err("the state does not fit the settings".into()),
+        }
+    }
+
+    /// The openings of the coming round.
+    fn openings(&self) -> u32 {
+        let whole = if self.settings.is_exact() { 1 } else { self.settings.pairs };
+        (whole - self.state.openings).min(self.settings.pairs_a_round)
+    }
+
+    fn row(&self) -> Vec<f64> {
+        let mut totals = [0.0; 3];
+        let mut decided = 0;
+        for place in 0..self.pairings.len() {
+            let [one, two] = results(&self.settings, &self.state, place);
+            totals.iter_mut().zip(one).zip(two).for_each(|((total, one), two)| *total += one + two);
+            let games: f64 = one.iter().chain(&two).sum();
+            let points = one[0] + two[2] + 0.5 * (one[1] + two[1]);
+            let (low, high) = match self.settings.is_exact() {
+                // Nothing was sampled: only rounding is allowed for.
+                true => (points / games - 1e-9, points / games + 1e-9),
+                false => wilson_points(points, games as usize),
+            };
+            decided += usize::from(games > 0.0 && (low > 0.5 || high < 0.5));
+        }
+        let games: f64 = totals.iter().sum();
+        let share = |part: f64| if games > 0.0 { part / games } else { 0.0 };
+        vec![
+            f64::from(self.state.openings),
+            games.round(),
+            share(totals[0] + 0.5 * totals[1]),
+            share(totals[1]),
+            decided as f64 / self.pairings.len() as f64,
+        ]
+    }
+}
+
+/// Whether the settings can lead to a state.
+fn fits(settings: &Settings, state: &State) -> bool {
+    let (pairings, openings) = (settings.pairings().len(), state.openings as usize);
+    match settings.is_exact() {
+        true => {
+            let good = state.odds.iter().all(|sum| sum.is_finite() && *sum >= 0.0);
+            openings <= 1 && state.games.is_empty() && state.odds.len() == openings * pairings * ODDS_EACH && good
+        }
+        false => {
+            let whole = openings % settings.pairs_a_round as usize == 0 || state.openings == settings.pairs;
+            let good = state.games.iter().all(|game| *game <= outcome::SECOND);
+            let length = state.games.len() == openings * pairings * GAMES_EACH;
+            state.openings <= settings.pairs && whole && length && state.odds.is_empty() && good
+        }
+    }
+}
+
+/// How often X won, nobody did and O won between the two players of a pairing: first with the lower number as X, then with the
+/// other.
+fn results(settings: &Settings, state: &State, place: usize) -> [[f64; 3]; 2] {
+    let mut found = [[0.0; 3]; 2];
+    if settings.is_exact() {
+        let odds = state.odds.get(place * ODDS_EACH..(place + 1) * ODDS_EACH).unwrap_or(&[0.0; ODDS_EACH]);
+        found.as_flattened_mut().copy_from_slice(odds);
+        return found;
+    }
+    let block = settings.pairings().len() * GAMES_EACH;
+    for games in state.games.chunks_exact(block) {
+        for (side, result) in found.iter_mut().enumerate() {
+            match games[place * GAMES_EACH + side] {
+                outcome::FIRST => result[0] += 1.0,
+                outcome::DRAW => result[1] += 1.0,
+                outcome::SECOND => result[2] += 1.0,
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+impl Experiment for League {
+    fn tasks(&self) -> usize {
+        if self.openings() == 0 { 0 } else { self.pairings.len() }
+    }
+
+    fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
+        let plies = self.settings.openings;
+        let task = |place: usize| {
+            let (one, two) = (self.pairings[place].0 as u32, self.pairings[place].1 as u32);
+            let task = match self.settings.is_exact() {
+                true => ODDS.task::<Odds>(&OddsTask { plies, one, two }),
+                false => GAMES.task::<Games>(&GamesTask {
+                    game: messages::Game::from(self.settings.game).into(),
+                    plies,
+                    one,
+                    two,
+                    first_opening: self.state.openings,
+                    openings: self.openings(),
+                    stream_high: self.stream.high(),
+                    stream_low: self.stream.low(),
+                }),
+            };
+            task.sharing(self.roster.clone())
+        };
+        tasks.map(task).collect()
+    }
+
+    fn absorb(&mut self, outputs: &[Bytes]) -> Result<(), String> {
+        let openings = self.openings();
+        if self.settings.is_exact() {
+            self.state.odds = outputs.iter().flat_map(|output| checked::<Odds>(output).odds).collect();
+        } else {
+            let outputs: Vec<Bytes> = outputs.iter().map(|output| checked::<Games>(output).games).collect();
+            let mut games = self.state.games.to_vec();
+            for opening in 0..openings as usize {
+                let of = |output: &Bytes| output.slice(opening * GAMES_EACH..(opening + 1) * GAMES_EACH);
+                outputs.iter().for_each(|output| games.extend(of(output)));
+            }
+            self.state.games = games.into();
+        }
+        self.state.openings += openings;
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.state.encode_to_vec()
+    }
+
+    fn rows(&self) -> Vec<Vec<f64>> {
+        vec![self.row()]
+    }
+
+    fn champion(&self) -> Option<Card> {
+        None
+    }
+}

@@ -1,0 +1,282 @@
+//! What a league says at the end: a sentence, the table of ratings, who is stronger than whom, and what one number a player hides.
+
+use evoxo_common::{
+    experiment::{ArmReplicas, Config, arm_json, settings_json},
+    report::{Report, Table},
+    rng::Stream,
+    stats::rating::VIRTUAL_GAMES,
+    text::thousands,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    NAME,
+    standing::{DOUBT, RESAMPLES, Results, Standing},
+    told,
+};
+
+/// An arm, its results, and its part of `result.json` as any kind has it.
+struct Told<'a> {
+    name: &'a str,
+    results: Results,
+    standing: Standing,
+    json: Value,
+}
+
+impl<'a> Told<'a> {
+    fn new(config: &'a Config, arm: usize, results: Results, json: Value) -> Self {
+        let name = config.arms[arm].name.as_str();
+        let stream = Stream::root(config.seed).text(NAME).text(name).text("bootstrap");
+        Self { name, standing: results.standing(stream), results, json }
+    }
+}
+
+/// Makes everything of a run's replicas, by the index of their arm.
+#[must_use]
+pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
+    let told = arms.iter().map(|(arm, replicas)| {
+        Told::new(config, *arm, told::of_replicas(config, *arm, replicas), arm_json(config, *arm, replicas))
+    });
+    of_arms(told.collect())
+}
+
+/// Makes everything of the arms of a `result.json` with this configuration.
+///
+/// # Errors
+/// A sentence if something is missing in it.
+pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
+    let read = |(arm, json): (usize, &Value)| {
+        let results = told::of_json(config, arm, &json["pairs"])?;
+        let replicas = json["replicas"].clone();
+        let json = json!({
+            "name": config.arms[arm].name,
+            "settings": settings_json(config, arm),
+            "replicas": replicas,
+        });
+        Ok(Told::new(config, arm, results, json))
+    };
+    Ok(of_arms(arms.iter().enumerate().map(read).collect::<Result<Vec<_>, String>>()?))
+}
+
+fn of_arms(arms: Vec<Told<'_>>) -> Report {
+    let several = arms.len() > 1;
+    let mut tables = Vec::new();
+    let mut notes = Vec::new();
+    let mut summary = Map::new();
+    let mut json = Vec::new();
+    for mut arm in arms {
+        let head = if several { format!("{}: ", arm.name) } else { String::new() };
+        let sentence = sentence(&arm);
+        tables.push(ratings_table(&arm, format!("{head}{sentence}")));
+        tables.extend(stronger_tables(&arm, &head));
+        tables.extend(scores_tables(&arm, &head));
+        notes.extend(arm_notes(&arm).into_iter().map(|note| format!("{head}{note}")));
+        summary.insert(arm.name.to_owned(), json!({"sentence": sentence, "ratings": ratings_json(&arm)}));
+        arm.json["pairs"] = told::to_json(&arm.results);
+        json.push(arm.json);
+    }
+    notes.extend(common_notes());
+    Report { tables, notes, json: json!({"arms": json, "summary": summary}), figures: Vec::new(), maps: Vec::new() }
+}
+
+/// What came of it.
+fn sentence(arm: &Told<'_>) -> String {
+    let Told { results, standing, .. } = arm;
+    let games: f64 = results.meetings.iter().map(|meeting| meeting.games()).sum();
+    let names: Vec<&str> = standing.first.iter().map(|player| results.names[*player].as_str()).collect();
+    let known = if results.exact { "from exact odds" } else { "from these games" };
+    match (games > 0.0, names.as_slice()) {
+        (false, _) => "No games yet".into(),
+        (_, [first]) => format!("{first} has the highest rating of {} players, {known}", results.names.len()),
+        (_, several) => format!("Tied for first, {known}: {}", several.join(", ")),
+    }
+}
+
+/// A number of points with its sign.
+fn points(value: f64) -> String {
+    // No minus before a zero.
+    let rounded = value.round();
+    if rounded == 0.0 { "0".into() } else { format!("{rounded:+.0}") }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".into(), |share| format!("{:.1}", 100.0 * share))
+}
+
+/// A player's share of the points of all its games, or of those in which it moved first or second.
+fn share(results: &Results, player: usize, moves: Option<bool>) -> Option<f64> {
+    let mut sums = (0.0, 0.0);
+    for meeting in &results.meetings {
+        let of = [(meeting.first, true, meeting.points()), (meeting.second, false, meeting.games() - meeting.points())];
+        for (_, _, points) in
+            of.into_iter().filter(|(who, first, _)| *who == player && moves.is_none_or(|it| it == *first))
+        {
+            sums = (sums.0 + points, sums.1 + meeting.games());
+        }
+    }
+    (sums.1 > 0.0).then(|| sums.0 / sums.1)
+}
+
+fn ratings_table(arm: &Told<'_>, title: String) -> Table {
+    let Told { results, standing, .. } = arm;
+    let row = |(place, player): (usize, &usize)| {
+        let player = *player;
+        let place = if standing.first.contains(&player) { 1 } else { place + 1 };
+        let interval = match &standing.intervals {
+            Some(intervals) if player != results.anchor => {
+                format!("{} to {}", points(intervals[player].0), points(intervals[player].1))
+            }
+            _ => "-".into(),
+        };
+        vec![
+            format!("{place:>2}. {}", results.names[player]),
+            points(standing.ratings.points_above(player, results.anchor)),
+            interval,
+            percent(share(results, player, None)),
+            percent(share(results, player, Some(true))),
+            percent(share(results, player, Some(false))),
+            format!("{:.1}", 100.0 * standing.nash[player]),
+        ]
+    };
+    let header = ["player", "rating", "95 % interval", "score %", "first %", "second %", "Nash %"];
+    Table {
+        title,
+        header: header.map(String::from).to_vec(),
+        rows: standing.order.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// The most columns of a table of all players against each other: so many fit a page.
+const COLUMNS_MAX: usize = 20;
+
+/// Tables of all players against each other, the strongest first; a column has the place of its player.
+fn squares(arm: &Told<'_>, title: &str, first: &str, cell: impl Fn(usize, usize) -> String) -> Vec<Table> {
+    let order: Vec<(usize, usize)> = (1..).zip(arm.standing.order.iter().copied()).collect();
+    let piece = |columns: &[(usize, usize)]| {
+        let row = |(place, player): &(usize, usize)| {
+            let name = format!("{place:>2}. {}", arm.results.names[*player]);
+            let cells =
+                columns.iter().map(|(_, other)| if other == player { String::new() } else { cell(*player, *other) });
+            std::iter::once(name).chain(cells).collect()
+        };
+        let places = columns.iter().map(|(place, _)| place.to_string());
+        Table {
+            title: title.to_owned(),
+            header: std::iter::once(first.to_owned()).chain(places).collect(),
+            rows: order.iter().map(row).collect(),
+        }
+    };
+    order.chunks(COLUMNS_MAX).map(piece).collect()
+}
+
+fn stronger_tables(arm: &Told<'_>, head: &str) -> Vec<Table> {
+    let Some(stronger) = &arm.standing.stronger else { return Vec::new() };
+    let title = format!(
+        "{head}how sure it is that the player of the row is stronger: % of {RESAMPLES} resamples of the openings"
+    );
+    squares(arm, &title, "stronger", |player, other| format!("{:.0}", 100.0 * stronger[player][other]))
+}
+
+fn scores_tables(arm: &Told<'_>, head: &str) -> Vec<Table> {
+    let scores = arm.results.scores();
+    let title = format!("{head}points of the player of the row against that of the column, % (a draw is half a point)");
+    squares(arm, &title, "score", |player, other| {
+        scores[player][other].map_or("-".into(), |it| format!("{:.0}", 100.0 * it))
+    })
+}
+
+/// What is particular to an arm.
+fn arm_notes(arm: &Told<'_>) -> Vec<String> {
+    let Told { results, standing, .. } = arm;
+    let names = |players: &[usize]| -> String {
+        players.iter().map(|player| results.names[*player].as_str()).collect::<Vec<&str>>().join(", ")
+    };
+    let mut notes = Vec::new();
+    if standing.groups.len() > 1 {
+        let groups: Vec<String> = standing.groups.iter().map(|group| names(group)).collect();
+        notes.push(format!(
+            "These groups never met, so their ratings cannot be compared with each other: {}.",
+            groups.join("; ")
+        ));
+    }
+    notes.push(match &standing.circles.largest {
+        None => "No three players beat each other in a circle.".into(),
+        Some((players, scores)) => {
+            let [one, two, three] = players.map(|player| results.names[player].as_str());
+            let [a, b, c] = scores.map(|score| 100.0 * score);
+            let sure = match standing.circles.certain {
+                true => "",
+                false => " (not each of the three is beyond chance)",
+            };
+            let which = match standing.circles.count {
+                1 => "the only circle of three".into(),
+                count => format!("the largest of {} circles of three", thousands(count as u64)),
+            };
+            format!(
+                "{one} beats {two} ({a:.1} %), {two} beats {three} ({b:.1} %), {three} beats {one} ({c:.1} %){sure}: {which}, \
+                 in which ratings cannot be true of all."
+            )
+        }
+    });
+    if let Some(misfit) = &standing.misfit {
+        let ((first, second), score, expected) = misfit.worst;
+        let [first, second] = [first, second].map(|player| results.names[player].as_str());
+        let ratio = misfit.ratio.map_or(String::new(), |ratio| {
+            format!(
+                "The scores scatter {ratio:.2} times as much as the ratings expect (variance; 1 if the model holds). "
+            )
+        });
+        notes.push(format!(
+            "{ratio}The worst misfit is {first} moving first against {second}: {:.1} % of the points, where the ratings expect \
+             {:.1} %.",
+            100.0 * score,
+            100.0 * expected
+        ));
+    }
+    if !results.meetings.is_empty() {
+        let first = evoxo_common::stats::rating::ELO * standing.ratings.first_move;
+        notes.push(format!(
+            "The first move is worth {} points; of two equals, moves apart, {:.1} % of the games would be drawn.",
+            points(first),
+            100.0 * standing.ratings.draws_of_equals()
+        ));
+    }
+    notes
+}
+
+/// How the tables are made.
+fn common_notes() -> Vec<String> {
+    vec![
+        format!(
+            "Ratings are the maximum likelihood of Bradley and Terry's model with Davidson's draws and a term for the first move; 400 \
+             points are odds of 10 to 1. Only one player's rating is fixed, at 0. Each player also has one virtual game of weight \
+             {VIRTUAL_GAMES}, a third of it won, drawn and lost against a player of average strength: without it, who never \
+             lost would be infinitely strong."
+        ),
+        format!(
+            "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all games from it. Tied \
+             for first is whom the strongest exceeds in less than {:.1} % of them, where the rest is shared by all other players. \
+             Exact odds have no intervals.",
+            100.0 * (1.0 - DOUBT)
+        ),
+        "Nash % is the mixture of players that no player beats, of several the most even one (Nash averaging): it does not \
+         change when a player is entered twice."
+            .into(),
+    ]
+}
+
+fn ratings_json(arm: &Told<'_>) -> Value {
+    let Told { results, standing, .. } = arm;
+    let player = |player: &usize| {
+        let interval = standing.intervals.as_ref().map(|intervals| [intervals[*player].0, intervals[*player].1]);
+        json!({
+            "player": results.names[*player],
+            "rating": standing.ratings.points_above(*player, results.anchor),
+            "interval": interval,
+            "score": share(results, *player, None),
+            "nash": standing.nash[*player],
+            "tied_for_first": standing.first.contains(player),
+        })
+    };
+    standing.order.iter().map(player).collect()
+}

@@ -1,0 +1,116 @@
+//! Players of a league from their names and files. Files are part of the configuration: nothing is read here.
+
+use bytes::Bytes;
+use evoxo_common::{
+    card::{Card, CardKind},
+    text::quoted,
+};
+use evoxo_games::{
+    board::{Geometry, Side},
+    player::{BUILT_IN, Player, alpha_beta::DEPTH_MAX, built_in},
+};
+use serde_json::Map;
+
+use super::messages::Roster;
+use crate::{invincible, nndtf, rules, td3d, ternary};
+
+/// Why there is no player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// A file with this path is needed first.
+    File(String),
+    /// A sentence that says what is wrong.
+    Wrong(String),
+}
+
+/// The cards of champions that play a game.
+fn cards() -> Vec<&'static CardKind> {
+    const KINDS: [&[CardKind]; 5] =
+        [invincible::KIND.cards, nndtf::KIND.cards, rules::KIND.cards, td3d::KIND.cards, ternary::KIND.cards];
+    KINDS.into_iter().flatten().collect()
+}
+
+/// Who plays X and who plays O for the player of this number; `None` for a side that it does not play.
+pub(super) fn sides(
+    roster: &Roster,
+    number: usize,
+    geometry: &'static Geometry,
+) -> Result<[Option<Player>; 2], Missing> {
+    let named = &roster.players[number];
+    let both = [&named.x, if named.o.is_empty() { &named.x } else { &named.o }];
+    let mut found = [None, None];
+    for ((place, who), side) in both.into_iter().enumerate().zip(Side::BOTH) {
+        let player = find(roster, who, geometry)?;
+        if player.side.is_none_or(|only| only == side) {
+            found[place] = Some(player);
+        } else if !named.o.is_empty() {
+            let sentence = format!("{} does not play {}", quoted(who), side.letter());
+            return Err(Missing::Wrong(sentence));
+        }
+    }
+    Ok(found)
+}
+
+/// The player of this name or file.
+fn find(roster: &Roster, who: &str, geometry: &'static Geometry) -> Result<Player, Missing> {
+    let (name, plies) = match who.rsplit_once(':').map(|(name, plies)| (name, plies.parse::<u32>())) {
+        Some((name, Ok(plies))) => (name, Some(plies)),
+        _ => (who, None),
+    };
+    let mut player = match BUILT_IN.contains(&name) {
+        true => built_in(name, geometry).map_err(Missing::Wrong)?,
+        false => champion(roster, name, geometry)?,
+    };
+    match plies {
+        Some(plies) if !(1..=DEPTH_MAX).contains(&plies) => {
+            Err(Missing::Wrong(format!("{} looks {plies} plies ahead: give 1 to {DEPTH_MAX}", quoted(name))))
+        }
+        Some(plies) if !player.play.look_ahead(plies) => {
+            Err(Missing::Wrong(format!("{} does not look ahead: leave out :{plies}", quoted(name))))
+        }
+        _ => Ok(player),
+    }
+}
+
+fn champion(roster: &Roster, path: &str, geometry: &'static Geometry) -> Result<Player, Missing> {
+    let wrong = |why: String| Missing::Wrong(format!("{}: {why}", quoted(path)));
+    let content = content(roster, path).ok_or_else(|| Missing::File(path.into()))?;
+    let player = card(roster, path, &content)?.capability::<Player>().map_err(wrong)?;
+    let player = player.ok_or_else(|| wrong("it plays no game".into()))?;
+    match player.geometry.shape() == geometry.shape() {
+        true => Ok(player),
+        false => Err(wrong("it plays another game than the league".into())),
+    }
+}
+
+/// The champion of a file: a card, with the file beside it if it names one, or a file that is a champion without a card.
+fn card(roster: &Roster, path: &str, bytes: &Bytes) -> Result<Card, Missing> {
+    let wrong = |why: String| Missing::Wrong(format!("{}: {why}", quoted(path)));
+    let kinds = cards();
+    let alone = kinds.iter().filter_map(|kind| kind.file);
+    for (ending, read) in alone {
+        if path.rsplit_once('.').is_some_and(|(_, other)| other == ending) {
+            return Ok(Card { champion: read(bytes).map_err(wrong)?, about: Map::new() });
+        }
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is not a text".into()))?;
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mut asked = None;
+    let mut beside = |other: &str| {
+        let other = if directory.is_empty() { other.to_owned() } else { format!("{directory}/{other}") };
+        let found = self::content(roster, &other);
+        if found.is_none() {
+            asked = Some(other);
+        }
+        found.map(|bytes| bytes.to_vec()).ok_or_else(|| "it is not there yet".to_owned())
+    };
+    let found = Card::read(&kinds, text, &mut beside);
+    match asked {
+        Some(file) => Err(Missing::File(file)),
+        None => found.map_err(wrong),
+    }
+}
+
+fn content(roster: &Roster, path: &str) -> Option<Bytes> {
+    roster.files.iter().find(|file| file.path == path).map(|file| file.content.clone())
+}

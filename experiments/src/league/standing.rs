@@ -1,0 +1,296 @@
+//! What the results of a league say: ratings with intervals, who is tied for first, who never met, where strength goes in a circle,
+//! and how well one number a player describes it.
+
+use evoxo_common::{
+    rng::Stream,
+    stats::{
+        nash::nash,
+        quantile,
+        rating::{Blocks, Meeting, Ratings, rate},
+        wilson_points,
+    },
+};
+
+/// Results of a league.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Results {
+    /// The players' names.
+    pub names: Vec<String>,
+    /// The player whose rating is 0.
+    pub anchor: usize,
+    /// Who moves first and who second, for each pair both ways.
+    pub pairs: Vec<(usize, usize)>,
+    /// The games of these pairs from each opening, as [`Blocks`] has them; empty where odds are known.
+    pub games: Vec<u8>,
+    /// The results of these pairs.
+    pub meetings: Vec<Meeting>,
+    /// Whether the meetings are exact odds, so that nothing in them is chance.
+    pub exact: bool,
+}
+
+/// What follows from them.
+pub(super) struct Standing {
+    pub ratings: Ratings,
+    /// The players, the strongest first.
+    pub order: Vec<usize>,
+    /// The 95 % interval of each player's points above the anchor; none where nothing was sampled, or too little.
+    pub intervals: Option<Vec<(f64, f64)>>,
+    /// For each player and each other, how often the first is the stronger one of the two in resamples of the openings.
+    pub stronger: Option<Vec<Vec<f64>>>,
+    /// The strongest player and those that are not shown to be weaker, in order.
+    pub first: Vec<usize>,
+    /// Players that are connected by games, in the order of the file: one group, unless some never met.
+    pub groups: Vec<Vec<usize>>,
+    pub circles: Circles,
+    /// The share of each player in the mixture of players that none beats, and none is likelier than needed.
+    pub nash: Vec<f64>,
+    pub misfit: Option<Misfit>,
+}
+
+/// Three players of whom each beats the next.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Circles {
+    /// How many there are.
+    pub count: usize,
+    /// That whose weakest score is greatest, with the three scores.
+    pub largest: Option<([usize; 3], [f64; 3])>,
+    /// Whether each of the three scores is above a half beyond its 95 % interval.
+    pub certain: bool,
+}
+
+/// How far the results are from what the ratings expect.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Misfit {
+    /// The sum of squared deviations of scores in standard deviations, for each degree of freedom: about 1 if the model holds.
+    pub ratio: Option<f64>,
+    /// The pair that deviates most, the score of the one who moves first, and what the ratings expect.
+    pub worst: ((usize, usize), f64, f64),
+}
+
+/// Resamples of the openings.
+pub(super) const RESAMPLES: usize = 1000;
+
+/// The chance that the strongest is above a player in a resample, though that one is as strong: of all players together, as each is
+/// compared with the strongest (Bonferroni).
+pub(super) const DOUBT: f64 = 0.025;
+
+impl Results {
+    /// The points of one player against another in both their roles, and the number of games.
+    pub(super) fn score(&self, one: usize, two: usize) -> (f64, f64) {
+        let mut sum = (0.0, 0.0);
+        for meeting in &self.meetings {
+            let points = match (meeting.first, meeting.second) {
+                pair if pair == (one, two) => meeting.points(),
+                pair if pair == (two, one) => meeting.games() - meeting.points(),
+                _ => continue,
+            };
+            sum = (sum.0 + points, sum.1 + meeting.games());
+        }
+        sum
+    }
+
+    /// The same as a table: the share of the points of each player against each other, where they met.
+    pub(super) fn scores(&self) -> Vec<Vec<Option<f64>>> {
+        let players = self.names.len();
+        let mut sums = vec![vec![(0.0, 0.0); players]; players];
+        for meeting in &self.meetings {
+            let (points, games) = (meeting.points(), meeting.games());
+            for (one, two, points) in
+                [(meeting.first, meeting.second, points), (meeting.second, meeting.first, games - points)]
+            {
+                sums[one][two].0 += points;
+                sums[one][two].1 += games;
+            }
+        }
+        let share = |(points, games): (f64, f64)| (games > 0.0).then(|| points / games);
+        sums.into_iter().map(|row| row.into_iter().map(share).collect()).collect()
+    }
+
+    /// Everything that follows; resamples are drawn from `stream`.
+    pub(super) fn standing(&self, stream: Stream) -> Standing {
+        let players = self.names.len();
+        let ratings = rate(players, &self.meetings);
+        let mut order: Vec<usize> = (0..players).collect();
+        order.sort_by(|one, two| ratings.strengths[*two].total_cmp(&ratings.strengths[*one]));
+        let blocks = Blocks { players, pairs: &self.pairs, games: &self.games };
+        let resampled = (!self.exact && blocks.count() > 1).then(|| blocks.resampled(RESAMPLES, stream));
+        let above = |of: &[Ratings], player: usize, other: usize| -> Vec<f64> {
+            of.iter().map(|ratings| ratings.points_above(player, other)).collect()
+        };
+        let intervals = resampled.as_ref().map(|of| {
+            let ends = |player: usize| {
+                let points = above(of, player, self.anchor);
+                (quantile(&points, 0.025), quantile(&points, 0.975))
+            };
+            (0..players).map(ends).collect::<Vec<(f64, f64)>>()
+        });
+        let stronger = resampled.as_ref().map(|of| {
+            let share = |player: usize, other: usize| {
+                let count = |it: &&Ratings| it.strengths[player] > it.strengths[other];
+                of.iter().filter(count).count() as f64 / of.len() as f64
+            };
+            (0..players).map(|player| (0..players).map(|other| share(player, other)).collect()).collect::<Vec<Vec<_>>>()
+        });
+        let sure = 1.0 - DOUBT / (players.max(2) - 1) as f64;
+        let tied = |player: &usize| {
+            let best = order[0];
+            *player == best
+                || match &stronger {
+                    Some(stronger) => stronger[best][*player] < sure,
+                    None => !self.exact || ratings.points_above(best, *player) < 1e-6,
+                }
+        };
+        let first = order.iter().copied().filter(tied).collect();
+        let scores = self.scores();
+        let payoff = |row: &Vec<Option<f64>>| row.iter().map(|score| score.unwrap_or(0.5) - 0.5).collect();
+        Standing {
+            first,
+            groups: groups(&scores),
+            circles: self.circles(&scores),
+            nash: nash(&scores.iter().map(payoff).collect::<Vec<Vec<f64>>>()),
+            misfit: self.misfit(&ratings),
+            ratings,
+            order,
+            intervals,
+            stronger,
+        }
+    }
+
+    fn circles(&self, scores: &[Vec<Option<f64>>]) -> Circles {
+        let players = scores.len();
+        let beats = |one: usize, two: usize| scores[one][two].filter(|score| *score > 0.5 + 1e-9);
+        let (mut count, mut largest) = (0, None::<([usize; 3], [f64; 3])>);
+        for one in 0..players {
+            // Each circle once, from its lowest number on.
+            for two in one + 1..players {
+                for three in (one + 1..players).filter(|three| *three != two) {
+                    let found = (beats(one, two), beats(two, three), beats(three, one));
+                    let (Some(a), Some(b), Some(c)) = found else { continue };
+                    count += 1;
+                    let least = |scores: &[f64; 3]| scores.iter().copied().fold(1.0, f64::min);
+                    if largest.as_ref().is_none_or(|(_, old)| least(&[a, b, c]) > least(old)) {
+                        largest = Some(([one, two, three], [a, b, c]));
+                    }
+                }
+            }
+        }
+        let sure = |one: usize, two: usize| {
+            let (points, games) = self.score(one, two);
+            self.exact || wilson_points(points, games as usize).0 > 0.5
+        };
+        let certain =
+            largest.is_some_and(|([one, two, three], _)| sure(one, two) && sure(two, three) && sure(three, one));
+        Circles { count, largest, certain }
+    }
+
+    fn misfit(&self, ratings: &Ratings) -> Option<Misfit> {
+        let (mut squares, mut terms, mut worst) = (0.0, 0, None::<((usize, usize), f64, f64)>);
+        for meeting in self.meetings.iter().filter(|meeting| meeting.games() > 0.0) {
+            let [win, draw, _] = ratings.odds(meeting.first, meeting.second);
+            let expected = win + 0.5 * draw;
+            let variance = win + 0.25 * draw - expected * expected;
+            let score = meeting.points() / meeting.games();
+            squares += (score - expected) * (score - expected) * meeting.games() / variance.max(1e-12);
+            terms += 1;
+            let farther =
+                |(_, other, there): ((usize, usize), f64, f64)| (other - there).abs() < (score - expected).abs();
+            if worst.is_none_or(farther) {
+                worst = Some(((meeting.first, meeting.second), score, expected));
+            }
+        }
+        // One strength is free to choose, but the first move's term is not.
+        let freedom = terms - self.names.len() as i64;
+        let ratio = (!self.exact && freedom > 0).then(|| squares / freedom as f64);
+        worst.map(|worst| Misfit { ratio, worst })
+    }
+}
+
+/// Players that are connected by games.
+fn groups(scores: &[Vec<Option<f64>>]) -> Vec<Vec<usize>> {
+    let mut group: Vec<usize> = (0..scores.len()).collect();
+    // The lowest number of a group spreads through it.
+    for _ in 0..scores.len() {
+        for (one, row) in scores.iter().enumerate() {
+            for (two, score) in row.iter().enumerate() {
+                if score.is_some() {
+                    group[two] = group[two].min(group[one]);
+                }
+            }
+        }
+    }
+    let of = |number: usize| (0..scores.len()).filter(|player| group[*player] == number).collect::<Vec<usize>>();
+    (0..scores.len()).map(of).filter(|group| !group.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meeting(first: usize, second: usize, results: [f64; 3]) -> Meeting {
+        Meeting { first, second, results }
+    }
+
+    fn league(players: usize, meetings: Vec<Meeting>, exact: bool) -> Results {
+        let names = (0..players).map(|player| format!("p{player}")).collect();
+        let pairs = meetings.iter().map(|meeting| (meeting.first, meeting.second)).collect();
+        Results { names, anchor: 0, pairs, games: Vec::new(), meetings, exact }
+    }
+
+    #[test]
+    fn a_circle_is_found_with_its_scores() {
+        let won = [6.0, 2.0, 2.0];
+        let results = league(
+            4,
+            vec![
+                meeting(0, 1, won),
+                meeting(1, 2, won),
+                meeting(2, 0, [7.0, 0.0, 3.0]),
+                meeting(0, 3, won),
+                meeting(3, 0, [2.0, 2.0, 6.0]),
+            ],
+            true,
+        );
+        let standing = results.standing(Stream::root(1));
+        assert_eq!(standing.circles, Circles { count: 1, largest: Some(([0, 1, 2], [0.7, 0.7, 0.7])), certain: true });
+        assert_eq!(standing.groups, [[0, 1, 2, 3]]);
+        assert_eq!((results.score(0, 3), results.score(3, 0)), ((14.0, 20.0), (6.0, 20.0)));
+        assert!(standing.intervals.is_none() && standing.first.len() == 1);
+        let misfit = standing.misfit.unwrap();
+        assert!(misfit.ratio.is_none() && (misfit.worst.1 - misfit.worst.2).abs() > 0.1, "{misfit:?}");
+        let sampled = Results { exact: false, ..results }.standing(Stream::root(1));
+        assert!(!sampled.circles.certain, "ten games tell little");
+    }
+
+    #[test]
+    fn who_never_met_is_in_another_group() {
+        let results = league(5, vec![meeting(0, 2, [1.0; 3]), meeting(4, 1, [1.0; 3]), meeting(2, 3, [0.0; 3])], true);
+        assert_eq!(results.standing(Stream::root(1)).groups, [vec![0, 2], vec![1, 4], vec![3]]);
+    }
+
+    /// Two equal players and a weaker one: the equal ones are tied for first, also where odds are exact.
+    #[test]
+    fn equals_are_tied_for_first() {
+        let even = [3.0, 2.0, 3.0];
+        let won = [6.0, 2.0, 2.0];
+        let all = vec![meeting(0, 1, even), meeting(1, 0, even), meeting(0, 2, won), meeting(1, 2, won)];
+        assert_eq!(league(3, all, true).standing(Stream::root(1)).first.len(), 2);
+        // Games: from each of 40 openings 0 and 1 beat each other once, and both beat 2 three times of four, whoever moves first.
+        let pairs = vec![(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
+        let block = |number: usize| match number % 4 {
+            0 => [1, 1, 3, 1, 1, 3],
+            1 => [1, 1, 1, 3, 3, 1],
+            _ => [1, 1, 1, 3, 1, 3],
+        };
+        let games: Vec<u8> = (0..40).flat_map(block).collect();
+        let meetings = Blocks { players: 3, pairs: &pairs, games: &games }.meetings();
+        let results = Results { pairs, games, ..league(3, meetings, false) };
+        let standing = results.standing(Stream::root(1));
+        let mut first = standing.first.clone();
+        first.sort_unstable();
+        assert_eq!((first, standing.order[2]), (vec![0, 1], 2));
+        let (low, high) = standing.intervals.unwrap()[2];
+        assert!(low < high && high < 0.0, "{low} {high}");
+        let stronger = standing.stronger.unwrap();
+        assert!(stronger[0][2] > 1.0 - DOUBT && stronger[0][1] > 0.1 && stronger[0][1] < 0.9, "{stronger:?}");
+    }
+}

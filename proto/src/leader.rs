@@ -1,0 +1,96 @@
+//! How a coordinator that leads says so: a header of every response.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+/// The header of the responses of a coordinator that leads: its cluster and its epoch, for example
+/// `00112233445566778899aabbccddeeff:7`. A standby sends none.
+pub const LEADER_HEADER: &str = "evoxo-leader";
+
+/// The digits of a cluster's identifier.
+const CLUSTER_DIGITS: usize = 32;
+
+/// Which cluster a coordinator leads, and in which epoch. Of two coordinators of one cluster, the one with the higher epoch
+/// leads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Led {
+    /// Lower-case hexadecimal digits, drawn when the cluster's store was first used.
+    pub cluster: String,
+    /// From 1.
+    pub epoch: u64,
+}
+
+impl Led {
+    /// The cluster with this identifier, led in this epoch.
+    #[must_use]
+    pub fn new(cluster: [u8; CLUSTER_DIGITS / 2], epoch: u64) -> Self {
+        Self { cluster: cluster.iter().map(|byte| format!("{byte:02x}")).collect(), epoch }
+    }
+}
+
+impl fmt::Display for Led {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.cluster, self.epoch)
+    }
+}
+
+impl FromStr for Led {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        const FORM: &str = "it names no cluster and epoch";
+        let (cluster, epoch) = text.split_once(':').ok_or(FORM)?;
+        let plain = cluster.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let epoch = epoch.parse().map_err(|_| FORM)?;
+        if cluster.len() != CLUSTER_DIGITS || !plain {
+            return Err(FORM);
+        }
+        Ok(Self { cluster: cluster.to_owned(), epoch })
+    }
+}
+
+/// The most clusters whose epochs are remembered.
+const CLUSTERS_MAX: usize = 16;
+
+/// The highest epoch of each cluster that a client has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(BTreeMap<String, u64>);
+
+impl Seen {
+    /// Whether a coordinator that says this may be used: false if a higher epoch of its cluster was seen, so that it leads no
+    /// more and does not know it yet.
+    pub fn accepts(&mut self, led: &Led) -> bool {
+        if !self.0.contains_key(&led.cluster) && self.0.len() >= CLUSTERS_MAX {
+            // Only somebody who means harm has so many.
+            self.0.clear();
+        }
+        let highest = self.0.entry(led.cluster.clone()).or_default();
+        *highest = (*highest).max(led.epoch);
+        *highest == led.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_epochs_of_the_same_cluster_are_refused() {
+        let mut seen = Seen::default();
+        for (cluster, epoch, accepted) in
+            [(1, 5, true), (1, 5, true), (1, 4, false), (2, 1, true), (1, 6, true), (1, 5, false), (2, 1, true)]
+        {
+            assert_eq!(seen.accepts(&Led::new([cluster; 16], epoch)), accepted, "{cluster} {epoch}");
+        }
+        (10..200).for_each(|cluster| assert!(seen.accepts(&Led::new([cluster; 16], 1))));
+        assert!(seen.0.len() <= CLUSTERS_MAX);
+    }
+
+    #[test]
+    fn it_is_read_as_it_is_written_and_nothing_else_is() {
+        let led = Led::new([0xab; 16], 12);
+        assert_eq!(led.to_string().parse(), Ok(led));
+        for bad in ["", ":", "ab:1", "abababababababababababababababAB:1", "abababababababababababababababab:x"] {
+            assert!(bad.parse::<Led>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+"""The committed results beside docs/result.schema.json, by the real checker of JSON Schema where it is installed."""
+
+import importlib.util
+import json
+import unittest
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+class Schema(unittest.TestCase):
+    def test_committed_results_conform(self):
+        if importlib.util.find_spec("jsonschema") is None:
+            self.skipTest("the package jsonschema is not installed")
+        from jsonschema import Draft202012Validator
+
+        schema = json.loads((DOCS / "result.schema.json").read_text())
+        Draft202012Validator.check_schema(schema)
+        checker = Draft202012Validator(schema)
+        results = sorted(DOCS.glob("reproduction/*/result-*.json"))
+        self.assertGreater(len(results), 20)
+        for path in results:
+            result = json.loads(path.read_text())
+            with self.subTest(path.name):
+                self.assertEqual([error.message for error in checker.iter_errors(result)], [])
+        result["seed"] = "one"
+        self.assertEqual(len(list(checker.iter_errors(result))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

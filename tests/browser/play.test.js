@@ -1,0 +1,186 @@
+// Playing in a real browser: a game on each board by mouse and by keyboard, against a champion too; axe on every board.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { until } from "./cluster.js";
+import { accessible, allAccessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
+
+const TABLES = `experiment = "invincible"
+seed = 3
+[settings]
+population = 50
+generations = 10
+fitness = "exact"
+[arms."plays O"]
+penalty = 6.5
+[arms."plays X"]
+side = "X"
+penalty = 6.5
+`;
+const NETWORKS = `experiment = "td3d"
+[settings]
+network = "small"
+games = 40
+test_every = 10
+test_games = 5
+`;
+
+const status = (tab, text) => tab.locator(".status").getByText(text).waitFor();
+const cell = (tab, name) => tab.locator(".layers").getByRole("button", { name });
+const moves = (tab) => tab.locator(".moves strong").allTextContents();
+
+before(async () => {
+  await begin();
+  cluster.worker("desk");
+  await cluster.evoxo("submit", file("tables.toml", TABLES));
+  await cluster.evoxo("submit", file("networks.toml", NETWORKS));
+  const over = async (name) => (await cluster.run(name)).state === "finished";
+  await until("runs end", async () => (await over("tables")) && (await over("networks")));
+});
+
+after(end);
+
+test("tic-tac-toe by mouse against the perfect player, with hints and undo", async () => {
+  const tab = await open("");
+  await tab.getByRole("link", { name: "Play", exact: true }).click();
+  await status(tab, "Your move, X.");
+  await cell(tab, /^b2: empty/).click();
+  await status(tab, /^O plays .*Your move, X\.$/);
+  assert.deepEqual((await moves(tab)).map((move) => move[0]), ["X", "O"]);
+  await tab.getByLabel("from").selectOption("perfect");
+  const hints = tab.getByRole("region", { name: "What it thinks of each move" });
+  await hints.getByRole("row").nth(7).waitFor();
+  assert.match(await hints.getByRole("row").nth(1).textContent(), /it draws against perfect play/);
+  await accessible(tab, "hints");
+  await tab.getByRole("button", { name: "Undo" }).click();
+  await until("nothing is played", async () => (await moves(tab)).length === 0);
+  await tab.context().close();
+});
+
+test("tic-tac-toe by keyboard, against a champion that a run leads to", async () => {
+  const tab = await open("#/runs/tables");
+  await tab.getByRole("link", { name: "Play against plays X" }).click();
+  // It plays X only, so it moves first.
+  await status(tab, /^X plays .*Your move, O\.$/);
+  assert.match(tab.url(), /x=tables\/1\/0&o=you&m=/);
+  const first = (await moves(tab))[0].slice(2);
+  await tab.getByLabel("Type a move").fill("z9");
+  await tab.keyboard.press("Enter");
+  await tab.getByText("z9 is no move here").waitFor();
+  // With the arrow keys from the first cell to an empty one.
+  await cell(tab, /^a3/).focus();
+  await tab.keyboard.press(first === "b3" ? "ArrowDown" : "ArrowRight");
+  assert.match(await tab.evaluate(() => document.activeElement.getAttribute("aria-label")), /^(b3|a2): empty/);
+  await tab.keyboard.press("Enter");
+  await until("it answers", async () => (await moves(tab)).length >= 3);
+  // The whole game is in the address.
+  const shared = await open(tab.url().slice(tab.url().indexOf("#")));
+  await until("the same game", async () => (await moves(shared)).join() === (await moves(tab)).join());
+  await accessible(shared, "a shared game");
+  await Promise.all([tab, shared].map((one) => one.context().close()));
+});
+
+test("4x4x4: on the rack by mouse, in the layers by keyboard, by typing, against a network", async () => {
+  const tab = await open("#/play?o=networks/0/0");
+  await status(tab, "Your move, X.");
+  assert.equal(await tab.getByLabel("Game", { exact: true }).inputValue(), "score-four");
+  await tab.locator(".rack .bead.next").first().click();
+  await until("it answers", async () => (await moves(tab)).length === 2);
+  await cell(tab, /^a44/).focus();
+  // One layer up is nothing; down it goes to the layer below.
+  await tab.keyboard.press("PageUp");
+  assert.match(await tab.evaluate(() => document.activeElement.getAttribute("aria-label")), /^a44/);
+  await tab.keyboard.press("PageDown");
+  assert.match(await tab.evaluate(() => document.activeElement.getAttribute("aria-label")), /^a43/);
+  await tab.keyboard.press("Space");
+  await until("it answers", async () => (await moves(tab)).length === 4);
+  assert.equal((await moves(tab))[2], "X a4");
+  await tab.getByLabel("Type a move").fill("D1");
+  await tab.keyboard.press("Enter");
+  await until("it answers", async () => (await moves(tab)).length === 6);
+  await tab.getByLabel("from").selectOption("networks/0/0");
+  const hints = tab.getByRole("region", { name: "What it thinks of each move" });
+  await hints.getByText(/it values this at/).nth(8).waitFor();
+  await accessible(tab, "4x4x4 with hints");
+  await tab.context().close();
+});
+
+test("two players play Connect Four move by move, then by themselves to the end", async () => {
+  const tab = await open("#/play/connect-four?x=alpha-beta:3&o=filtered");
+  await status(tab, "It is X's turn.");
+  await tab.getByRole("button", { name: "One move" }).press("Enter");
+  await until("one move", async () => (await moves(tab)).length === 1);
+  await tab.getByRole("button", { name: "Play on" }).press("Enter");
+  await until("an end", async () => /wins|draw/.test(await tab.locator(".status").textContent()));
+  await accessible(tab, "the end of Connect Four");
+  // Step through it, and come back to the end.
+  const all = (await moves(tab)).length;
+  const later = tab.getByRole("button", { name: "Later" });
+  assert.ok(await later.isDisabled());
+  for (const count of [all - 1, all - 2]) {
+    await tab.getByRole("button", { name: "Earlier" }).press("Enter");
+    await status(tab, `After ${count} of ${all} moves.`);
+    assert.equal(await tab.getByRole("button", { name: /: [XO]/ }).count(), count);
+  }
+  await later.press("Enter");
+  await later.press("Enter");
+  await status(tab, /wins|draw/);
+  await tab.context().close();
+});
+
+test("players, sides and games are chosen by keyboard", async () => {
+  const tab = await open("#/play");
+  await status(tab, "Your move, X.");
+  await tab.getByRole("button", { name: "Swap sides" }).press("Enter");
+  await status(tab, /^X plays .*Your move, O\.$/);
+  await tab.getByLabel("Game", { exact: true }).selectOption("qubic");
+  await tab.getByRole("group", { name: "X", exact: true }).getByLabel("Player").selectOption("you");
+  await tab.getByRole("group", { name: "O", exact: true }).getByLabel("Player").selectOption("benchmark");
+  await status(tab, "Your move, X.");
+  await cell(tab, /^c32: empty/).click();
+  await until("it answers", async () => (await moves(tab)).length === 2);
+  const seat = tab.getByRole("group", { name: "O", exact: true });
+  await seat.getByLabel("Player").selectOption("champion");
+  await seat.getByLabel("Run").selectOption("networks");
+  // A champion brings its game.
+  const game = tab.getByLabel("Game", { exact: true });
+  await until("its game", async () => (await game.inputValue()) === "score-four");
+  await status(tab, "Your move, X.");
+  await tab.context().close();
+});
+
+test("what a champion is, as boards or in words", async () => {
+  const tab = await open("#/runs/tables");
+  await tab.getByRole("link", { name: "plays X", exact: true }).click();
+  await tab.getByText("A table that plays X").waitFor();
+  assert.ok(await tab.getByRole("img", { name: /^[.XO]{3}\/[.XO]{3}\/[.XO]{3}: [abc][123]$/ }).count() > 20);
+  await accessible(tab, "a champion as boards");
+  await tab.getByLabel("Arm").selectOption("plays O");
+  await tab.getByText("A table that plays O").waitFor();
+  await tab.getByRole("link", { name: "Play against it" }).click();
+  await status(tab, "Your move, X.");
+  await tab.goto(`http://${cluster.address}/#/runs/networks/champions/0/0`);
+  await tab.getByText("A network for 4x4x4 cells").waitFor();
+  await tab.context().close();
+  await allAccessible("a network", "#/runs/networks/champions/0/0", (one) => one.getByText("A network for").waitFor());
+});
+
+test("every board in light, dark and on a phone", async () => {
+  const ready = (tab) => tab.locator(".status").getByText("Your move, X.").waitFor();
+  await allAccessible("tic-tac-toe", "#/play/tic-tac-toe?x=you&o=tables/0/0", ready);
+  await allAccessible("score-four", "#/play/score-four?x=you&o=you&m=a1.b2.a1.c3", ready);
+  await allAccessible("connect-four", "#/play/connect-four?x=you&o=you&m=d.d", ready);
+  await allAccessible("qubic", "#/play/qubic?x=you&o=you&m=a11.b23", ready);
+});
+
+test("nothing was fetched from elsewhere, and no browser complained", blameless);
+
+test("what cannot be played is said", async () => {
+  const tab = await open("#/play?o=nowhere/0/0");
+  await tab.getByText("This cannot be played: there is no run of this name here.").waitFor();
+  await tab.goto(`http://${cluster.address}/#/play/tic-tac-toe?x=you&o=you&m=a1.a1`);
+  await tab.getByText('It cannot be done: "a1" is no move here.').waitFor();
+  await accessible(tab, "no such move");
+  await tab.context().close();
+});

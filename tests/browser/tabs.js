@@ -1,0 +1,75 @@
+// Tabs of a real browser on a cluster of its own: what they fetched and complained about, and what axe finds in them.
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import AxeBuilder from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+
+import { Cluster } from "./cluster.js";
+
+export const cluster = new Cluster();
+const [complaints, foreign] = [[], []];
+let browser;
+
+export async function begin() {
+  await cluster.coordinator();
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"],
+  });
+}
+
+export async function end() {
+  await browser?.close();
+  await cluster.end();
+}
+
+/** Nothing was fetched from elsewhere, and no browser complained. */
+export function blameless() {
+  assert.deepEqual(foreign, []);
+  assert.deepEqual(complaints, []);
+}
+
+export function file(name, content) {
+  const path = join(cluster.directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+export async function open(hash, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const tab = await context.newPage();
+  tab.setDefaultTimeout(60_000);
+  tab.on("pageerror", (error) => complaints.push(error.message));
+  tab.on("console", (said) => {
+    // That the coordinator is gone is said by the page itself.
+    if (said.type() === "error" && !said.text().includes("ERR_")) complaints.push(said.text());
+  });
+  tab.on("request", (request) => {
+    const { protocol, host } = new URL(request.url());
+    if (protocol !== "blob:" && host !== cluster.address) foreign.push(request.url());
+  });
+  await tab.goto(`http://${cluster.address}/${hash}`);
+  await tab.locator(".link.live").waitFor();
+  return tab;
+}
+
+/** What axe finds: nothing. */
+export async function accessible(tab, what) {
+  const { violations } = await new AxeBuilder({ page: tab }).analyze();
+  const found = violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map((node) => node.html).join("\n")}`);
+  assert.deepEqual(found, []);
+}
+
+/** Each view, in light and dark, wide and narrow. */
+export async function allAccessible(what, hash, ready) {
+  for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [360, "light"]]) {
+    const tab = await open(hash, { viewport: { width, height: 800 }, colorScheme });
+    await ready(tab);
+    await accessible(tab, `${what}, ${width}, ${colorScheme}`);
+    const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
+    assert.ok(scroll <= inner, `${what} is ${scroll} wide on ${inner}`);
+    await tab.context().close();
+  }
+}

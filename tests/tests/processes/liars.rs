@@ -1,0 +1,151 @@
+//! Workers with certificates that send wrong outputs of the right form, on a run that does not trust them.
+
+use std::{fs, net::SocketAddr, time::Duration};
+
+use bytes::Bytes;
+use evoxo_access::{AccessFile, Role, join};
+use evoxo_common::task::Encoded;
+use evoxo_process::Address;
+use evoxo_proto::v1::{ReadLogRequest, RunState, Verification, task_result::Outcome};
+use evoxo_tests::{
+    live::Site,
+    person::{Person, digest_of_one_thread},
+    script::{Session, honest},
+    secure::{Secure, channel},
+};
+use serde_json::Value;
+
+use crate::DISPATCH;
+
+/// The access of somebody who has joined.
+async fn newcomer(secure: &Secure<'_>, coordinator: SocketAddr, role: Role, name: &str) -> AccessFile {
+    let token = secure.token(coordinator, role, 60, 1).await.parse().expect("a token");
+    let address: Address = coordinator.to_string().parse().expect("an address");
+    join(&token, &address, name).await.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
+}
+
+fn lie(task: &Encoded) -> Outcome {
+    let Outcome::Output(output) = honest(task) else { unreachable!("an honest outcome is an output") };
+    let mut bytes = output.to_vec();
+    *bytes.last_mut().expect("an output has bytes") ^= 1;
+    Outcome::Output(Bytes::from(bytes))
+}
+
+/// The name of all runs here.
+const RUN: &str = "run";
+
+fn submit(secure: &Secure<'_>, site: &Site, coordinator: SocketAddr, level: &str) -> (bool, String) {
+    let file = site.path("echo.toml");
+    fs::write(&file, DISPATCH).expect("a file");
+    let file = file.to_string_lossy();
+    let arguments = ["submit", &*file, "--name", RUN, "--verify", level];
+    let output = secure.evoxo(coordinator, Some(secure.operator_path()), &arguments);
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A liar works first and alone. Then a trusted worker comes: the result is right, the liar is revoked, and the audit log
+/// says why; also after the coordinator was killed.
+#[tokio::test]
+async fn a_liar_is_revoked_and_the_result_is_right() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let (accepted, said) = submit(&secure, &site, address, "verified");
+    assert!(accepted, "{said}");
+    let mut person = secure.person(address);
+    let access = newcomer(&secure, address, Role::Worker, "liar").await;
+    let id = access.certificate().expect("a certificate").identity.id.to_string();
+    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
+    for _ in 0..3 {
+        let assigned = liar.next_tasks().await.expect("tasks");
+        liar.answer(assigned.id, &assigned.tasks, lie).await;
+    }
+    let run = person.wait(RUN, |run| run.message.contains("trusted worker")).await;
+    assert_eq!((run.tasks_done, run.verification()), (0, Verification::Verified), "nothing of it counts");
+    let token = secure.token(address, Role::TrustedWorker, 3600, 1).await;
+    let trusted = secure.worker(address, &token, "trusted");
+    assert_eq!(person.finished(RUN).await.digest, digest_of_one_thread(DISPATCH));
+    let close = liar.end().await;
+    assert!(close.is_err() || close.is_ok_and(|close| close.reason.contains("computes wrongly")));
+    // The revocation is written beside the core's work.
+    let revoked = async || !secure.identities(address).await.iter().any(|known| known.id == id);
+    while !revoked().await {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    coordinator.process.kill();
+    coordinator = secure.coordinator(&address.to_string(), &[]);
+    assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
+    let lines = secure.access(address).read_log(ReadLogRequest { lines: 100 }).await.expect("a log").into_inner().lines;
+    let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let convictions: Vec<Value> = lines.filter(|line| line["what"] == "convict").collect();
+    assert_eq!(convictions.len(), 1, "{convictions:?}");
+    let object = convictions[0]["object"].as_str().expect("text");
+    assert!(object.starts_with(&id) && object.contains("run run, arm \"main\", replica "), "{object}");
+    drop((trusted, coordinator));
+}
+
+/// A liar does all of it alone, on its own word. The coordinator is killed after its conviction. All of it is undone.
+#[tokio::test]
+async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    assert!(submit(&secure, &site, address, "audited:100%").0);
+    let mut person = secure.person(address);
+    let access = newcomer(&secure, address, Role::Worker, "liar").await;
+    let id = access.certificate().expect("a certificate").identity.id.to_string();
+    let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
+    // Until nothing is left for it.
+    while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
+        liar.answer(assigned.id, &assigned.tasks, lie).await;
+    }
+    let run = person.wait(RUN, |run| run.replicas_finished == 3).await;
+    assert_eq!(run.state(), RunState::Running, "it waits for audits: {run:?}");
+    let token = secure.token(address, Role::TrustedWorker, 3600, 1).await;
+    let trusted = secure.worker(address, &token, "trusted");
+    while secure.identities(address).await.iter().any(|known| known.id == id) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    coordinator.process.kill();
+    coordinator = secure.coordinator(&address.to_string(), &[]);
+    let run = person.finished(RUN).await;
+    assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
+    drop((trusted, coordinator));
+}
+
+/// Two identities are a quorum; one, however often it connects, is none.
+#[tokio::test]
+async fn a_quorum_needs_two_identities() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    assert!(submit(&secure, &site, address, "quorum").0);
+    let token = secure.token(address, Role::Worker, 3600, 2).await;
+    let mut person = secure.person(address);
+    let first = secure.worker(address, &token, "one");
+    person.worker("one").await;
+    // The same certificate, another process.
+    let second = secure.worker(address, &token, "one");
+    let run = person.wait(RUN, |run| run.message.contains("two identities")).await;
+    assert_eq!((run.state(), run.tasks_done), (RunState::Running, 0));
+    let two = secure.worker(address, &token, "two");
+    assert_eq!(person.finished(RUN).await.digest, digest_of_one_thread(DISPATCH));
+    drop((first, second, two));
+}
+
+#[tokio::test]
+async fn without_certificates_nothing_can_be_verified() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let file = site.path("echo.toml");
+    fs::write(&file, DISPATCH).expect("a file");
+    let address = coordinator.address.to_string();
+    let file = file.to_string_lossy();
+    let mut program = site.program("evoxo", &["submit", &file, "--verify", "quorum", "--coordinator", &address]);
+    assert_eq!(program.end().await.code(), Some(1));
+    assert!(program.log().contains("has no access directory"), "{}", program.log());
+    assert!(Person::of(coordinator.address).get("echo").await.is_err());
+}

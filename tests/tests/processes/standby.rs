@@ -1,0 +1,153 @@
+//! A coordinator and its standby on one store: whoever leads is killed, stopped, or started twice, and runs end as they should.
+
+use std::{fs, net::SocketAddr, process::Command, time::Duration, time::Instant};
+
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::{Coordinator, PATIENCE, Process, Site},
+    person::{Person, digest_of_one_thread},
+    programs::program,
+    secure::Secure,
+};
+use tonic_health::pb::health_check_response::ServingStatus;
+
+use super::leaders::health;
+use crate::lasting;
+
+/// A standby that is not patient.
+const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
+
+const TAKES_OVER: &str = "this coordinator takes over: ";
+
+/// A worker that knows both.
+fn worker(site: &Site, name: &str, coordinators: &str) -> Process {
+    site.program("evoxo-worker", &["--coordinator", coordinators, "--slots", "1", "--name", name])
+}
+
+/// Waits until this process says that it leads, or that it does not.
+async fn serves(coordinator: SocketAddr, wanted: ServingStatus) {
+    let start = Instant::now();
+    while health(coordinator).await != wanted {
+        assert!(start.elapsed() < PATIENCE, "{coordinator} does not become {wanted:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// What `evoxo` prints for a run, asked at all addresses.
+fn asked(coordinators: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program("evoxo")).args(arguments).args(["--coordinator", coordinators]).output();
+    let output = output.expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Waits until the run has advanced by so many rounds since.
+async fn advances(person: &mut Person, rounds: u64) {
+    let before = person.wait("run", |_| true).await.rounds_done;
+    let run = person.wait("run", |run| run.rounds_done >= before + rounds || run.state() == RunState::Finished).await;
+    assert_eq!(run.state(), RunState::Running, "the run is too short for this test");
+}
+
+#[tokio::test]
+async fn a_run_outlives_the_coordinators_that_lead_it() {
+    let site = Site::new();
+    let mut one = site.coordinator(&[]);
+    let two = site.coordinator(&STANDBY);
+    assert_eq!(
+        (health(one.address).await, health(two.address).await),
+        (ServingStatus::Serving, ServingStatus::NotServing)
+    );
+    let both = format!("{},{}", two.address, one.address);
+    let workers = [worker(&site, "left", &both), worker(&site, "right", &both)];
+    let config = lasting(3, 200);
+    let (mut first, mut second) = (Person::of(one.address), Person::of(two.address));
+    first.submit("run", &config).await;
+    let refused = second.get("run").await.expect_err("a standby knows nothing of runs");
+    assert!(refused.message().contains("is a standby") && refused.message().contains(&one.address.to_string()));
+    advances(&mut first, 20).await;
+
+    one.process.kill();
+    advances(&mut second, 20).await;
+    assert!(two.process.log().contains(TAKES_OVER), "{}", two.process.log());
+    assert!(asked(&both, &["runs"]).contains("run"));
+
+    // The first one comes back, now as a standby, and the second one is stopped without an end.
+    let again = site.coordinator_on(&one.address.to_string(), &STANDBY);
+    two.process.signal("STOP");
+    serves(again.address, ServingStatus::Serving).await;
+    two.process.signal("CONT");
+    serves(two.address, ServingStatus::NotServing).await;
+    advances(&mut first, 20).await;
+    assert!(two.process.log().contains("it is a standby from now on"), "{}", two.process.log());
+    // One of them may have been on its way to the next.
+    let told = |worker: &Process| worker.log().contains("it closed the session: another coordinator leads");
+    assert!(workers.iter().any(told), "no worker was sent away by the coordinator that leads no more");
+    assert!(asked(&both, &["runs"]).contains("run"));
+    assert_eq!(first.finished("run").await.digest, digest_of_one_thread(&config));
+}
+
+/// As from hosts that do not see the lock: the later one leads, and the other one waits for its turn.
+#[tokio::test]
+async fn of_two_coordinators_on_one_store_the_later_one_leads() {
+    let site = Site::new();
+    let config = lasting(3, 100);
+    let first = site.coordinator(&STANDBY[1..]);
+    let mut person = Person::of(first.address);
+    person.submit("run", &config).await;
+    fs::remove_file(site.path("store/lock")).expect("a lock");
+    let second = site.coordinator(&[]);
+    let both = format!("{},{}", first.address, second.address);
+    let _workers = [worker(&site, "left", &both), worker(&site, "right", &both)];
+    serves(first.address, ServingStatus::NotServing).await;
+    let refused = person.get("run").await.expect_err("it is a standby now");
+    assert!(refused.message().contains(&second.address.to_string()), "{refused}");
+    advances(&mut Person::of(second.address), 10).await;
+    drop(second);
+    serves(first.address, ServingStatus::Serving).await;
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
+}
+
+/// Three standbys on an unused store: one leads, and another one after it.
+#[tokio::test]
+async fn of_several_standbys_one_leads() {
+    let site = Site::new();
+    let mut standbys: Vec<Coordinator> = (0..3).map(|_| site.coordinator(&STANDBY)).collect();
+    for left in [3, 2, 1] {
+        let start = Instant::now();
+        let leads = loop {
+            let mut leading = Vec::new();
+            for (number, standby) in standbys.iter().enumerate() {
+                if health(standby.address).await == ServingStatus::Serving {
+                    leading.push(number);
+                }
+            }
+            match leading.as_slice() {
+                [one] => break *one,
+                _ => assert!(start.elapsed() < PATIENCE, "{leading:?} of {left} lead"),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        drop(standbys.remove(leads));
+    }
+}
+
+/// With TLS, each with a copy of the access directory.
+#[tokio::test]
+async fn a_secure_standby_takes_over() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut one = secure.coordinator("127.0.0.1:0", &[]);
+    let copied = Command::new("cp").arg("-a").arg(site.path("access")).arg(site.path("copy")).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let copy = site.path("copy");
+    let copy = copy.to_str().expect("a path of plain letters");
+    let two = site.coordinator(&[STANDBY.as_slice(), &["--access", copy]].concat());
+    let (mut first, mut second) = (secure.person(one.address), secure.person(two.address));
+    first.submit("echo", crate::DISPATCH).await;
+    // It sees that the leader lives.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let seen = first.get("echo").await;
+    assert!(seen.is_ok() && !two.process.log().contains(TAKES_OVER), "{seen:?}\n{}", two.process.log());
+    one.process.kill();
+    assert_eq!(second.wait("echo", |_| true).await.name, "echo");
+}

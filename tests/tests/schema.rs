@@ -1,0 +1,93 @@
+//! `evoxo schema result`: what is committed conforms to it, and what a run of every kind writes; and the checker finds faults.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use evoxo_tests::{
+    programs::{program, workspace},
+    registry,
+    schema::faults,
+};
+use serde_json::{Value, json};
+
+/// A small run of each kind.
+const SMALL: [(&str, &str); 8] = [
+    ("dispatch", "[settings]\nrounds = 2\ntasks = 3\npayload_bytes = 10\nreply_bytes = 10\n"),
+    ("evolve", "[settings]\nproblem = \"rosenbrock\"\nlength = 2\nevaluations = 90\n[arms.a]\n[arms.b]\nlength = 3\n"),
+    (
+        "invincible",
+        "[settings]\npopulation = 60\ngames = 100\ngenerations = 3\nslice = 20\n[arms.O]\n[arms.X]\nside = \"X\"\n",
+    ),
+    ("league", "[settings]\nopenings = 1\n[[players]]\nwho = \"random\"\n[[players]]\nwho = \"perfect\"\n"),
+    ("nndtf", "[settings]\nboards = 30\niterations = 5\nevaluations = 200\npopulation = 8\n"),
+    ("rules", "[settings]\nagents = 12\nrules = 30\ncycles = 9\n"),
+    (
+        "td3d",
+        "[settings]\ngames = 200\ntest_every = 100\ntest_games = 10\nnetwork = \"small\"\n\
+        [screen.factors]\nA.biases = [\"no\", \"yes\"]\nB.alpha = [0.005, 0.01]\n",
+    ),
+    ("ternary", "[settings]\ngenerations = 3\npopulation = 6\nopponents = 2\nrandom_games = 2\n"),
+];
+
+fn schema() -> Value {
+    let output = Command::new(program("evoxo")).args(["schema", "result"]).output().expect("evoxo starts");
+    serde_json::from_slice(&output.stdout).expect("a schema")
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a result")).expect("JSON")
+}
+
+#[test]
+fn committed_results_conform() {
+    let schema = schema();
+    let folders = fs::read_dir(workspace().join("docs/reproduction")).expect("results").flatten();
+    let folders = folders.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| fs::read_dir(folder).expect("a folder").flatten()).map(|entry| entry.path());
+    let results: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
+    assert!(results.len() > 20, "only {} results", results.len());
+    for path in results {
+        assert_eq!(faults(&schema, &read(&path)), Vec::<String>::new(), "{}", path.display());
+    }
+}
+
+#[test]
+fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
+    let (schema, desk) = (schema(), tempfile::tempdir().expect("a temporary directory"));
+    let known: Vec<&str> = SMALL.iter().map(|(kind, _)| *kind).collect();
+    assert!(registry().kinds().iter().all(|kind| known.contains(&kind.name)), "a kind has no small run here");
+    let mut fractions = 0;
+    for (kind, settings) in SMALL {
+        let file = desk.path().join(format!("{kind}.toml"));
+        fs::write(&file, format!("experiment = \"{kind}\"\nreplicas = 2\n{settings}")).expect("a file");
+        let out = desk.path().join(kind);
+        let mut run = Command::new(program("evoxo"));
+        let output = run.arg("run").arg(&file).args(["--workers", "0", "--out"]).arg(&out).output().expect("it starts");
+        assert!(output.status.success(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
+        let result = read(&out.join("result.json"));
+        assert_eq!(faults(&schema, &result), Vec::<String>::new(), "{kind}");
+        // Results of this build have everything.
+        let all = schema["properties"].as_object().expect("properties").keys();
+        let of_kinds = ["claims", "contests", "screen"];
+        let missing = all.filter(|name| !of_kinds.contains(&name.as_str()) && result.get(*name).is_none());
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new(), "{kind}");
+        assert_eq!(result.get("screen").is_some(), kind == "td3d", "{kind}");
+        fractions += result.to_string().matches("\"win_number\":").count();
+        for (change, fault) in [
+            (json!({"seed": -1}), "result.seed is -1, and its minimum must be 0"),
+            (json!({"state": "done"}), "result.state is \"done\", and its enum must be"),
+            (json!({"arms": [{"name": "a", "settings": {"b": 1}, "replicas": []}]}), "result.arms[0].settings.b is 1"),
+            (json!({"notes": [7]}), "result.notes[0] is 7, and its type must be \"string\""),
+        ] {
+            let mut wrong = result.clone();
+            wrong.as_object_mut().expect("an object").extend(change.as_object().expect("an object").clone());
+            let found = faults(&schema, &wrong);
+            assert!(found.len() == 1 && found[0].starts_with(fault), "{found:?}");
+        }
+    }
+    assert!(fractions > 4, "numbers beside fractions");
+    assert_eq!(faults(&schema, &json!({})).len(), 8, "what is required");
+}

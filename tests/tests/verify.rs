@@ -1,0 +1,179 @@
+//! `evoxo verify`: results that are as computed, and results that somebody has doctored.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use bytes::Bytes;
+use evoxo_common::{
+    digest::Digest,
+    envelope::{Kind, open, seal},
+    experiment::run_digest,
+};
+use evoxo_proto::v1;
+use evoxo_tests::programs::program;
+use prost::Message as _;
+use serde_json::Value;
+
+const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 60\ngames = 100\n\
+    generations = 5\nslice = 20\n[arms.\"O, 1\"]\npenalty = 1\n[arms.X]\nside = \"X\"\nfitness = \"exact\"\n";
+
+fn evoxo(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(program("evoxo")).current_dir(directory).args(arguments).output().expect("evoxo starts")
+}
+
+/// What verify prints, and its status.
+fn verify(directory: &Path, arguments: &[&str]) -> (String, Option<i32>) {
+    let output = evoxo(directory, &[&["verify"], arguments].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (text, output.status.code())
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory").flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).expect("a copy");
+        }
+    }
+}
+
+fn change_text(path: &Path, change: impl FnOnce(&str) -> String) {
+    let text = fs::read_to_string(path).expect("text");
+    let changed = change(&text);
+    assert_ne!(changed, text, "{} is as it was", path.display());
+    fs::write(path, changed).expect("a file");
+}
+
+fn change_result(directory: &Path, change: impl FnOnce(&mut Value)) {
+    change_text(&directory.join("result.json"), |text| {
+        let mut result: Value = serde_json::from_str(text).expect("JSON");
+        change(&mut result);
+        result.to_string()
+    });
+}
+
+/// Replaces a finished replica in the store by another one, with a good checksum.
+fn change_state(directory: &Path, change: impl FnOnce(&mut v1::ReplicaState)) -> PathBuf {
+    let finished = directory.join("store/runs/table/finished");
+    let mut objects: Vec<PathBuf> = fs::read_dir(finished).expect("a store").map(|it| it.expect("it").path()).collect();
+    objects.sort();
+    let path = objects.swap_remove(0);
+    let bytes = Bytes::from(fs::read(&path).expect("an object"));
+    let mut stored = v1::Finished::decode(open(Kind::Finished, &bytes).expect("it is good")).expect("a replica");
+    change(stored.replica.as_mut().expect("a replica"));
+    fs::write(&path, seal(Kind::Finished, &stored.encode_to_vec())).expect("an object");
+    path
+}
+
+/// Who is careful changes the digest of a replica, and that of the run, so that they agree.
+fn change_digests(result: &mut Value) {
+    result["arms"][1]["replicas"][2]["digest"] = Digest::of(b"another state").to_string().into();
+    let digests = result["arms"].as_array().expect("arms").iter().flat_map(|arm| {
+        let replicas = arm["replicas"].as_array().expect("replicas").iter();
+        replicas.map(|replica| Digest::from_hex(replica["digest"].as_str().expect("text")).expect("a digest"))
+    });
+    result["digest"] = run_digest(digests.collect::<Vec<Digest>>()).to_string().into();
+}
+
+#[test]
+fn results_are_as_computed_and_doctored_ones_are_found() {
+    let desk = tempfile::tempdir().expect("a directory");
+    fs::write(desk.path().join("table.toml"), FILE).expect("a file");
+    let made = evoxo(desk.path(), &["run", "table.toml", "--workers", "0", "--out", "good"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let good = desk.path().join("good");
+    let (text, status) = verify(desk.path(), &["good", "--threads", "2"]);
+    assert!(text.starts_with("as computed: all 6 replicas, 30 rounds; digest "), "{text}");
+    assert_eq!(status, Some(0));
+    let (text, status) = verify(desk.path(), &["good/result.json", "--share", "20%", "--seed", "7"]);
+    assert!(text.starts_with("as computed: 2 of 6 replicas, 10 of 30 rounds (--seed 7)"), "{text}");
+    assert!(text.contains("there was no history.csv") && status == Some(0), "{text}");
+
+    let doctored = |change: &dyn Fn(&Path), said: &str| {
+        let bad = desk.path().join("bad");
+        drop(fs::remove_dir_all(&bad));
+        copy(&good, &bad);
+        change(&bad);
+        let (text, status) = verify(desk.path(), &["bad"]);
+        assert!(text.starts_with("not as computed, found in all 6 replicas") && text.contains(said), "{said}:\n{text}");
+        assert_eq!(status, Some(1), "{text}");
+        text
+    };
+    // The last row of a replica: the sentence names the round.
+    let row = |directory: &Path| {
+        change_text(&directory.join("history.csv"), |text| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            let rows = lines.iter_mut().filter(|line| line.starts_with("X,1,"));
+            *rows.last().expect("rows") += "5";
+            lines.join("\n") + "\n"
+        });
+    };
+    doctored(&row, "arm \"X\", replica 1, round 5: history.csv has ");
+    let no_rows = |directory: &Path| {
+        let keep = |line: &&str| !line.starts_with("X,2,");
+        let path = directory.join("history.csv");
+        change_text(&path, |text| text.lines().filter(keep).collect::<Vec<_>>().join("\n") + "\n");
+    };
+    doctored(&no_rows, "arm \"X\", replica 2, round 1: history.csv has only 0 of its rows");
+    let digest = |directory: &Path| change_result(directory, |result| result["digest"] = "0".repeat(64).into());
+    doctored(&digest, "and its replicas' digests give ");
+    let digests = |directory: &Path| change_result(directory, change_digests);
+    doctored(&digests, "arm \"X\", replica 2, round 5: result.json has the digest ");
+    let table = |directory: &Path| {
+        change_result(directory, |result| {
+            let entry = result["arms"][0]["replicas"][0].as_object_mut().expect("a replica");
+            let (_, figure) = entry.iter_mut().find(|(_, value)| value.is_f64()).expect("a figure of the table");
+            *figure = 0.123_f64.into();
+        });
+    };
+    doctored(&table, "result.json has 0.123 as arms[0].replicas[0].");
+    let state = |directory: &Path| drop(change_state(directory, |state| state.rounds += 1));
+    doctored(&state, "arm \"O, 1\", replica 0, round 5: the state in store/runs/table/finished/");
+    let damaged = |directory: &Path| {
+        let path = change_state(directory, |_| {});
+        let mut bytes = fs::read(&path).expect("an object");
+        bytes[40] ^= 1;
+        fs::write(path, bytes).expect("an object");
+    };
+    doctored(&damaged, "has changed since it was written");
+    let champion = |directory: &Path| {
+        let cards = fs::read_dir(directory.join("champions")).expect("champions");
+        let card = cards.flatten().map(|entry| entry.path()).max().expect("one");
+        change_text(&card, |text| text.replacen('1', "2", 1));
+    };
+    doctored(&champion, "is another one than is computed");
+
+    // With a share, a wrong replica is found if it is drawn; --json has what was found.
+    row(&good);
+    let (text, status) = verify(desk.path(), &["good", "--share", "100%", "--json"]);
+    let found: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&found["as_computed"], status), (&Value::Bool(false), Some(1)));
+    let difference = &found["differences"][0];
+    assert_eq!((&difference["arm"], &difference["round"]), (&"X".into(), &5.into()), "{text}");
+    let outcomes = (0..8).map(|seed| verify(desk.path(), &["good", "--share", "30%", "--seed", &seed.to_string()]).1);
+    let missed = outcomes.filter(|status| *status == Some(0)).count();
+    assert!((1..8).contains(&missed), "2 of 6 replicas miss it sometimes: {missed} of 8 times");
+}
+
+#[test]
+fn what_cannot_be_verified_is_refused_with_a_sentence() {
+    let desk = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| fs::write(desk.path().join(name), text).expect("a file");
+    write("x.json", "{\"experiment\": \"invincible\"}");
+    write("y.json", "[1");
+    for (arguments, said, expected) in [
+        (&["none"][..], "file not found", 2),
+        (&["x.json"], "it is not the result of a run", 1),
+        (&["y.json"], "is not JSON", 1),
+        (&["x.json", "--share", "7"], "give a share from 0.0001% to 100%", 2),
+    ] {
+        let (text, status) = verify(desk.path(), arguments);
+        assert!(text.contains(said) && status == Some(expected), "{arguments:?}: {status:?} {text}");
+    }
+}
