@@ -1,0 +1,219 @@
+//! A coordinator without sockets, clocks and threads: the real core, the real replicas of its runs, and the real store
+//! over objects in memory. What it asks for is done at once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use evoxo_common::{
+    task::{Encoded, NoPrograms, Shared, SharedCache},
+    time::Millis,
+};
+use evoxo_coordinator::{
+    core::{Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Settings, ThreadId, Write},
+    replicas::Replicas,
+    store::Store,
+    trust::Holder,
+};
+use evoxo_proto::{
+    PROTOCOL,
+    v1::{self, from_worker, task_result::Outcome, to_worker},
+};
+use object_store::memory::InMemory;
+
+use crate::registry;
+
+/// The session that is honest and trusted, whatever the input says.
+pub const TRUSTED: u64 = 1000;
+
+/// An assignment as a worker reads it.
+pub struct Assigned {
+    /// Its number in the session.
+    pub id: u64,
+    /// Its tasks.
+    pub tasks: Vec<Encoded>,
+}
+
+/// A coordinator and what its workers were sent.
+pub struct Cluster {
+    core: Coordinator,
+    now: Millis,
+    objects: Arc<InMemory>,
+    store: Store,
+    threads: BTreeMap<ThreadId, Replicas>,
+    caches: BTreeMap<u64, SharedCache<Arc<Shared>>>,
+    /// By session, its assignments.
+    pub assigned: BTreeMap<u64, VecDeque<Assigned>>,
+    /// Runs as people see them.
+    pub views: BTreeMap<String, v1::Run>,
+    /// The answers to people.
+    pub responses: Vec<Result<Response, Rejection>>,
+    convicted: BTreeSet<Arc<str>>,
+}
+
+/// Little memory, so that no run of a stranger takes long to plan.
+fn settings() -> Settings {
+    Settings { checkpoint_interval_ms: 50, memory_bytes_max: 16 << 20, runs_max: 8, ..Settings::default() }
+}
+
+impl Cluster {
+    /// A coordinator that takes up what these objects have.
+    pub fn over(objects: Arc<InMemory>) -> Self {
+        Self::knowing(objects, BTreeSet::new())
+    }
+
+    fn knowing(objects: Arc<InMemory>, convicted: BTreeSet<Arc<str>>) -> Self {
+        let mut store = Store::over(objects.clone(), "memory", registry().clone());
+        // Foreign objects may prevent it: then it only shows what it has.
+        let _ = store.lead();
+        let (saved, _) = store.load().expect("objects in memory can be listed");
+        let mut cluster = Self {
+            core: Coordinator::recover_knowing(settings(), registry().clone(), saved, convicted.clone()),
+            now: Millis(0),
+            objects,
+            store,
+            threads: BTreeMap::new(),
+            caches: BTreeMap::new(),
+            assigned: BTreeMap::new(),
+            views: BTreeMap::new(),
+            responses: Vec::new(),
+            convicted,
+        };
+        cluster.tell(Event::Wake);
+        cluster
+    }
+
+    /// kill -9, and another process over the same objects.
+    pub fn restart(&mut self) {
+        *self = Self::knowing(self.objects.clone(), self.convicted.clone());
+    }
+
+    /// An event, and all that follows from it.
+    pub fn tell(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for effect in self.core.handle(self.now, event) {
+                self.carry_out(effect, &mut events);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect, events: &mut VecDeque<Event>) {
+        match effect {
+            Effect::Send { session, message } => {
+                if let Some(to_worker::Message::Assignment(assignment)) = message.message {
+                    let (id, cache) = (assignment.id, self.caches.entry(session.0).or_default());
+                    let tasks = cache.unpack(assignment).expect("a worker can read what it is sent");
+                    self.assigned.entry(session.0).or_default().push_back(Assigned { id, tasks });
+                }
+            }
+            Effect::End { session } => self.forget(session.0),
+            Effect::Store { write, run, what } => {
+                let outcome = self.store.write(&run, &what);
+                events.push_back(Event::Stored { write, outcome });
+            }
+            Effect::Start { thread, prepared, states } => {
+                self.threads.insert(thread, Replicas::new(registry(), prepared, states));
+            }
+            Effect::Job { thread, job } => {
+                if let Some(replicas) = self.threads.get_mut(&thread) {
+                    let reports = replicas.run(job);
+                    events.push_back(Event::Done { thread, reports });
+                }
+            }
+            Effect::Drop { thread } => drop(self.threads.remove(&thread)),
+            Effect::Respond { response, .. } => self.responses.push(response),
+            Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
+            Effect::Unpublish { run } => drop(self.views.remove(&run)),
+            Effect::Convict { identity, .. } => drop(self.convicted.insert(identity.into())),
+            Effect::Healthy(_) | Effect::Log { .. } | Effect::Stopped => {}
+        }
+    }
+
+    fn forget(&mut self, session: u64) {
+        self.assigned.remove(&session);
+        self.caches.remove(&session);
+    }
+
+    /// A person's request; its answer is the last one of [`Self::responses`].
+    pub fn ask(&mut self, request: Request) {
+        self.tell(Event::Request { id: RequestId(1), request });
+    }
+
+    /// Time passes.
+    pub fn wait(&mut self, ms: u64) {
+        self.now = self.now + ms;
+        self.tell(Event::Wake);
+    }
+
+    /// What an honest worker says first.
+    pub fn hello() -> v1::Hello {
+        v1::Hello {
+            protocol: PROTOCOL,
+            slots: 2,
+            name: "w".into(),
+            kinds: registry().signatures(),
+            ..v1::Hello::default()
+        }
+    }
+
+    /// A worker connects; a session that was there before ends.
+    pub fn greet(&mut self, session: u64, holder: Option<Holder>, hello: v1::Hello) {
+        self.leave(session);
+        self.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), holder, hello });
+    }
+
+    /// A message of a worker.
+    pub fn say(&mut self, session: u64, message: v1::FromWorker) {
+        self.tell(Event::Message { session: SessionId(session), message });
+    }
+
+    /// A worker's stream ends.
+    pub fn leave(&mut self, session: u64) {
+        self.forget(session);
+        self.tell(Event::Left { session: SessionId(session) });
+    }
+
+    /// A worker answers its first assignment, with what this makes of the right outputs; false if it has none.
+    pub fn answer(&mut self, session: u64, alter: impl Fn(Bytes) -> Bytes) -> bool {
+        let Some(assignment) = self.assigned.get_mut(&session).and_then(VecDeque::pop_front) else { return false };
+        let outcome = |task: &Encoded| match registry().run(task, &mut NoPrograms) {
+            Ok(output) => Outcome::Output(alter(output)),
+            Err(refusal) => Outcome::Failure(refusal.0),
+        };
+        let result = |task: &Encoded| v1::TaskResult {
+            hash: Bytes::copy_from_slice(&task.hash.0),
+            outcome: Some(outcome(task)),
+            elapsed_us: 1000,
+            assignment: assignment.id,
+        };
+        let results = assignment.tasks.iter().map(result).collect();
+        let message = from_worker::Message::Outputs(v1::Outputs { results });
+        self.say(session, v1::FromWorker { message: Some(message) });
+        true
+    }
+
+    /// An honest, trusted worker computes until nothing is left for it, at most this many assignments.
+    pub fn finish(&mut self, assignments: usize) {
+        let holder = Holder { id: "ffffffffffff".into(), trusted: true };
+        self.wait(2000);
+        self.greet(TRUSTED, Some(holder), Self::hello());
+        for _ in 0..assignments {
+            if !self.answer(TRUSTED, |output| output) {
+                self.wait(1000);
+                if !self.assigned.contains_key(&TRUSTED) {
+                    break;
+                }
+            }
+        }
+        self.wait(1000);
+    }
+
+    /// Reads a run's objects once more, as `fetch` does.
+    pub fn load(&mut self, run: &str) {
+        // A damaged run is refused; it must only not break anything.
+        drop(self.store.write(run, &Write::Load));
+    }
+}
