@@ -106,15 +106,19 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         cluster::compute(&directory, plan, &name, &config, &stop, &mut progress)
     };
     progress.end();
-    let (run, replicas) = outcome?;
+    let (mut run, mut replicas) = outcome?;
+    let ended = |run: &v1::Run| matches!(run.state(), RunState::Finished | RunState::InDoubt);
+    if stop.is_asked() && !ended(&run) {
+        // What is saved may be more than this process was told, even all; nobody has the store open any more.
+        if let Some(saved) = Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)? {
+            (run, replicas) = saved;
+        }
+    }
     match run.state() {
         RunState::Finished | RunState::InDoubt => {}
         _ if stop.is_asked() => {
-            // Everything is saved, and nobody has the store open any more.
-            if let Some((run, replicas)) = Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)? {
-                let legs = leg.end(&run, before.as_ref());
-                write_unfinished(arguments, &directory, &Results::new(config, &run, &replicas)?, legs)?;
-            }
+            let legs = leg.end(&run, before.as_ref());
+            write_unfinished(arguments, &directory, &Results::new(config, &run, &replicas)?, legs)?;
             return interrupted(&run);
         }
         RunState::Cancelled => bail!("the run was cancelled"),
