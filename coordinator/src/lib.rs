@@ -12,6 +12,7 @@ pub mod daemon;
 pub mod fuzzing;
 mod grpc;
 pub mod id;
+mod meters;
 mod metrics;
 pub mod names;
 mod news;

@@ -23,7 +23,7 @@ use tracing::{error, info, warn};
 use crate::{
     access::Access,
     core::{About, Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Topic},
-    metrics::Meters,
+    meters::Meters,
     news::News,
     store::{Reader, Store},
     views::Views,

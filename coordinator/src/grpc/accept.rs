@@ -27,7 +27,7 @@ use tonic::transport::server::Connected;
 use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
     access::{Access, Asker},
-    metrics::Meters,
+    meters::Meters,
     page::Page,
     peers::{Counted, Peers},
     trust::Holder,

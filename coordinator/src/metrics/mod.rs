@@ -3,7 +3,6 @@
 //! However often it is asked, the core is asked once a second. Nothing here can be changed, and names of runs are all that is
 //! told besides numbers.
 
-pub(crate) mod meters;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -29,10 +28,9 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-pub(crate) use meters::Meters;
-
 use crate::{
     core::{Request as CoreRequest, Response as CoreResponse},
+    meters::Meters,
     news::unix_seconds,
     page::Hosts,
     shell::Handle,

@@ -15,7 +15,7 @@ use super::Inbox;
 use crate::{
     access::Access,
     core::{Event, StoreFault, ThreadId, Write, WriteId},
-    metrics::{Meters, meters},
+    meters::{self, Meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
     store::Store,

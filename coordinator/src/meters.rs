@@ -71,7 +71,7 @@ impl Meters {
     }
 
     /// What is registered.
-    pub(super) fn registry(&self) -> &Registry {
+    pub(crate) fn registry(&self) -> &Registry {
         &self.registry
     }
 
