@@ -201,7 +201,7 @@ fn check(task: &LearnTask, output: &LearnOutput) -> Result<(), Refusal> {
 
 /// The fixed workload of the behaviour signature: every kind of network, both opponents, and together every reading.
 pub(super) fn workload() -> Vec<LearnTask> {
-    use First::{Dense, Lines, Tuples};
+    use First::{Dense, Lines, Planes, Tuples};
     let (logistic, tanh) = (Activation::Logistic, Activation::Tanh);
     let cases = [
         (Shape::SCORE_FOUR, Lines { detectors: 4 }, 0, logistic, false),
@@ -213,10 +213,11 @@ pub(super) fn workload() -> Vec<LearnTask> {
         (Shape::SCORE_FOUR, Tuples { states: 4 }, 8, logistic, true),
         (Shape::CONNECT_FOUR, Tuples { states: 3 }, 0, tanh, false),
         (Shape::SCORE_FOUR, Lines { detectors: 4 }, 4, logistic, true),
+        (Shape::SCORE_FOUR, Planes { detectors: 4, units: 13 }, 0, logistic, true),
     ];
     let task =
         |(index, (shape, first, second, activation, nearest)): (usize, (Shape, First, usize, Activation, bool))| {
-            let shared = index > 5;
+            let shared = (6..9).contains(&index);
             let architecture = Architecture { shape, first, second, biases: nearest, activation, shared };
             let learning = Learning {
                 opponent: if index % 2 == 0 { Opponent::Itself } else { Opponent::Benchmark },

@@ -26,7 +26,8 @@ settings! {
     /// are tested against the latter: van de Steeg, Drugan and Wiering, Temporal Difference Learning for the Game
     /// Tic-Tac-Toe 3D (2015), with extensions. Settings choose between readings where the paper leaves something open.
     pub struct Settings, names Name, schema SCHEMA {
-        /// The network. The first five are the paper's.
+        /// The network. The paper's are small-structured, deep-structured, small, deep and wide; several structured layers
+        /// (planes) are its future work.
         network: NetworkKind = choice("deep-structured"),
         /// The opponent in training.
         opponent: TrainingOpponent = choice("self"),
@@ -71,7 +72,8 @@ settings! {
         /// States of a cell in a network of tuples: 3 (empty, own, opponent's), or 4 (empty cells that can be played
         /// now are a state of their own); 0 is the network's own number, 4.
         states: usize = whole(0, 4, "0"),
-        /// Units of the second layer (with shared weights each in all orientations); 0 is the network's own number.
+        /// Units of the second layer (with shared weights each in all orientations, with planes for each of them); 0 is the
+        /// network's own number.
         second: usize = whole(0, 64, "0"),
         /// The game. The paper's is score-four, which it calls tic-tac-toe 3D.
         game: Game = choice("score-four"),
@@ -118,9 +120,10 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     let mut problems = Vec::new();
     let (architecture, network) = (settings.architecture(), settings.network.word());
     let first = architecture.first;
+    let on_lines = matches!(first, First::Lines { .. } | First::Planes { .. });
     let fits = [
         (Name::units, settings.units, matches!(first, First::Dense { .. }), "units connected to all cells"),
-        (Name::detectors, settings.detectors, matches!(first, First::Lines { .. }), "detectors on lines"),
+        (Name::detectors, settings.detectors, on_lines, "detectors on lines"),
         (Name::states, settings.states, matches!(first, First::Tuples { .. }), "tables with states"),
     ];
     for (name, value, fits, what) in fits {
@@ -182,12 +185,14 @@ impl Settings {
     #[must_use]
     pub fn architecture(&self) -> Architecture {
         let or = |value: usize, default: usize| if value == 0 { default } else { value };
-        let lines = First::Lines { detectors: or(self.detectors, 4) };
+        let detectors = or(self.detectors, 4);
+        let lines = First::Lines { detectors };
         let tuples = First::Tuples { states: or(self.states, 4) };
         let dense = |units: usize| First::Dense { units: or(self.units, units) };
         let (first, second) = match self.network {
             NetworkKind::SmallStructured => (lines, 0),
             NetworkKind::DeepStructured => (lines, 32),
+            NetworkKind::Planes => (First::Planes { detectors, units: or(self.second, 13) }, 0),
             NetworkKind::Small => (dense(50), 0),
             NetworkKind::Deep => (dense(95), 51),
             NetworkKind::Wide => (dense(169), 0),
@@ -202,7 +207,7 @@ impl Settings {
                 Game::TicTacToe => Shape::TIC_TAC_TOE,
             },
             first,
-            second: or(self.second, second),
+            second: if self.network == NetworkKind::Planes { 0 } else { or(self.second, second) },
             biases: self.open().biases,
             activation: match self.activation {
                 Activation::Logistic => net::Activation::Logistic,

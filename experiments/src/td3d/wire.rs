@@ -63,6 +63,9 @@ fn read_network(network: &messages::Network) -> Result<Architecture, Refusal> {
     let first = match network.first {
         Some(network::First::DenseUnits(units)) => First::Dense { units: units as usize },
         Some(network::First::LineDetectors(detectors)) => First::Lines { detectors: detectors as usize },
+        Some(network::First::Planes(messages::Planes { line_detectors, units })) => {
+            First::Planes { detectors: line_detectors as usize, units: units as usize }
+        }
         Some(network::First::TupleStates(states)) => First::Tuples { states: states as usize },
         None => return Err(Refusal("the network has no first layer".into())),
     };
@@ -109,6 +112,9 @@ fn write_network(architecture: &Architecture) -> messages::Network {
     let first = match architecture.first {
         First::Dense { units } => network::First::DenseUnits(units as u32),
         First::Lines { detectors } => network::First::LineDetectors(detectors as u32),
+        First::Planes { detectors, units } => {
+            network::First::Planes(messages::Planes { line_detectors: detectors as u32, units: units as u32 })
+        }
         First::Tuples { states } => network::First::TupleStates(states as u32),
     };
     let activation = match architecture.activation {

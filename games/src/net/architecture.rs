@@ -28,7 +28,7 @@ pub struct Architecture {
     pub shared: bool,
 }
 
-/// The first hidden layer.
+/// The first hidden layer, or the layers that follow the structure of the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum First {
@@ -41,6 +41,14 @@ pub enum First {
     Lines {
         /// How many each line has, 1 to 16.
         detectors: usize,
+    },
+    /// Units for each line, and above them a second structured layer: units for each plane of a board of 4x4x4 cells, connected to
+    /// all units of the lines in that plane. `second` is 0 then, and no weights are shared.
+    Planes {
+        /// How many units each line has, 1 to 16.
+        detectors: usize,
+        /// How many each of the 18 planes has, 1 to 16.
+        units: usize,
     },
     /// A table for each line of the board, with an entry for each state of its cells.
     Tuples {

@@ -31,6 +31,7 @@ pub mod imitate;
 mod lanes;
 pub mod learn;
 mod perceptron;
+mod planes;
 pub mod reference;
 mod safetensors;
 mod shared;
@@ -48,7 +49,7 @@ pub use file::Network;
 use crate::board::{Board, Side};
 use dispatch::dispatch;
 use lanes::Simd;
-use perceptron::{Deep, Dense, Flat, Lines};
+use perceptron::{Deep, Dense, Flat, Lines, Planes};
 use shared::Shared;
 use tuples::{Filters, Linear};
 
@@ -70,6 +71,7 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
         (First::Lines { .. }, 0) => boxed(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
         (First::Lines { .. }, 1..=32) => boxed(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
         (First::Lines { .. }, _) => boxed(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
+        (First::Planes { .. }, _) => boxed(simd, Lines::<S, Planes<S>>::new(simd, architecture, weights)),
         // Loops of fixed length are 5 to 10 % faster; common sizes have them.
         (First::Dense { units: 49..=64 }, 0) => boxed(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights)),
         (First::Dense { units: 161..=176 }, 0) => {

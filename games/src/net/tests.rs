@@ -108,6 +108,9 @@ fn odd() -> Vec<Architecture> {
         (Shape::QUBIC, First::Lines { detectors: 16 }, 0, true),
         (Shape::QUBIC, First::Dense { units: 1 }, 1, true),
         (wide, First::Lines { detectors: 9 }, 20, false),
+        (Shape::SCORE_FOUR, First::Planes { detectors: 4, units: 13 }, 0, false),
+        (Shape::QUBIC, First::Planes { detectors: 6, units: 5 }, 0, true),
+        (Shape::SCORE_FOUR, First::Planes { detectors: 3, units: 16 }, 0, true),
         (wide, First::Dense { units: 30 }, 64, true),
     ];
     let architecture = |(shape, first, second, biases)| {

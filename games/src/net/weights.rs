@@ -2,6 +2,7 @@
 
 use super::{
     architecture::{Architecture, First, Tensor},
+    planes,
     shared::{self, Ties},
     tuples,
 };
@@ -12,6 +13,8 @@ use evoxo_common::rng::{Stream, unit};
 const UNITS_MAX: usize = 1024;
 /// Detectors of a line, at most.
 const DETECTORS_MAX: usize = 16;
+/// Units of a plane, at most.
+const PLANE_UNITS_MAX: usize = 16;
 /// Units of the first layer on all lines together, at most.
 const LINE_UNITS_MAX: usize = 2032;
 /// Units of the second layer, at most.
@@ -40,10 +43,12 @@ impl Architecture {
                     .to_owned())
             }
             First::Dense { .. } => Ok(()),
-            First::Lines { .. } | First::Tuples { .. } if lines == 0 => {
+            First::Lines { .. } | First::Planes { .. } | First::Tuples { .. } if lines == 0 => {
                 Err("this board has no lines for the first layer to look at: ask for a dense one".to_owned())
             }
-            First::Lines { detectors } if !(1..=DETECTORS_MAX).contains(&detectors) => {
+            First::Lines { detectors } | First::Planes { detectors, .. }
+                if !(1..=DETECTORS_MAX).contains(&detectors) =>
+            {
                 Err(format!("{detectors} detectors for each line are not possible: ask for 1 to {DETECTORS_MAX}"))
             }
             First::Lines { detectors } if lines * detectors.next_multiple_of(4) > LINE_UNITS_MAX => Err(format!(
@@ -56,6 +61,21 @@ impl Architecture {
                 "{detectors} detectors for each of {lines} lines are too many to share weights: ask for fewer"
             )),
             First::Lines { .. } => Ok(()),
+            First::Planes { .. } if !planes::has_planes(self.shape) => {
+                Err("only boards of 4x4x4 cells with four in a row have planes: ask for lines".to_owned())
+            }
+            First::Planes { units, .. } if !(1..=PLANE_UNITS_MAX).contains(&units) => {
+                Err(format!("{units} units for each plane are not possible: ask for 1 to {PLANE_UNITS_MAX}"))
+            }
+            First::Planes { .. } if self.shared => {
+                Err("a network with planes cannot share weights over the board's symmetries: ask for lines or tuples"
+                    .to_owned())
+            }
+            First::Planes { .. } if self.second > 0 => Err(format!(
+                "the units of planes are the second layer, and there is no other of {} units: ask for 0",
+                self.second
+            )),
+            First::Planes { .. } => Ok(()),
             First::Tuples { states } if !(3..=4).contains(&states) => {
                 Err(format!("{states} states of a cell are not possible: ask for 3 or 4"))
             }
@@ -88,7 +108,9 @@ impl Architecture {
         let (cells, lines) = (geometry.cells().count_ones() as usize, geometry.lines().len());
         match self.first {
             First::Dense { units } => (vec![cells, units], vec![units]),
-            First::Lines { detectors } => (vec![lines, usize::from(self.shape.k), detectors], vec![lines, detectors]),
+            First::Lines { detectors } | First::Planes { detectors, .. } => {
+                (vec![lines, usize::from(self.shape.k), detectors], vec![lines, detectors])
+            }
             First::Tuples { .. } => panic!("a network of tables has no units in a first layer"),
         }
     }
@@ -109,6 +131,11 @@ impl Architecture {
         let mut all: Vec<(&'static str, Vec<usize>)> = vec![("first.weight", first)];
         let mut inputs = units.iter().product();
         all.push(("first.bias", units));
+        if let First::Planes { detectors, units } = self.first {
+            all.push(("planes.weight", vec![planes::PLANES, planes::LINES, detectors, units]));
+            all.push(("planes.bias", vec![planes::PLANES, units]));
+            inputs = planes::PLANES * units;
+        }
         if self.second > 0 {
             all.push(("second.weight", vec![inputs, self.second]));
             all.push(("second.bias", vec![self.second]));

@@ -3,12 +3,14 @@
 use evoxo_common::choice;
 
 choice! {
-    /// The network. The first five are the paper's.
+    /// The network. The paper's are small-structured, deep-structured, small, deep and wide.
     pub enum NetworkKind {
         /// 4 units for each line, connected to its cells only
         SmallStructured = "small-structured",
         /// the same, and a second layer of 32 units
         DeepStructured = "deep-structured",
+        /// 4 units for each line, and above them 13 for each plane, connected to those of the lines in it
+        Planes = "planes",
         /// 50 units, connected to all cells
         Small = "small",
         /// 95 units, connected to all cells, and a second layer of 51

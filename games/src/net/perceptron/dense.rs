@@ -6,7 +6,7 @@ use fearless_simd::prelude::*;
 
 use super::{
     Group, Layout, Perspective, Update,
-    head::{Head, outputs},
+    head::{DenseHead, outputs},
 };
 use crate::{
     board::{Board, Side, cells},
@@ -19,7 +19,7 @@ use crate::{
 
 /// A dense network in play. The layers above the first are its [`Head`].
 #[derive(Clone)]
-pub(in crate::net) struct Dense<S: Simd, H: Head<S>, const W: usize> {
+pub(in crate::net) struct Dense<S: Simd, H: DenseHead<S>, const W: usize> {
     simd: S,
     layout: Layout,
     curve: Curve,
@@ -41,7 +41,7 @@ pub(in crate::net) struct Dense<S: Simd, H: Head<S>, const W: usize> {
     groups: Box<[Group<S>]>,
 }
 
-impl<S: Simd, H: Head<S>, const W: usize> Dense<S, H, W> {
+impl<S: Simd, H: DenseHead<S>, const W: usize> Dense<S, H, W> {
     pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
         let layout = Layout::new(architecture);
         let width = layout.architecture.units().div_ceil(LANES);
@@ -107,7 +107,7 @@ fn add_row<S: Simd>(to: &mut [Vector<S>], row: &[Vector<S>], factor: f32) {
     }
 }
 
-impl<S: Simd, H: Head<S>, const W: usize> Engine for Dense<S, H, W> {
+impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;

@@ -1,10 +1,13 @@
-//! The layers above the first hidden layer: the output unit alone, or a second hidden layer and the output unit.
+//! The layers above the first hidden layer: the output unit alone, or a second hidden layer (connected to all of the first, or
+//! structured by planes) and the output unit.
 
 mod deep;
 mod flat;
+mod planes;
 
 pub(in crate::net) use deep::Deep;
 pub(in crate::net) use flat::Flat;
+pub(in crate::net) use planes::Planes;
 
 use super::{Group, Layout, Update, quads, write_outputs};
 use crate::net::{
@@ -33,22 +36,15 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// Updates the sums for a change of the values of these quads' units.
     fn add(&self, sums: &mut Self::Sums, quads: [u16; 4], change: Vector<S>);
 
+    /// Before moves from the board with these sums are valued.
+    #[inline(always)]
+    fn prepare(&mut self, _: &Self::Sums) {}
+
     /// Preactivations of 0.
     fn zero_preactivations(&self) -> Self::Preactivations;
 
     /// The preactivations after changes of the values of these blocks' units.
     fn preactivations(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Vector<S>]) -> Self::Preactivations;
-
-    /// The preactivations of several boards, computed from the values of all units. `width` is the number of groups of the
-    /// first layer, and `below(board, group)` gives the weighted sums of a group. If `boards` is not a multiple of four, the
-    /// results for the padding boards up to the next multiple are undefined.
-    fn preactivations_all(
-        &mut self,
-        boards: usize,
-        width: usize,
-        below: impl Fn(usize, usize) -> Vector<S>,
-        preactivations: &mut [Self::Preactivations; 64],
-    );
 
     /// The sums for the past values of all units.
     #[inline(always)]
@@ -78,6 +74,20 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// Updates the connections to the units of these groups (all other units have value 0), and computes its sums anew in V
     /// views.
     fn learn<const V: usize>(&mut self, errors: &Self::Errors, groups: &[Group<S>]) -> [Self::Sums; V];
+}
+
+/// A head that can stand above a dense first layer, all of whose values change with a move.
+pub(in crate::net) trait DenseHead<S: Simd>: Head<S> {
+    /// The preactivations of several boards, computed from the values of all units. `width` is the number of groups of the
+    /// first layer, and `below(board, group)` gives the weighted sums of a group. If `boards` is not a multiple of four, the
+    /// results for the padding boards up to the next multiple are undefined.
+    fn preactivations_all(
+        &mut self,
+        boards: usize,
+        width: usize,
+        below: impl Fn(usize, usize) -> Vector<S>,
+        preactivations: &mut [Self::Preactivations; 64],
+    );
 }
 
 /// The output unit, and how it learns.

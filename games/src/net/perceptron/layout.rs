@@ -16,7 +16,7 @@ pub(in crate::net) struct Layout {
 impl Layout {
     pub(super) fn new(architecture: &Architecture) -> Self {
         let detectors = match architecture.first {
-            First::Lines { detectors } => detectors,
+            First::Lines { detectors } | First::Planes { detectors, .. } => detectors,
             First::Dense { units } => units,
             First::Tuples { .. } => unreachable!("tables have an engine of their own"),
         };

@@ -340,6 +340,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         let mut order = [0; 64];
         let mut count = 0;
         let above = view.above;
+        self.head.prepare(&above);
         for (width, cells) in &self.widths {
             let mut rest = legal & cells;
             while rest != 0 {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     board::{Board, Geometry, Side, cells},
-    net::{Architecture, First, Tensor},
+    net::{Architecture, First, Tensor, planes},
 };
 
 /// A layer: units whose weighted sums are computed from the values of the layer below.
@@ -39,11 +39,17 @@ pub(super) fn layers(architecture: &Architecture) -> Vec<Layer> {
     let biases: Vec<_> = tensors.iter().filter(|tensor| tensor.name.ends_with(".bias")).collect();
     let layer = |(index, tensor): (usize, &&Tensor)| {
         let wiring = match (architecture.first, index) {
-            (First::Lines { detectors }, 0) => Wiring::Some(connections(architecture, detectors)),
+            (First::Lines { detectors } | First::Planes { detectors, .. }, 0) => {
+                Wiring::Some(connections(architecture, detectors))
+            }
+            (First::Planes { detectors, units }, 1) => {
+                Wiring::Some(plane_connections(architecture, detectors, units, tensor.range.start))
+            }
             _ => Wiring::Full(tensor.range.start),
         };
-        let units = match index {
-            0 => architecture.units(),
+        let units = match (index, architecture.first) {
+            (0, _) => architecture.units(),
+            (1, First::Planes { units, .. }) => planes::PLANES * units,
             _ => tensor.shape.get(1).copied().unwrap_or(1),
         };
         Layer { units, wiring, biases: biases.get(index).map_or(0..0, |tensor| tensor.range.clone()) }
@@ -60,6 +66,20 @@ fn connections(architecture: &Architecture, detectors: usize) -> Vec<Connection>
             for detector in 0..detectors {
                 let (unit, weight) = (line * detectors + detector, connections.len());
                 connections.push(Connection { input: cell.into(), unit, weight });
+            }
+        }
+    }
+    connections
+}
+
+/// The connections from the detectors of the lines in each plane to the plane's units; the first has the weight `start`.
+fn plane_connections(architecture: &Architecture, detectors: usize, units: usize, start: usize) -> Vec<Connection> {
+    let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
+    let mut connections = Vec::new();
+    for (plane, lines) in planes::lines_by_plane(&geometry).into_iter().enumerate() {
+        for input in lines.into_iter().flat_map(|line| line * detectors..(line + 1) * detectors) {
+            for unit in plane * units..(plane + 1) * units {
+                connections.push(Connection { input, unit, weight: start + connections.len() });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::{Head, Output};
+use super::{DenseHead, Head, Output};
 use crate::net::{
     First,
     activation::Curve,
@@ -141,7 +141,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
         let second = vec![zeros; QUADS].into_boxed_slice().try_into();
         let values = match layout.architecture.first {
             First::Dense { units } => 64 * units.div_ceil(LANES),
-            First::Lines { .. } | First::Tuples { .. } => 0,
+            First::Lines { .. } | First::Planes { .. } | First::Tuples { .. } => 0,
         };
         let mut deep = Self {
             simd,
@@ -195,43 +195,6 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             preactivations[upper] = sums_within_quads(&sums[upper]);
         }
         preactivations
-    }
-
-    #[inline(always)]
-    fn preactivations_all(
-        &mut self,
-        boards: usize,
-        width: usize,
-        below: impl Fn(usize, usize) -> Vector<S>,
-        preactivations: &mut [[Vector<S>; N]; 64],
-    ) {
-        for (board, values) in self.values.chunks_exact_mut(width).enumerate().take(boards) {
-            self.curve.apply_each(
-                width,
-                #[inline(always)]
-                |group| below(board, group),
-                #[inline(always)]
-                |group, value| values[group] = value,
-            );
-        }
-        let values = &self.values;
-        let mut sums = [[zero(self.simd); 4]; BOARDS];
-        for (at, values) in values[..boards.next_multiple_of(4) * width].chunks(BOARDS * width).enumerate() {
-            let preactivations = &mut preactivations[at * BOARDS..];
-            let boards = (boards - at * BOARDS).min(BOARDS);
-            for upper in 0..N {
-                let used = self.tiles.saturating_sub(4 * upper).min(4);
-                for tile in (0..used - used % PAIR).step_by(PAIR) {
-                    self.sum_boards::<PAIR>(&mut sums, upper, tile, (values, width, boards));
-                }
-                if used % PAIR == 1 {
-                    self.sum_boards::<1>(&mut sums, upper, used - 1, (values, width, boards));
-                }
-                for (preactivations, sums) in preactivations.iter_mut().zip(&sums).take(boards) {
-                    preactivations[upper] = sums_within_quads(sums);
-                }
-            }
-        }
     }
 
     #[inline(always)]
@@ -314,5 +277,44 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             }
         }
         sums
+    }
+}
+
+impl<S: Simd, const N: usize> DenseHead<S> for Deep<S, N> {
+    #[inline(always)]
+    fn preactivations_all(
+        &mut self,
+        boards: usize,
+        width: usize,
+        below: impl Fn(usize, usize) -> Vector<S>,
+        preactivations: &mut [[Vector<S>; N]; 64],
+    ) {
+        for (board, values) in self.values.chunks_exact_mut(width).enumerate().take(boards) {
+            self.curve.apply_each(
+                width,
+                #[inline(always)]
+                |group| below(board, group),
+                #[inline(always)]
+                |group, value| values[group] = value,
+            );
+        }
+        let values = &self.values;
+        let mut sums = [[zero(self.simd); 4]; BOARDS];
+        for (at, values) in values[..boards.next_multiple_of(4) * width].chunks(BOARDS * width).enumerate() {
+            let preactivations = &mut preactivations[at * BOARDS..];
+            let boards = (boards - at * BOARDS).min(BOARDS);
+            for upper in 0..N {
+                let used = self.tiles.saturating_sub(4 * upper).min(4);
+                for tile in (0..used - used % PAIR).step_by(PAIR) {
+                    self.sum_boards::<PAIR>(&mut sums, upper, tile, (values, width, boards));
+                }
+                if used % PAIR == 1 {
+                    self.sum_boards::<1>(&mut sums, upper, used - 1, (values, width, boards));
+                }
+                for (preactivations, sums) in preactivations.iter_mut().zip(&sums).take(boards) {
+                    preactivations[upper] = sums_within_quads(sums);
+                }
+            }
+        }
     }
 }

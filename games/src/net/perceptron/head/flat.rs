@@ -2,7 +2,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::{Head, Output};
+use super::{DenseHead, Head, Output};
 use crate::net::{
     activation::Curve,
     lanes::{CrossLane, Vector, zero},
@@ -66,27 +66,6 @@ impl<S: Simd> Head<S> for Flat<S> {
     }
 
     #[inline(always)]
-    fn preactivations_all(
-        &mut self,
-        boards: usize,
-        width: usize,
-        below: impl Fn(usize, usize) -> Vector<S>,
-        preactivations: &mut [Vector<S>; 64],
-    ) {
-        for (board, preactivations) in preactivations.iter_mut().enumerate().take(boards) {
-            let mut sum = zero(self.simd);
-            self.curve.apply_each(
-                width,
-                #[inline(always)]
-                |group| below(board, group),
-                #[inline(always)]
-                |group, value| sum += self.weights.group(self.simd, group) * value,
-            );
-            *preactivations = sum;
-        }
-    }
-
-    #[inline(always)]
     fn part(&self, preactivations: &Vector<S>) -> Vector<S> {
         *preactivations
     }
@@ -122,5 +101,28 @@ impl<S: Simd> Head<S> for Flat<S> {
             }
         }
         sums
+    }
+}
+
+impl<S: Simd> DenseHead<S> for Flat<S> {
+    #[inline(always)]
+    fn preactivations_all(
+        &mut self,
+        boards: usize,
+        width: usize,
+        below: impl Fn(usize, usize) -> Vector<S>,
+        preactivations: &mut [Vector<S>; 64],
+    ) {
+        for (board, preactivations) in preactivations.iter_mut().enumerate().take(boards) {
+            let mut sum = zero(self.simd);
+            self.curve.apply_each(
+                width,
+                #[inline(always)]
+                |group| below(board, group),
+                #[inline(always)]
+                |group, value| sum += self.weights.group(self.simd, group) * value,
+            );
+            *preactivations = sum;
+        }
     }
 }
