@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use cpu_time::ThreadTime;
 use evoxo_common::{
     experiment::{Kernel, Kind, Registry},
     simd,
@@ -22,9 +23,12 @@ use crate::say::usage;
 
 /// What to measure.
 #[derive(clap::Args)]
-#[command(after_help = "The figures are of one core, and only their ratios mean much on another machine.
+#[command(
+    after_help = "The figures are of one core, for each second of its processor time: other programs on the machine disturb
+it less than the time that passes. Busy says how much of the time that passed it was. Only ratios mean much elsewhere.
 A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on one run.
---workload writes that workload for worker programs in other languages: KIND-TASK-NUMBER.task and .output.")]
+--workload writes that workload for worker programs in other languages: KIND-TASK-NUMBER.task and .output."
+)]
 pub(crate) struct Arguments {
     /// Only the kernel of this name
     #[arg(long, value_name = "NAME")]
@@ -35,7 +39,8 @@ pub(crate) struct Arguments {
     /// Write the fixed workload of each kind of task into this directory, and measure nothing
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "only")]
     workload: Option<PathBuf>,
-    /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference"}], "signatures", "tasks"}
+    /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference", "busy", "parts"}], "signatures",
+    /// "tasks"}
     #[arg(long)]
     json: bool,
 }
@@ -56,29 +61,38 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     print(arguments, registry, &figures)
 }
 
-/// The throughput of a kernel, in units of work per second.
+/// The throughput of a kernel, in units of work for each second of processor time.
 struct Figures {
     kind: &'static str,
     kernel: &'static Kernel,
     fast: f64,
     reference: f64,
+    /// Processor time by the time that passed, from 0 to 1, of both together.
+    busy: f64,
+    /// Rates of the parts of the optimized kernel's work.
+    parts: Vec<(&'static str, f64)>,
 }
 
 /// Measures both in turns, so that other load affects both; returns the best of each.
 fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
-    let mut best = [0.0_f64; 2];
+    let (mut best, mut worked, mut passed) = ([0.0_f64; 2], Duration::ZERO, Duration::ZERO);
     // What they prepare at the first call is not measured.
     (kernel.fast)();
     for _ in 0..5 {
         for (best, work) in best.iter_mut().zip([kernel.fast, kernel.reference]) {
-            let (start, mut done) = (Instant::now(), 0);
-            while start.elapsed() < Duration::from_millis(150) {
+            let (start, processor, mut done) = (Instant::now(), ThreadTime::now(), 0);
+            while processor.elapsed() < Duration::from_millis(150) {
                 done += work();
             }
-            *best = best.max(done as f64 / start.elapsed().as_secs_f64());
+            let took = processor.elapsed();
+            *best = best.max(done as f64 / took.as_secs_f64());
+            (worked, passed) = (worked + took, passed + start.elapsed());
         }
     }
-    Figures { kind: kind.name, kernel, fast: best[0], reference: best[1] }
+    let [fast, reference] = best;
+    let parts = kernel.parts.map_or(Vec::new(), |parts| parts());
+    let parts = parts.into_iter().map(|(unit, number)| (unit, number * fast)).collect();
+    Figures { kind: kind.name, kernel, fast, reference, busy: worked.as_secs_f64() / passed.as_secs_f64(), parts }
 }
 
 fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> anyhow::Result<ExitCode> {
@@ -92,6 +106,8 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
                 "unit": it.kernel.unit,
                 "fast": it.fast.round(),
                 "reference": it.reference.round(),
+                "busy": (it.busy * 1000.0).round() / 1000.0,
+                "parts": it.parts.iter().map(|part| (part.0.to_owned(), part.1.round().into())).collect::<Map<_, _>>(),
             })
         };
         let signature = |kind: &&'static Kind| (kind.name.to_owned(), registry.signature(kind).to_string().into());
@@ -105,11 +121,14 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
         return Ok(ExitCode::SUCCESS);
     }
     if !figures.is_empty() {
-        writeln!(out, "{:<16}{:>14}{:>14}{:>8}  on one core", "kernel", "fast", "reference", "ratio")?;
-        for Figures { kernel, fast, reference, .. } in figures {
-            let ratio = fast / reference;
+        writeln!(out, "{:<16}{:>14}{:>14}{:>8}{:>8}  on one core", "kernel", "fast", "reference", "ratio", "busy")?;
+        for Figures { kernel, fast, reference, busy, parts, .. } in figures {
+            let (ratio, busy) = (fast / reference, format!("{:.0} %", busy * 100.0));
             let (fast, reference) = (grouped(*fast), grouped(*reference));
-            writeln!(out, "{:<16}{fast:>14}{reference:>14}{ratio:>8.1}  {}", kernel.name, kernel.unit)?;
+            writeln!(out, "{:<16}{fast:>14}{reference:>14}{ratio:>8.1}{busy:>8}  {}", kernel.name, kernel.unit)?;
+            for (unit, rate) in parts {
+                writeln!(out, "{:<16}{:>14}{:>30}  {unit}", "", grouped(*rate), "")?;
+            }
         }
         writeln!(out)?;
     }

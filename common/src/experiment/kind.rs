@@ -73,6 +73,9 @@ pub struct Kernel {
     pub fast: fn() -> u64,
     /// The reference.
     pub reference: fn() -> u64,
+    /// What a unit of the amount consists of, where units differ in size: for each part the unit of its rate, and how many
+    /// there are in a unit on average.
+    pub parts: Option<fn() -> Vec<(&'static str, f64)>>,
 }
 
 /// The replicas of an arm, with the arm's index in the configuration.

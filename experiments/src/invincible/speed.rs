@@ -36,6 +36,7 @@ pub(super) const KERNELS: &[Kernel] = &[
             black_box(PLAYERS[..2].iter().map(play).fold(0, |sum, wins| sum ^ wins));
             2 * u64::from(GAMES)
         },
+        parts: None,
     },
     Kernel {
         name: "exact_fitness",
@@ -50,5 +51,6 @@ pub(super) const KERNELS: &[Kernel] = &[
             PLAYERS[..2].iter().for_each(|player| _ = black_box(reference::exact(player)));
             2
         },
+        parts: None,
     },
 ];

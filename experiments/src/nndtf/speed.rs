@@ -24,6 +24,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
         genes[..5].iter().for_each(|genes| _ = black_box(reference::fitness(judge.network(), genes, boards)));
         5
     },
+    parts: None,
 }];
 
 struct Workload {

@@ -24,12 +24,14 @@ pub(super) const KERNELS: &[Kernel] = &[
         unit: "games/s",
         fast: || counted(1000, |games| fast_games(&AGENTS, games, &mut Stream::root(1).rng())),
         reference: || counted(1000, |games| reference_games(&AGENTS, games, &mut Stream::root(1).rng())),
+        parts: None,
     },
     Kernel {
         name: "rules_cycles",
         unit: "cycles/s",
         fast: || counted(20, fast_cycles),
         reference: || counted(2, reference_cycles),
+        parts: None,
     },
 ];
 

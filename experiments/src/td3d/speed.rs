@@ -5,7 +5,7 @@ use std::{hint::black_box, sync::OnceLock};
 
 use evoxo_common::{experiment::Kernel, rng::Stream};
 use evoxo_games::{
-    board::{Shape, score_four},
+    board::{Board, Shape, Side, score_four},
     net::{
         Activation, Architecture, Engine, First,
         learn::{Learner, Learning},
@@ -25,7 +25,8 @@ macro_rules! learning {
             name: $name,
             unit: "games/s",
             fast: || learn_games(GAMES, |games| $speed.fast(games)),
-            reference: || learn_games(4, |games| $speed.reference(games)),
+            reference: || learn_games(4, |games| $speed.reference(games).weight),
+            parts: Some(|| $speed.parts()),
         }
     };
 }
@@ -115,7 +116,7 @@ impl Speed {
     }
 
     /// The same with the reference implementation.
-    fn reference(&self, games: u64) -> f32 {
+    fn reference(&self, games: u64) -> Counted {
         let (trial, learnt) = self.warm();
         match self.first {
             First::Tuples { .. } => learn(Tables::new(&trial.architecture, &learnt.weights), trial, games),
@@ -123,10 +124,59 @@ impl Speed {
             _ => learn(Plain::new(&trial.architecture, &learnt.weights), trial, games),
         }
     }
+
+    /// What a game consists of, on average over some of the games that are measured.
+    fn parts(&self) -> Vec<(&'static str, f64)> {
+        const GAMES: u64 = 40;
+        let Counted { moves, steps, .. } = self.reference(GAMES);
+        [("moves valued/s", moves), ("learning steps/s", steps)].map(|(name, n)| (name, n as f64 / GAMES as f64)).into()
+    }
 }
 
-fn learn(mut engine: impl Engine, trial: &Trial, games: u64) -> f32 {
-    let mut learner = Learner::new(&mut engine, score_four(), trial.architecture.activation, trial.learning);
+fn learn(engine: impl Engine, trial: &Trial, games: u64) -> Counted {
+    let mut counting = Counting { engine, moves: 0, steps: 0 };
+    let mut learner = Learner::new(&mut counting, score_four(), trial.architecture.activation, trial.learning);
     learner.train(trial.stream, WARM_UP_GAMES..WARM_UP_GAMES + games, None);
-    engine.weights()[0]
+    Counted { weight: counting.engine.weights()[0], moves: counting.moves, steps: counting.steps }
+}
+
+/// What some games took.
+struct Counted {
+    /// One of the weights after them.
+    weight: f32,
+    /// Moves that were valued.
+    moves: u64,
+    /// Steps of learning.
+    steps: u64,
+}
+
+/// An engine that counts what it is asked.
+struct Counting<E> {
+    engine: E,
+    moves: u64,
+    steps: u64,
+}
+
+impl<E: Engine> Engine for Counting<E> {
+    fn reset(&mut self) {
+        self.engine.reset();
+    }
+
+    fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
+        self.moves += u64::from(legal.count_ones());
+        self.engine.values(legal, out);
+    }
+
+    fn play(&mut self, cell: u8) {
+        self.engine.play(cell);
+    }
+
+    fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
+        self.steps += 1;
+        self.engine.learn(board, side, target, rate, derivative);
+    }
+
+    fn weights(&self) -> Vec<f32> {
+        self.engine.weights()
+    }
 }

@@ -22,6 +22,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     unit: "games/s",
     fast: || games(10_000, game::game),
     reference: || games(100, reference::game),
+    parts: None,
 }];
 
 /// Plays games; returns their number.
