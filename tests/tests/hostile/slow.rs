@@ -10,7 +10,7 @@ use evoxo_tests::{
 
 use crate::some_seconds;
 
-/// A task of about 15 seconds, in release, on the machine where this was written.
+/// A task of about 15 seconds, in release, on the fastest machine we had; on the slowest it takes 70.
 const LONG_TASK: &str = "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"deep\"\ngames = 160000\n\
     test_every = 160000\ntest_games = 20\nsegment_games = 160000\n";
 
