@@ -19,14 +19,15 @@ pub struct BoardShape {
     pub gravity: bool,
 }
 /// A network that values boards. Messages carry its weights as one vector, f32 little endian, tensor after tensor in the
-/// order first.weight, first.bias, second.weight, second.bias, output.weight, output.bias (those that exist); each
-/// tensor's shape is \[inputs, units\], the last index fastest. At most 1,000,000 weights.
+/// order first.weight, first.bias, planes.weight, planes.bias, second.weight, second.bias, output.weight, output.bias (those
+/// that exist), as docs/networks.md says; each tensor's shape is \[inputs, units\], the last index fastest. At most 1,000,000
+/// weights.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Network {
     /// The game it is for.
     #[prost(message, optional, tag = "1")]
     pub shape: ::core::option::Option<BoardShape>,
-    /// Units of the second hidden layer, 0 (none) to 128; if `shared`, filters, each applied in all orientations.
+    /// Units of the second hidden layer, 0 (none) to 64; if `shared`, filters, each applied in all orientations.
     #[prost(uint32, tag = "5")]
     pub second: u32,
     /// Whether units have biases.
@@ -39,7 +40,7 @@ pub struct Network {
     #[prost(bool, tag = "8")]
     pub shared: bool,
     /// The first hidden layer.
-    #[prost(oneof = "network::First", tags = "2, 3, 4")]
+    #[prost(oneof = "network::First", tags = "2, 3, 4, 9")]
     pub first: ::core::option::Option<network::First>,
 }
 /// Nested message and enum types in `Network`.
@@ -57,7 +58,20 @@ pub mod network {
         /// (also: empty and playable now).
         #[prost(uint32, tag = "4")]
         TupleStates(u32),
+        /// Units for each line, and above them units for each plane. `second` is 0.
+        #[prost(message, tag = "9")]
+        Planes(super::Planes),
     }
+}
+/// Two structured layers of a board of 4x4x4 cells.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Planes {
+    /// Number of units for each line, 1 to 16, connected to its cells.
+    #[prost(uint32, tag = "1")]
+    pub line_detectors: u32,
+    /// Number of units for each of the 18 planes, 1 to 16, connected to all units of the ten lines in it.
+    #[prost(uint32, tag = "2")]
+    pub units: u32,
 }
 /// How a network learns from games: Algorithm 1 of van de Steeg, Drugan and Wiering (2015) in one of its readings,
 /// documented in evoxo's module net::learn.
