@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use evoxo_common::{
-    experiment::{Config, Registry, ScreenFiles, screen_files},
+    experiment::{Change, Config, Registry, ScreenFiles, screen_files},
     task::ProgramId,
 };
 use serde_json::Value;
@@ -29,11 +29,14 @@ const STAGED: &str = "new";
 /// A directory that is empty or contains this run.
 pub(crate) struct Directory {
     path: PathBuf,
+    /// Whether the run there has a shorter configuration.
+    is_shorter: bool,
 }
 
 impl Directory {
-    /// Creates or continues the directory of a run. A directory with other content is refused.
-    pub(crate) fn open(registry: &Registry, path: &Path, config: &Config) -> anyhow::Result<Self> {
+    /// Creates or continues the directory of a run. A directory with other content is refused; if `may_grow`, one whose run
+    /// ends earlier is not.
+    pub(crate) fn open(registry: &Registry, path: &Path, config: &Config, may_grow: bool) -> anyhow::Result<Self> {
         let name = path.display();
         if path.to_str().is_none_or(|text| text.contains("://")) {
             return Err(usage(format_args!("{name} cannot be a directory for results: choose another with --out")));
@@ -44,7 +47,7 @@ impl Directory {
         // The configuration, which is written first, may be incomplete.
         let staged = path.join(CONFIG).with_extension(STAGED);
         let mut whole = entries.flatten().filter(|entry| entry.path() != staged);
-        let directory = Self { path: path.to_owned() };
+        let mut directory = Self { path: path.to_owned(), is_shorter: false };
         if whole.next().is_none() {
             // Written before anything else: if this process ends now, the directory belongs to this run.
             directory.write_config(config)?;
@@ -54,24 +57,20 @@ impl Directory {
             };
             match Config::parse(registry, &path.join(CONFIG).display().to_string(), &text, &[]) {
                 Err(problems) => bail!("{name} does not contain a run of evoxo: {problems}"),
-                Ok(there) if there.hash() != config.hash() => {
-                    let same_name = |program: &ProgramId| {
-                        config.programs().iter().any(|other| other.name == program.name && other != program)
-                    };
-                    if let Some(program) = there.programs().iter().find(|program| same_name(program)) {
-                        return Err(usage(format_args!(
-                            "{name} contains a run with another version of the program {}: choose another directory with --out",
-                            program.name
-                        )));
-                    }
-                    return Err(usage(format_args!(
-                        "{name} contains a run with other settings: choose another directory with --out, or use the settings of {name}/{CONFIG}"
-                    )));
-                }
-                Ok(_) => {}
+                Ok(there) => match config.change_from(&there) {
+                    Change::None => {}
+                    Change::Longer if may_grow => directory.is_shorter = true,
+                    Change::Longer => return Err(other_settings(path, config, &there, None)),
+                    Change::Other(what) => return Err(other_settings(path, config, &there, what)),
+                },
             }
         }
         Ok(directory)
+    }
+
+    /// Whether the run there has a configuration that ends earlier: see [`crate::longer`].
+    pub(crate) fn is_shorter(&self) -> bool {
+        self.is_shorter
     }
 
     /// The name of the run whose checkpoints are there, which may differ from the experiment file's present name.
@@ -155,4 +154,21 @@ impl Directory {
         fs::write(&staged, content).with_context(unwritable)?;
         fs::rename(&staged, &path).with_context(unwritable)
     }
+}
+
+/// Why a directory that contains this run is refused.
+fn other_settings(path: &Path, config: &Config, there: &Config, what: Option<String>) -> anyhow::Error {
+    let name = path.display();
+    let same_name =
+        |program: &ProgramId| config.programs().iter().any(|other| other.name == program.name && other != program);
+    if let Some(program) = there.programs().iter().find(|program| same_name(program)) {
+        return usage(format_args!(
+            "{name} contains a run with another version of the program {}: choose another directory with --out",
+            program.name
+        ));
+    }
+    let what = what.map(|what| format!(" ({what})")).unwrap_or_default();
+    usage(format_args!(
+        "{name} contains a run with other settings{what}: choose another directory with --out, or use the settings of {name}/{CONFIG}"
+    ))
 }

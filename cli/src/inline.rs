@@ -129,6 +129,15 @@ impl Inline {
         Ok(Some((run, replicas)))
     }
 
+    /// Begins a run from these states, as if it had been stopped there: `checkpoint` has them, sealed.
+    pub(crate) fn begin(&mut self, name: &str, config: &Config, checkpoint: Bytes) -> anyhow::Result<()> {
+        self.submit(name, config, &Progress::new())?;
+        match self.store.write(name, &Write::Checkpoint { number: 1, bytes: checkpoint }) {
+            Ok(_) => Ok(()),
+            Err(StoreFault::Superseded(why) | StoreFault::Fenced(why) | StoreFault::Failed(why)) => bail!("{why}"),
+        }
+    }
+
     /// Computes a run to its end, or until a stop is requested; then everything is saved.
     pub(crate) fn compute(
         &mut self,

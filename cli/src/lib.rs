@@ -20,6 +20,7 @@ mod inline;
 mod json;
 mod kept;
 mod legs;
+mod longer;
 mod numbers;
 mod page;
 mod player;

@@ -174,6 +174,19 @@ impl Results {
         self.replicas.iter().filter_map(all).flatten()
     }
 
+    /// All players that there are, each with the name of its card: of a replica its population, or its champion if that is all.
+    pub(crate) fn players(&self) -> Vec<(String, Card)> {
+        let of = |replica: &Replica| {
+            let stem = self.stem(replica)?;
+            let population = replica.population();
+            Some(match population.is_empty() {
+                true => replica.champion().map(|card| (stem, card)).into_iter().collect::<Vec<_>>(),
+                false => (0..).zip(population).map(|(number, card)| (format!("{stem}-{number}"), card)).collect(),
+            })
+        };
+        self.replicas.iter().filter_map(of).flatten().collect()
+    }
+
     /// The arms whose replicas have no population.
     pub(crate) fn without_population(&self) -> Vec<&str> {
         let arms = self.config.arms.iter().map(|arm| arm.name.as_str());

@@ -9,6 +9,7 @@ pub mod dispatch;
 pub mod evolve;
 pub mod invincible;
 pub mod league;
+pub mod menace;
 pub mod nndtf;
 pub mod rules;
 pub mod td3d;
@@ -19,8 +20,17 @@ mod testing;
 use evoxo_common::experiment::{Kind, Registry};
 
 /// All kinds.
-static KINDS: [Kind; 8] =
-    [dispatch::KIND, evolve::KIND, invincible::KIND, league::KIND, nndtf::KIND, rules::KIND, td3d::KIND, ternary::KIND];
+static KINDS: [Kind; 9] = [
+    dispatch::KIND,
+    evolve::KIND,
+    invincible::KIND,
+    league::KIND,
+    menace::KIND,
+    nndtf::KIND,
+    rules::KIND,
+    td3d::KIND,
+    ternary::KIND,
+];
 
 /// The experiments that come with evoxo, and the games that their champions play.
 #[must_use]

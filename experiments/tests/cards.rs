@@ -20,6 +20,7 @@ fn champions_of_every_experiment_are_read_back() {
         ("td3d", "network = \"small\"\ngames = 4\ntest_every = 2\ntest_games = 2"),
         ("nndtf", "iterations = 1\nboards = 9"),
         ("rules", "agents = 4\nrules = 4\ngames = 1\ncycles = 1"),
+        ("menace", "games = 40"),
         ("ternary", "population = 4\ngenerations = 1\nopponents = 1\nrandom_games = 1"),
     ] {
         let text = format!("experiment = {kind:?}\nreplicas = 1\n[settings]\n{settings}\n");
@@ -40,7 +41,7 @@ fn champions_of_every_experiment_are_read_back() {
 
 #[test]
 fn invalid_cards_are_refused_with_a_sentence() {
-    let kinds = "only \"candidate\", \"table\", \"nndtf\", \"rules\", \"network\", \"ternary\" are known";
+    let kinds = "only \"candidate\", \"table\", \"menace\", \"nndtf\", \"rules\", \"network\", \"ternary\" are known";
     for (text, says) in [
         ("", "not JSON"),
         ("[1]", "not a card"),

@@ -1,10 +1,14 @@
 //! What every kind must keep: its promises, and pinned signatures.
 
-use evoxo_common::promises;
+use evoxo_common::{
+    experiment::{Change, Config, Replica},
+    local, promises,
+    settings::{Scope, Value},
+};
 use evoxo_experiments::registry;
 
 /// A small file of each kind, or several if its rounds can differ.
-const SMALL: [&str; 19] = [
+const SMALL: [&str; 21] = [
     "experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 5\npayload_bytes = 100\nreply_bytes = 50\nshared_bytes = 9",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 4\ngames = 20\nslice = 7",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nside = \"X\"\ngenerations = 4\nfitness = \"exact\"",
@@ -12,6 +16,8 @@ const SMALL: [&str; 19] = [
     "experiment = \"league\"\nreplicas = 1",
     "experiment = \"league\"\nplayers = [{ who = \"random\" }, { who = \"filtered\" }, { who = \"alpha-beta:1\" }]\n\
      [settings]\ngame = \"connect-four\"\npairs = 7\npairs_a_round = 3",
+    "experiment = \"menace\"\n[settings]\ngames = 60\nslice = 25",
+    "experiment = \"menace\"\n[settings]\ngames = 60\nside = \"O\"\nopponent = \"itself\"\nmoves = \"all\"\nevery = 30\nslice = 9",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\nslice = 5",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 0\nstrings = \"long\"\nside = \"O\"",
     "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nclasses = \"symmetries\"\nslice = 5",
@@ -34,6 +40,33 @@ fn every_kind_keeps_its_promises() {
     for file in SMALL {
         let _ = promises::check(&registry(), file);
     }
+}
+
+/// Where a setting says that more of it only makes a run longer, what a shorter run has computed goes on to the same end.
+#[test]
+fn shorter_runs_go_on_to_the_same_end() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for file in SMALL {
+        let parse = |overrides: &[(String, String)]| {
+            Config::parse(&registry(), "t", file, overrides).unwrap_or_else(|problems| panic!("{problems}"))
+        };
+        let short = parse(&[]);
+        let settings = &short.arms[0].settings;
+        let Some((field, value)) = settings.iter().find(|(field, _)| field.scope == Scope::Length) else { continue };
+        let Value::Integer(value) = value else { panic!("{} is no whole number", field.name) };
+        let long = parse(&[(field.name.into(), (2 * value).to_string())]);
+        assert_eq!((long.change_from(&short), short.change_from(&short)), (Change::Longer, Change::None));
+        assert!(matches!(short.change_from(&long), Change::Other(Some(_))));
+        let expected = local::run(&long).unwrap();
+        for (short, expected) in local::run(&short).unwrap().into_iter().zip(expected) {
+            let mut replica = Replica::restore(&long, &short.save()).unwrap();
+            while local::step(&mut replica).unwrap() {}
+            assert_eq!(replica.digest(), expected.digest(), "{file}");
+            assert_eq!(replica.history(), expected.history(), "{file}");
+        }
+        kinds.insert(short.kind.name);
+    }
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["dispatch", "invincible", "menace", "rules", "ternary"]);
 }
 
 /// A change of these keeps workers of earlier builds out, and changes what runs compute.

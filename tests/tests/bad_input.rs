@@ -171,6 +171,8 @@ const PROGRAMS: &[Case] = &[
     case(EVOXO, &["run", "STRINGS", "--set", "crossover_rate=1.5"], 2, &["crossover_rate is 1.5", "from 0 to 1"]),
     case(EVOXO, &["run", "STRINGS", "--set", "elite=101"], 2, &["elite is 101, but the population is only 100"]),
     case(EVOXO, &["run", "STRINGS", "--set", "mutations=69"], 2, &["mutations is 69", "from 0 to 68"]),
+    case(EVOXO, &["run", "BOXES", "--set", "games=105"], 2, &["games is 105, which is not a multiple of every, 10"]),
+    case(EVOXO, &["play", "EMPTY"], 1, &["EMPTY: X has no box for the board \"X........\""]),
     case(EVOXO, &["run", "LEAGUE"], 2, &["cannot read", "gone.json: file not found", "at the directory of LEAGUE"]),
     case(EVOXO, &["report", "none.json"], 2, &["cannot read none.json"]),
     case(EVOXO, &["report", "FILE"], 1, &["FILE is not JSON"]),
@@ -211,6 +213,8 @@ impl Trouble {
             ("short", r#"{"kind": "nndtf", "network": "traditional", "genes": [0.5, 0.5, 0.5]}"#),
             ("networks", "experiment = \"nndtf\"\n[settings]\nalgorithm = \"traditional\"\niterations = 1\n"),
             ("strings", "experiment = \"ternary\"\n"),
+            ("boxes", "experiment = \"menace\"\n"),
+            ("empty", r#"{"kind": "menace", "side": "X", "boxes": {"X........": [0,0,0,0,1,0,0,0,0]}}"#),
             ("wrong", "experiment = \"invincibel\"\n"),
             ("ruler", r#"{"kind": "rules", "rules": ["V********1"]}"#),
             ("good", "experiment = \"dispatch\"\n[settings]\nrounds = 1\ntasks = 1\n"),
@@ -248,7 +252,7 @@ impl Trouble {
         let mut text = text.replace("TAKEN", &address);
         for name in [
             "file", "readonly", "full", "wrong", "good", "lonely", "astray", "short", "networks", "illegal", "strings",
-            "stub", "nines", "ruler", "arms", "agents", "league",
+            "stub", "nines", "ruler", "arms", "agents", "league", "boxes", "empty",
         ] {
             text = text.replace(&name.to_uppercase(), &self.site.path(name).to_string_lossy());
         }

@@ -1,5 +1,9 @@
 //! `evoxo run`: one command, one directory, the same digest through all interruptions.
 
+mod one_command {
+    mod longer;
+}
+
 use std::{
     fs,
     io::Read as _,

@@ -127,6 +127,20 @@ strings = "long"
 alphabet = "9"
 "#;
 
+/// Machines of matchboxes, a task after another.
+pub(crate) const MENACE: &str = r#"
+experiment = "menace"
+seed = 5
+replicas = 3
+[settings]
+games = 600
+slice = 70
+[arms.random]
+[arms.itself]
+side = "O"
+opponent = "itself"
+"#;
+
 /// A long run of invincible: this number of replicas of each of two arms, and of generations.
 pub(crate) fn lasting(replicas: u32, generations: u32) -> String {
     format!(

@@ -14,7 +14,7 @@ use evoxo_tests::{
 use serde_json::{Value, json};
 
 /// A small run of each kind.
-const SMALL: [(&str, &str); 8] = [
+const SMALL: [(&str, &str); 9] = [
     ("dispatch", "[settings]\nrounds = 2\ntasks = 3\npayload_bytes = 10\nreply_bytes = 10\n"),
     ("evolve", "[settings]\nproblem = \"rosenbrock\"\nlength = 2\nevaluations = 90\n[arms.a]\n[arms.b]\nlength = 3\n"),
     (
@@ -22,6 +22,7 @@ const SMALL: [(&str, &str); 8] = [
         "[settings]\npopulation = 60\ngames = 100\ngenerations = 3\nslice = 20\n[arms.O]\n[arms.X]\nside = \"X\"\n",
     ),
     ("league", "[settings]\nopenings = 1\n[[players]]\nwho = \"random\"\n[[players]]\nwho = \"perfect\"\n"),
+    ("menace", "[settings]\ngames = 40\n[arms.a]\n[arms.b]\nside = \"O\"\nopponent = \"perfect\"\n"),
     ("nndtf", "[settings]\nboards = 30\niterations = 5\nevaluations = 200\npopulation = 8\n"),
     ("rules", "[settings]\nagents = 12\nrules = 30\ncycles = 9\n"),
     (

@@ -161,7 +161,18 @@ impl Worker {
         assert!(killed.success());
     }
 
-    /// Waits for the end; the status, and what was written to the standard output and error.
+    /// Waits for a line of the log, and returns it.
+    fn line(&mut self) -> String {
+        let (error, mut line) = (self.0.stderr.as_mut().expect("piped"), Vec::new());
+        while line.last() != Some(&b'\n') {
+            let mut byte = [0];
+            error.read_exact(&mut byte).expect("another line");
+            line.extend(byte);
+        }
+        String::from_utf8(line).expect("text")
+    }
+
+    /// Waits for the end; the status, and what was written to the standard output and error, but for lines that were read.
     async fn end(mut self) -> (ExitStatus, String, String) {
         let start = Instant::now();
         let status = loop {
@@ -249,8 +260,9 @@ async fn a_worker_waits_for_a_coordinator_that_is_late_or_restarts() {
     let address = coordinator.address;
     coordinator.server.abort();
     assert!(coordinator.server.await.is_err_and(|error| error.is_cancelled()));
-    let worker = Worker::start(&["--coordinator", &format!("http://{address}"), "--slots", "1"]);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut worker = Worker::start(&["--coordinator", &format!("http://{address}"), "--slots", "1"]);
+    let late = worker.line();
+    assert!(late.contains(&format!("no session with the coordinator: cannot reach http://{address}/: ")), "{late}");
     for _ in 0..2 {
         coordinator = Coordinator::start(address).await;
         let mut session = coordinator.session().await;
@@ -264,7 +276,6 @@ async fn a_worker_waits_for_a_coordinator_that_is_late_or_restarts() {
     worker.terminate();
     let (status, _, error) = worker.end().await;
     assert_eq!(status.code(), Some(0), "{error}");
-    assert!(error.contains(&format!("no session with the coordinator: cannot reach http://{address}/: ")), "{error}");
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
         .context("this build cannot read the run: use the coordinator's version")?;
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
-    let directory = Directory::open(registry, &out, &config)?;
+    let directory = Directory::open(registry, &out, &config, false)?;
     let results = Results::new(config, &run, &replicas)?;
     let result = results.to_json(Provenance::Fetched);
     directory.write_results(&results, &result)?;

@@ -14,6 +14,7 @@ use crate::{
     directory::Directory,
     inline::Inline,
     legs::{Leg, Legs},
+    longer::lengthen,
     progress::Progress,
     results::{Provenance, Results},
     say::{program, tell, whole},
@@ -29,6 +30,7 @@ The directory then contains result.json, history.csv, champions/, plots/, config
 Examples:
   evoxo run experiments/invincible.toml
   evoxo run experiments/invincible.toml --replicas 40     (after a finished run of 20: only the new ones are computed)
+  evoxo run experiments/invincible.toml --set generations=40     (after a finished run of 20: only the new ones)
   evoxo run experiments/invincible.toml --workers 0 --out out/one-thread    (the same digest)")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -73,9 +75,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let programs = arguments.experiment.programs_of(&config)?;
     let name = arguments.experiment.run_name();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&name));
-    let directory = Directory::open(registry, &out, &config)?;
-    let name = directory.run().unwrap_or(name);
+    let directory = Directory::open(registry, &out, &config, true)?;
     let memory_bytes = arguments.memory.unwrap_or_else(memory_by_default);
+    let name = lengthen(registry, &directory, name, &config, memory_bytes)?;
     let mut inline = Inline::open(registry, &directory.store(), memory_bytes)?;
     let workers = match arguments.workers {
         Some(workers) => workers,

@@ -1,4 +1,4 @@
-//! `evoxo show FILE`: a champion's contents, for people; or those of all champions in a directory.
+//! `evoxo show FILE`: a champion's contents, for people; or those of all champions in a directory, or of all players of a run.
 
 use std::{
     fs,
@@ -7,12 +7,21 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context as _;
-use evoxo_common::{card::Card, experiment::Registry, plot};
+use anyhow::{Context as _, anyhow};
+use evoxo_common::{
+    card::Card,
+    experiment::{Config, Registry},
+    plot,
+};
+use evoxo_coordinator::cli::memory_by_default;
 use serde_json::{Map, Value};
 
 use crate::{
-    champion, plots,
+    champion,
+    directory::Directory,
+    inline::Inline,
+    plots,
+    results::Results,
     say::{usage, whole},
 };
 
@@ -24,11 +33,12 @@ opponent's, V no stone, * anything; [ ] is where it moves. For a table or a stri
 brackets. For a network: its layers, or its genes.
 
 Examples:
-  evoxo show out/rules/populations --first 3       every agent that is left, with its three heaviest rules
+  evoxo show out/rules --first 3                   every agent that is left, with its three heaviest rules
   evoxo show out/nndtf/champions/proposed-0.json --plots plots     also its transfer functions, as SVG"
 )]
 pub(crate) struct Arguments {
-    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a directory with cards
+    /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a directory with cards; or a
+    /// run's directory, for all players of its last populations
     file: PathBuf,
     /// Number of rules, boards, layers or genes to show
     #[arg(
@@ -54,9 +64,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         if arguments.plots.is_some() {
             return Err(usage("--plots draws one champion: give its file instead of a directory"));
         }
-        let cards = cards(&arguments.file)?;
-        let read = |path: &PathBuf| Ok((stem(path), champion::read(registry, path)?));
-        let cards = cards.iter().map(read).collect::<anyhow::Result<Vec<(String, Card)>>>()?;
+        let cards = players(registry, &arguments.file)?;
         if arguments.json {
             let all: Map<String, Value> =
                 cards.into_iter().map(|(name, card)| (name, card.champion.show(first).json)).collect();
@@ -90,6 +98,32 @@ fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
         )));
     }
     plots::write(directory, figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure))))
+}
+
+/// The players in a directory: its cards; of a run's directory all players of its replicas as they are stored, or the cards that
+/// were fetched.
+fn players(registry: &Registry, directory: &Path) -> anyhow::Result<Vec<(String, Card)>> {
+    let config = directory.join("config.toml");
+    let of_run = config.is_file();
+    if of_run && directory.join("store").is_dir() {
+        let name = config.display().to_string();
+        let text = fs::read_to_string(&config).with_context(|| format!("cannot read {name}"))?;
+        let config = Config::parse(registry, &name, &text, &[]).map_err(|problems| anyhow!("{problems}"))?;
+        let directory = Directory::open(registry, directory, &config, false)?;
+        let run = directory.run().unwrap_or_default();
+        let saved = Inline::open(registry, &directory.store(), memory_by_default())?.saved(&run)?;
+        let (run, replicas) =
+            saved.with_context(|| format!("nothing is stored yet in {}", directory.path().display()))?;
+        let players = Results::new(config, &run, &replicas)?.players();
+        return match players.is_empty() {
+            true => Err(usage(format_args!("the run in {} has no players", directory.path().display()))),
+            false => Ok(players),
+        };
+    }
+    let below = ["populations", "champions"].map(|name| directory.join(name));
+    let directory = below.iter().find(|below| of_run && below.is_dir()).map_or(directory, PathBuf::as_path);
+    let read = |path: &PathBuf| Ok((stem(path), champion::read(registry, path)?));
+    cards(directory)?.iter().map(read).collect()
 }
 
 /// The cards in a directory, numbers in the order of numbers.

@@ -107,9 +107,44 @@ impl Config {
         Digest::of((head + &arms_toml(self.arms_by_name(), Field::counts)).as_bytes())
     }
 
+    /// How this configuration differs from that of a run: see [`Change`].
+    #[must_use]
+    pub fn change_from(&self, there: &Self) -> Change {
+        if self.hash() == there.hash() {
+            return Change::None;
+        }
+        let arms = |config: &Self| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
+        if (self.kind, self.seed, arms(self)) != (there.kind, there.seed, arms(there)) {
+            return Change::Other(None);
+        }
+        for (here, there) in self.arms.iter().zip(&there.arms) {
+            for ((field, value), (_, before)) in here.settings.iter().zip(there.settings.iter()) {
+                let longer = match (field.scope, before, value) {
+                    (Scope::Length, Value::Integer(before), Value::Integer(value)) => before <= value,
+                    _ => !field.counts(value) && !field.counts(before) || before == value,
+                };
+                if !longer {
+                    return Change::Other(Some(format!("{} is {before} there, and {value} here", field.name)));
+                }
+            }
+        }
+        Change::Longer
+    }
+
     fn arms_by_name(&self) -> impl Iterator<Item = (&str, &Arm)> {
         self.arms.iter().map(|arm| (arm.name.as_str(), arm))
     }
+}
+
+/// How a configuration differs from that of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It computes the same; the number of replicas may be another one.
+    None,
+    /// It computes the same and then goes on: only settings of the scope [`Scope::Length`] differ, and are greater.
+    Longer,
+    /// It computes something else. If kind, seed and arms are the same, the first setting that says so, in words.
+    Other(Option<String>),
 }
 
 /// The tables of arms with these names.
@@ -209,6 +244,9 @@ fn explained(field: &Field) -> String {
     };
     if field.scope == Scope::Execution {
         text += &comment("Only divides the work: results do not depend on it.");
+    }
+    if field.scope == Scope::Length {
+        text += &comment("`evoxo run` goes on with a finished run if there is more of it.");
     }
     text + &format!("{} = {default}\n", field.name)
 }

@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-pub use config::{ARMS_MAX, Arm, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
+pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
 pub use kind::{ArmReplicas, Asks, Column, Compare, Demand, Identity, Kernel, Kind, Reads, Restored, Said};
 pub use problems::{Problem, Problems};

@@ -85,6 +85,9 @@ pub enum Shape {
 pub enum Scope {
     /// They do: it is part of the configuration's hash.
     Semantic,
+    /// They do, and a greater value only makes a run longer: what is computed until then is the same, so that a run can go on
+    /// with more of it. A whole number.
+    Length,
     /// They do, but the setting came later than runs whose names must stay: at its default everything is as it was before the
     /// setting existed, and it is left out of the hash and of tasks.
     Addition,
@@ -108,7 +111,7 @@ impl Field {
     #[must_use]
     pub fn counts(&self, value: &Value) -> bool {
         match self.scope {
-            Scope::Semantic => true,
+            Scope::Semantic | Scope::Length => true,
             Scope::Addition => self.shape.read(self.default).as_ref() != Ok(value),
             Scope::Execution => false,
         }

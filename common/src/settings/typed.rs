@@ -132,8 +132,8 @@ pub const fn field_name(identifier: &'static str) -> &'static str {
 /// Shapes are `whole(MIN, MAX, DEFAULT)`, `signed(...)`, `decimal(...)`, `choice(DEFAULT)`, `text(BYTES_MAX, DEFAULT)` and
 /// `numbers(COUNT_MAX, MIN, MAX, DEFAULT)`, each with its default as in a file, without quotes; and `list(SCHEMA, COUNT_MAX,
 /// DEFAULT)`, a list of tables. `execution` in front says
-/// that results do not depend on the setting, `addition` that it came later and changes nothing at its default (see
-/// [`Scope`](crate::settings::Scope)).
+/// that results do not depend on the setting, `addition` that it came later and changes nothing at its default, `length` that
+/// more of it only makes a run longer (see [`Scope`](crate::settings::Scope)).
 ///
 /// [`Schema::check`]: crate::settings::Schema::check
 #[macro_export]
@@ -203,6 +203,12 @@ macro_rules! settings {
     (@field $type:ty, $name:expr, $doc:expr, addition $shape:ident $arguments:tt) => {
         $crate::settings::Field {
             scope: $crate::settings::Scope::Addition,
+            ..$crate::settings!(@field $type, $name, $doc, $shape $arguments)
+        }
+    };
+    (@field $type:ty, $name:expr, $doc:expr, length $shape:ident $arguments:tt) => {
+        $crate::settings::Field {
+            scope: $crate::settings::Scope::Length,
             ..$crate::settings!(@field $type, $name, $doc, $shape $arguments)
         }
     };

@@ -55,7 +55,7 @@ settings! {
     /// Rounds of tasks that do nothing, to measure the overhead of a cluster.
     pub struct Settings, names Name, schema SCHEMA {
         /// Number of rounds. Each is planned when the previous one is complete.
-        rounds: u64 = whole(1, 1_000_000, "10"),
+        rounds: u64 = length whole(1, 1_000_000, "10"),
         /// Tasks per round.
         tasks: u64 = whole(1, 100_000, "10000"),
         /// Payload of each task, in bytes.

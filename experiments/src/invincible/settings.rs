@@ -63,7 +63,7 @@ settings! {
         /// Number of fittest players that are kept and become the parents of the others. The source: 10.
         fathers: usize = whole(1, 65_536, "10"),
         /// Number of generations; the champion is the best of the last. The source saw the peak within 6 to 10.
-        generations: u32 = whole(1, 100_000, "20"),
+        generations: u32 = length whole(1, 100_000, "20"),
         /// The share of children with more than one gene changed. The source says a small number; the value is ours.
         more_mutations: Ratio = decimal(0, 1, "0.1"),
         /// The most genes changed in one of those children; each number from 2 up is equally likely. Our choice.

@@ -12,7 +12,7 @@ use evoxo_games::{
 use serde_json::Map;
 
 use super::messages::Roster;
-use crate::{invincible, nndtf, rules, td3d, ternary};
+use crate::{invincible, menace, nndtf, rules, td3d, ternary};
 
 /// Why there is no player.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +25,14 @@ pub(super) enum Missing {
 
 /// The cards of champions that play a game.
 fn cards() -> Vec<&'static CardKind> {
-    const KINDS: [&[CardKind]; 5] =
-        [invincible::KIND.cards, nndtf::KIND.cards, rules::KIND.cards, td3d::KIND.cards, ternary::KIND.cards];
+    const KINDS: [&[CardKind]; 6] = [
+        invincible::KIND.cards,
+        menace::KIND.cards,
+        nndtf::KIND.cards,
+        rules::KIND.cards,
+        td3d::KIND.cards,
+        ternary::KIND.cards,
+    ];
     KINDS.into_iter().flatten().collect()
 }
 

@@ -173,7 +173,7 @@ settings! {
         /// Games of a couple per cycle. The page: 5.
         games: u32 = whole(1, GAMES_MAX, "5"),
         /// Number of cycles, each of games and births. The page: 500, which took more than a day.
-        cycles: u32 = whole(1, CYCLES_MAX, "500"),
+        cycles: u32 = length whole(1, CYCLES_MAX, "500"),
         /// The probability that a child has a new rule instead of an inherited one. Our choice.
         mutation: Ratio = decimal(0, 1, "0.01"),
         /// How mutations are distributed over a child's rules.

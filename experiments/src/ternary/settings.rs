@@ -71,7 +71,7 @@ settings! {
         /// Letters of the alphabet: 9 (a letter is a cell) or 3 (two letters are a cell). The chapter takes 3.
         alphabet: Alphabet = choice("3"),
         /// Number of generations; the champion is the best of the last.
-        generations: u32 = whole(1, 100_000, "200"),
+        generations: u32 = length whole(1, 100_000, "200"),
         /// Strings per side.
         population: usize = whole(2, 4_096, "100"),
         /// Games of each player per generation against strings drawn from the other side's population, which evolves in

@@ -5,16 +5,17 @@ use evoxo_tests::{
     person::{Person, digest_of_one_thread},
 };
 
-use crate::{DISPATCH, INVINCIBLE, NNDTF, RULES, TD3D, TERNARY};
+use crate::{DISPATCH, INVINCIBLE, MENACE, NNDTF, RULES, TD3D, TERNARY};
 
 /// All small runs.
-const RUNS: [(&str, &str); 6] = [
+const RUNS: [(&str, &str); 7] = [
     ("one", INVINCIBLE),
     ("two", DISPATCH),
     ("three", TD3D),
     ("networks", NNDTF),
     ("rules", RULES),
     ("strings", TERNARY),
+    ("matchboxes", MENACE),
 ];
 
 /// A worker with default options.

@@ -148,7 +148,9 @@ const ARMS_OF_RULES: &str = "[arms.cycles]\n[arms.couples]\nfarming = \"couples\
 /// Strings of both sides, which are the shared bytes of a round's tasks.
 const SETTINGS_OF_TERNARY: &str = "population = 10\ngenerations = 4\nopponents = 3\nrandom_games = 2\nslice = 4";
 const ARMS_OF_TERNARY: &str = "[arms.short]\n[arms.long]\nside = \"O\"\nstrings = \"long\"\nalphabet = \"9\"\n";
-
+/// Tasks that begin where the last one ended.
+const SETTINGS_OF_MENACE: &str = "games = 90\nslice = 25";
+const ARMS_OF_MENACE: &str = "[arms.random]\n[arms.itself]\nside = \"O\"\nopponent = \"itself\"\nempty = \"resign\"\n";
 /// Games in rounds of two openings, the last of one; exact odds.
 const SETTINGS_OF_LEAGUE: &str = "pairs = 5\npairs_a_round = 2\nplayers = [{ who = \"random\" }, { who = \"filtered\" }, \
     { who = \"benchmark\" }]";
@@ -168,7 +170,7 @@ const ARMS_OF_WINDOWS: &str = "[arms.narrow]\nwindow = 2\n\
 pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
     let seed = below(rng, 1000);
     let replicas = 1 + below(rng, 4);
-    let (kind, settings, arms) = match below(rng, 14) {
+    let (kind, settings, arms) = match below(rng, 15) {
         0 => ("dispatch", SETTINGS_OF_DISPATCH, ""),
         1 => ("dispatch", SETTINGS_OF_SHARING, ""),
         2 => ("dispatch", SETTINGS_OF_GREED, ""),
@@ -179,6 +181,7 @@ pub(crate) fn run(rng: &mut Generator) -> Arc<Prepared> {
         7 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_EVOLVE),
         8 | 9 => ("evolve", SETTINGS_OF_EVOLVE, ARMS_OF_WINDOWS),
         13 => ("league", SETTINGS_OF_LEAGUE, ARMS_OF_LEAGUE),
+        14 => ("menace", SETTINGS_OF_MENACE, ARMS_OF_MENACE),
         _ => ("invincible", SETTINGS_OF_INVINCIBLE, ARMS_OF_INVINCIBLE),
     };
     let text = format!("experiment = \"{kind}\"\nseed = {seed}\nreplicas = {replicas}\n[settings]\n{settings}\n{arms}");

@@ -19,7 +19,7 @@ fn invalid_hellos_are_refused_with_the_reason() {
         (&|hello| hello.kinds = vec![v1::KindSignature::default(); 257], "257 kinds"),
         (
             &|hello| hello.kinds.iter_mut().for_each(|kind| kind.sha256 = Bytes::from_static(&[0; 32])),
-            "computes other results for dispatch, evolve, invincible, league, nndtf, rules, td3d, ternary",
+            "computes other results for dispatch, evolve, invincible, league, menace, nndtf, rules, td3d, ternary",
         ),
     ];
     for (session, (change, reason)) in refused.iter().enumerate() {
@@ -59,7 +59,10 @@ fn a_worker_gets_only_tasks_of_its_kinds() {
     assert_eq!((waiting.state(), waiting.workers, waiting.slots), (RunState::Running, 0, 0), "no worker computes it");
     let Ok(Response::Workers(workers)) = story.ask(Request::Workers) else { panic!("the workers") };
     assert_eq!(workers[0].kinds, ["dispatch"]);
-    assert_eq!(workers[0].kinds_refused, ["evolve", "invincible", "league", "nndtf", "rules", "td3d", "ternary"]);
+    assert_eq!(
+        workers[0].kinds_refused,
+        ["evolve", "invincible", "league", "menace", "nndtf", "rules", "td3d", "ternary"]
+    );
     story.join(2, 3);
     assert_eq!((story.run("games").workers, story.run("games").slots), (1, 3));
     story.work_to_the_end(2);

@@ -1,0 +1,100 @@
+//! Goes on with the run of a directory whose settings now ask for more generations, cycles or games: the states that are there
+//! become a checkpoint of the longer run, in a new store that takes the place of the old one.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::{Context as _, bail};
+use evoxo_common::{
+    envelope::{Kind, open},
+    experiment::{Config, Registry},
+};
+use evoxo_coordinator::{
+    prepared::Prepared,
+    saved::{Origin, origin_of, seal_checkpoint},
+};
+use evoxo_proto::v1::{self, RunState};
+use prost::Message as _;
+
+use crate::{directory::Directory, inline::Inline, say::usage};
+
+/// Prepares the directory for this configuration, if the run there ends earlier, and gives the run's name: that of the run there,
+/// else this one. A process that ends at any point leaves a directory with which this can be done again.
+pub(crate) fn lengthen(
+    registry: &Registry,
+    directory: &Directory,
+    name: String,
+    config: &Config,
+    memory_bytes: u64,
+) -> anyhow::Result<String> {
+    let store = PathBuf::from(directory.store());
+    let [before, new] = ["before", "new"].map(|ending| store.with_extension(ending));
+    if before.exists() && !store.exists() {
+        move_to(&before, &store)?;
+    }
+    let name = directory.run().unwrap_or(name);
+    if !directory.is_shorter() {
+        remove(&before)?;
+        return Ok(name);
+    }
+    let mut old = Inline::open(registry, &directory.store(), memory_bytes)?;
+    let saved = old.saved(&name)?;
+    drop(old);
+    match saved {
+        // Nothing was stored, or all of this was done but its last step.
+        None => {}
+        Some((run, _)) if run.config_hash == config.hash().to_string() => {}
+        Some((run, replicas)) => {
+            let place = directory.path().display();
+            match run.state() {
+                RunState::Finished | RunState::Running | RunState::Paused => {}
+                RunState::InDoubt => {
+                    return Err(usage(format_args!(
+                        "the run in {place} is in doubt, so that nothing can be built on it: choose another directory with --out"
+                    )));
+                }
+                _ => bail!("the run in {place} has not come to its end: {}", run.message),
+            }
+            let prepared = Prepared::new(config.clone());
+            let origin = origin_of(registry, &prepared);
+            let states = states(&replicas, &origin)?;
+            remove(&new)?;
+            fs::create_dir_all(&new).with_context(|| format!("cannot make {}", new.display()))?;
+            let place = new.display().to_string();
+            Inline::open(registry, &place, memory_bytes)?.begin(&name, config, seal_checkpoint(&origin, states))?;
+            move_to(&store, &before)?;
+            move_to(&new, &store)?;
+        }
+    }
+    directory.write_config(config)?;
+    remove(&before)?;
+    Ok(name)
+}
+
+/// The states of replicas that this build computed.
+fn states(replicas: &[v1::Replica], origin: &Origin) -> anyhow::Result<Vec<v1::ReplicaState>> {
+    let state = |replica: &v1::Replica| {
+        let name = format!("replica {} of arm {:?}", replica.replica, replica.arm);
+        let body = open(Kind::Finished, &replica.state).with_context(|| format!("{name} as stored"))?;
+        let finished = v1::Finished::decode(body).with_context(|| format!("{name} as stored"))?;
+        if finished.signature != origin.signature {
+            return Err(usage(format_args!(
+                "{name} was computed by a build that computes other results: choose another directory with --out"
+            )));
+        }
+        finished.replica.with_context(|| format!("{name} as stored has no state"))
+    };
+    replicas.iter().map(state).collect()
+}
+
+fn move_to(from: &PathBuf, to: &PathBuf) -> anyhow::Result<()> {
+    fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
+}
+
+fn remove(directory: &PathBuf) -> anyhow::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", directory.display()))
+        }
+        _ => Ok(()),
+    }
+}

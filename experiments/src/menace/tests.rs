@@ -1,0 +1,134 @@
+//! Tests of `menace` as a whole.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    registry,
+    testing::{digest, parse_with, problems},
+};
+use evoxo_common::{
+    experiment::{Config, Replica},
+    local,
+};
+
+const SMALL: &str = "experiment = \"menace\"\nreplicas = 2\n[settings]\ngames = 60\nevery = 20\n[arms.random]\n\
+    [arms.perfect]\nopponent = \"perfect\"\nempty = \"resign\"\n[arms.itself]\nopponent = \"itself\"\nside = \"O\"\n\
+    moves = \"all\"\n";
+
+fn run(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<Replica>) {
+    let config = parse_with(text, overrides);
+    let replicas = local::run(&config).unwrap();
+    (config, replicas)
+}
+
+#[test]
+fn a_small_run_is_pinned_and_reads_well() {
+    let (config, replicas) = run(SMALL, &[]);
+    let report = config.report(&replicas);
+    insta::assert_snapshot!(format!("{}\n{}\n{}", digest(&replicas), report.tables[0], report.notes.join("\n")));
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(figures, ["perfect_draw", "lost"]);
+    let places: Vec<f64> = report.figures[0].series[0].points.iter().map(|point| point.x).collect();
+    assert_eq!(places, [20.0, 40.0, 60.0], "the axis has games, not rows");
+}
+
+/// The report can be made from a `result.json` alone; one that lacks anything is refused with the reason.
+#[test]
+fn a_report_can_be_made_from_a_result() {
+    let (config, replicas) = run(SMALL, &[]);
+    let report = config.report(&replicas);
+    let mut result = json!({"experiment": "menace", "seed": config.seed, "replicas": config.replicas});
+    result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
+    let result: Value = serde_json::from_str(&result.to_string()).unwrap();
+    assert_eq!(registry().report_of_result(&result).as_ref(), Ok(&report));
+    for key in ["last", "curves"] {
+        let mut cut = result.clone();
+        cut["arms"][1].as_object_mut().unwrap().remove(key);
+        let sentence = registry().report_of_result(&cut).unwrap_err();
+        assert!(sentence.contains("the arm \"perfect\" of the result has no") && sentence.contains(key), "{sentence}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_slices() {
+    let whole = run(SMALL, &[]).1;
+    for slice in ["1", "7", "25", "60"] {
+        let parts = run(SMALL, &[("slice", slice)]).1;
+        assert_eq!(digest(&parts), digest(&whole));
+        let history = |replicas: &[Replica]| replicas.iter().map(|it| it.history().to_vec()).collect::<Vec<_>>();
+        assert_eq!(history(&parts), history(&whole));
+    }
+}
+
+/// Every setting that a result may depend on changes it.
+#[test]
+fn every_setting_does_something() {
+    let base = "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 100\nevery = 10\n";
+    let digest = |key: &str, value: &str| self::digest(&run(base, &[(key, value)]).1);
+    let same = digest("seed", "1");
+    for (key, value) in [
+        ("side", "O"),
+        ("opponent", "perfect"),
+        ("opponent", "itself"),
+        ("games", "110"),
+        ("moves", "all"),
+        ("beads_1", "5"),
+        ("beads_2", "5"),
+        ("beads_3", "5"),
+        ("beads_4", "5"),
+        ("win", "4"),
+        ("draw", "0"),
+        ("loss", "-2"),
+        ("empty", "resign"),
+    ] {
+        assert_ne!(digest(key, value), same, "{key} = {value} changes nothing");
+    }
+    let sentence = problems("experiment = \"menace\"\n[settings]\ngames = 105\n").to_string();
+    assert!(sentence.contains("games is 105, which is not a multiple of every, 10"), "{sentence}");
+}
+
+#[test]
+fn saved_states_are_restored_and_others_refused() {
+    let (config, replicas) = run(SMALL, &[]);
+    for replica in &replicas {
+        let saved = replica.save();
+        assert_eq!(Replica::restore(&config, &saved).unwrap().save(), saved);
+        let mut state = State::decode(&saved.state[..]).unwrap();
+        let mut refused = |change: &dyn Fn(&mut State)| {
+            let before = state.clone();
+            change(&mut state);
+            let arm = config.arms.iter().find(|arm| arm.name == saved.arm).unwrap();
+            let identity = Identity::new(&config, arm, saved.replica);
+            assert!(Menace::restore(identity, &state.encode_to_vec()).is_err());
+            state = before;
+        };
+        refused(&|state| state.games = 80);
+        refused(&|state| state.games = 59);
+        refused(&|state| _ = state.beads.pop());
+        refused(&|state| state.beads[0] = u32::MAX);
+        refused(&|state| {
+            if state.other_beads.pop().is_none() {
+                state.other_beads.push(1)
+            }
+        });
+    }
+}
+
+/// Machines learn from every opponent. After 400 games against a random mover X wins more than a random player does (58 %), and
+/// against a perfect player it draws more often than at the start.
+#[test]
+fn machines_learn() {
+    let text = "experiment = \"menace\"\nreplicas = 6\n[settings]\ngames = 400\n[arms.random]\n[arms.perfect]\n\
+        opponent = \"perfect\"\n[arms.itself]\nopponent = \"itself\"\n";
+    let (_, replicas) = run(text, &[]);
+    let mean = |arm: &str, row: usize, column: usize| {
+        let rows = replicas.iter().filter(|replica| replica.arm() == arm).map(|replica| replica.history()[row][column]);
+        rows.sum::<f64>() / 6.0
+    };
+    assert!(mean("random", 39, column::WIN) > 0.65, "{}", mean("random", 39, column::WIN));
+    for arm in ["perfect", "itself"] {
+        let [first, last] = [0, 39].map(|row| mean(arm, row, column::PERFECT_DRAW));
+        assert!(last > first + 0.1, "{arm}: {first} then {last}");
+    }
+}

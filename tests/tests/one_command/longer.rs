@@ -1,0 +1,130 @@
+//! A finished run goes on with more generations, cycles or games, and its files are those of a run that had them from the start.
+
+use std::{fs, path::Path, process::Output};
+
+use serde_json::Value;
+
+use crate::{Desk, files, kill, wait_until};
+
+/// A small file of each kind that can go on, and the setting that makes it longer with its value.
+const KINDS: [(&str, &str); 6] = [
+    ("experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 20", "rounds=5"),
+    (
+        "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 3\ngames = 20",
+        "generations=7",
+    ),
+    (
+        "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 3\nopponents = 4\nrandom_games = 6",
+        "generations=5",
+    ),
+    ("experiment = \"rules\"\n[settings]\nagents = 12\nrules = 30\ncycles = 9\ncycles_per_task = 4", "cycles=21"),
+    (
+        "experiment = \"rules\"\n[settings]\nagents = 12\nrules = 30\ncycles = 5\nfarming = \"couples\"\ncouples_per_task = 4",
+        "cycles=8",
+    ),
+    ("experiment = \"menace\"\n[settings]\ngames = 90\nslice = 25\nopponent = \"itself\"", "games=160"),
+];
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).expect("a file")
+}
+
+/// What a run has written that does not tell how it was computed.
+fn written(desk: &Desk, out: &str) -> Vec<(String, String)> {
+    let directory = desk.path(out);
+    let champions = directory.join("champions");
+    let mut names = vec!["history.csv".to_owned(), "config.toml".to_owned()];
+    if champions.is_dir() {
+        names.extend(files(&champions).into_iter().map(|name| format!("champions/{name}")));
+    }
+    names.into_iter().map(|name| (name.clone(), text(&directory.join(name)))).collect()
+}
+
+#[test]
+fn every_kind_that_can_goes_on() {
+    for (file, longer) in KINDS {
+        let desk = Desk::new();
+        fs::write(desk.path("table.toml"), file.replace("\n[settings]", "\nreplicas = 2\n[settings]")).expect("a file");
+        desk.run(&["--workers", "0", "--out", "on"]);
+        let short = desk.result("on")["digest"].clone();
+        // More replicas come with it, and the second time there is nothing to do.
+        let arguments = ["--set", longer, "--replicas", "3"];
+        desk.run(&[&["--workers", "0", "--out", "on"], &arguments[..]].concat());
+        let again = desk.run(&[&["--out", "on"], &arguments[..]].concat());
+        desk.run(&[&["--workers", "0", "--out", "whole"], &arguments[..]].concat());
+        let digest = |out: &str| desk.result(out)["digest"].clone();
+        assert_eq!(digest("on"), digest("whole"), "{file}");
+        assert!(digest("on") != short && again.contains(digest("on").as_str().expect("a digest")));
+        assert_eq!(written(&desk, "on"), written(&desk, "whole"), "{file}");
+        assert_eq!(files(&desk.path("on")), files(&desk.path("whole")), "nothing is left over");
+        assert_eq!(desk.result("on")["provenance"]["legs"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+/// A cluster goes on with what was computed on one thread; killed at any time, it goes on again.
+#[test]
+fn a_longer_run_survives_kills() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0", "--out", "on"]);
+    let longer = ["--set", "generations=60", "--out"];
+    desk.run(&[&longer[..], &["whole", "--workers", "0"]].concat());
+    // As if it had been killed between its two renamings.
+    fs::rename(desk.path("on/store"), desk.path("on/store.before")).expect("a directory");
+    fs::create_dir(desk.path("on/store.new")).expect("a directory");
+    let mut child = desk.command(&[&longer[..], &["on", "--workers", "2"]].concat()).spawn().expect("evoxo starts");
+    wait_until("the longer run has begun", || {
+        fs::read_dir(desk.path("on/store/runs/table/checkpoint")).is_ok_and(|files| files.count() > 0)
+    });
+    kill("-KILL", child.id());
+    child.wait().expect("it ends");
+    desk.run(&[&longer[..], &["on", "--workers", "2"]].concat());
+    assert_eq!(desk.result("on")["digest"], desk.result("whole")["digest"]);
+    assert_eq!(written(&desk, "on"), written(&desk, "whole"));
+}
+
+/// Where more of a number changes what was computed before, and where there is less of it, the directory is refused with the
+/// number, and stays as it is.
+#[test]
+fn other_changes_are_refused() {
+    let desk = Desk::new();
+    let networks =
+        "experiment = \"nndtf\"\nreplicas = 1\n[settings]\nboards = 9\nalgorithm = \"traditional\"\niterations = 5\n";
+    let invincible = text(&desk.path("table.toml"));
+    for (file, change, says) in [
+        (networks, "iterations=6", "iterations is 5 there, and 6 here"),
+        (invincible.as_str(), "generations=11", "generations is 12 there, and 11 here"),
+        (invincible.as_str(), "games=501", "games is 500 there, and 501 here"),
+    ] {
+        fs::write(desk.path("table.toml"), file).expect("a file");
+        let out = change.split('=').next().expect("a name");
+        desk.run(&["--workers", "0", "--out", out]);
+        let before = (files(&desk.path(out)), written(&desk, out));
+        let Output { status, stderr, .. } =
+            desk.command(&["--set", change, "--out", out]).output().expect("evoxo starts");
+        let said = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(2) && said.contains(says) && said.contains("other settings"), "{said}");
+        assert_eq!((files(&desk.path(out)), written(&desk, out)), before);
+    }
+}
+
+/// A run's directory is shown with all its players, in text and as JSON, whether their cards were written or not.
+#[test]
+fn all_players_of_a_run_are_shown() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0", "--set", "population=20", "--set", "generations=2", "--replicas", "2"]);
+    let show = |arguments: &[&str]| {
+        let program = evoxo_tests::programs::program("evoxo");
+        let output =
+            std::process::Command::new(program).current_dir(desk.path("")).arg("show").args(arguments).output();
+        output.expect("evoxo starts")
+    };
+    let json: Value = serde_json::from_slice(&show(&["out/table", "--json", "--first", "1"]).stdout).expect("JSON");
+    assert_eq!(json.as_object().map(serde_json::Map::len), Some(2 * 2 * 20));
+    assert!(json["X-1-19"][0]["board"].is_string(), "{json}");
+    let shown = String::from_utf8(show(&["out/table", "--first", "1"]).stdout).expect("text");
+    assert!(shown.matches("A table that plays X").count() == 40 && shown.contains("O-1-0-0: "), "{shown}");
+    // What was fetched has no store, but cards.
+    fs::remove_dir_all(desk.path("out/table/store")).expect("a directory");
+    let json: Value = serde_json::from_slice(&show(&["out/table", "--json"]).stdout).expect("JSON");
+    assert_eq!(json.as_object().map(serde_json::Map::len), Some(4), "the champions");
+}
