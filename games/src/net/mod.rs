@@ -31,12 +31,14 @@ pub mod imitate;
 mod lanes;
 pub mod learn;
 mod perceptron;
+mod picture;
 pub mod reference;
 mod safetensors;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod tuples;
+mod unshared;
 mod weights;
 
 pub use activation::Activation;
