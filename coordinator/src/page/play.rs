@@ -151,10 +151,7 @@ impl Players {
     }
 
     /// Computes something on the thread, if not too many wait for it.
-    async fn compute<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Rejection> {
+    async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Rejection> {
         let (sender, receiver) = oneshot::channel();
         let job = Box::new(move || {
             // Nobody waits any more for what was asked by a browser that has gone.
