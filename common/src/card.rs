@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{report::Figure, text::quoted};
+use crate::{plot::Diagram, report::Figure, text::quoted};
 
 /// The longest card, in bytes.
 pub const CARD_BYTES_MAX: usize = 1 << 20;
@@ -47,6 +47,11 @@ pub trait Champion: Any + fmt::Debug + Send + Sync {
 
     /// Its curves, for `evoxo show --plots`: functions that [`crate::plot::svg`] draws. None unless it has some to show.
     fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Its weights as pictures, for `evoxo show --plots`, reports and the page. None unless it is a network.
+    fn diagrams(&self) -> Vec<Diagram> {
         Vec::new()
     }
 

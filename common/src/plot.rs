@@ -1,11 +1,13 @@
-//! Figures as SVG: bands below, lines above, no smoothing; and the effects of a screen. Written by hand, because a plotting
-//! crate rounds to whole pixels, which turns smooth lines into steps.
+//! Figures as SVG: bands below, lines above, no smoothing; the effects of a screen; weights of networks. Written by hand,
+//! because a plotting crate rounds to whole pixels, which turns smooth lines into steps.
 
+mod diagram;
 mod effects;
 mod map;
 
 use std::fmt::Write as _;
 
+pub use diagram::{Diagram, Mark, Panel, diagram};
 pub use effects::{HalfNormal, MainEffect, MainEffects};
 pub use map::map;
 
@@ -142,13 +144,18 @@ impl Axis {
 
 /// The beginning of a picture of this size: what it is in words, its background and its title.
 fn head(title: &str, description: &str, width: f64, height: f64) -> String {
+    head_at(LEFT, title, description, width, height)
+}
+
+/// The same with the title at this distance from the left edge.
+fn head_at(left: f64, title: &str, description: &str, width: f64, height: f64) -> String {
     let title = escape(title);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#333\">\n\
          <title>{title}</title>\n<desc>{}</desc>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{title}</text>\n",
+         <text x=\"{left}\" y=\"28\" font-size=\"17\" font-weight=\"bold\">{title}</text>\n",
         escape(description)
     )
 }

@@ -36,7 +36,7 @@ fn check(card: &Card) {
     let again = registry().read_card(&text, &mut |_| Ok(bytes.clone()));
     let again = again.unwrap_or_else(|why| panic!("{why}\n{text}"));
     assert_eq!(again.write("champion").0, text);
-    drop((card.champion.show(3), card.champion.figures()));
+    drop((card.champion.show(3), card.champion.figures(), card.champion.diagrams()));
     let Ok(Some((_, mut player))) = player_of_card(card) else { return };
     player.play.look_ahead(1);
     let mut rng = Stream::root(1).text("fuzz").rng();

@@ -37,7 +37,8 @@ export function file(name, content) {
   return path;
 }
 
-export async function open(hash, options = {}) {
+/** A tab that notes what it fetches and complains about. */
+async function fresh(options) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const tab = await context.newPage();
   tab.setDefaultTimeout(60_000);
@@ -48,8 +49,20 @@ export async function open(hash, options = {}) {
   });
   tab.on("request", (request) => {
     const { protocol, host } = new URL(request.url());
-    if (protocol !== "blob:" && host !== cluster.address) foreign.push(request.url());
+    if (!["blob:", "file:"].includes(protocol) && host !== cluster.address) foreign.push(request.url());
   });
+  return tab;
+}
+
+/** A file of this host. */
+export async function local(path, options = {}) {
+  const tab = await fresh(options);
+  await tab.goto(`file://${path}`);
+  return tab;
+}
+
+export async function open(hash, options = {}) {
+  const tab = await fresh(options);
   await tab.goto(`http://${cluster.address}/${hash}`);
   await tab.locator(".link.live").waitFor();
   return tab;

@@ -69,6 +69,9 @@ fn article(index: usize, metric: &str, champion: &Champion) -> Html {
         }
         None => parts.push(pre(&cut(&showing.text))),
     }
+    for diagram in card.champion.diagrams() {
+        parts.push(scrolling("plot", &diagram.title, Html::of_markup(plot::diagram(&diagram))));
+    }
     let mut curves = Vec::new();
     for (figure, axes) in card.champion.figures().iter().zip(0_usize..) {
         let svg = plot::svg_with_id(figure, &format!("{id}-axes-{axes}"));

@@ -1,23 +1,61 @@
-//! A champion of 3x3 that can be played in the file: its answer on every board that play can lead to, computed here, so
-//! that the script needs the rules of the game and no player.
+//! A champion that can be played in the file. Of one of 3x3 its answer on every board that play can lead to, computed here,
+//! so that the script needs the rules of the game and no player; of a network for a larger board its weights.
 
 use std::collections::BTreeMap;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use evoxo_common::{card::Card, rng::Stream};
 use evoxo_games::{
     board::{Board, Geometry, Position, Side, cells},
     game::Game,
+    net::{First, Network},
     player::{Player, find::player_of_card},
 };
+use serde_json::{Value, json};
 
 use super::element::Html;
 
-/// A place on which a game is played, if the champion plays 3x3. The script fills it.
+/// The most weights of a network that is played in the file, without shared weights: 128 KiB.
+const WEIGHTS_MAX: usize = 1 << 15;
+
+/// A place on which a game is played, which the script fills; or a sentence that says why there is none. `None` if the
+/// champion plays no game.
 pub(super) fn place(card: &Card) -> Option<Html> {
-    let (_, mut player) = player_of_card(card).ok().flatten().filter(|(game, _)| *game == Game::TicTacToe)?;
-    let side = player.side.map(|side| side.letter().to_string()).unwrap_or_default();
-    let answers = answers(&mut player);
-    Some(Html::of("div", &[("class", "game"), ("data-side", &side), ("data-answers", &answers)], ""))
+    let (game, mut player) = player_of_card(card).ok().flatten()?;
+    let shape = json!(game.geometry().shape()).to_string();
+    if game == Game::TicTacToe {
+        let side = player.side.map(|side| side.letter().to_string()).unwrap_or_default();
+        let answers = answers(&mut player);
+        let data = [("class", "game"), ("data-shape", &shape), ("data-side", &side), ("data-answers", &answers)];
+        return Some(Html::of("div", &data, ""));
+    }
+    let network = match card.champion_as::<Network>().ok_or("it is no network").and_then(playable) {
+        Ok(network) => network,
+        Err(why) => {
+            let sentence = format!("This champion cannot be played in this file: {why}. evoxo play plays it.");
+            return Some(Html::classed("p", "soft", sentence));
+        }
+    };
+    let bytes: Vec<u8> = network.weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+    let (architecture, weights) = (json!(network.architecture).to_string(), STANDARD.encode(bytes));
+    let wins = card.about.get("wins").and_then(Value::as_str).unwrap_or("learned");
+    let data = [
+        ("class", "game"),
+        ("data-shape", &shape),
+        ("data-network", &architecture),
+        ("data-weights", &weights),
+        ("data-wins", wins),
+    ];
+    Some(Html::of("div", &data, ""))
+}
+
+/// The network as the script computes it, without shared weights; or why it does not.
+fn playable(network: &Network) -> Result<Network, &'static str> {
+    if matches!(network.architecture.first, First::Tuples { .. }) && network.architecture.second > 0 {
+        return Err("its filters read tables in every orientation of the board");
+    }
+    let plain = network.without_sharing().ok_or("its shared weights are those of filters")?;
+    if plain.weights.len() > WEIGHTS_MAX { Err("its network is too large for it") } else { Ok(plain) }
 }
 
 /// The answer on each board that is not over: a digit for its cell from the top left, or a dash where the other side is to
@@ -59,7 +97,38 @@ fn number(board: Board) -> u32 {
 mod tests {
     use super::*;
     use evoxo_common::ratio::Ratio;
-    use evoxo_games::table::optimum::optimum;
+    use evoxo_games::{
+        board::Shape,
+        net::{Activation, Architecture},
+        table::optimum::optimum,
+    };
+
+    /// A network without shared weights is there whole, and one of filters over tables is not.
+    #[test]
+    fn a_network_is_there_or_a_sentence_says_why_not() {
+        let network = |first: First, second: usize, shape: Shape| {
+            let architecture =
+                Architecture { shape, first, second, biases: true, activation: Activation::Logistic, shared: true };
+            let weights = architecture.initial(Stream::root(1));
+            let mut card = Card::new(Network { architecture, weights });
+            card.about.insert("wins".into(), "exact".into());
+            place(&card).expect("it plays a game").into_string()
+        };
+        let html = network(First::Lines { detectors: 2 }, 3, Shape::SCORE_FOUR);
+        let data = |name: &str| html.split(&format!("data-{name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+        let architecture: Value = serde_json::from_str(&data("network").unwrap().replace("&quot;", "\"")).unwrap();
+        assert_eq!((&architecture["second"], &architecture["shared"]), (&json!(24), &json!(false)));
+        // Weights and biases of 152 detectors, of 3 filters in 8 orientations, and of the output.
+        let bytes = STANDARD.decode(data("weights").unwrap()).unwrap();
+        assert_eq!(bytes.len(), 4 * (152 * 4 + 152 + 152 * 24 + 24 + 24 + 1));
+        assert_eq!((data("wins"), data("side")), (Some("exact"), None));
+        let flat = network(First::Tuples { states: 4 }, 0, Shape::CONNECT_FOUR);
+        assert!(flat.contains("data-weights"), "{}", &flat[..200]);
+        for (first, second) in [(First::Tuples { states: 4 }, 2), (First::Lines { detectors: 4 }, 16)] {
+            let html = network(first, second, Shape::QUBIC);
+            assert!(html.contains("This champion cannot be played in this file: its ") && !html.contains("data-"));
+        }
+    }
 
     /// The script reads the answers in this order: as many as there are positions, each a legal move of the player.
     #[test]

@@ -22,7 +22,7 @@ use crate::{conclusion, history::LastRows};
 use element::Html;
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("game.js"));
 
 /// What a document is made of.
 pub(crate) struct Told<'a> {

@@ -34,7 +34,7 @@ brackets. For a network: its layers, or its genes.
 
 Examples:
   evoxo show out/rules --first 3                   every agent that is left, with its three heaviest rules
-  evoxo show out/nndtf/champions/proposed-0.json --plots plots     also its transfer functions, as SVG"
+  evoxo show out/nndtf/champions/proposed-0.json --plots plots     also its weights and transfer functions"
 )]
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a directory with cards; or a
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     /// Of a directory: for each card's name such a list
     #[arg(long)]
     json: bool,
-    /// Also draw its curves, as SVG, into this directory: the transfer functions of a network of nndtf
+    /// Also draw a network's weights, as SVG, into this directory; of one of nndtf its transfer functions too
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
 }
@@ -88,16 +88,17 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a champion's curves.
+/// Writes a champion's weights and curves as pictures.
 fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
-    let figures = card.champion.figures();
-    if figures.is_empty() {
+    let (diagrams, figures) = (card.champion.diagrams(), card.champion.figures());
+    if diagrams.is_empty() && figures.is_empty() {
         let name = file.display();
         return Err(usage(format_args!(
-            "{name} has no curves to draw: leave out --plots (networks of nndtf have some)"
+            "{name} has no weights or curves to draw: leave out --plots (networks have some)"
         )));
     }
-    plots::write(directory, figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure))))
+    let diagrams = diagrams.iter().map(|diagram| (diagram.name.clone(), plot::diagram(diagram)));
+    plots::write(directory, diagrams.chain(figures.iter().map(|figure| (figure.name.clone(), plot::svg(figure)))))
 }
 
 /// The players in a directory: its cards; of a run's directory all players of its replicas as they are stored, or the cards that
@@ -175,6 +176,6 @@ mod tests {
         let empty = tempfile::tempdir().unwrap();
         assert!(cards(empty.path()).unwrap_err().to_string().contains("there are no cards"));
         let sentence = draw(&card, Path::new("o.json"), empty.path()).unwrap_err().to_string();
-        assert!(sentence.starts_with("o.json has no curves to draw"), "{sentence}");
+        assert!(sentence.starts_with("o.json has no weights or curves to draw"), "{sentence}");
     }
 }

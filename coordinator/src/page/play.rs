@@ -17,6 +17,7 @@ use evoxo_common::{
     envelope,
     experiment::{Arm, Replica},
     play::{Play, Question, Wanted, Who},
+    plot,
 };
 use evoxo_proto::v1;
 use prost::Message as _;
@@ -131,7 +132,7 @@ impl Players {
         answered.await?.map_err(Rejection::Invalid)
     }
 
-    /// What a champion is: the text and the parts of [`evoxo_common::card::Champion::show`], as JSON.
+    /// What a champion is: the text and the parts of [`evoxo_common::card::Champion::show`], and its pictures as SVG; as JSON.
     pub(super) async fn show(&self, run: &str, replica: ReplicaKey) -> Result<Bytes, Rejection> {
         let card = self.card(run, replica).await?;
         let shown = self.compute(move || {
@@ -141,8 +142,10 @@ impl Players {
             if let Some(parts) = parts.as_array_mut() {
                 parts.truncate(PARTS_MAX);
             }
-            let about = Value::Object(card.about.clone());
-            json!({"text": cut(showing.text), "parts": parts, "more": more, "about": about})
+            let diagrams = card.champion.diagrams().iter().map(plot::diagram).collect::<Vec<String>>();
+            let curves = card.champion.figures().iter().map(plot::svg).collect::<Vec<String>>();
+            let (about, pictures) = (Value::Object(card.about.clone()), [diagrams, curves].concat());
+            json!({"text": cut(showing.text), "parts": parts, "more": more, "about": about, "pictures": pictures})
         });
         Ok(shown.await?.to_string().into())
     }

@@ -4,6 +4,7 @@ use std::{any::Any, sync::Arc};
 
 use evoxo_common::{
     card::{CardKind, Champion, Entries, Load, Showing, brief},
+    plot::Diagram,
     report::Figure,
     rng::Generator,
     settings::Choice,
@@ -19,6 +20,7 @@ use super::curves;
 use super::network::{
     Coupling, GENE_MAX, HIDDEN, HIDDEN_MAX, INPUTS, Kind, Network, NetworkPlayer, Numbering, SWEEPS_MAX,
 };
+use super::picture;
 
 /// `{"kind": "nndtf", "network": "double", "sweeps": 1, "numbering": "left-to-right", "genes": [0.25, -1, ...]}`
 ///
@@ -101,6 +103,10 @@ impl Champion for NetworkPlayer {
 
     fn figures(&self) -> Vec<Figure> {
         curves::figures(self)
+    }
+
+    fn diagrams(&self) -> Vec<Diagram> {
+        vec![picture::diagram(self)]
     }
 
     fn capability(&self, about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {

@@ -16,6 +16,7 @@ pub mod judge;
 #[rustfmt::skip]
 pub mod messages;
 pub mod network;
+mod picture;
 pub mod reference;
 mod report;
 pub mod search;

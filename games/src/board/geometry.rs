@@ -51,7 +51,7 @@ impl Shape {
     }
 
     /// [column, row, layer] of a cell: the inverse of [`Shape::cell_at`].
-    pub(super) fn position(self, cell: u8) -> [i32; 3] {
+    pub(crate) fn position(self, cell: u8) -> [i32; 3] {
         let [width, height, _] = self.sizes();
         let cell = i32::from(cell);
         [cell % width, cell / width % height, cell / (width * height)]

@@ -5,11 +5,12 @@ use std::{any::Any, sync::Arc};
 use evoxo_common::{
     card::{CardKind, Champion, Entries, Load, Showing, brief},
     digest::Digest,
+    plot::Diagram,
     rng::Generator,
 };
 use serde_json::{Map, Value, json};
 
-use super::{Activation, Engine, Network, engine, file::FILE_ENDING, reference};
+use super::{Activation, Engine, Network, engine, file::FILE_ENDING, picture, reference};
 use crate::{
     audit::{Audit, Subject, sides_showing},
     board::{Board, Geometry, Position, Shape, Side, cells, connect_four, qubic, score_four, tic_tac_toe},
@@ -93,6 +94,10 @@ impl Champion for Network {
         }
         let tensors = architecture.tensors().into_iter().take(first);
         Showing { text, json: tensors.map(|tensor| json!({"tensor": tensor.name, "shape": tensor.shape})).collect() }
+    }
+
+    fn diagrams(&self) -> Vec<Diagram> {
+        vec![picture::diagram(self)]
     }
 
     fn capability(&self, about: &Map<String, Value>) -> Result<Option<Box<dyn Any>>, String> {

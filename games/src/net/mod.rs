@@ -32,12 +32,14 @@ mod lanes;
 pub mod learn;
 mod perceptron;
 mod planes;
+mod picture;
 pub mod reference;
 mod safetensors;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod tuples;
+mod unshared;
 mod weights;
 
 pub use activation::Activation;

@@ -1,4 +1,5 @@
-// What a champion is: its boards with their moves, the rules it follows, or what its kind says of it.
+// What a champion is: its boards with their moves, the rules it follows, or what its kind says of it; a network's
+// weights as the coordinator has drawn them.
 
 import { attribute, h, s } from "./dom.js";
 import { get } from "./live.js";
@@ -29,12 +30,19 @@ function picture({ letters, to, below }) {
   return h("figure", null, svg, h("figcaption", null, below));
 }
 
-/** Pictures of all parts, or its text. */
-function shown({ text, parts, more }) {
+/** A picture of the coordinator's, which has a title and a description in it. */
+function drawn(markup) {
+  const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
+  const name = svg.querySelector("title").textContent;
+  return h("div", { class: "scroll drawn", tabindex: "0", role: "group", "aria-label": name }, document.adoptNode(svg));
+}
+
+/** Pictures of all parts, or its text with pictures of weights and curves. */
+function shown({ text, parts, more, pictures }) {
   const boards = Array.isArray(parts) && parts.length > 0 ? parts.map(boardOf) : [null];
   const rest = more && h("p", { class: "soft" }, "And more, which evoxo show prints.");
   if (boards.includes(null)) {
-    return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest];
+    return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest, ...pictures.map(drawn)];
   }
   const words = text.split("\n\n")[0].replaceAll("\n", " ");
   return [h("p", null, words), h("div", { class: "boards" }, ...boards.map(picture)), rest];

@@ -8,13 +8,12 @@ mod ties;
 
 pub(super) use head::QUADS_MAX;
 pub(super) use lines::{Shared, quad_count};
-pub(super) use ties::Ties;
+pub(super) use ties::{LineSymmetries, Ties};
 
 use fearless_simd::prelude::*;
 
 use super::lanes::{self, CrossLane, Quad, Vector};
 use head::{Head, MirroredPairs, Sums, filled};
-use ties::LineSymmetries;
 
 /// The quad with this index.
 #[inline(always)]

@@ -61,6 +61,28 @@ fn structure(architecture: &Architecture) -> Arc<Structure> {
     structure
 }
 
+/// For each configuration the number of its orbit, and what it adds to the output unit's weighted sum: its entry, or with
+/// filters the sum over all filters and orientations of entry times output weight, as if filters were linear.
+pub(super) fn sums(architecture: &Architecture, weights: &[f32]) -> Vec<(usize, f32)> {
+    let (structure, tensors) = (structure(architecture), architecture.tensors());
+    let of = |name: &str| {
+        tensors.iter().find(|tensor| tensor.name == name).map_or(&[][..], |tensor| &weights[tensor.range.clone()])
+    };
+    let (tables, output, ranks) = (of("tables.weight"), of("output.weight"), structure.orbits.ranks());
+    let mut images = structure.encoding.images();
+    images.truncate(structure.orbits.orientations);
+    let entry = |configuration: usize| {
+        let row = &tables[configuration * output.len()..][..output.len()];
+        row.iter().zip(output).map(|(entry, on)| entry * on).sum::<f32>()
+    };
+    let sum = |(configuration, rank): (usize, u32)| match output {
+        // Without shared weights each configuration is an orbit by itself.
+        [] => tables[rank as usize],
+        _ => images.iter().map(|images| entry(structure.encoding.image(images, configuration))).sum(),
+    };
+    ranks.iter().copied().enumerate().map(|(index, rank)| (rank as usize, sum((index, rank)))).collect()
+}
+
 /// The names and shapes of an architecture's weights, with biases. The entries of a line are in the order of the states of
 /// its cells: the first cell as the lowest digit; 0 empty, 1 own, 2 other's, 3 empty and playable (with four states, 0 is
 /// any other empty cell). Linear tables with shared weights have one weight for all images of a line's state; weights are in the

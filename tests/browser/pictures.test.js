@@ -1,0 +1,92 @@
+// The pictures in docs/page.md: what people see, taken from real runs. They are written into the directory
+// EVOXO_PICTURES, if it is given; each is small enough for a repository.
+
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { until } from "./cluster.js";
+import { accessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
+
+const BYTES_MAX = 150_000;
+const TABLES = `experiment = "invincible"
+seed = 3
+replicas = 4
+[settings]
+population = 200
+games = 400
+generations = 60
+slice = 20
+[arms."loss costs 1"]
+penalty = 1
+[arms."loss costs 6.5"]
+penalty = 6.5
+[arms."exact fitness"]
+fitness = "exact"
+`;
+const NETWORKS = `experiment = "td3d"
+replicas = 1
+[settings]
+games = 4000
+test_every = 1000
+test_games = 100
+[arms."on lines"]
+network = "small-structured"
+shared = "yes"
+wins = "exact"
+`;
+before(async () => {
+  await begin();
+  cluster.worker("ant");
+  cluster.worker("bee");
+  await cluster.evoxo("submit", file("tables.toml", TABLES));
+  await cluster.evoxo("submit", file("networks.toml", NETWORKS));
+  const over = async (name) => (await cluster.run(name)).state === "finished";
+  for (const name of ["tables", "networks"]) await until(`${name} ends`, () => over(name));
+});
+
+after(end);
+
+/** Takes a picture of what is seen, and looks at its size. */
+async function taken(name, hash, ready, height) {
+  const tab = await open(hash, { viewport: { width: 1100, height }, colorScheme: "light", reducedMotion: "reduce" });
+  await ready(tab);
+  await accessible(tab, name);
+  const bytes = await tab.screenshot({ animations: "disabled", caret: "hide" });
+  assert.ok(bytes.length > 10_000 && bytes.length < BYTES_MAX, `${name} has ${bytes.length} bytes`);
+  const directory = process.env.EVOXO_PICTURES;
+  if (directory) {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, `page-${name}.png`), bytes);
+  }
+  await tab.context().close();
+}
+
+test("a run", () => taken("run", "#/runs/tables", async (tab) => {
+  await tab.locator("path.line.c2").first().waitFor();
+  await tab.getByText("of 12 replicas").waitFor();
+}, 860));
+
+test("a game of 4x4x4 with what a network thinks", () => taken("play",
+  "#/play/score-four?x=you&o=networks/0/0&m=a1.b2.b1.c1.b3.c3", async (tab) => {
+    await tab.locator(".status").getByText("Your move, X.").waitFor();
+    await tab.getByLabel("from").selectOption("networks/0/0");
+    await tab.getByText(/it values this at/).nth(8).waitFor();
+  }, 980));
+
+test("a network's weights", () => taken("network", "#/runs/networks/champions/0/0", async (tab) => {
+  await tab.getByRole("img", { name: "Weights on the board's lines" }).waitFor();
+  await tab.locator(".drawn").first().evaluate((node) => node.scrollIntoView({ block: "start" }));
+  await tab.evaluate(() => scrollBy(0, -80));
+}, 760));
+
+test("workers", async () => {
+  await cluster.evoxo("submit", file("long.toml", TABLES.replace("generations = 60", "generations = 100000")));
+  await taken("workers", "#/workers", async (tab) => {
+    await tab.getByRole("cell", { name: "long" }).first().waitFor();
+    await tab.getByRole("rowheader", { name: "bee" }).waitFor();
+  }, 420);
+});
+
+test("nothing was fetched from elsewhere, and no browser complained", blameless);
