@@ -8,6 +8,7 @@ use evoxo_common::plot::{Diagram, Mark, Panel};
 
 use super::{
     Architecture, First, Network,
+    planes::lines_by_plane,
     shared::{LineSymmetries, Ties},
     tuples,
 };
@@ -32,7 +33,7 @@ pub(super) fn diagram(network: &Network) -> Diagram {
             let alike = LineSymmetries::new(architecture).orbits;
             of_lines(&geometry, &Layers::new(&unshared, &all), detectors, Some(&alike))
         }
-        First::Lines { detectors } => {
+        First::Lines { detectors } | First::Planes { detectors, .. } => {
             of_lines(&geometry, &Layers::new(architecture, &network.weights), detectors, None)
         }
         First::Dense { .. } => of_units(&geometry, &Layers::new(architecture, &network.weights)),
@@ -55,12 +56,34 @@ impl<'a> Layers<'a> {
             tensors.iter().find(|tensor| tensor.name == name).map_or(&[][..], |tensor| &weights[tensor.range.clone()])
         };
         let (second, output) = (of("second.weight"), of("output.weight"));
-        let onward = match second {
-            [] => output.to_vec(),
+        let onward = match (architecture.first, second) {
+            (First::Planes { detectors, units }, _) => {
+                onward_by_planes(architecture, of("planes.weight"), output, (detectors, units))
+            }
+            (_, []) => output.to_vec(),
             _ => second.chunks(output.len()).map(|row| row.iter().zip(output).map(|(to, on)| to * on).sum()).collect(),
         };
         Self { first: of("first.weight"), onward }
     }
+}
+
+/// The same where units on planes are between: a line's detectors are connected to those of each plane that it lies in.
+fn onward_by_planes(
+    architecture: &Architecture,
+    weights: &[f32],
+    output: &[f32],
+    (detectors, units): (usize, usize),
+) -> Vec<f32> {
+    let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
+    let mut onward = vec![0.0; architecture.units()];
+    let planes = lines_by_plane(&geometry);
+    let inputs = planes.iter().zip(output.chunks(units)).flat_map(|(lines, output)| {
+        lines.iter().flat_map(move |line| (line * detectors..(line + 1) * detectors).map(move |unit| (unit, output)))
+    });
+    for ((unit, output), row) in inputs.zip(weights.chunks(units)) {
+        onward[unit] += row.iter().zip(output).map(|(to, on)| to * on).sum::<f32>();
+    }
+    onward
 }
 
 /// The size of some weights together.
@@ -291,6 +314,7 @@ mod tests {
         let (three, four) = (First::Tuples { states: 3 }, First::Tuples { states: 4 });
         let cases = [
             (lines, 0, false, Shape::SCORE_FOUR, 18, "the strongest 18 of 76 lines"),
+            (First::Planes { detectors: 4, units: 3 }, 0, false, Shape::QUBIC, 18, "the strongest 18 of 76 lines"),
             (lines, 32, false, Shape::TIC_TAC_TOE, 8, "Weights on the board's lines"),
             (lines, 0, true, Shape::SCORE_FOUR, 18, "Weights on the board's lines"),
             (lines, 4, true, Shape::QUBIC, 6, "Weights on the board's lines"),
@@ -314,8 +338,9 @@ mod tests {
     /// What is drawn as a line's weights moves the value: the derivative by a stone, where units are linear.
     #[test]
     fn paths_are_derivatives_at_small_weights() {
-        for shared in [false, true] {
-            let mut small = network(First::Lines { detectors: 2 }, 3, shared, Shape::SCORE_FOUR);
+        let (lines, planes) = (First::Lines { detectors: 2 }, First::Planes { detectors: 2, units: 3 });
+        for (first, second, shared) in [(lines, 3, false), (lines, 3, true), (planes, 0, false)] {
+            let mut small = network(first, second, shared, Shape::SCORE_FOUR);
             small.architecture.biases = false;
             small.weights = small.architecture.initial(Stream::root(4)).iter().map(|weight| weight * 1e-3).collect();
             let picture = diagram(&Network { ..small.clone() });

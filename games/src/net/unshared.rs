@@ -21,7 +21,7 @@ impl Network {
                 let weights = entries.chain(bias).collect();
                 Some(Self { architecture: Architecture { shared: false, ..*architecture }, weights })
             }
-            First::Tuples { .. } | First::Dense { .. } => None,
+            First::Tuples { .. } | First::Dense { .. } | First::Planes { .. } => None,
         }
     }
 }
