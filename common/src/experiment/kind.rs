@@ -75,8 +75,11 @@ pub struct Kernel {
     pub reference: fn() -> u64,
     /// What a unit of the amount consists of, where units differ in size: for each part the unit of its rate, and how many
     /// there are in a unit on average.
-    pub parts: Option<fn() -> Vec<(&'static str, f64)>>,
+    pub parts: Option<fn() -> Parts>,
 }
+
+/// Units of rates, and numbers.
+pub type Parts = Vec<(&'static str, f64)>;
 
 /// The replicas of an arm, with the arm's index in the configuration.
 pub type ArmReplicas<'a> = (usize, Vec<&'a Replica>);

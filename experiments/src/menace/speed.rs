@@ -20,6 +20,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     unit: "games/s",
     fast: || games(10_000, machine::game),
     reference: || games(30, reference::game),
+    parts: None,
 }];
 
 /// Plays games; returns their number.

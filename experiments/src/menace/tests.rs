@@ -109,7 +109,7 @@ fn saved_states_are_restored_and_others_refused() {
         refused(&|state| state.beads[0] = u32::MAX);
         refused(&|state| {
             if state.other_beads.pop().is_none() {
-                state.other_beads.push(1)
+                state.other_beads.push(1);
             }
         });
     }
