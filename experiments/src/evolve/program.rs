@@ -184,7 +184,9 @@ impl Asked<'_> {
         }
         let name = self.name;
         let differ = |what: &str| {
-            Err(Refusal(format!("the file and the program {name} do not have the same {what}: leave them out of the file")))
+            Err(Refusal(format!(
+                "the file and the program {name} do not have the same {what}: leave them out of the file"
+            )))
         };
         let objectives = introduction.objectives.join(", ");
         if settings.objectives.is_empty() {

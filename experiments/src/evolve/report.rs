@@ -158,14 +158,13 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
 
 /// The target and the optimum, where they are known and all arms have the same.
 fn references(told: &[Told<'_>]) -> Vec<(String, f64)> {
-    let optimum = |settings: &Settings| (settings.built_in()?.optimum)(settings.genome().genes());
-    let known: [(&str, &dyn Fn(&Settings) -> Option<f64>); 2] =
-        [("target", &Settings::target_number), ("optimum", &optimum)];
-    let of_all = |(name, value): &(&str, &dyn Fn(&Settings) -> Option<f64>)| {
+    let of_all = |name: &str, value: fn(&Settings) -> Option<f64>| {
         let first = value(&told.first()?.settings)?;
-        told.iter().all(|arm| value(&arm.settings) == Some(first)).then(|| ((*name).to_owned(), first))
+        told.iter().all(|arm| value(&arm.settings) == Some(first)).then(|| (name.to_owned(), first))
     };
-    let mut lines: Vec<(String, f64)> = known.iter().filter_map(of_all).collect();
+    let target = of_all("target", Settings::target_number);
+    let optimum = of_all("optimum", |settings| (settings.built_in()?.optimum)(settings.genome().genes()));
+    let mut lines: Vec<(String, f64)> = target.into_iter().chain(optimum).collect();
     // A target that is the optimum needs one line.
     lines.dedup_by_key(|(_, value)| *value);
     lines
