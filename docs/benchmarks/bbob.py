@@ -1,7 +1,7 @@
 """CMA-ES of evoxo beside pycma on the 24 noiseless functions of BBOB, as COCO's package computes them.
 
-    python3 bbob.py run --dimensions 2,5,10 --instances 15 --budget 2000     adds to bbob-DIMENSION.csv
-    python3 bbob.py tables                                                  prints the tables, and draws bbob.svg
+    python3 bbob.py run --dimensions 2,5,10 --instances 1-15 --budget 2000    adds to bbob-DIMENSION.csv
+    python3 bbob.py tables                                                   prints the tables, and draws bbob.svg
 
 All searches see f - f_opt, may use `budget` evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
 each search, function and instance, the evaluation at which each target was first reached; one that was not reached has
@@ -27,7 +27,7 @@ from typing import Callable, Dict, List, Sequence
 import common
 
 HERE = Path(__file__).resolve().parent
-DIMENSIONS = (2, 5, 10)
+DIMENSIONS = (2, 5, 10, 20)
 TARGETS = ["1e1", "1e0", "1e-1", "1e-2", "1e-3", "1e-5", "1e-7", "1e-8"]
 """Differences from the optimum that are looked at: those of COCO's tables, and 1e-8."""
 COLUMNS = ["search", "dimension", "function", "instance", "budget", *TARGETS]
@@ -35,10 +35,10 @@ COLUMNS = ["search", "dimension", "function", "instance", "budget", *TARGETS]
 SEARCHES: Dict[str, Dict[str, object]] = {
     "evoxo": {},
     "pycma": {"bounds": [None, None], "start": 4, "sigma": 2},
-    "pycma in the box": {"bounds": [-5, 5], "start": 5, "sigma": 3},
+    "pycma in the box": {"bounds": [-5, 5], "start": 4, "sigma": 2},
 }
-"""evoxo has its defaults: a start anywhere in the box, and a first step of 3, the third part of the box. pycma has first
-the form in which it is usually shown on BBOB, without bounds, then evoxo's start, first step and bounds."""
+"""evoxo has its defaults: a start anywhere from -4 to 4, a first step of 2, and the bounds of the box, -5 to 5. pycma has
+the same start and step, first without bounds, as it is usually shown on BBOB, then with them."""
 
 
 class Watched:
@@ -95,33 +95,33 @@ Reached = Dict[int, Dict[int, int]]
 """The evaluations until each target by its index, by instance."""
 
 
-def of_evoxo(settings: Dict[str, object], function: int, dimension: int, instances: int, budget: int) -> Reached:
-    """One run, whose replicas are the instances."""
+def of_evoxo(settings: Dict[str, object], function: int, dimension: int, instances: range, budget: int) -> Reached:
+    """One run, whose replicas are the instances from 1."""
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "log"
         usual = {"problem": "program:bbob", "algorithm": "cma-es", "evaluations": budget, "target": "1e-8"}
         command = f"{sys.executable} {Path(__file__).resolve()} program"
         command += f" --function {function} --dimension {dimension} --log {log}"
         seed = 1000 * dimension + function
-        common.evoxo(directory, {**usual, "slice": 10_000, **settings}, instances, seed, program=command)
-        reached: Reached = {instance: {} for instance in range(1, instances + 1)}
+        common.evoxo(directory, {**usual, "slice": 10_000, **settings}, instances[-1], seed, program=command)
+        reached: Reached = {instance: {} for instance in range(1, instances[-1] + 1)}
         for line in log.read_text().splitlines():
             instance, target, evaluations = map(int, line.split())
             reached[instance][target] = evaluations
-        return reached
+        return {instance: reached[instance] for instance in instances}
 
 
 class Enough(Exception):
     """The budget is used, or the last target is reached."""
 
 
-def of_pycma(settings: Dict[str, object], function: int, dimension: int, instances: int, budget: int) -> Reached:
+def of_pycma(settings: Dict[str, object], function: int, dimension: int, instances: range, budget: int) -> Reached:
     """Runs of `cma.fmin2` with BIPOP restarts, one for each instance."""
     import cma
     import numpy
 
     reached: Reached = {}
-    for instance in range(1, instances + 1):
+    for instance in instances:
         own = reached[instance] = {}
         watched = Watched(function, dimension, instance, own.__setitem__)
 
@@ -178,6 +178,8 @@ Runs = Dict[str, List[Dict[str, str]]]
 
 def rows_of(found: List[Dict[str, str]], dimension: int, function: int) -> Runs:
     mine = [row for row in found if (int(row["dimension"]), int(row["function"])) == (dimension, function)]
+    if not mine:
+        return {search: [] for search in SEARCHES}
     instances = {search: {row["instance"] for row in mine if row["search"] == search} for search in SEARCHES}
     # Only those instances that all have, of those who have any.
     shared = set.intersection(*(known for known in instances.values() if known))
@@ -212,13 +214,21 @@ def median_ratio(found: List[Runs], target: str, other: str) -> str:
     return f"{statistics.median(exact):.2f} ({drawn[25]:.2f} to {drawn[974]:.2f}), {len(exact)}"
 
 
+def complete(found: List[Dict[str, str]]) -> List[Dict[str, str]]:
+    """The rows of those functions that all searches of a file have."""
+    functions = [{row["function"] for row in found if row["search"] == search} for search in SEARCHES]
+    shared = set.intersection(*(known for known in functions if known))
+    return [row for row in found if row["function"] in shared]
+
+
 def tables(_: argparse.Namespace) -> None:
     dimensions = [dimension for dimension in DIMENSIONS if rows_file(dimension).exists()]
-    found = [row for dimension in dimensions for row in common.read(rows_file(dimension).name)]
+    found = [row for dimension in dimensions for row in complete(common.read(rows_file(dimension).name))]
     others = [search for search in SEARCHES if search != "evoxo"]
     lines: List[List[object]] = []
     for dimension in dimensions:
-        by_function = [rows_of(found, dimension, function) for function in range(1, 25)]
+        of_dimension = {int(row["function"]) for row in found if int(row["dimension"]) == dimension}
+        by_function = [rows_of(found, dimension, function) for function in sorted(of_dimension)]
         present = [other for other in others if all(len(runs[other]) == len(runs["evoxo"]) for runs in by_function)]
         for target in ("1e1", "1e-1", "1e-3", "1e-5", "1e-8"):
             texts = [median_ratio(by_function, target, other) if other in present else "not run" for other in others]
@@ -228,13 +238,15 @@ def tables(_: argparse.Namespace) -> None:
         lines = []
         for function in range(1, 25):
             runs = rows_of(found, dimension, function)
+            if not any(runs.values()):
+                continue
+            names = [search for search, rows in runs.items() if rows]
             texts = []
             for target in ("1e-1", "1e-8"):
                 for rows in (rows for rows in runs.values() if rows):
                     times, expected = sum(1 for row in rows if row[target]), ert(rows, target)
                     texts.append(f"{expected:,.0f}" + (f" [{times}]" if times < len(rows) else "") if times else "-")
             lines.append([f"f{function}", *texts])
-        names = [search for search, rows in runs.items() if rows]
         print(f"Dimension {dimension}\n")
         common.table(["", *(f"{target}: {name}" for target in ("1e-1", "1e-8") for name in names)], lines)
     draw(found, dimensions)
@@ -242,7 +254,7 @@ def tables(_: argparse.Namespace) -> None:
 
 def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
     """The share of all targets of all functions and instances that was reached, over the evaluations for each gene."""
-    width, height, left = 300, 220, 50
+    width, height, left = 230, 220, 50
     colours = dict(zip(SEARCHES, ("#0060a8", "#c04000", "#508020")))
     text = 'font-family="sans-serif" font-size="12"'
     total = left + len(dimensions) * (width + 30)
@@ -264,7 +276,7 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
                 parts.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{share} %</text>')
         for search, colour in colours.items():
             mine = [row for row in rows if row["search"] == search]
-            if len(mine) < 24:
+            if not mine:
                 continue
             reached = sorted(int(row[target]) / dimension for row in mine for target in TARGETS if row[target])
             path, count = [f"M{x0} {y0 + height}"], len(mine) * len(TARGETS)
@@ -289,11 +301,15 @@ def main() -> None:
     def numbers(text: str) -> List[int]:
         return [int(number) for number in text.split(",")]
 
+    def span(text: str) -> range:
+        first, last = text.split("-")
+        return range(int(first), int(last) + 1)
+
     running = verbs.add_parser("run")
     running.add_argument("--dimensions", type=numbers, default=[5])
     running.add_argument("--functions", type=numbers, default=list(range(1, 25)))
     running.add_argument("--searches", type=lambda text: text.split("/"), default=list(SEARCHES))
-    running.add_argument("--instances", type=int, default=15)
+    running.add_argument("--instances", type=span, default=span("1-15"))
     running.add_argument("--budget", type=int, default=2000, help="evaluations for each dimension")
     verbs.add_parser("tables")
     asked = verbs.add_parser("program")

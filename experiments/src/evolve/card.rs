@@ -3,6 +3,8 @@
 //! ```json
 //! {"kind": "candidate", "problem": "sphere", "objectives": {"min value": 0.25}, "genes": {"x": [0.5, 0.0]}}
 //! ```
+//!
+//! Of a program or a module there is its version too: the first 16 digits of its signature, or of the SHA-256 of its bytes.
 
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use super::{
 /// The kind of card.
 pub(super) const CARD: CardKind = CardKind {
     name: NAME,
-    keys: &["kind", "problem", "objectives", "violation", "measures", "genes"],
+    keys: &["kind", "problem", "version", "objectives", "violation", "measures", "genes"],
     about: &[],
     read,
     file: None,
@@ -30,6 +32,8 @@ const NAME: &str = "candidate";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     problem: String,
+    /// Of a program or a module, else empty.
+    version: String,
     /// By "min NAME" or "max NAME".
     objectives: Map<String, Value>,
     /// The sum of the constraints that it breaks.
@@ -57,6 +61,8 @@ impl Found {
         };
         Self {
             problem: settings.problem.clone(),
+            // As many digits as messages show.
+            version: settings.signature.chars().take(16).collect(),
             objectives: settings.objectives().into_iter().enumerate().map(objective).collect(),
             violation: evaluation.violation(),
             measures: evaluation.measures.clone(),
@@ -69,6 +75,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     let missing = |key: &str| format!("the card's {key:?} is missing, or of another type");
     let object = |key: &str| entries.get(key).and_then(Value::as_object).cloned().ok_or_else(|| missing(key));
     let problem = entries.get("problem").and_then(Value::as_str).ok_or_else(|| missing("problem"))?.to_owned();
+    let version = entries.get("version").map_or(Some(""), Value::as_str).ok_or_else(|| missing("version"))?.to_owned();
     let objectives = object("objectives")?;
     if !objectives.values().all(Value::is_number) {
         return Err(missing("objectives"));
@@ -85,7 +92,7 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Fou
     if !genes.values().all(plain) {
         return Err(missing("genes"));
     }
-    Ok(Arc::new(Found { problem, objectives, violation, measures, genes }))
+    Ok(Arc::new(Found { problem, version, objectives, violation, measures, genes }))
 }
 
 impl Champion for Found {
@@ -93,6 +100,9 @@ impl Champion for Found {
         let mut card = Map::new();
         card.insert("kind".into(), NAME.into());
         card.insert("problem".into(), self.problem.as_str().into());
+        if !self.version.is_empty() {
+            card.insert("version".into(), self.version.as_str().into());
+        }
         card.insert("objectives".into(), self.objectives.clone().into());
         if self.violation > 0.0 {
             card.insert("violation".into(), self.violation.into());
@@ -105,7 +115,8 @@ impl Champion for Found {
     }
 
     fn show(&self, first: usize) -> Showing {
-        let mut text = format!("A candidate of {}\n", self.problem);
+        let version = if self.version.is_empty() { String::new() } else { format!(", version {}", self.version) };
+        let mut text = format!("A candidate of {}{version}\n", self.problem);
         for (objective, value) in &self.objectives {
             text += &format!("  {objective}: {value}\n");
         }
@@ -130,7 +141,7 @@ impl Champion for Found {
             text += &format!("\n{part}\n{line}\n");
             shown.insert(part.clone(), value);
         }
-        let json = json!({"problem": self.problem, "objectives": self.objectives, "violation": self.violation, "genes": shown});
+        let json = json!({"problem": self.problem, "version": self.version, "objectives": self.objectives, "violation": self.violation, "genes": shown});
         Showing { text, json }
     }
 }

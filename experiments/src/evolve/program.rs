@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
-    settings::{SCHEMA, Settings},
+    settings::{SCHEMA, Settings, objective},
     tables::{PartSettings, Parts},
 };
 
@@ -100,7 +100,22 @@ impl Asked<'_> {
                 introduction.name, introduction.name
             ));
         }
+        if introduction.objectives.is_empty() {
+            return self.refuse("names no objectives: it needs at least one, for example \"min cost\"");
+        }
+        if let Some(wrong) = introduction.objectives.iter().find(|text| objective(text).is_none()) {
+            return self
+                .refuse(&format!("has the objective {}: it must be \"min NAME\" or \"max NAME\"", shown(wrong)));
+        }
         Ok(introduction)
+    }
+
+    /// The genome that it declares, and the text of the setting that says the same.
+    fn genome(&mut self, declared: &[Map<String, Value>]) -> Result<(Parts, String), Refusal> {
+        match genome_text(declared).and_then(|text| Ok((read_genome(&text)?, text))) {
+            Ok(genome) => Ok(genome),
+            Err(why) => self.refuse(&format!("has a genome that is none: {why}")),
+        }
     }
 
     /// Evaluates candidates.
@@ -126,11 +141,8 @@ impl Asked<'_> {
         let said = json!([name, version, objectives, constraints, measures, genome]).to_string();
         let canned = introduction.canned.unwrap_or(CANNED).min(CANNED_MAX);
         let mut answers = Vec::new();
-        if !genome.is_empty() && canned > 0 {
-            let Parts(parts) = match genome_text(genome).and_then(|text| read_genome(&text)) {
-                Ok(parts) => parts,
-                Err(why) => return self.refuse(&format!("has a genome that is none: {why}")),
-            };
+        let (Parts(parts), _) = self.genome(genome)?;
+        if !parts.is_empty() && canned > 0 {
             let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
             let genome = Genome { parts: parts.iter().map(PartSettings::part).collect() };
             let form = Form {
@@ -170,10 +182,10 @@ impl Asked<'_> {
                 short(&settings.signature)
             )));
         }
+        let name = self.name;
         let differ = |what: &str| {
             Err(Refusal(format!(
-                "the file and the program {} do not have the same {what}: leave them out of the file",
-                self.name
+                "the file and the program {name} do not have the same {what}: leave them out of the file"
             )))
         };
         let objectives = introduction.objectives.join(", ");
@@ -194,8 +206,7 @@ impl Asked<'_> {
             }
         }
         if !introduction.genome.is_empty() {
-            let text = genome_text(&introduction.genome).map_err(Refusal)?;
-            let own = read_genome(&text).map_err(Refusal)?;
+            let (own, text) = self.genome(&introduction.genome)?;
             if settings.genome.0.is_empty() {
                 follow.push(("genome", text));
             } else if settings.genome != own {

@@ -128,19 +128,23 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     }
     let summary = told.iter().map(|arm| (arm.name.to_owned(), arm.summary())).collect::<serde_json::Map<_, _>>();
     let (figures, maps) = pictures(config, &told);
+    let mut references = if several { Vec::new() } else { references(&told) };
     let series: Vec<Series> = told.into_iter().map(|arm| arm.curve).filter(|curve| !curve.points.is_empty()).collect();
     let (what, title) = match several {
         true => ("hypervolume", "The hypervolume up to the reference point".to_owned()),
         false => ("best", format!("The {direction} {name} so far")),
     };
+    let drawn = if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means };
+    // On a logarithmic axis there is no place for others.
+    references.retain(|(_, value)| drawn == Drawn::Means || *value > 0.0);
     let figure = Figure {
         name: what.into(),
         title: format!("{title}, and the middle 80 % of replicas"),
         x_label: "evaluations".into(),
         y_label: if several { what.into() } else { name },
         y_range: None,
-        drawn: if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means },
-        references: Vec::new(),
+        drawn,
+        references,
         series,
     };
     Ok(Report {
@@ -150,6 +154,20 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         figures: Some(figure).into_iter().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
         maps,
     })
+}
+
+/// The target and the optimum, where they are known and all arms have the same.
+fn references(told: &[Told<'_>]) -> Vec<(String, f64)> {
+    let of_all = |name: &str, value: fn(&Settings) -> Option<f64>| {
+        let first = value(&told.first()?.settings)?;
+        told.iter().all(|arm| value(&arm.settings) == Some(first)).then(|| (name.to_owned(), first))
+    };
+    let target = of_all("target", Settings::target_number);
+    let optimum = of_all("optimum", |settings| (settings.built_in()?.optimum)(settings.genome().genes()));
+    let mut lines: Vec<(String, f64)> = target.into_iter().chain(optimum).collect();
+    // A target that is the optimum needs one line.
+    lines.dedup_by_key(|(_, value)| *value);
+    lines
 }
 
 /// The other pictures.

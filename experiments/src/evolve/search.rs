@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use evoxo_common::{
     card::Card,
+    digest::Digest,
     experiment::{Demand, Experiment, Identity},
     rng::Stream,
     task::{Task, checked},
@@ -78,6 +79,10 @@ impl Replica {
         let mut settings = Settings::of(identity.settings);
         // Tasks have it; nothing else here needs it.
         let module = wasm::decode(&std::mem::take(&mut settings.module))?;
+        // Cards name a module by its bytes, as they name a program by its signature.
+        if !module.is_empty() {
+            settings.signature = Digest::of(&module).to_string();
+        }
         let stream = Stream::root(identity.seed).text(NAME).text(identity.arm).word(identity.replica.into());
         let state = match state {
             None => SearchState::default(),

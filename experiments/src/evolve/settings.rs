@@ -190,8 +190,7 @@ settings! {
         order_mutation: OrderMutationName = choice("inversion"),
         /// ga, nsga2 and map-elites: the probability that a permutation is mutated.
         order_rate: Ratio = decimal(0, 1, "0.2"),
-        /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.3 and 0.02, as in the
-        /// papers.
+        /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.2 and 0.02.
         sigma: Ratio = decimal(0, 10, "0"),
         /// cma-es: the covariance matrix.
         covariance: CovarianceName = choice("full"),
@@ -458,13 +457,13 @@ impl Settings {
 }
 
 /// "min cost" as whether it is to be maximised, and its name.
-fn objective(text: &str) -> Option<(bool, String)> {
+pub(super) fn objective(text: &str) -> Option<(bool, String)> {
     let (direction, name) = text.trim().split_once(' ')?;
     let maximised = match direction {
         "min" => false,
         "max" => true,
         _ => return None,
     };
-    let plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    let plain = |c: char| c.is_ascii_graphic() && !"\"\\,".contains(c);
     (!name.is_empty() && name.chars().all(plain)).then(|| (maximised, name.to_owned()))
 }

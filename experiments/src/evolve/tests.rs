@@ -137,6 +137,10 @@ fn a_target_ends_a_replica() {
     let config = parse(text);
     let report = config.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}", report.tables[0], report.notes.join("\n")));
+    assert_eq!(report.figures[0].references, [("target".to_owned(), 10.0)], "which is the optimum");
+    let lower = parse(&text.replace("\"10\"", "\"9\""));
+    let lines = lower.report(&run(&lower)).figures.swap_remove(0).references;
+    assert_eq!(lines, [("target".to_owned(), 9.0), ("optimum".to_owned(), 10.0)]);
     let arms = report.json["arms"].as_array().unwrap();
     let again = (KIND.report_of_result)(&config, arms).unwrap();
     assert_eq!((&again.tables, &again.notes), (&report.tables, &report.notes));
@@ -199,6 +203,10 @@ fn what_a_file_leaves_empty_follows_from_the_program() {
         sentence(&format!("{PROGRAM}constraints = 2\n"), &mut with_constraints),
         sentence(&format!("{PROGRAM}genome = [{{ length = 4, low = -5, high = 5.5 }}]\n"), &mut actor(sphere)),
     ];
+    // Another version has other objectives.
+    let mut turned = actor(sphere);
+    turned.introduction["objectives"] = json!(["max gain"]);
+    assert!(sentence(&signed_text, &mut turned).starts_with("the program p computes something else than this run"));
     let mut bare = actor(sphere);
     bare.introduction.as_object_mut().unwrap().remove("genome");
     sentences.push(sentence(PROGRAM, &mut bare));
@@ -222,6 +230,8 @@ fn a_program_is_searched_as_a_function_is() {
     let card: Value = serde_json::from_str(&card).unwrap();
     let value = sphere(&card)["f"][0].as_f64().unwrap();
     assert_eq!(card["objectives"]["min cost"].as_f64(), Some(value));
+    let settings = Settings::of(&config.arms[0].settings);
+    assert_eq!(card["version"].as_str(), Some(&settings.signature[..16]));
     assert!(value < 1.0, "{value}");
     let refused = replica_task(&config).run().unwrap_err();
     assert_eq!(refused.0, "there is no program p here");
@@ -265,9 +275,25 @@ fn wrong_answers_have_their_sentence() {
         json!({"evoxo": 1, "name": "q", "objectives": []}),
         json!([]),
     ];
+    let with = |key: &str, value: Value| {
+        let mut introduction = actor(sphere).introduction;
+        introduction[key] = value;
+        introduction
+    };
+    let crossed = json!([{"name": "x", "type": "real", "length": 3, "low": 2, "high": -2}]);
+    let mut unseen = with("genome", crossed.clone());
+    unseen["canned"] = 0.into();
+    let introductions = introductions.into_iter().chain([
+        with("objectives", json!([])),
+        with("objectives", json!(["min cost", "gain"])),
+        with("objectives", json!(["min cost,time"])),
+        with("genome", crossed),
+        unseen,
+        with("genome", json!([{"name": "x", "low": [1]}])),
+    ]);
     for introduction in introductions {
         let mut programs = Actor { introduction, ..actor(sphere) };
-        sentences.push(Asked { name: "p", programs: &mut programs }.introduction().unwrap_err().0);
+        sentences.push(Asked { name: "p", programs: &mut programs }.signature().unwrap_err().0);
     }
     insta::assert_snapshot!(sentences.join("\n"));
 }

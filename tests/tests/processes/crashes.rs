@@ -13,7 +13,7 @@ use crate::{DISPATCH, NNDTF, RULES, TD3D, TERNARY, lasting};
 
 /// Random moments, different in every run of the test. The printed seed repeats them.
 #[expect(clippy::print_stdout, reason = "shown if the test fails")]
-fn random_moments() -> Generator {
+pub(crate) fn random_moments() -> Generator {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let seed = given.unwrap_or(now.as_nanos() as u64);

@@ -123,16 +123,33 @@ fn the_examples_are_made_of_their_sources() {
     for committed in ["rosen.wasm", "rosen-as.wasm"] {
         assert_eq!(digest_with(&example(committed)), right, "{committed}");
     }
-    let there = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|it| it.status.success());
-    if !there("clang") || !there("wasm-ld") {
-        return;
+    let all = [
+        ("rosen.c", "clang --target", "rosen.wasm", &["clang", "wasm-ld"][..]),
+        ("rosen.ts", "npx asc", "rosen-as.wasm", &["asc"]),
+    ];
+    for (source, command, module, compilers) in all {
+        let there = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|it| it.status.success());
+        if compilers.iter().all(there) {
+            assert_eq!(rebuilt(source, command, module), right, "{source}");
+        }
     }
-    let source = fs::read_to_string(example("rosen.c")).expect("the source");
-    let lines = source.lines().skip_while(|line| !line.contains("clang --target")).take(2);
-    let command: String = lines.map(|line| line.trim_start_matches(" *").trim_end_matches('\\')).collect();
+}
+
+/// The digest of the search with the module that the command in a source's first comment makes of it.
+fn rebuilt(source: &str, command: &str, module: &str) -> String {
+    let text = fs::read_to_string(example(source)).expect("the source");
+    let lines = text.lines().skip_while(|line| !line.contains(command));
+    let mut command = String::new();
+    for line in lines {
+        let line = line.trim_start_matches([' ', '*', '/']).trim_start_matches("npx ");
+        command += line.trim_end_matches('\\');
+        if !line.ends_with('\\') {
+            break;
+        }
+    }
     let directory = tempfile::tempdir().expect("a temporary directory");
-    fs::copy(example("rosen.c"), directory.path().join("rosen.c")).expect("a copy");
+    fs::copy(example(source), directory.path().join(source)).expect("a copy");
     let built = Command::new("sh").arg("-c").arg(&command).current_dir(directory.path()).status();
     assert!(built.is_ok_and(|status| status.success()), "{command}");
-    assert_eq!(digest_with(&directory.path().join("rosen.wasm")), right);
+    digest_with(&directory.path().join(module))
 }

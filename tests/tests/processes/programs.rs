@@ -1,19 +1,27 @@
 //! Programs beside workers: the result of a search is that of the same function built in, whatever becomes of their
 //! processes; and a program that is not to be trusted ends its run with a sentence.
 
-use std::{fs, net::SocketAddr, process::Command, time::Duration};
+use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 
+use evoxo_common::rng::below;
 use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
 };
 
-/// Counts the ones of each candidate, whose tasks have one each. A line says how it behaves.
-const ONES: &str = r#"echo '{"evoxo":1,"name":"ones","version":"VERSION","objectives":["max ones"],"genome":[{"name":"x","type":"bits","length":24}],"canned":CANNED}'
+use super::crashes::random_moments;
+
+/// Counts the ones of each candidate, whose tasks have one each. A line says how it behaves. Each process writes down its
+/// number.
+const ONES: &str = r#"echo $$ >> "$0.pids"
+echo '{"evoxo":1,"name":"NAME","version":"VERSION","objectives":["max ones"],"genome":[{"name":"x","type":"bits","length":24}],"canned":CANNED}'
 while read -r line; do
   batch=${line#*:}
-  ones=$(printf %s "${line##*genes}" | tr -cd 1 | wc -c)
+  IFS=1
+  set -f -- ${line##*genes}
+  unset IFS
+  ones=$(($# - 1))
   BEHAVIOUR
   echo "{\"batch\":${batch%%,*},\"items\":[{\"f\":[$((ones))]}]}"
 done
@@ -34,11 +42,38 @@ fn built_in(evaluations: u32) -> String {
     digest_of_one_thread(&file(ONEMAX, evaluations))
 }
 
-/// Writes the program into the site; its command.
+/// Writes the program "ones" into the site; its command.
 fn write(site: &Site, name: &str, version: &str, canned: u32, behaviour: &str) -> String {
-    let text = ONES.replace("VERSION", version).replace("CANNED", &canned.to_string()).replace("BEHAVIOUR", behaviour);
+    write_named("ones", site, name, version, canned, behaviour)
+}
+
+fn write_named(program: &str, site: &Site, name: &str, version: &str, canned: u32, behaviour: &str) -> String {
+    let words = [("NAME", program), ("VERSION", version), ("CANNED", &canned.to_string()), ("BEHAVIOUR", behaviour)];
+    let text = words.iter().fold(ONES.to_owned(), |text, (word, value)| text.replace(word, value));
     fs::write(site.path(name), text).expect("a file");
-    format!("ones=sh {}", site.path(name).display())
+    format!("{program}=exec sh {}", site.path(name).display())
+}
+
+/// The processes of a program so far, by what they have written down.
+fn processes(site: &Site, name: &str) -> BTreeSet<u32> {
+    let text = fs::read_to_string(site.path(&format!("{name}.pids"))).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Whether a process is there and has not ended.
+fn lives(process: u32) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+async fn have_ended(site: &Site, name: &str) {
+    for _ in 0..500 {
+        if !processes(site, name).into_iter().any(lives) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("processes of {name} are left");
 }
 
 /// Submits the search with this program.
@@ -51,30 +86,45 @@ async fn submit(site: &Site, coordinator: SocketAddr, evaluations: u32, program:
     assert!(status.success(), "{}", submitting.log());
 }
 
-/// Kills every process of the program that this site has.
-fn kill_programs(site: &Site, name: &str) -> bool {
-    let path = site.path(name).display().to_string();
-    Command::new("pkill").args(["-9", "-f", &format!("^sh {path}")]).status().is_ok_and(|status| status.success())
+/// SIGKILL for this process; whether it was there.
+fn kill(process: u32) -> bool {
+    Command::new("kill").args(["-9", &process.to_string()]).status().is_ok_and(|status| status.success())
 }
 
 #[tokio::test]
 async fn a_program_has_the_result_of_the_function_however_often_it_is_killed() {
-    let site = Site::new();
+    let (site, mut rng) = (Site::new(), random_moments());
     let coordinator = site.coordinator(&[]);
     let program = write(&site, "ones.sh", "1", 1, "");
-    let _workers = [1, 2, 3].map(|_| site.worker(coordinator.address, &["--program", &program]));
+    let mut workers = [1, 2, 3].map(|_| site.worker(coordinator.address, &["--program", &program]));
     let mut person = Person::of(coordinator.address);
-    submit(&site, coordinator.address, 3000, &program).await;
+    submit(&site, coordinator.address, 2000, &program).await;
     let mut kills = 0;
-    while person.get("ones").await.expect("the run").state() == RunState::Running {
-        if kills < 3 && person.get("ones").await.expect("the run").tasks_done > 300 * (kills + 1) {
-            kills += u64::from(kill_programs(&site, "ones.sh"));
+    for round in 0..12 {
+        let before = person.get("ones").await.expect("the run").tasks_done;
+        let more = 1 + below(&mut rng, 200);
+        let moved = |run: &evoxo_proto::v1::Run| run.tasks_done >= before + more || run.state() == RunState::Finished;
+        let run = person.wait("ones", moved).await;
+        tokio::time::sleep(Duration::from_millis(below(&mut rng, 20))).await;
+        let living: Vec<u32> = processes(&site, "ones.sh").into_iter().filter(|process| lives(*process)).collect();
+        if run.state() == RunState::Finished || living.is_empty() {
+            continue;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // All at once, or one of them.
+        let victims = if round % 3 == 0 { 0..living.len() } else { 0..1 };
+        let first = below(&mut rng, living.len() as u64) as usize;
+        victims.for_each(|offset| kills += u32::from(kill(living[(first + offset) % living.len()])));
+        // The program of a worker that is killed ends by itself.
+        if round == 5 {
+            workers[0].kill();
+            workers[0] = site.worker(coordinator.address, &["--program", &program]);
+        }
     }
     let run = person.finished("ones").await;
-    assert_eq!(run.digest, built_in(3000));
-    assert!(kills > 0, "the run ended before a program was killed");
+    assert_eq!(run.digest, built_in(2000));
+    assert!(kills > 2, "the run ended before programs were killed");
+    drop(workers);
+    have_ended(&site, "ones.sh").await;
 }
 
 #[tokio::test]
@@ -128,4 +178,81 @@ async fn a_program_that_hangs_is_stopped() {
 async fn a_program_that_answers_nonsense_ends_its_run() {
     let message = failed("batch=77,").await;
     assert!(message.contains("gave a wrong answer: its \"batch\" is 77"), "{message}");
+}
+
+/// What programs do instead of answering, and a part of the sentence that comes of it.
+const HOSTILE: [(&str, &str, &str); 12] = [
+    ("rubbish", "echo 'oh dear'; continue", "it is not JSON (expected value at line 1 column 1); it wrote \"oh dear\""),
+    ("half", "printf '{\"batch\":'; exit 0", "ended (exit status: 0) before it could answer"),
+    ("few", r#"echo "{\"batch\":${batch%%,*},\"items\":[]}"; continue"#, "it has 0 items for 1 candidates"),
+    (
+        "many",
+        r#"echo "{\"batch\":${batch%%,*},\"items\":[{\"f\":[1]},{\"f\":[1]}]}"; continue"#,
+        "it has 2 items for 1 candidates",
+    ),
+    (
+        "huge",
+        "head -c 100000000 /dev/zero | tr '\\0' x; continue",
+        "wrote a line of more than 16777216 bytes and was stopped",
+    ),
+    ("endless", "while echo y; do :; done", "it is not JSON"),
+    (
+        "loud",
+        "head -c 100000000 /dev/zero | tr '\\0' x >&2; echo done >&2; exit 3",
+        "ended (exit status: 3) before it could answer",
+    ),
+    ("nothing", "sleep 1000", "did not answer within 1 s and was stopped"),
+    (
+        "forks",
+        r#"for child in 1 2 3; do sh -c 'echo $$ >> "$0"; trap "" TERM HUP; sleep 1000; :' "$0.pids" & done; exit 0"#,
+        "did not answer within 1 s and was stopped",
+    ),
+    ("closes", "exec 1>&-; sleep 1000", "closed its output before it could answer"),
+    ("binary", "printf '\\377\\n'; continue", "wrote a line that is not UTF-8 and was stopped"),
+    (
+        "nan",
+        r#"echo "{\"batch\":${batch%%,*},\"items\":[{\"f\":[NaN]}]}"; continue"#,
+        "a candidate without a number is answered with",
+    ),
+];
+
+/// Three workers have a program for each way to do wrong. Each run ends with its sentence, and nothing else does: the workers
+/// are the same, they have not grown, and no process of a program is left.
+#[tokio::test]
+async fn hostile_programs_fail_their_runs_and_nothing_else() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let programs = HOSTILE.map(|(name, behaviour, _)| write_named(name, &site, name, "1", 0, behaviour));
+    let arguments: Vec<&str> = programs.iter().flat_map(|program| ["--program", program]).collect();
+    let mut workers = [1, 2, 3].map(|_| site.worker(coordinator.address, &arguments));
+    let address = coordinator.address.to_string();
+    for ((name, _, sentence), program) in HOSTILE.iter().zip(&programs) {
+        let timeout = if sentence.contains("within 1 s") { 1 } else { 60 };
+        let settings = format!("problem = \"program:{name}\"\nevaluations = 8\npopulation = 4\ntimeout = {timeout}\n");
+        let text = format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}");
+        let file = format!("{name}.toml");
+        fs::write(site.path(&file), text).expect("a file");
+        let mut submitting = site.program("evoxo", &["submit", &file, "--coordinator", &address, "--program", program]);
+        let status = submitting.end().await;
+        assert!(status.success(), "{}", submitting.log());
+    }
+    let mut person = Person::of(coordinator.address);
+    for (name, _, sentence) in HOSTILE {
+        let run = person.wait(name, |run| run.state() == RunState::Failed).await;
+        let begins = format!("the program {name} ");
+        assert!(run.message.contains(&begins) && run.message.contains(sentence), "{name}: {}", run.message);
+        assert!(!run.message.contains('\n') && run.message.len() < 3000, "{name}: {}", run.message);
+    }
+    assert!(person.submit("after", &file(ONEMAX, 300)).await);
+    assert_eq!(person.finished("after").await.digest, built_in(300));
+    for worker in &mut workers {
+        assert!(!worker.has_ended(), "{}", worker.log());
+        if let Some(bytes) = worker.memory_bytes("VmHWM") {
+            assert!(bytes < 256 << 20, "{bytes} bytes for lines of 16 MiB");
+        }
+    }
+    drop(workers);
+    for (name, ..) in HOSTILE {
+        have_ended(&site, name).await;
+    }
 }

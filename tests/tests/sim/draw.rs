@@ -156,7 +156,7 @@ const SETTINGS_OF_LEAGUE: &str = "pairs = 5\npairs_a_round = 2\nplayers = [{ who
     { who = \"benchmark\" }]";
 const ARMS_OF_LEAGUE: &str = "[arms.exact]\n[arms.games]\ngame = \"score-four\"\n";
 const SETTINGS_OF_EVOLVE: &str = "evaluations = 60\npopulation = 10\nlength = 6\nslice = 3\ninitial = 20";
-const ARMS_OF_EVOLVE: &str = "[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
+const ARMS_OF_EVOLVE: &str = "[arms.random]\nalgorithm = \"random\"\n[arms.ga]\n[arms.islands]\nislands = 3\nmigration = 2\n\
     [arms.es]\nalgorithm = \"cma-es\"\n[arms.openai]\nalgorithm = \"openai-es\"\n\
     [arms.nsga]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\n\
     [arms.map]\nalgorithm = \"map-elites\"\nproblem = \"arm\"\ncentroids = 20\n";

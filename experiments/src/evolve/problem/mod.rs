@@ -11,7 +11,7 @@ mod tests;
 pub use definition::{Measure, Objective, Problem};
 
 /// All of them.
-pub static PROBLEMS: [Problem; 18] = [
+pub static PROBLEMS: [Problem; 19] = [
     real::SPHERE,
     real::ELLIPSOID,
     real::RASTRIGIN,
@@ -26,6 +26,7 @@ pub static PROBLEMS: [Problem; 18] = [
     multi::ZDT2,
     multi::ZDT3,
     multi::ZDT4,
+    multi::ZDT5,
     multi::ZDT6,
     multi::DTLZ2,
     constrained::G06,

@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use evoxo_common::math::{cos, exp, pow, sin};
 
-use super::definition::{Objective, Problem, genome, objectives, reals};
+use super::definition::{Objective, Problem, bits, genome, objectives, reals};
 use crate::evolve::genome::{Candidate, Type};
 
 /// The type of most genes.
@@ -80,6 +80,29 @@ pub(super) const ZDT4: Problem = Problem {
         let g = 1.0 + 10.0 * (x.len() - 1) as f64 + x[1..].iter().map(term).sum::<f64>();
         objectives(&[x[0], g * (1.0 - (x[0] / g).sqrt())])
     },
+    ..ZDT
+};
+
+/// The bits of the first group of [`ZDT5`], and of each other.
+const GROUPS: (usize, usize) = (30, 5);
+
+pub(super) const ZDT5: Problem = Problem {
+    name: "zdt5",
+    doc: "bits: a front of 31 points, f2 = 10 / f1, and groups of 5 that lead away from it (Zitzler, Deb and Thiele 2000)",
+    lengths: (GROUPS.0 + GROUPS.1, 10_000),
+    length: 80,
+    genome: |length| genome(&[("bits", length, Type::Bits)]),
+    evaluate: |candidate| {
+        let ones = |group: &[bool]| group.iter().filter(|bit| **bit).count();
+        let (first, rest) = bits(candidate).split_at(GROUPS.0);
+        let first = 1.0 + ones(first) as f64;
+        // Of a length that is no multiple of 5 the last group is shorter.
+        let value = |group: &[bool]| if ones(group) == group.len() { 1 } else { 2 + ones(group) };
+        let g: usize = rest.chunks(GROUPS.1).map(value).sum();
+        objectives(&[first, g as f64 / first])
+    },
+    // As of the others 1.1 times the ends of the front, of the usual length.
+    reference: &[34.1, 11.0],
     ..ZDT
 };
 

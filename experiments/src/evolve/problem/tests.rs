@@ -147,6 +147,12 @@ fn fronts_are_those_of_the_papers() {
     let zdt4 = |rest: f64| value("zdt4", vec![Genes::Real(vec![0.25]), Genes::Real(vec![rest; 9])]);
     assert_eq!(zdt4(0.0), [0.25, 0.5]);
     assert!((zdt4(0.5)[1] - 3.25 * (1.0 - (0.25 / 3.25_f64).sqrt())).abs() < 1e-9);
+    let zdt5 = |first: usize, rest: &str| {
+        let first = (0..30).map(|place| place < first);
+        value("zdt5", vec![Genes::Bits(first.chain(rest.repeat(10).bytes().map(|bit| bit == b'1')).collect())])
+    };
+    assert_eq!([zdt5(0, "11111"), zdt5(30, "11111"), zdt5(4, "11111")], [[1.0, 10.0], [31.0, 10.0 / 31.0], [5.0, 2.0]]);
+    assert_eq!([zdt5(0, "00000"), zdt5(9, "01111")], [[1.0, 20.0], [10.0, 6.0]]);
     assert_eq!(point("zdt6", 0.0, 10, 0.0), [1.0, 0.0]);
     let sphere = point("dtlz2", 0.3, 12, 0.5);
     assert!((sphere.iter().map(|value| value * value).sum::<f64>() - 1.0).abs() < 1e-12, "{sphere:?}");

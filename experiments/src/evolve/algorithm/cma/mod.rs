@@ -26,12 +26,18 @@ use strategy::{Distribution, Sample, Strategy};
 
 pub use restart::Restarts;
 
+/// The greatest deviation of a coordinate, as a share of the box's width, as in pycma. The first step may be greater; then it
+/// is the greatest.
+const DEVIATION_MAX: f64 = 1.0 / 3.0;
+/// The middle part of the box in which runs begin, as a share of its width: those of pycma on BBOB begin there.
+const BEGIN: f64 = 0.8;
+
 /// Where the mean of the first run begins. Later runs begin at random places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
     /// In the middle of the box.
     Middle,
-    /// Anywhere in the box, each point equally likely.
+    /// Anywhere in the middle 80 % of the box, each point equally likely.
     Random,
 }
 
@@ -40,9 +46,9 @@ pub enum Mean {
 pub struct Settings {
     /// Candidates of a generation, 4 to 100,000; by default 4 + 3 ln n, rounded down, for n genes.
     pub population: Option<usize>,
-    /// The first step size as a share of the box's width, above 0 and at most 10; 0.3, as the tutorial recommends.
+    /// The first step size as a share of the box's width, above 0 and at most 10; 0.2, as pycma's on BBOB.
     pub sigma: f64,
-    /// Where the first run begins: by default anywhere, as in the benchmarks of BBOB.
+    /// Where the first run begins: by default anywhere in the middle 80 %, as pycma's on BBOB.
     pub mean: Mean,
     /// Whether only a diagonal is learnt (Ros and Hansen 2008): for several hundred genes, or genes that do not depend
     /// on each other. Time and memory then grow with n, not with its square.
@@ -59,7 +65,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             population: None,
-            sigma: 0.3,
+            sigma: 0.2,
             mean: Mean::Random,
             separable: false,
             active: true,
@@ -162,7 +168,9 @@ impl Cma {
         let strategy = self.strategy(&schedule);
         let mut rng = self.search.stream.text("mean").word(schedule.run).rng();
         let middle = schedule.run == 0 && self.settings.mean == Mean::Middle;
-        let mean = (0..self.coordinates.count()).map(|_| if middle { 0.5 } else { unit(&mut rng) }).collect();
+        let mean = (0..self.coordinates.count())
+            .map(|_| if middle { 0.5 } else { 0.5 + BEGIN * (unit(&mut rng) - 0.5) })
+            .collect();
         let distribution = strategy.start(mean, schedule.sigma);
         Run { schedule, strategy, distribution, history: History::default() }
     }
@@ -226,6 +234,7 @@ impl Algorithm for Cma {
         };
         let objectives: Vec<f64> = order.iter().map(objective).collect();
         run.history.push(&objectives);
+        run.strategy.limit(&mut run.distribution, DEVIATION_MAX.max(run.schedule.sigma));
         let sound = run.strategy.decompose(&mut run.distribution);
         if sound && !self.over(&run, &objectives) {
             self.run = Some(run);

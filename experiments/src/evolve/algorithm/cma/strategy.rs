@@ -238,9 +238,32 @@ impl Strategy {
         true
     }
 
+    /// Shortens each coordinate whose deviation is above `most`, in the covariance matrix and in its path. Of a coordinate
+    /// that is longer than the box, good and bad steps do not differ, because the map repeats the box: nothing else would
+    /// shorten it again.
+    pub(super) fn limit(&self, distribution: &mut Distribution, most: f64) {
+        for index in 0..self.n {
+            let deviation = distribution.sigma * self.variance(distribution, index).sqrt();
+            if deviation > most {
+                let factor = most / deviation;
+                distribution.path[index] *= factor;
+                let others = if self.separable { 0..0 } else { 0..self.n };
+                others
+                    .for_each(|other| distribution.covariance[other.min(index) * self.n + other.max(index)] *= factor);
+                let own = if self.separable { factor * factor } else { factor };
+                distribution.covariance[self.diagonal(index)] *= own;
+            }
+        }
+    }
+
     /// The variance of a coordinate, without the step size.
     pub(super) fn variance(&self, distribution: &Distribution, index: usize) -> f64 {
-        distribution.covariance[if self.separable { index } else { index * self.n + index }]
+        distribution.covariance[self.diagonal(index)]
+    }
+
+    /// The place of a coordinate's variance among the entries of the covariance matrix.
+    const fn diagonal(&self, index: usize) -> usize {
+        if self.separable { index } else { index * self.n + index }
     }
 }
 
@@ -285,6 +308,38 @@ mod tests {
             }
             let mean = ratio.iter().sum::<f64>() / 40.0;
             assert!(mean.abs() < 1.0, "separable {separable}, active {active}: {mean}");
+        }
+    }
+
+    /// A coordinate that is too long becomes as long as it may be; its correlations, and the other coordinates, stay.
+    #[test]
+    fn long_coordinates_are_shortened() {
+        for separable in [false, true] {
+            let strategy = Strategy::new(4, 8, separable, true);
+            let mut distribution = strategy.start(vec![0.0; 4], 0.3);
+            for generation in 0..20 {
+                let mut rng = Stream::root(3).word(generation).rng();
+                let samples: Vec<_> = (0..8).map(|_| strategy.sample(&distribution, &mut rng)).collect();
+                strategy.update(&mut distribution, &samples.iter().collect::<Vec<_>>());
+                assert!(strategy.decompose(&mut distribution));
+            }
+            let deviation = |of: &Distribution, index| of.sigma * strategy.variance(of, index).sqrt();
+            let mut lengths: Vec<f64> = (0..4).map(|index| deviation(&distribution, index)).collect();
+            lengths.sort_by(f64::total_cmp);
+            let most = (lengths[1] + lengths[2]) / 2.0;
+            let before = distribution.clone();
+            strategy.limit(&mut distribution, most);
+            let factor = |index| (most / deviation(&before, index)).min(1.0);
+            for index in 0..4 {
+                let wanted = deviation(&before, index).min(most);
+                assert!((deviation(&distribution, index) / wanted - 1.0).abs() < 1e-12);
+                assert!((distribution.path[index] - factor(index) * before.path[index]).abs() < 1e-12);
+                for below in index + 1..if separable { 0 } else { 4 } {
+                    let wanted = factor(index) * factor(below) * before.covariance[index * 4 + below];
+                    assert!((distribution.covariance[index * 4 + below] - wanted).abs() < 1e-12);
+                }
+            }
+            assert_eq!((distribution.sigma, &distribution.mean), (before.sigma, &before.mean));
         }
     }
 

@@ -66,6 +66,25 @@ fn mean_until(function: fn(&[f64]) -> f64) -> f64 {
     births as f64 / 15.0
 }
 
+/// Without a limit to the deviations one search in a hundred lost the box: its steps grew until good and bad ones could not be
+/// told apart. Great first steps show it soonest.
+#[test]
+fn no_search_loses_the_box() {
+    let sphere = problem::find("sphere").unwrap();
+    for (seed, separable) in (0..400).map(|seed| (seed, seed % 8 == 7)) {
+        let settings = Settings { sigma: 1.0 / 3.0, separable, ..plain() };
+        let search = Search { stream: Stream::root(seed), ..search(sphere, 10, 5000) };
+        let mut cma = Cma::start(&settings, search).unwrap();
+        let mut least = f64::INFINITY;
+        while cma.size() > 0 && least > 1e-8 {
+            let evaluations = evaluate(&cma, sphere);
+            least = evaluations.iter().fold(least, |least, one| least.min(one.objective(0)));
+            cma.tell(&evaluations);
+        }
+        assert!(least <= 1e-8, "{least} after {} with seed {seed}", cma.births);
+    }
+}
+
 /// A discus, as f11 of BBOB: one axis counts a million times as much as the others. Its axes are those of the box, or
 /// mirrored at the plane with the normal 1, 2, 3, 4, 5.
 fn discus(genes: &[f64], turned: bool) -> f64 {
