@@ -75,11 +75,11 @@ fn side_of(side: messages::Side) -> Result<Side, Refusal> {
 /// A sentence if it is not one of them.
 pub(super) fn players(side: Side, opponent: messages::Opponent, state: &State) -> Result<(Machine, Opponent), Refusal> {
     let machine = Machine::new(side, state.beads.clone()).map_err(Refusal)?;
-    if opponent != messages::Opponent::Itself && !state.other_beads.is_empty() {
-        return refuse("the state has beads of an opponent that has none");
-    }
     let opponent = match opponent {
         messages::Opponent::Unspecified => return refuse("the task does not say who the opponent is"),
+        messages::Opponent::Random | messages::Opponent::Perfect if !state.other_beads.is_empty() => {
+            return refuse("the state has beads of an opponent that has none");
+        }
         messages::Opponent::Random => Opponent::Random,
         messages::Opponent::Perfect => Opponent::Perfect,
         messages::Opponent::Itself => {

@@ -113,7 +113,6 @@ mod tests {
                 }
                 let [win, draw, loss] = walk.odds(&machine, true);
                 assert!(win == 0.0 && (draw + loss - 1.0).abs() < 1e-12, "nobody wins against perfect play");
-                assert!(draw < odds[0] + odds[1]);
             }
         }
     }

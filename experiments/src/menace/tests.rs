@@ -80,10 +80,12 @@ fn every_setting_does_something() {
         ("win", "4"),
         ("draw", "0"),
         ("loss", "-2"),
-        ("empty", "resign"),
     ] {
         assert_ne!(digest(key, value), same, "{key} = {value} changes nothing");
     }
+    // Boxes become empty against a perfect player.
+    let perfect = [("opponent", "perfect"), ("empty", "resign")];
+    assert_ne!(self::digest(&run(base, &perfect).1), self::digest(&run(base, &perfect[..1]).1));
     let sentence = problems("experiment = \"menace\"\n[settings]\ngames = 105\n").to_string();
     assert!(sentence.contains("games is 105, which is not a multiple of every, 10"), "{sentence}");
 }
