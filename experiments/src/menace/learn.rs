@@ -315,7 +315,7 @@ mod tests {
         says(|task| task.state.as_mut().unwrap().games = u32::MAX, "do not fit its 4294967295 games");
         says(|task| _ = task.state.as_mut().unwrap().beads.pop(), "2736 numbers of beads, not 2735");
         says(|task| task.state.as_mut().unwrap().beads[0] = 1_000_001, "1000001 beads");
-        says(|task| task.state.as_mut().unwrap().other_beads[0] = 1, "is taken");
+        says(|task| task.state.as_mut().unwrap().other_beads[4] = 1, "is taken");
         let (task, _) = workload().swap_remove(0);
         let wrong = |change: fn(&mut LearnOutput)| {
             let mut output = learn(&task).unwrap();
