@@ -11,11 +11,9 @@ use std::{
     time::Duration,
 };
 
-use evoxo_common::rng::Stream;
-use evoxo_proto::{
-    MESSAGE_BYTES_MAX,
-    v1::{Run, RunState},
-};
+use evoxo_common::rng::{Stream, below};
+use evoxo_proto::MESSAGE_BYTES_MAX;
+use evoxo_proto::v1::{Run, RunState};
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
@@ -405,8 +403,7 @@ async fn invalid_bytes_on_the_port_affect_no_run() {
     let mut person = Person::of(coordinator.address);
     person.submit("run", RUN).await;
     let mut rng = Stream::root(1).text("noise").rng();
-    let mut noise =
-        |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| evoxo_common::rng::below(&mut rng, 256) as u8).collect() };
+    let mut noise = |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| below(&mut rng, 256) as u8).collect() };
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     for bytes in [
         Vec::new(),
@@ -491,8 +488,7 @@ async fn a_full_store_delays_the_run_until_there_is_room() {
         person.wait("run", |run| run.rounds_done > 3).await;
         let mut file = fs::File::create(&ballast).expect("a file");
         while file.write(&[0; 512]).is_ok_and(|bytes| bytes > 0) {}
-        let again = "work continues when the store can be written again";
-        let waits = person.wait("run", |run| run.message.contains(again)).await;
+        let waits = person.wait("run", |run| run.message.contains("when the store can be written again")).await;
         assert!(waits.message.contains("No space left on device"), "{waits:?}");
         drop(file);
         fs::remove_file(&ballast).expect("the ballast");
