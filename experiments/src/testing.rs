@@ -1,9 +1,10 @@
 //! Functions that the tests of several experiments use.
 
 use evoxo_common::{
-    experiment::{Config, Problems, Replica, run_digest},
+    experiment::{Config, Identity, Problems, Replica, run_digest},
     local,
 };
+use prost::Message;
 
 /// The configuration of a file.
 pub(crate) fn parse(text: &str) -> Config {
@@ -30,4 +31,24 @@ pub(crate) fn run(config: &Config) -> Vec<Replica> {
 /// The digest of all replicas together.
 pub(crate) fn digest(replicas: &[Replica]) -> String {
     run_digest(replicas.iter().map(Replica::digest)).to_string()
+}
+
+/// Checks that the saved states of replicas are restored as they were, and that their kind refuses them after any of these
+/// changes.
+pub(crate) fn states_are_checked<S: Message + Default>(
+    config: &Config,
+    replicas: &[Replica],
+    changes: &[&dyn Fn(&mut S)],
+) {
+    for replica in replicas {
+        let saved = replica.save();
+        assert_eq!(Replica::restore(config, &saved).unwrap().save(), saved);
+        let arm = config.arms.iter().find(|arm| arm.name == saved.arm).unwrap();
+        for change in changes {
+            let mut state = S::decode(&saved.state[..]).unwrap();
+            change(&mut state);
+            let identity = Identity::new(config, arm, saved.replica);
+            assert!((config.kind.restore)(identity, &state.encode_to_vec()).is_err());
+        }
+    }
 }

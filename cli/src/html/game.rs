@@ -51,13 +51,13 @@ pub(super) fn place(card: &Card) -> Option<Html> {
 
 /// The network as the script computes it, without shared weights; or why it does not.
 fn playable(network: &Network) -> Result<Network, &'static str> {
-    if matches!(network.architecture.first, First::Tuples { .. }) && network.architecture.second > 0 {
-        return Err("its filters read tables in every orientation of the board");
-    }
-    if let First::Planes { .. } = network.architecture.first {
-        return Err("its second layer follows the planes of the board");
-    }
-    let plain = network.without_sharing().ok_or("its shared weights are those of filters")?;
+    let plain = match network.architecture.first {
+        First::Tuples { .. } if network.architecture.second > 0 => {
+            return Err("its filters read tables in every orientation of the board");
+        }
+        First::Planes { .. } => return Err("its second layer follows the planes of the board"),
+        _ => network.without_sharing().ok_or("its shared weights are those of filters")?,
+    };
     if plain.weights.len() > WEIGHTS_MAX { Err("its network is too large for it") } else { Ok(plain) }
 }
 

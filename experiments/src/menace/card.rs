@@ -74,11 +74,16 @@ impl Machine {
         boards.zip(self.beads.chunks(CELLS)).filter(|(_, beads)| beads.iter().any(|count| *count > 0))
     }
 
+    /// Whether it has beads for a board.
+    fn has_beads(&self, board: Board) -> bool {
+        self.on_board(code_of(board)).iter().any(|count| *count > 0)
+    }
+
     /// The cells that it may take on a board, each with its beads, or each with 1 if it has no beads for the board.
     fn choices(&self, board: Board) -> Vec<(u8, u32)> {
         let beads = self.on_board(code_of(board));
         let empty = cells(tic_tac_toe().legal(board));
-        match beads.iter().any(|count| *count > 0) {
+        match self.has_beads(board) {
             true => empty.map(|cell| (cell, beads[usize::from(cell)])).filter(|(_, count)| *count > 0).collect(),
             false => empty.map(|cell| (cell, 1)).collect(),
         }
@@ -209,13 +214,6 @@ impl Play for Machine {
             "most_beads": audit_json(&most),
         });
         Ok(Showing { text, json })
-    }
-}
-
-impl Machine {
-    /// Whether it has beads for a board.
-    fn has_beads(&self, board: Board) -> bool {
-        self.on_board(code_of(board)).iter().any(|count| *count > 0)
     }
 }
 

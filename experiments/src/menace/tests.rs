@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     registry,
-    testing::{digest, parse_with, problems},
+    testing::{digest, parse_with, problems, states_are_checked},
 };
 use evoxo_common::{
     experiment::{Config, Replica},
@@ -93,28 +93,18 @@ fn every_setting_does_something() {
 #[test]
 fn saved_states_are_restored_and_others_refused() {
     let (config, replicas) = run(SMALL, &[]);
-    for replica in &replicas {
-        let saved = replica.save();
-        assert_eq!(Replica::restore(&config, &saved).unwrap().save(), saved);
-        let mut state = State::decode(&saved.state[..]).unwrap();
-        let mut refused = |change: &dyn Fn(&mut State)| {
-            let before = state.clone();
-            change(&mut state);
-            let arm = config.arms.iter().find(|arm| arm.name == saved.arm).unwrap();
-            let identity = Identity::new(&config, arm, saved.replica);
-            assert!(Menace::restore(identity, &state.encode_to_vec()).is_err());
-            state = before;
-        };
-        refused(&|state| state.games = 80);
-        refused(&|state| state.games = 59);
-        refused(&|state| _ = state.beads.pop());
-        refused(&|state| state.beads[0] = u32::MAX);
-        refused(&|state| {
+    let changes: &[&dyn Fn(&mut State)] = &[
+        &|state| state.games = 80,
+        &|state| state.games = 59,
+        &|state| _ = state.beads.pop(),
+        &|state| state.beads[0] = u32::MAX,
+        &|state| {
             if state.other_beads.pop().is_none() {
                 state.other_beads.push(1);
             }
-        });
-    }
+        },
+    ];
+    states_are_checked(&config, &replicas, changes);
 }
 
 /// Machines learn from every opponent. After 400 games against a random mover X wins more than a random player does (58 %), and

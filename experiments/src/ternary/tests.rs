@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     registry,
-    testing::{digest, parse_with},
+    testing::{digest, parse_with, states_are_checked},
 };
 use evoxo_common::{
     experiment::{Config, Replica},
@@ -96,23 +96,13 @@ fn every_setting_does_something() {
 #[test]
 fn saved_states_are_restored_and_others_refused() {
     let (config, replicas) = run(SMALL, &[]);
-    for replica in &replicas {
-        let saved = replica.save();
-        assert_eq!(Replica::restore(&config, &saved).unwrap().save(), saved);
-        let mut state = State::decode(&saved.state[..]).unwrap();
-        let mut refused = |change: &dyn Fn(&mut State)| {
-            let before = state.clone();
-            change(&mut state);
-            let arm = config.arms.iter().find(|arm| arm.name == saved.arm).unwrap();
-            let identity = Identity::new(&config, arm, saved.replica);
-            assert!(Ternary::restore(identity, &state.encode_to_vec()).is_err());
-            state = before;
-        };
-        refused(&|state| state.generation = 6);
-        refused(&|state| drop(state.populations.pop()));
-        refused(&|state| _ = state.populations[0].fitness.pop());
-        refused(&|state| state.populations[0].genomes = vec![9; state.populations[0].genomes.len()].into());
-    }
+    let changes: &[&dyn Fn(&mut State)] = &[
+        &|state| state.generation = 6,
+        &|state| drop(state.populations.pop()),
+        &|state| _ = state.populations[0].fitness.pop(),
+        &|state| state.populations[0].genomes = vec![9; state.populations[0].genomes.len()].into(),
+    ];
+    states_are_checked(&config, &replicas, changes);
 }
 
 /// Selection and repair work: players lose less than at the start.

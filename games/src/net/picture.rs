@@ -51,10 +51,7 @@ struct Layers<'a> {
 
 impl<'a> Layers<'a> {
     fn new(architecture: &Architecture, weights: &'a [f32]) -> Self {
-        let tensors = architecture.tensors();
-        let of = |name: &str| {
-            tensors.iter().find(|tensor| tensor.name == name).map_or(&[][..], |tensor| &weights[tensor.range.clone()])
-        };
+        let of = |name: &str| architecture.part(name, weights);
         let (second, output) = (of("second.weight"), of("output.weight"));
         let onward = match (architecture.first, second) {
             (First::Planes { detectors, units }, _) => {

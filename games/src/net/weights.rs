@@ -158,6 +158,12 @@ impl Architecture {
         all.into_iter().map(place).collect()
     }
 
+    /// Those of all weights that belong to the tensor of this name; none if there is no such tensor.
+    pub(super) fn part<'a>(&self, name: &str, weights: &'a [f32]) -> &'a [f32] {
+        let tensor = self.tensors().into_iter().find(|tensor| tensor.name == name);
+        tensor.map_or(&[], |tensor| &weights[tensor.range])
+    }
+
     /// How many weights there are, biases included.
     #[must_use]
     pub fn parameters(&self) -> usize {

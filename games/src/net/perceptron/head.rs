@@ -12,7 +12,7 @@ pub(in crate::net) use planes::Planes;
 use super::{Group, Layout, Update, quads, write_outputs};
 use crate::net::{
     Activation,
-    lanes::{LANES, Simd, Vector, zero},
+    lanes::{CrossLane, LANES, Simd, Vector, zero},
 };
 
 /// The layers above the first. Its sums are linear in the values of the first layer's units, so they can be cached and updated.
@@ -90,6 +90,11 @@ pub(in crate::net) trait DenseHead<S: Simd>: Head<S> {
     );
 }
 
+/// Four tiles: the weights from one quad of the first layer to a group of the second, or sums, or errors, in the same layout.
+/// A unit of the second layer has a quad of lanes, one for each unit of the quad below. So values need not be broadcast one by
+/// one, and the four lanes of a sum are added up only when it is read.
+type Tiles<S> = [Vector<S>; 4];
+
 /// The output unit, and how it learns.
 #[derive(Clone, Copy, Debug)]
 struct Output {
@@ -106,6 +111,30 @@ impl Output {
             biased: layout.architecture.biases,
             bias: bias.first().copied().unwrap_or(0.0),
         }
+    }
+
+    /// Updates the output weights and biases of a group of the second layer by a step of this unit; returns minus the rate times
+    /// the group's errors. A unit's bias is in the first lane of its quad.
+    #[inline(always)]
+    fn learn_group<S: Simd>(
+        &self,
+        weights: &mut Vector<S>,
+        biases: &mut Tiles<S>,
+        values: Vector<S>,
+        step: f32,
+    ) -> Tiles<S> {
+        let back = *weights * step * ((1.0 - values * values) * self.activation.slope());
+        *weights += values * step;
+        let mut errors = [back; 4];
+        for tile in 0..4 {
+            errors[tile] = back.broadcast_in_quads(tile);
+            if self.biased {
+                for lane in (0..LANES).step_by(4) {
+                    biases[tile][lane] += errors[tile][lane];
+                }
+            }
+        }
+        errors
     }
 
     /// Minus the rate times the error of the unit's weighted sum; updates the bias.

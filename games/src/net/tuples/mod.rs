@@ -64,11 +64,9 @@ fn structure(architecture: &Architecture) -> Arc<Structure> {
 /// For each configuration the number of its orbit, and what it adds to the output unit's weighted sum: its entry, or with
 /// filters the sum over all filters and orientations of entry times output weight, as if filters were linear.
 pub(super) fn sums(architecture: &Architecture, weights: &[f32]) -> Vec<(usize, f32)> {
-    let (structure, tensors) = (structure(architecture), architecture.tensors());
-    let of = |name: &str| {
-        tensors.iter().find(|tensor| tensor.name == name).map_or(&[][..], |tensor| &weights[tensor.range.clone()])
-    };
-    let (tables, output, ranks) = (of("tables.weight"), of("output.weight"), structure.orbits.ranks());
+    let structure = structure(architecture);
+    let [tables, output] = ["tables.weight", "output.weight"].map(|name| architecture.part(name, weights));
+    let ranks = structure.orbits.ranks();
     let mut images = structure.encoding.images();
     images.truncate(structure.orbits.orientations);
     let entry = |configuration: usize| {

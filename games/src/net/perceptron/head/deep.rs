@@ -2,18 +2,13 @@
 
 use fearless_simd::prelude::*;
 
-use super::{DenseHead, Head, Output};
+use super::{DenseHead, Head, Output, Tiles};
 use crate::net::{
     First,
     activation::Curve,
     lanes::{CrossLane, LANES, Vector, broadcast_quad, sums_across_quads, sums_within_quads, zero},
     perceptron::{Group, Layout, QUADS, Update},
 };
-
-/// Four tiles: the weights from one quad of the first layer to a group of the second, or sums, or errors, in the same layout.
-/// A unit of the second layer has a quad of lanes, one for each unit of the quad below. So values need not be broadcast one by
-/// one, and the four lanes of a sum are added up only when it is read.
-type Tiles<S> = [Vector<S>; 4];
 
 /// A second layer of up to N groups, and the output unit.
 #[derive(Clone)]
@@ -219,20 +214,10 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             sum += values[upper] * self.weights[upper];
         }
         let step = self.output.begin(sum.sum() + self.output.bias, update);
-        let slope = self.output.activation.slope();
         let mut errors = [[zero(self.simd); 4]; N];
         for upper in 0..N {
-            let (weights, values) = (self.weights[upper], values[upper]);
-            let back = weights * step * ((1.0 - values * values) * slope);
-            self.weights[upper] = weights + values * step;
-            for tile in 0..4 {
-                errors[upper][tile] = back.broadcast_in_quads(tile);
-                if self.output.biased {
-                    for lane in (0..LANES).step_by(4) {
-                        self.biases[upper][tile][lane] += errors[upper][tile][lane];
-                    }
-                }
-            }
+            let (weights, biases) = (&mut self.weights[upper], &mut self.biases[upper]);
+            errors[upper] = self.output.learn_group(weights, biases, values[upper], step);
         }
         errors
     }

@@ -2,13 +2,13 @@
 
 use fearless_simd::prelude::*;
 
-use super::{Head, Output};
+use super::{Head, Output, Tiles};
 use crate::{
     board::Geometry,
     net::{
         First,
         activation::Curve,
-        lanes::{CrossLane, LANES, Vector, sums_across_quads, sums_within_quads, zero},
+        lanes::{CrossLane, Vector, sums_across_quads, sums_within_quads, zero},
         perceptron::{Group, Layout, QUADS, Update},
         planes::{OF_LINE, PLANES, lines_by_plane},
     },
@@ -21,11 +21,7 @@ const ALL: usize = PLANES + 1;
 /// Planes through a cell, at most.
 const THROUGH: usize = 6;
 
-/// Four tiles: the weights from one quad of the first layer to a plane's units, or their sums or errors. Lane 4 u + d of tile t
-/// is of unit 4 u + t and detector d, so that a unit's four lanes are added up only when its sum is read.
-type Tiles<S> = [Vector<S>; 4];
-
-/// The weights above one quad, by the planes of its line.
+/// The weights above one quad, by the planes of its line. Lane 4 u + d of tile t is of unit 4 u + t and detector d.
 type Above<S> = [Tiles<S>; OF_LINE];
 
 /// Up to sixteen units on each plane, and the output unit.
@@ -221,20 +217,10 @@ impl<S: Simd> Head<S> for Planes<S> {
             sum += values[plane] * self.weights[plane];
         }
         let step = self.output.begin(sum.sum() + self.output.bias, update);
-        let slope = self.output.activation.slope();
         let mut errors = [[zero(self.simd); 4]; ALL];
         for plane in 0..PLANES {
-            let (weights, values) = (self.weights[plane], values[plane]);
-            let back = weights * step * ((1.0 - values * values) * slope);
-            self.weights[plane] = weights + values * step;
-            for tile in 0..4 {
-                errors[plane][tile] = back.broadcast_in_quads(tile);
-                if self.output.biased {
-                    for lane in (0..LANES).step_by(4) {
-                        self.biases[plane][tile][lane] += errors[plane][tile][lane];
-                    }
-                }
-            }
+            let (weights, biases) = (&mut self.weights[plane], &mut self.biases[plane]);
+            errors[plane] = self.output.learn_group(weights, biases, values[plane], step);
         }
         errors
     }
