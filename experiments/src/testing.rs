@@ -28,6 +28,13 @@ pub(crate) fn run(config: &Config) -> Vec<Replica> {
     local::run(config).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
+/// The configuration of a file with some settings overridden, and all replicas of its run.
+pub(crate) fn run_text(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<Replica>) {
+    let config = parse_with(text, overrides);
+    let replicas = run(&config);
+    (config, replicas)
+}
+
 /// The digest of all replicas together.
 pub(crate) fn digest(replicas: &[Replica]) -> String {
     run_digest(replicas.iter().map(Replica::digest)).to_string()

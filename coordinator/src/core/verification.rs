@@ -221,9 +221,9 @@ impl Coordinator {
             checkpoint.replicas.retain(|replica| !is_void(replica));
             checkpoint.states.retain(|state| !is_void(&ReplicaSummary::of(state)));
         }
-        let (void, kept) = std::mem::take(&mut saved.finished).into_iter().partition(|it| is_void(&it.replica));
+        let (void, kept): (Vec<SavedFinished>, _) =
+            std::mem::take(&mut saved.finished).into_iter().partition(|it| is_void(&it.replica));
         saved.finished = kept;
-        let void: Vec<SavedFinished> = void;
         void.into_iter().map(|finished| finished.object).collect()
     }
 

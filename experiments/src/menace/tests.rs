@@ -5,26 +5,17 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     registry,
-    testing::{digest, parse_with, problems, states_are_checked},
+    testing::{digest, problems, run_text, states_are_checked},
 };
-use evoxo_common::{
-    experiment::{Config, Replica},
-    local,
-};
+use evoxo_common::experiment::Replica;
 
 const SMALL: &str = "experiment = \"menace\"\nreplicas = 2\n[settings]\ngames = 60\nevery = 20\n[arms.random]\n\
     [arms.perfect]\nopponent = \"perfect\"\nempty = \"resign\"\n[arms.itself]\nopponent = \"itself\"\nside = \"O\"\n\
     moves = \"all\"\n";
 
-fn run(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<Replica>) {
-    let config = parse_with(text, overrides);
-    let replicas = local::run(&config).unwrap();
-    (config, replicas)
-}
-
 #[test]
 fn a_small_run_is_pinned_and_reads_well() {
-    let (config, replicas) = run(SMALL, &[]);
+    let (config, replicas) = run_text(SMALL, &[]);
     let report = config.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}\n{}", digest(&replicas), report.tables[0], report.notes.join("\n")));
     let figures: Vec<&str> = report.figures.iter().map(|figure| figure.name.as_str()).collect();
@@ -36,7 +27,7 @@ fn a_small_run_is_pinned_and_reads_well() {
 /// The report can be made from a `result.json` alone; one that lacks anything is refused with the reason.
 #[test]
 fn a_report_can_be_made_from_a_result() {
-    let (config, replicas) = run(SMALL, &[]);
+    let (config, replicas) = run_text(SMALL, &[]);
     let report = config.report(&replicas);
     let mut result = json!({"experiment": "menace", "seed": config.seed, "replicas": config.replicas});
     result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
@@ -52,9 +43,9 @@ fn a_report_can_be_made_from_a_result() {
 
 #[test]
 fn results_do_not_depend_on_slices() {
-    let whole = run(SMALL, &[]).1;
+    let whole = run_text(SMALL, &[]).1;
     for slice in ["1", "7", "25", "60"] {
-        let parts = run(SMALL, &[("slice", slice)]).1;
+        let parts = run_text(SMALL, &[("slice", slice)]).1;
         assert_eq!(digest(&parts), digest(&whole));
         let history = |replicas: &[Replica]| replicas.iter().map(|it| it.history().to_vec()).collect::<Vec<_>>();
         assert_eq!(history(&parts), history(&whole));
@@ -65,7 +56,7 @@ fn results_do_not_depend_on_slices() {
 #[test]
 fn every_setting_does_something() {
     let base = "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 100\nevery = 10\n";
-    let digest = |key: &str, value: &str| self::digest(&run(base, &[(key, value)]).1);
+    let digest = |key: &str, value: &str| self::digest(&run_text(base, &[(key, value)]).1);
     let same = digest("seed", "1");
     for (key, value) in [
         ("side", "O"),
@@ -85,14 +76,14 @@ fn every_setting_does_something() {
     }
     // Boxes become empty against a perfect player.
     let perfect = [("opponent", "perfect"), ("empty", "resign")];
-    assert_ne!(self::digest(&run(base, &perfect).1), self::digest(&run(base, &perfect[..1]).1));
+    assert_ne!(self::digest(&run_text(base, &perfect).1), self::digest(&run_text(base, &perfect[..1]).1));
     let sentence = problems("experiment = \"menace\"\n[settings]\ngames = 105\n").to_string();
     assert!(sentence.contains("games is 105, which is not a multiple of every, 10"), "{sentence}");
 }
 
 #[test]
 fn saved_states_are_restored_and_others_refused() {
-    let (config, replicas) = run(SMALL, &[]);
+    let (config, replicas) = run_text(SMALL, &[]);
     let changes: &[&dyn Fn(&mut State)] = &[
         &|state| state.games = 80,
         &|state| state.games = 59,
@@ -113,7 +104,7 @@ fn saved_states_are_restored_and_others_refused() {
 fn machines_learn() {
     let text = "experiment = \"menace\"\nreplicas = 6\n[settings]\ngames = 400\n[arms.random]\n[arms.perfect]\n\
         opponent = \"perfect\"\n[arms.itself]\nopponent = \"itself\"\n";
-    let (_, replicas) = run(text, &[]);
+    let (_, replicas) = run_text(text, &[]);
     let mean = |arm: &str, row: usize, column: usize| {
         let rows = replicas.iter().filter(|replica| replica.arm() == arm).map(|replica| replica.history()[row][column]);
         rows.sum::<f64>() / 6.0

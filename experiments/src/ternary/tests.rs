@@ -5,11 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     registry,
-    testing::{digest, parse_with, states_are_checked},
-};
-use evoxo_common::{
-    experiment::{Config, Replica},
-    local,
+    testing::{digest, run_text, states_are_checked},
 };
 
 const SMALL: &str = "experiment = \"ternary\"\nreplicas = 2\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\n\
@@ -17,15 +13,9 @@ const SMALL: &str = "experiment = \"ternary\"\nreplicas = 2\n[settings]\npopulat
     [arms.\"long, 3\"]\nstrings = \"long\"\nrandom_mover = \"rules\"\n[arms.\"O alone\"]\nside = \"O\"\nopponents = 0\n\
     crossover = \"none\"\n";
 
-fn run(text: &str, overrides: &[(&str, &str)]) -> (Config, Vec<Replica>) {
-    let config = parse_with(text, overrides);
-    let replicas = local::run(&config).unwrap();
-    (config, replicas)
-}
-
 #[test]
 fn a_small_run_is_pinned_and_reads_well() {
-    let (config, replicas) = run(SMALL, &[]);
+    let (config, replicas) = run_text(SMALL, &[]);
     let report = config.report(&replicas);
     let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(format!("{}\n{}\n{}", digest(&replicas), tables.join("\n"), report.notes.join("\n")));
@@ -38,7 +28,7 @@ fn a_small_run_is_pinned_and_reads_well() {
 fn a_report_can_be_made_from_a_result() {
     let text = "experiment = \"ternary\"\n[settings]\npopulation = 12\ngenerations = 5\nopponents = 4\nrandom_games = 6\n\
         [arms.long]\nstrings = \"long\"\n[arms.short]\n[arms.\"short, O\"]\nside = \"O\"\n";
-    let (config, replicas) = run(text, &[("replicas", "3")]);
+    let (config, replicas) = run_text(text, &[("replicas", "3")]);
     let report = config.report(&replicas);
     let mut result = json!({"experiment": "ternary", "seed": config.seed, "replicas": config.replicas});
     result.as_object_mut().unwrap().extend(report.json.as_object().unwrap().clone());
@@ -62,7 +52,7 @@ fn a_report_can_be_made_from_a_result() {
 
 #[test]
 fn results_do_not_depend_on_slices() {
-    let digest = |slice: &str| self::digest(&run(SMALL, &[("slice", slice)]).1);
+    let digest = |slice: &str| self::digest(&run_text(SMALL, &[("slice", slice)]).1);
     assert_eq!(digest("0"), digest("5"));
 }
 
@@ -71,7 +61,7 @@ fn results_do_not_depend_on_slices() {
 fn every_setting_does_something() {
     let base = "experiment = \"ternary\"\nreplicas = 1\n[settings]\npopulation = 10\ngenerations = 4\nopponents = 3\n\
         random_games = 3\n";
-    let digest = |key: &str, value: &str| self::digest(&run(base, &[(key, value)]).1);
+    let digest = |key: &str, value: &str| self::digest(&run_text(base, &[(key, value)]).1);
     let same = digest("seed", "1");
     for (key, value) in [
         ("side", "O"),
@@ -95,7 +85,7 @@ fn every_setting_does_something() {
 
 #[test]
 fn saved_states_are_restored_and_others_refused() {
-    let (config, replicas) = run(SMALL, &[]);
+    let (config, replicas) = run_text(SMALL, &[]);
     let changes: &[&dyn Fn(&mut State)] = &[
         &|state| state.generation = 6,
         &|state| drop(state.populations.pop()),
@@ -110,7 +100,7 @@ fn saved_states_are_restored_and_others_refused() {
 fn players_learn() {
     let text =
         "experiment = \"ternary\"\nreplicas = 2\n[settings]\ngenerations = 40\npopulation = 60\nstrings = \"long\"\n";
-    for replica in run(text, &[]).1 {
+    for replica in run_text(text, &[]).1 {
         let history = replica.history();
         let (first, last) = (&history[0], &history[39]);
         assert!(last[2] > first[2] + 0.3, "mean fitness {} then {}", first[2], last[2]);
