@@ -29,17 +29,16 @@ fn calm(task_ms_max: u64) -> Faults {
     Faults { budget: 1, task_ms_max, ..Faults::none() }
 }
 
-/// How many clusters, in tests and in release; a twentieth of `SEEDS` if that is more.
-fn clusters(tests: u64, release: u64) -> u64 {
-    let release = release.max(crate::number("SEEDS").unwrap_or(0) / 20);
-    if cfg!(debug_assertions) { tests } else { release }
+/// How many clusters: so many, or a twentieth of `SEEDS` if that is more.
+fn clusters(count: u64) -> u64 {
+    count.max(crate::number("SEEDS").unwrap_or(0) / 20)
 }
 
 /// However many workers are lost every two seconds, the run ends if one is healthy, and those that flap must wait.
 #[test]
 fn runs_outlive_workers_that_flap_up_to_all_but_one() {
     let mut away = 0;
-    for seed in 0..clusters(60, 300) {
+    for seed in 0..clusters(60) {
         let mut rng = Stream::root(seed).text("flapping").rng();
         let flapping = 1 + below(&mut rng, 6) as usize;
         let characters = [vec![Character::Honest], vec![Character::Flapping; flapping]].concat();
@@ -61,7 +60,7 @@ const VICTIMS_MAX: u64 = 20;
 #[test]
 fn a_task_that_kills_its_workers_is_found() {
     let mut most = 0;
-    for seed in 0..clusters(60, 300) {
+    for seed in 0..clusters(60) {
         let mut rng = Stream::root(seed).text("poison").rng();
         let (healthy, flapping) = (1 + below(&mut rng, 5) as usize, below(&mut rng, 3) as usize);
         let characters = [vec![Character::Honest; healthy], vec![Character::Flapping; flapping]].concat();
@@ -92,7 +91,7 @@ fn first_task(prepared: &Prepared, task: usize) -> Digest {
 #[test]
 fn liars_never_change_a_verified_result() {
     let (mut convicted, mut liars) = (0, 0);
-    for seed in 0..clusters(150, 200) {
+    for seed in 0..clusters(150) {
         let mut rng = Stream::root(seed).text("liars").rng();
         let faults = Faults { level: Level::Verified, ..Faults::drawn(seed) };
         let count = 1 + below(&mut rng, 6) as usize;
@@ -118,7 +117,7 @@ fn liars_never_change_a_verified_result() {
 fn what_liars_did_is_undone_if_everything_is_audited() {
     let (mut convicted, mut undone) = (0, 0);
     // In the last one a void replica is still being written when it is finished for the second time.
-    for seed in (0..clusters(100, 200)).chain([1108]) {
+    for seed in (0..clusters(100)).chain([1108]) {
         let mut rng = Stream::root(seed).text("audits").rng();
         let level = Level::Audited { millionths: 1_000_000 };
         // Audits that are under way when a coordinator ends are not made.
@@ -143,7 +142,7 @@ fn what_liars_did_is_undone_if_everything_is_audited() {
 /// Liars who do not know each other do not change the result of a quorum either, if two are honest.
 #[test]
 fn liars_who_do_not_agree_are_outvoted() {
-    for seed in 0..clusters(60, 300) {
+    for seed in 0..clusters(60) {
         let mut rng = Stream::root(seed).text("quorum").rng();
         // A run of many tasks: of 40 s each it would take hours, and the simulation minutes.
         let faults = Faults { level: Level::Quorum, task_ms_max: 60, ..Faults::drawn(seed) };
