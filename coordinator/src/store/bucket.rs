@@ -87,12 +87,17 @@ impl Settings {
 
 /// Requests are made of it without a further look: what is no address would be a panic.
 fn check_endpoint(endpoint: &str, in_plain_text: bool) -> Result<(), String> {
+    if endpoint.contains('@') {
+        return Err(
+            "AWS_ENDPOINT has an @: names and passwords belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into(),
+        );
+    }
     let uri = endpoint.parse::<http::Uri>().ok();
     let good = uri.as_ref().and_then(|uri| {
         let authority = uri.authority()?;
-        // Neither a name with a password, nor a port that is none.
+        // No port that is none.
         let plain = authority.as_str() == authority.host() || authority.port_u16().is_some();
-        (plain && !authority.as_str().contains('@') && uri.query().is_none()).then_some(uri.scheme_str()?)
+        (plain && uri.query().is_none()).then_some(uri.scheme_str()?)
     });
     match good {
         Some("https") => Ok(()),
@@ -157,7 +162,9 @@ fn address(spec: &str) -> Result<(&str, Path), StoreError> {
         return Err(wrong(format!("{name:?} cannot be the name of a bucket")));
     }
     let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-    let prefix = Path::parse(prefix).map_err(|_| wrong(format!("{prefix:?} cannot be the prefix of names")))?;
+    // The parser takes one slash too many for none.
+    let parsed = Path::parse(prefix).ok().filter(|_| !prefix.starts_with('/'));
+    let prefix = parsed.ok_or_else(|| wrong(format!("{prefix:?} cannot be the prefix of names")))?;
     Ok((name, prefix))
 }
 
