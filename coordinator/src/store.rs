@@ -29,7 +29,7 @@ use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
 use futures_util::StreamExt as _;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path};
+use object_store::{ObjectMeta, ObjectStore, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
@@ -346,7 +346,7 @@ impl Store {
         // correct object replaces it.
         tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
         let path = Path::from(name);
-        self.runtime.block_on(self.objects.delete(&path)).map_err(|error| self.not_written(name, &error))?;
+        self.runtime.block_on(answer::remove(&*self.objects, &path)).map_err(|error| self.not_written(name, &error))?;
         match self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
             true => Ok(()),
             false => Err(StoreFault::Failed(format!("the object {name} in the store {} is damaged again", self.shown))),

@@ -12,6 +12,8 @@ use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
 const CONFLICTS_MAX: u32 = 10;
 /// The time between two of them, which grows by as much each time.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
+/// Attempts to remove an object. The client itself makes one only, if the answer does not come in time.
+const REMOVALS_MAX: u32 = 3;
 /// The most characters of a cause.
 const CAUSE_CHARS_MAX: usize = 300;
 /// How `object_store` begins what a bucket has answered.
@@ -49,9 +51,18 @@ pub(super) async fn probe(objects: &dyn ObjectStore) -> Result<()> {
     // Two containers may have the same process numbers.
     let path = Path::from(format!("probe-{:016x}", u64::from_le_bytes(evoxo_access::random())));
     create(objects, &path, &Bytes::from_static(b"can be written\n")).await?;
-    match objects.delete(&path).await {
-        Err(Error::NotFound { .. }) => Ok(()),
-        removed => removed,
+    remove(objects, &path).await
+}
+
+/// Removes an object; one that is gone already is no error.
+pub(super) async fn remove(objects: &dyn ObjectStore, path: &Path) -> Result<()> {
+    let mut attempts = 1;
+    loop {
+        match objects.delete(path).await {
+            Ok(()) | Err(Error::NotFound { .. }) => return Ok(()),
+            Err(_) if attempts < REMOVALS_MAX => attempts += 1,
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use object_store::{Error, ObjectStore, ObjectStoreExt as _, path::Path};
+use object_store::{Error, ObjectStore, path::Path};
 
 use super::{answer, place};
 
@@ -113,7 +113,7 @@ impl Checker<'_> {
         let name = format!("{}/000000", self.own);
         let path = Path::from(name.as_str());
         let runtime = runtime()?;
-        runtime.block_on(self.objects.delete(&path)).map_err(|error| self.unusable(&name, &error))?;
+        runtime.block_on(answer::remove(&*self.objects, &path)).map_err(|error| self.unusable(&name, &error))?;
         if self.listed()?.contains(&name) {
             return Err(self.broken(&format!("{name} was removed, and a listing made afterwards shows it")));
         }
@@ -134,10 +134,8 @@ impl Checker<'_> {
     fn clean(&self) -> Result<(), String> {
         let runtime = runtime()?;
         for name in self.listed()? {
-            match runtime.block_on(self.objects.delete(&Path::from(name.as_str()))) {
-                Ok(()) | Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(self.unusable(&name, &error)),
-            }
+            let removed = runtime.block_on(answer::remove(&*self.objects, &Path::from(name.as_str())));
+            removed.map_err(|error| self.unusable(&name, &error))?;
         }
         Ok(())
     }
