@@ -199,6 +199,8 @@ fn a_refusal_is_one_line_without_keys() {
     assert!(!why.contains('\n') && !why.contains("SESSION") && !why.contains("AKEXAMPLE"), "{why}");
 }
 
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
 /// Variables of the environment with which a bucket cannot be opened, and parts of the message.
 #[tokio::test]
 async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
@@ -210,7 +212,7 @@ async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
     let mut foreign = s3.variables();
     foreign.iter_mut().filter(|(name, _)| name.ends_with("KEY_ID")).for_each(|(_, value)| *value = "AKWRONG".into());
     let foreign: Vec<(&str, &str)> = foreign.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let cases: [(&[(&str, &str)], &[&str]); 6] = [
+    let cases: [(Variables<'_>, &[&str]); 6] = [
         (&[NOWHERE, PLAIN, KEYS[0], KEYS[1]], &["at http://127.0.0.1:1: ", "Connection refused", WHAT]),
         (&[NOWHERE, KEYS[0], KEYS[1]], &["http://127.0.0.1:1 is not encrypted", "AWS_ALLOW_HTTP=true"]),
         (&[("AWS_ENDPOINT", "minio:9000")], &["\"minio:9000\" is not the address of a server", "AWS_ENDPOINT"]),

@@ -10,7 +10,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
 
 /// Attempts to create a name that the store calls taken while nothing is there.
 const CONFLICTS_MAX: u32 = 10;
-/// The time between two of them, which grows by as much each time.
+/// The first of them follows at once; the time before each further one grows by as much.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
 /// Attempts to remove an object. The client itself makes one only, if the answer does not come in time.
 const REMOVALS_MAX: u32 = 3;
@@ -33,8 +33,8 @@ pub(super) async fn create(objects: &dyn ObjectStore, path: &Path, bytes: &Bytes
             Err(Error::NotFound { .. })
                 if matches!(refusal, Error::AlreadyExists { .. }) && conflicts < CONFLICTS_MAX =>
             {
-                conflicts += 1;
                 tokio::time::sleep(CONFLICT_PAUSE * conflicts).await;
+                conflicts += 1;
             }
             Err(_) => return Err(refusal),
         }
