@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long)]
     pub insecure: bool,
 
-    /// Directory for the runs (or a bucket like s3://bucket/prefix, if built with that feature)
+    /// Directory for the runs, or a bucket as s3://BUCKET/PREFIX
     #[arg(long, value_name = "DIRECTORY", default_value = "runs")]
     pub store: String,
 

@@ -9,6 +9,7 @@
 //!
 //! Everything here blocks: call it from an ordinary thread, not from within a runtime.
 
+mod answer;
 mod bucket;
 mod check;
 mod leader;
@@ -24,16 +25,17 @@ use std::{
     sync::Arc,
 };
 
+use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
-use evoxo_process::innermost;
 use futures_util::StreamExt as _;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, path::Path};
+use object_store::{ObjectMeta, ObjectStore, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
     names::{object_name, order_name},
 };
+pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, superseded_by};
 pub use place::Lock;
@@ -41,20 +43,39 @@ pub use place::Lock;
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A bucket, but this build supports only directories.
-    #[error(
-        "the store {spec} needs a build with `--features {feature}`: build evoxo-coordinator with it, or name a directory"
-    )]
-    NotBuiltIn {
+    /// Neither a directory nor a bucket.
+    #[error("the store {0} is of no known kind: name a directory, or a bucket as s3://BUCKET/PREFIX")]
+    UnknownKind(String),
+    /// Not the address of a bucket.
+    #[error("the store {spec} is not the address of a bucket: {cause}: give s3://BUCKET/PREFIX")]
+    Address {
         /// As given.
         spec: String,
-        /// The feature of this crate.
-        feature: &'static str,
+        /// The part that cannot be.
+        cause: String,
     },
-    /// Neither a directory nor a bucket.
-    #[error("the store {0} is of no known kind: name a directory, or s3://BUCKET/PREFIX, gs://... or az://...")]
-    UnknownKind(String),
-    /// It cannot be reached, created or written.
+    /// The variables of the environment that say where a bucket is cannot be used.
+    #[error("the store {place} cannot be opened: {cause}")]
+    Settings {
+        /// As given.
+        place: String,
+        /// Which variable, and what to do.
+        cause: String,
+    },
+    /// A bucket that cannot be reached or written.
+    #[error(
+        "the store {place} cannot be used at {endpoint}: {cause}: check the bucket's name, AWS_ENDPOINT, AWS_REGION, and the \
+         keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    )]
+    Bucket {
+        /// As given.
+        place: String,
+        /// The address of its server.
+        endpoint: String,
+        /// From the system or the server.
+        cause: String,
+    },
+    /// A directory that cannot be reached, created or written.
     #[error("the store {place} cannot be used: {cause}: name another with --store, or make it writable")]
     Unusable {
         /// As given.
@@ -120,10 +141,9 @@ impl Reader {
     pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
         let name = format!("runs/{run}/{object}");
         let path = Path::from(name.as_str());
-        let bytes = async { self.objects.get(&path).await?.bytes().await }.await;
-        bytes.map_err(|error| {
-            format!("the object {name} cannot be read in the store {}: {}", self.shown, innermost(&error))
-        })
+        let bytes = answer::read(&*self.objects, &path).await;
+        bytes
+            .map_err(|error| format!("the object {name} cannot be read in the store {}: {}", self.shown, cause(&error)))
     }
 }
 
@@ -154,19 +174,20 @@ impl Store {
     /// A [`StoreError`] if it cannot be used.
     pub fn open(spec: &str, registry: Registry) -> Result<(Self, Option<String>), StoreError> {
         let place = place::open(spec)?;
-        let mut store = Self::over(place.objects, spec, registry);
-        store.directory = place.directory;
-        let Err(error) = store.probe() else { return Ok((store, None)) };
-        let cause = innermost(&error);
+        let mut store = Self::over(Arc::clone(&place.objects), spec, registry);
+        store.directory.clone_from(&place.directory);
+        let probed = store.runtime.block_on(answer::probe(&*store.objects));
+        let Err(error) = probed else { return Ok((store, None)) };
         match store.list("runs") {
             Ok((_, runs)) if !runs.is_empty() => {
                 let sentence = format!(
-                    "the store {spec} cannot be written: {cause}: its runs can be shown and fetched, and work continues when \
-                     it can be written"
+                    "the store {spec} cannot be written: {}: its runs can be shown and fetched, and work continues when it can \
+                     be written",
+                    cause(&error)
                 );
                 Ok((store, Some(sentence)))
             }
-            _ => Err(StoreError::Unusable { place: spec.to_owned(), cause }),
+            _ => Err(place.unusable(spec, &error)),
         }
     }
 
@@ -275,7 +296,7 @@ impl Store {
         }
         let Some(_) = born else { return Ok(()) };
         let orders = self.list(&format!("runs/{run}/order")).map_err(|error| {
-            StoreFault::Failed(format!("run {run} in the store {} cannot be read: {}", self.shown, innermost(&error)))
+            StoreFault::Failed(format!("run {run} in the store {} cannot be read: {}", self.shown, cause(&error)))
         })?;
         match orders.0.is_empty() {
             true => Err(StoreFault::Fenced(format!(
@@ -298,15 +319,7 @@ impl Store {
             }
             let object = order_name(born, number);
             let name = format!("runs/{run}/{object}");
-            let created = match self.put(&name, bytes) {
-                Ok(()) => true,
-                Err(error) => match (self.get(&name), &error) {
-                    (Ok(found), _) => found == *bytes,
-                    (Err(_), object_store::Error::AlreadyExists { .. }) => false,
-                    (Err(_), _) => return Err(self.not_written(&name, &error)),
-                },
-            };
-            if created {
+            if self.put(&name, bytes).map_err(|error| self.not_written(&name, &error))? {
                 // If another coordinator leads by now, it may not have seen the order.
                 self.check_leadership()?;
                 let known = self.known(run);
@@ -324,31 +337,29 @@ impl Store {
         self.runs.entry(run.to_owned()).or_default()
     }
 
-    /// Creates an object. If the result is unclear, it checks whether the object exists.
+    /// Creates an object whose name has the digest of its content.
     fn create(&self, name: &str, bytes: &Bytes) -> Result<(), StoreFault> {
-        let Err(first) = self.put(name, bytes) else { return Ok(()) };
-        match self.get(name) {
-            Ok(found) if found == *bytes => return Ok(()),
-            Ok(_) => {}
-            Err(_) => return Err(self.not_written(name, &first)),
+        if self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
+            return Ok(());
         }
-        // The name has the digest of the content, so the existing object is damaged. It was not used when the run was
-        // loaded, and its state was computed again: now the correct object replaces it.
+        // The existing object is damaged. It was not used when the run was loaded, and its state was computed again: now the
+        // correct object replaces it.
         tracing::warn!("the object {name} in {} is damaged and is replaced", self.shown);
         let path = Path::from(name);
-        self.runtime.block_on(self.objects.delete(&path)).map_err(|error| self.not_written(name, &error))?;
-        self.put(name, bytes).map_err(|error| self.not_written(name, &error))
+        self.runtime.block_on(answer::remove(&*self.objects, &path)).map_err(|error| self.not_written(name, &error))?;
+        match self.put(name, bytes).map_err(|error| self.not_written(name, &error))? {
+            true => Ok(()),
+            false => Err(StoreFault::Failed(format!("the object {name} in the store {} is damaged again", self.shown))),
+        }
     }
 
-    fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<()> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        let path = Path::from(name);
-        self.runtime.block_on(self.objects.put_opts(&path, bytes.clone().into(), options)).map(drop)
+    /// Creates an object if absent. True if the name has these bytes now, false if it has others.
+    fn put(&self, name: &str, bytes: &Bytes) -> object_store::Result<bool> {
+        self.runtime.block_on(answer::create(&*self.objects, &Path::from(name), bytes))
     }
 
     fn get(&self, name: &str) -> object_store::Result<Bytes> {
-        let path = Path::from(name);
-        self.runtime.block_on(async { self.objects.get(&path).await?.bytes().await })
+        self.runtime.block_on(answer::read(&*self.objects, &Path::from(name)))
     }
 
     /// The objects directly in a directory, and its subdirectories, by name; both are empty if it does not exist.
@@ -378,17 +389,8 @@ impl Store {
         })
     }
 
-    /// Checks that objects can be created and removed.
-    fn probe(&self) -> object_store::Result<()> {
-        // Two containers may have the same process numbers.
-        let name = format!("probe-{:016x}", u64::from_le_bytes(evoxo_access::random()));
-        self.remove(vec![name.clone()])?;
-        self.put(&name, &Bytes::from_static(b"can be written\n"))?;
-        self.remove(vec![name])
-    }
-
     fn not_written(&self, name: &str, error: &object_store::Error) -> StoreFault {
-        let (shown, cause) = (&self.shown, innermost(error));
+        let (shown, cause) = (&self.shown, cause(error));
         StoreFault::Failed(format!(
             "the object {name} cannot be written in the store {shown}: {cause}: check free space and permissions"
         ))

@@ -11,7 +11,10 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::programs::program;
+use crate::{
+    programs::program,
+    s3::{BUCKET, S3},
+};
 
 /// How long anything may take before a test fails. It is generous, because machines are slow when all tests run at
 /// once.
@@ -80,14 +83,25 @@ impl Site {
         self.coordinator_in(limited("evoxo-coordinator", script), "127.0.0.1:0", arguments)
     }
 
+    /// A coordinator on this address whose store is a bucket there.
+    #[must_use]
+    pub fn coordinator_of_bucket(&self, s3: &S3, listen: &str, arguments: &[&str]) -> Coordinator {
+        let mut command = self.command("coordinator");
+        command.envs(s3.variables());
+        let store = format!("s3://{BUCKET}/site");
+        self.coordinator_in(command, listen, &[&["--store", &store], arguments].concat())
+    }
+
     /// A coordinator started by this command.
     ///
     /// # Panics
     /// If it does not announce its address.
     #[must_use]
     fn coordinator_in(&self, mut command: Command, listen: &str, arguments: &[&str]) -> Coordinator {
-        let store = self.path("store");
-        command.args(["--listen", listen, "--announce", "--store"]).arg(store).args(arguments).stdout(Stdio::piped());
+        command.args(["--listen", listen, "--announce"]).args(arguments).stdout(Stdio::piped());
+        if !arguments.contains(&"--store") {
+            command.arg("--store").arg(self.path("store"));
+        }
         if !arguments.contains(&"--checkpoint-interval") {
             command.args(["--checkpoint-interval", "0.05"]);
         }

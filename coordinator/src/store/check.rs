@@ -1,5 +1,6 @@
 //! `evoxo-coordinator check-store`: whether a store keeps the two promises on which leadership and orders rest. Of many who
-//! create one name, one wins; and a listing shows what was written before, and does not show what was removed.
+//! create one name, one wins; and a listing shows what was written before, and does not show what was removed. Names are created
+//! as the coordinator creates them: who is refused, or gets no answer, reads before he judges.
 //!
 //! A store that does so today may still fail tomorrow: the race is repeated, and it shows what is wrong with overwhelming
 //! probability, not with certainty. On a directory that several hosts share, run it on all of them at the same time.
@@ -11,10 +12,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_process::innermost;
-use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, path::Path};
+use object_store::{Error, ObjectStore, path::Path};
 
-use super::place;
+use super::{answer, place};
 
 /// The directory in the store in which names are created; it is removed at the end.
 const DIRECTORY: &str = "check-store";
@@ -36,6 +36,8 @@ pub struct Checked {
 /// A sentence that says which promise the store does not keep, or why it could not be used.
 pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
     let place = place::open(spec).map_err(|error| error.to_string())?;
+    let probed = runtime()?.block_on(answer::probe(&*place.objects));
+    probed.map_err(|error| place.unusable(spec, &error).to_string())?;
     check_objects(&place.objects, spec, races)
 }
 
@@ -86,11 +88,11 @@ impl Checker<'_> {
         let outcomes = outcomes.into_iter().collect::<Result<Vec<Tried>, String>>()?;
         let winners: Vec<usize> = (0..CREATORS).filter(|creator| outcomes[*creator] == Tried::Created).collect();
         let unclear: Vec<&str> = outcomes.iter().filter_map(Tried::unclear).collect();
-        let kept = runtime()?.block_on(async { self.objects.get(&Path::from(name.as_str())).await?.bytes().await });
+        let kept = runtime()?.block_on(answer::read(&*self.objects, &Path::from(name.as_str())));
         let kept = kept.map_err(|error| self.unusable(&name, &error))?;
         match winners.as_slice() {
             [one] if kept == bytes_of(*one) => {}
-            // The winner got no answer. It finds out by reading, as the coordinator does.
+            // The winner got no answer, and could not read what came of it.
             [] if !unclear.is_empty() => {}
             [] => return Err(self.broken(&format!("nobody could create {name}, although it was new"))),
             [_] => return Err(self.broken(&format!("{name} has other bytes than its only creator wrote"))),
@@ -111,7 +113,7 @@ impl Checker<'_> {
         let name = format!("{}/000000", self.own);
         let path = Path::from(name.as_str());
         let runtime = runtime()?;
-        runtime.block_on(self.objects.delete(&path)).map_err(|error| self.unusable(&name, &error))?;
+        runtime.block_on(answer::remove(&*self.objects, &path)).map_err(|error| self.unusable(&name, &error))?;
         if self.listed()?.contains(&name) {
             return Err(self.broken(&format!("{name} was removed, and a listing made afterwards shows it")));
         }
@@ -132,10 +134,8 @@ impl Checker<'_> {
     fn clean(&self) -> Result<(), String> {
         let runtime = runtime()?;
         for name in self.listed()? {
-            match runtime.block_on(self.objects.delete(&Path::from(name.as_str()))) {
-                Ok(()) | Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(self.unusable(&name, &error)),
-            }
+            let removed = runtime.block_on(answer::remove(&*self.objects, &Path::from(name.as_str())));
+            removed.map_err(|error| self.unusable(&name, &error))?;
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Checker<'_> {
     }
 
     fn unusable(&self, name: &str, error: &Error) -> String {
-        format!("{name} in the store {} cannot be used: {}", self.shown, innermost(error))
+        format!("{name} in the store {} cannot be used: {}", self.shown, answer::cause(error))
     }
 }
 
@@ -169,11 +169,10 @@ impl Tried {
 }
 
 async fn create(objects: &dyn ObjectStore, path: &Path, bytes: Bytes) -> Tried {
-    let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-    match objects.put_opts(path, bytes.into(), options).await {
-        Ok(_) => Tried::Created,
-        Err(Error::AlreadyExists { .. }) => Tried::Exists,
-        Err(error) => Tried::Unclear(innermost(&error)),
+    match answer::create(objects, path, &bytes).await {
+        Ok(true) => Tried::Created,
+        Ok(false) => Tried::Exists,
+        Err(error) => Tried::Unclear(answer::cause(&error)),
     }
 }
 

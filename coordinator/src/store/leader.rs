@@ -5,12 +5,12 @@
 
 use bytes::Bytes;
 use evoxo_common::envelope::{Kind, open, seal};
-use evoxo_process::{host_name, innermost};
+use evoxo_process::host_name;
 use evoxo_proto::v1;
 use object_store::{ObjectMeta, ObjectStoreExt as _, path::Path};
 use prost::Message as _;
 
-use super::{Reader, Store};
+use super::{Reader, Store, answer::cause};
 use crate::core::StoreFault;
 
 /// The directory of the epochs.
@@ -62,8 +62,7 @@ impl Reader {
     /// A sentence, if the store cannot be listed.
     pub async fn leader(&self) -> Result<Option<Leader>, String> {
         let highest = self.highest_epoch().await;
-        let highest =
-            highest.map_err(|error| format!("the store {} cannot be read: {}", self.shown, innermost(&error)));
+        let highest = highest.map_err(|error| format!("the store {} cannot be read: {}", self.shown, cause(&error)));
         let Some(epoch) = highest? else { return Ok(None) };
         let said = self.said(&epoch_name(epoch.number)).await.unwrap_or_default();
         let cluster = Cluster::try_from(said.cluster.as_ref()).ok();
@@ -129,24 +128,17 @@ impl Store {
         let number = before.map_or(0, |leader| leader.epoch.number) + 1;
         let cluster = before.and_then(|leader| leader.cluster).unwrap_or_else(evoxo_access::random);
         let (name, ours) = (epoch_name(number), self.introduction(cluster));
-        match self.put(&name, &ours) {
-            Ok(()) => {}
-            Err(object_store::Error::AlreadyExists { .. }) => return Ok(false),
-            // The result is unclear: check before deciding.
-            Err(error) => match self.get(&name) {
-                Ok(found) if found == ours => {}
-                Ok(_) => return Ok(false),
-                Err(_) => return Err(self.not_led(&innermost(&error))),
-            },
+        if !self.put(&name, &ours).map_err(|error| self.not_led(&cause(&error)))? {
+            return Ok(false);
         }
         let reader = self.reader();
-        let epochs = self.runtime.block_on(reader.epochs()).map_err(|error| self.not_led(&innermost(&error)))?;
+        let epochs = self.runtime.block_on(reader.epochs()).map_err(|error| self.not_led(&cause(&error)))?;
         let highest = epochs.iter().max_by_key(|epoch| epoch.number);
         let Some(own) = highest.filter(|epoch| epoch.number == number).cloned() else { return Ok(false) };
         // Older epochs are not needed, and frequent restarts would accumulate them.
         let older = epochs.iter().filter(|epoch| epoch.number < number).map(|epoch| epoch_name(epoch.number)).collect();
         if let Err(error) = self.remove(older) {
-            tracing::warn!("old epochs cannot be removed from the store {}: {}", self.shown, innermost(&error));
+            tracing::warn!("old epochs cannot be removed from the store {}: {}", self.shown, cause(&error));
         }
         (self.epoch, self.cluster) = (Some(own), Some(cluster));
         Ok(true)
@@ -157,7 +149,7 @@ impl Store {
     pub(super) fn check_leadership(&mut self) -> Result<(), StoreFault> {
         let highest = self.runtime.block_on(self.reader().highest_epoch());
         let highest = highest.map_err(|error| {
-            let (shown, cause) = (&self.shown, innermost(&error));
+            let (shown, cause) = (&self.shown, cause(&error));
             StoreFault::Failed(format!("cannot find out which coordinator leads in the store {shown}: {cause}"))
         })?;
         if self.epoch.is_some() && highest == self.epoch {

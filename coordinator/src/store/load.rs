@@ -2,9 +2,7 @@
 
 use std::time::SystemTime;
 
-use evoxo_process::innermost;
-
-use super::{Known, Store, StoreError, leader::epoch_number};
+use super::{Known, Store, StoreError, answer::cause, leader::epoch_number};
 use crate::{
     names::{check_run_name, object_named},
     saved::{Objects, SavedRun},
@@ -70,7 +68,7 @@ impl Store {
 
     fn interpret_run(&mut self, run: &str, found: &Found, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
         let mut read = |name: &str| {
-            self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", innermost(&error)))
+            self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", cause(&error)))
         };
         let objects = Objects { run, names: &found.ours, read: &mut read };
         let has_orders = objects.has_orders();
@@ -127,7 +125,7 @@ impl Store {
     }
 
     fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
-        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: innermost(error) }
+        StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error) }
     }
 }
 

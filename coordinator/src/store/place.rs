@@ -1,4 +1,4 @@
-//! The value of `--store`: a directory, or a bucket if this build supports buckets.
+//! The value of `--store`: a directory, or a bucket.
 
 use std::{
     fs::{File, TryLockError, create_dir_all},
@@ -12,13 +12,26 @@ use object_store::{ObjectStore, local::LocalFileSystem};
 
 use evoxo_process::{host_name, innermost};
 
-use super::{StoreError, bucket};
+use super::{StoreError, answer, bucket};
 
 /// An opened store.
 pub(super) struct Place {
     pub(super) objects: Arc<dyn ObjectStore>,
     /// Its directory, if it is one.
     pub(super) directory: Option<PathBuf>,
+    /// The address of the bucket's server, if it is a bucket.
+    endpoint: Option<String>,
+}
+
+impl Place {
+    /// Why it cannot be used: what it did with the first object.
+    pub(super) fn unusable(&self, spec: &str, error: &object_store::Error) -> StoreError {
+        let (place, cause) = (spec.to_owned(), answer::cause(error));
+        match self.endpoint.clone() {
+            Some(endpoint) => StoreError::Bucket { place, endpoint, cause },
+            None => StoreError::Unusable { place, cause },
+        }
+    }
 }
 
 /// The file in a directory that shows a second coordinator on this machine that the directory is in use.
@@ -30,10 +43,13 @@ const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// Opens what `spec` names.
 pub(super) fn open(spec: &str) -> Result<Place, StoreError> {
-    match (directory_of(spec), spec.split_once("://")) {
-        (None, Some((scheme, _))) => Ok(Place { objects: bucket::open(spec, scheme)?, directory: None }),
-        (directory, _) => open_directory(spec, directory.unwrap_or(Path::new(spec))),
-    }
+    let Some(directory) = directory_of(spec) else {
+        let settings = bucket::Settings::of_environment();
+        let settings = settings.map_err(|cause| StoreError::Settings { place: spec.to_owned(), cause })?;
+        let objects = bucket::open(spec, &settings)?;
+        return Ok(Place { objects, directory: None, endpoint: Some(settings.endpoint().to_owned()) });
+    };
+    open_directory(spec, directory)
 }
 
 /// The directory that `spec` names, if it names one.
@@ -50,7 +66,7 @@ fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
     make_directory(directory).map_err(|error| unusable(error.to_string()))?;
     let objects = LocalFileSystem::new_with_prefix(directory).map_err(|error| unusable(innermost(&error)))?;
     let objects = Arc::new(objects.with_fsync(true).with_automatic_cleanup(true));
-    Ok(Place { objects, directory: Some(directory.to_owned()) })
+    Ok(Place { objects, directory: Some(directory.to_owned()), endpoint: None })
 }
 
 /// The lock of a store that is a directory, released when it is dropped. It only tells people of a mistake, where the file

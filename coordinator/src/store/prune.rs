@@ -1,9 +1,7 @@
 //! Deletion: old checkpoints, whole runs, and files that a killed process left half written. Foreign objects are never
 //! deleted.
 
-use evoxo_process::innermost;
-
-use super::{Store, load::DIRECTORIES};
+use super::{Store, answer::cause, load::DIRECTORIES};
 use crate::{core::StoreFault, names::object_named};
 
 /// The number of newest checkpoints that stay: if the newest is damaged, an older one is used.
@@ -25,7 +23,7 @@ impl Store {
         // The new checkpoint is written. That old ones stay is harmless, and their removal is tried again.
         match self.remove(names) {
             Ok(()) => self.known(run).checkpoints.retain(|place, _| !old.contains(place)),
-            Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", innermost(&error)),
+            Err(error) => tracing::warn!("old checkpoints of run {run} cannot be removed: {}", cause(&error)),
         }
     }
 
@@ -62,7 +60,7 @@ impl Store {
     }
 
     pub(super) fn not_removed(&self, run: &str, what: &str, error: &object_store::Error) -> StoreFault {
-        let (shown, cause) = (&self.shown, innermost(error));
+        let (shown, cause) = (&self.shown, cause(error));
         StoreFault::Failed(format!("{what} of run {run} cannot be removed from the store {shown}: {cause}"))
     }
 

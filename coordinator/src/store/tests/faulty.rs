@@ -14,8 +14,12 @@ use object_store::{
 pub(super) enum Fault {
     /// The object is created, and the failure is reported afterwards: the response was lost.
     WrittenButDenied,
+    /// The object is created, and its name is said to be taken: the first response was lost, and the request repeated.
+    WrittenButTaken,
     /// The object is not created.
     Failed,
+    /// The object is not created, and its name is said to be taken.
+    Taken,
 }
 
 /// What others do between a coordinator's look at the store and its write.
@@ -61,13 +65,19 @@ impl ObjectStore for Faulty {
             std::thread::spawn(meanwhile).join().expect("no panic happens meanwhile");
         }
         let fault = self.next.lock().expect("no panic has held it").take();
-        if !matches!(fault, Some(Fault::Failed)) {
+        if !matches!(fault, Some(Fault::Failed | Fault::Taken)) {
             let done = self.objects.put_opts(location, payload, options).await;
             if fault.is_none() {
                 return done;
             }
         }
-        Err(Error::Generic { store: "faulty", source: "the disk is on fire".into() })
+        let source = "the disk is on fire".into();
+        match fault {
+            Some(Fault::Taken | Fault::WrittenButTaken) => {
+                Err(Error::AlreadyExists { path: location.to_string(), source })
+            }
+            _ => Err(Error::Generic { store: "faulty", source }),
+        }
     }
 
     async fn put_multipart_opts(

@@ -84,7 +84,8 @@ impl Cluster {
         self.plan(ms, SimEvent::Written(seat, self.seats[seat].life));
     }
 
-    /// The store does a write; sometimes it fails, or its success is not reported.
+    /// The store does a write; sometimes it fails, or its success is not reported, or its name is said to be
+    /// taken.
     pub(super) fn write(&mut self, seat: usize) {
         if self.is_stopped(seat) {
             let ms = self.after_stop_ms(seat);
@@ -94,9 +95,14 @@ impl Cluster {
             self.arrange_rival();
         }
         if self.fault(self.faults.store) {
-            let lost = chance(&mut self.rng, 1, 2);
+            let (lost, taken) = (chance(&mut self.rng, 1, 2), chance(&mut self.rng, 1, 4));
             self.outcome.answers_lost += u64::from(lost);
-            self.objects.next_put(if lost { Fault::WrittenButDenied } else { Fault::Failed });
+            self.objects.next_put(match (lost, taken) {
+                (true, false) => Fault::WrittenButDenied,
+                (true, true) => Fault::WrittenButTaken,
+                (false, false) => Fault::Failed,
+                (false, true) => Fault::Taken,
+            });
         }
         let Some(Done { run, is_order, event, more }) = self.seats[seat].make_write() else { return };
         if matches!(&event, Event::Stored { outcome: Err(StoreFault::Superseded(_)), .. }) {

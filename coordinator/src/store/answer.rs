@@ -1,0 +1,88 @@
+//! What a store's answer means. An answer can be lost after the object was written, and a store can say that a name is taken
+//! when nothing is there: S3 does so (409) while another request for that name is under way. So nobody believes a refusal
+//! before he has read what the name has.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use evoxo_process::innermost;
+use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, Result, path::Path};
+
+/// Attempts to create a name that the store calls taken while nothing is there.
+const CONFLICTS_MAX: u32 = 10;
+/// The first of them follows at once; the time before each further one grows by as much.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
+/// Attempts to remove an object. The client itself makes one only, if the answer does not come in time.
+const REMOVALS_MAX: u32 = 3;
+/// The most characters of a cause.
+const CAUSE_CHARS_MAX: usize = 300;
+/// How `object_store` begins what a bucket has answered.
+const ANSWERED: &str = "Server returned non-2xx status code: ";
+
+/// Creates an object if there is none of this name. True if the name has these bytes now, false if it has others.
+///
+/// # Errors
+/// If nobody can tell, or nothing was written.
+pub(super) async fn create(objects: &dyn ObjectStore, path: &Path, bytes: &Bytes) -> Result<bool> {
+    let mut conflicts = 0;
+    loop {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let Err(refusal) = objects.put_opts(path, bytes.clone().into(), options).await else { return Ok(true) };
+        match read(objects, path).await {
+            Ok(found) => return Ok(found == *bytes),
+            Err(Error::NotFound { .. })
+                if matches!(refusal, Error::AlreadyExists { .. }) && conflicts < CONFLICTS_MAX =>
+            {
+                tokio::time::sleep(CONFLICT_PAUSE * conflicts).await;
+                conflicts += 1;
+            }
+            Err(_) => return Err(refusal),
+        }
+    }
+}
+
+/// The bytes of an object.
+pub(super) async fn read(objects: &dyn ObjectStore, path: &Path) -> Result<Bytes> {
+    objects.get(path).await?.bytes().await
+}
+
+/// Checks that objects can be created and removed.
+pub(super) async fn probe(objects: &dyn ObjectStore) -> Result<()> {
+    // Two containers may have the same process numbers.
+    let path = Path::from(format!("probe-{:016x}", u64::from_le_bytes(evoxo_access::random())));
+    create(objects, &path, &Bytes::from_static(b"can be written\n")).await?;
+    remove(objects, &path).await
+}
+
+/// Removes an object; one that is gone already is no error.
+pub(super) async fn remove(objects: &dyn ObjectStore, path: &Path) -> Result<()> {
+    let mut attempts = 1;
+    loop {
+        match objects.delete(path).await {
+            Ok(()) | Err(Error::NotFound { .. }) => return Ok(()),
+            Err(_) if attempts < REMOVALS_MAX => attempts += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Why something failed, on one line. Of a bucket's answer only its code and message are said: the rest repeats the
+/// request, and with it parts of the keys.
+pub(super) fn cause(error: &Error) -> String {
+    let text = innermost(error);
+    let Some((status, body)) = text.strip_prefix(ANSWERED).map(|said| said.split_once(": ").unwrap_or((said, "")))
+    else {
+        return one_line(&text);
+    };
+    let element = |name: &str| {
+        let (_, after) = body.split_once(&format!("<{name}>"))?;
+        after.split_once("</").map(|(inside, _)| inside)
+    };
+    let said = [element("Code"), element("Message")].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    one_line(&if said.is_empty() { format!("it answers {status}") } else { format!("it answers {status}, {said}") })
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(CAUSE_CHARS_MAX).collect()
+}

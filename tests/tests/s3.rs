@@ -1,0 +1,269 @@
+//! Stores in buckets, through the real client: over an S3 in this process that loses answers, refuses, conflicts with itself,
+//! is slow, or lets two create one name.
+
+use std::{
+    process::Command,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use evoxo_common::envelope::{Kind, seal};
+use evoxo_coordinator::{
+    core::{StoreFault, Stored, Write},
+    store::{Store, bucket, check_objects},
+};
+use evoxo_proto::v1;
+use evoxo_tests::{
+    live::{PATIENCE, Site},
+    person::{Person, digest_of_one_thread},
+    programs::program,
+    registry,
+    s3::{BUCKET, S3, Trouble},
+};
+use object_store::ObjectStore;
+use prost::Message as _;
+
+/// Where the stores of these tests are.
+fn spec() -> String {
+    format!("s3://{BUCKET}/lab/a")
+}
+
+fn objects(s3: &S3) -> Arc<dyn ObjectStore> {
+    bucket(&spec(), s3.variables()).expect("a good address")
+}
+
+fn store(s3: &S3) -> Store {
+    Store::over(objects(s3), &spec(), registry().clone())
+}
+
+fn order(number: u64) -> Write {
+    let config = "experiment = \"dispatch\"\n".into();
+    let order = v1::Order { config, wanted: 1, rounds_done: number, ..v1::Order::default() };
+    Write::Order { bytes: seal(Kind::Order, &order.encode_to_vec()) }
+}
+
+fn checkpoint(number: u64) -> Write {
+    let replica = v1::ReplicaState { arm: "main".into(), rounds: number, ..Default::default() };
+    let checkpoint = v1::Checkpoint { replicas: vec![replica], ..Default::default() };
+    Write::Checkpoint { number, bytes: seal(Kind::Checkpoint, &checkpoint.encode_to_vec()) }
+}
+
+fn finished(ordinal: u64) -> Write {
+    let replica = v1::ReplicaState { arm: "main".into(), replica: ordinal as u32, ..Default::default() };
+    let finished = v1::Finished { replica: Some(replica), ..Default::default() };
+    Write::Finished { ordinal, bytes: seal(Kind::Finished, &finished.encode_to_vec()) }
+}
+
+/// Repeats a write until it is done, as the core does.
+fn insist(store: &mut Store, write: &Write) -> Stored {
+    for _ in 0..100 {
+        match store.write("demo", write) {
+            Ok(stored) => return stored,
+            Err(StoreFault::Failed(_)) => {}
+            Err(fault) => panic!("{fault:?}"),
+        }
+    }
+    panic!("it cannot be written: {write:?}")
+}
+
+#[test]
+fn what_is_written_to_a_bucket_is_loaded_and_removed() {
+    let s3 = S3::new();
+    let mut first = store(&s3);
+    first.lead().expect("a new bucket");
+    first.write("demo", &order(1)).expect("an order");
+    for number in 1..=7 {
+        first.write("demo", &checkpoint(number)).expect("a checkpoint");
+    }
+    // More than a page of a list.
+    for ordinal in 0..12 {
+        first.write("demo", &finished(ordinal)).expect("a replica");
+    }
+    assert!(s3.names().iter().all(|name| name.starts_with("lab/a/")), "{:?}", s3.names());
+    let mut second = store(&s3);
+    second.lead().expect("the next epoch");
+    let (runs, notices) = second.load().expect("a list");
+    assert_eq!((runs.len(), notices), (1, vec![]));
+    assert_eq!((runs[0].order_number, runs[0].checkpoint_number, runs[0].finished.len()), (1, 7, 12));
+    assert!(matches!(first.write("demo", &checkpoint(8)), Err(StoreFault::Superseded(_))));
+    assert!(second.read("demo", "order/000001-000001").is_ok());
+    second.write("demo", &Write::Delete).expect("a run");
+    assert_eq!(s3.names(), ["lab/a/leader/000002"]);
+}
+
+/// Each way in which an answer goes wrong, for each thing that is created: nothing is created twice, nothing is lost.
+#[test]
+fn an_answer_that_goes_wrong_changes_nothing() {
+    for trouble in [Trouble::Lost, Trouble::Slow, Trouble::Unavailable, Trouble::Conflict] {
+        let s3 = S3::new();
+        let mut store = store(&s3);
+        s3.next_creations(&[trouble]);
+        store.lead().expect("it finds out that it leads");
+        for write in [order(1), order(2), checkpoint(1), finished(3)] {
+            s3.next_creations(&[trouble, trouble]);
+            store.write("demo", &write).unwrap_or_else(|fault| panic!("{trouble:?}, {write:?}: {fault:?}"));
+        }
+        let names = s3.names();
+        assert_eq!(names.len(), 5, "{trouble:?}: {names:?}");
+        assert!(names.contains(&"lab/a/runs/demo/order/000001-000002".to_owned()), "{trouble:?}: {names:?}");
+        assert!(s3.counted().1 >= 5, "{trouble:?}: each creation has met with it");
+    }
+}
+
+/// The client gives up, finds nothing, and the object comes afterwards.
+#[test]
+fn a_write_that_comes_late_is_found_by_the_next() {
+    let s3 = S3::new();
+    let mut store = store(&s3);
+    store.lead().expect("a new bucket");
+    store.write("demo", &order(1)).expect("an order");
+    s3.next_creations(&[Trouble::Late]);
+    assert!(matches!(store.write("demo", &order(2)), Err(StoreFault::Failed(_))));
+    let late = "lab/a/runs/demo/order/000001-000002".to_owned();
+    let start = Instant::now();
+    while !s3.names().contains(&late) {
+        assert!(start.elapsed() < PATIENCE, "it does not come");
+        thread::sleep(Duration::from_millis(20));
+    }
+    // Another order does not take its number, and hides it.
+    store.write("demo", &order(3)).expect("an order");
+    let run = store.load().expect("a list").0.remove(0);
+    assert_eq!((run.order_number, run.order.rounds_done), (3, 3));
+}
+
+#[test]
+fn a_store_works_through_a_storm() {
+    let s3 = S3::new();
+    s3.storm(20);
+    let mut first = store(&s3);
+    while first.lead().is_err() {}
+    insist(&mut first, &order(1));
+    for number in 1..=10 {
+        insist(&mut first, &checkpoint(number));
+    }
+    let mut second = store(&s3);
+    while second.lead().is_err() {}
+    let run = second.load().expect("a list").0.remove(0);
+    // An order that is given again after an unclear end has the next number.
+    assert!(run.order_number >= 1 && run.checkpoint_number == 10, "{} {}", run.order_number, run.checkpoint_number);
+    let (requests, troubles) = s3.counted();
+    assert!(troubles > 10, "{troubles} of {requests}");
+}
+
+/// Eight coordinators want to be the first leader, while answers are lost.
+#[test]
+fn of_many_who_take_over_at_once_one_leads() {
+    for storm in [0, 20] {
+        let s3 = S3::new();
+        s3.storm(storm);
+        let led = thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| store(&s3).lead_after(None) == Ok(true))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|led| *led).count()
+        });
+        assert!(led <= 1 && (led == 1 || storm > 0), "{led} lead");
+        assert_eq!(s3.names(), ["lab/a/leader/000001"]);
+    }
+}
+
+#[test]
+fn a_bucket_is_checked_through_a_storm() {
+    let s3 = S3::new();
+    for (storm, races) in [(0, 20), (20, 5)] {
+        s3.storm(storm);
+        check_objects(&objects(&s3), &spec(), races).unwrap_or_else(|why| panic!("{storm}: {why}"));
+    }
+    s3.storm(0);
+    assert_eq!(s3.names(), [""; 0]);
+}
+
+#[test]
+fn a_bucket_that_lets_two_create_one_name_is_refused() {
+    let s3 = S3::new();
+    s3.look_first();
+    let why = check_objects(&objects(&s3), &spec(), 5).expect_err("several win");
+    assert!(why.contains("were told that they have created") && why.contains(&spec()), "{why}");
+}
+
+/// What a server says of a request is not repeated: it has parts of keys.
+#[test]
+fn a_refusal_is_one_line_without_keys() {
+    let s3 = S3::new();
+    let wrong = s3.variables().into_iter().map(|(name, value)| match name.as_str() {
+        "AWS_ACCESS_KEY_ID" => (name, "AKWRONG".to_owned()),
+        _ => (name, value),
+    });
+    let mut store = Store::over(bucket(&spec(), wrong).expect("a good address"), &spec(), registry().clone());
+    let Err(StoreFault::Failed(why)) = store.write("demo", &order(1)) else { panic!("it is let in") };
+    assert!(why.contains("it answers 403 Forbidden, InvalidAccessKeyId: In the words of a server."), "{why}");
+    assert!(!why.contains('\n') && !why.contains("SESSION") && !why.contains("AKEXAMPLE"), "{why}");
+}
+
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// Variables of the environment with which a bucket cannot be opened, and parts of the message.
+#[tokio::test]
+async fn buckets_that_cannot_be_used_are_refused_in_one_sentence() {
+    const NOWHERE: (&str, &str) = ("AWS_ENDPOINT", "http://127.0.0.1:1");
+    const PLAIN: (&str, &str) = ("AWS_ALLOW_HTTP", "true");
+    const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKEXAMPLE"), ("AWS_SECRET_ACCESS_KEY", "NEVERSAID")];
+    const WHAT: &str = "check the bucket's name, AWS_ENDPOINT, AWS_REGION, and the keys in AWS_ACCESS_KEY_ID";
+    let (site, s3) = (Site::new(), S3::new());
+    let mut foreign = s3.variables();
+    foreign.iter_mut().filter(|(name, _)| name.ends_with("KEY_ID")).for_each(|(_, value)| *value = "AKWRONG".into());
+    let foreign: Vec<(&str, &str)> = foreign.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let cases: [(Variables<'_>, &[&str]); 6] = [
+        (&[NOWHERE, PLAIN, KEYS[0], KEYS[1]], &["at http://127.0.0.1:1: ", "Connection refused", WHAT]),
+        (&[NOWHERE, KEYS[0], KEYS[1]], &["http://127.0.0.1:1 is not encrypted", "AWS_ALLOW_HTTP=true"]),
+        (&[("AWS_ENDPOINT", "minio:9000")], &["\"minio:9000\" is not the address of a server", "AWS_ENDPOINT"]),
+        (&[NOWHERE, PLAIN, KEYS[1]], &["at http://127.0.0.1:1: ", WHAT]),
+        // Without keys, a host at AWS is asked for those of its role.
+        (&[NOWHERE, PLAIN, ("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")], &["Connection refused", WHAT]),
+        (&foreign, &["403 Forbidden, InvalidAccessKeyId", WHAT]),
+    ];
+    for (variables, says) in cases {
+        for arguments in [&["--listen", "127.0.0.1:0", "--store"][..], &["check-store"]] {
+            let mut command = Command::new(program("evoxo-coordinator"));
+            command.args(arguments).arg(format!("s3://{BUCKET}/a")).envs(variables.iter().copied());
+            let mut process = site.start("evoxo-coordinator", &mut command);
+            let (status, log) = (process.end().await, process.log());
+            assert_eq!((status.code(), log.lines().count()), (Some(1), 1), "{variables:?}: {log}");
+            assert!(log.contains(&format!("s3://{BUCKET}/a")), "{log}");
+            says.iter().for_each(|part| assert!(log.contains(part), "{variables:?}: {part} is not in {log}"));
+            assert!(!log.contains("NEVERSAID") && !log.contains("SESSION"), "{log}");
+        }
+    }
+}
+
+/// A coordinator is killed in the middle of a run, its standby takes over, and that one is killed and started again, while the
+/// bucket is in a storm, and gone for a while.
+#[tokio::test]
+async fn a_run_over_a_bucket_outlives_its_coordinators() {
+    const STANDBY: [&str; 3] = ["--standby", "--takeover-after", "2s"];
+    let (site, s3) = (Site::new(), S3::new());
+    s3.storm(5);
+    let config = "experiment = \"invincible\"\nseed = 11\nreplicas = 3\n[settings]\npopulation = 200\ngenerations = 120\n\
+                  games = 3000\nslice = 20\n";
+    let mut one = site.coordinator_of_bucket(&s3, "127.0.0.1:0", &[]);
+    let mut two = site.coordinator_of_bucket(&s3, "127.0.0.1:0", &STANDBY);
+    let both = format!("{},{}", one.address, two.address);
+    let _worker = site.program("evoxo-worker", &["--coordinator", &both, "--slots", "2"]);
+    let mut person = Person::of(one.address);
+    while person.try_submit("run", config).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let done = person.wait("run", |run| run.rounds_done >= 20).await.rounds_done;
+    one.process.kill();
+    let mut person = Person::of(two.address);
+    let done = person.wait("run", |run| run.rounds_done >= done.min(20) + 20).await.rounds_done;
+    s3.outage(true);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    s3.outage(false);
+    person.wait("run", |run| run.rounds_done >= done + 20).await;
+    two.process.kill();
+    let again = site.coordinator_of_bucket(&s3, &two.address.to_string(), &[]);
+    let run = person.finished("run").await;
+    assert_eq!(run.digest, digest_of_one_thread(config));
+    assert!(s3.names().iter().all(|name| name.starts_with("site/")), "{:?}", s3.names());
+    drop(again);
+}
