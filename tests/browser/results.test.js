@@ -22,6 +22,7 @@ penalty = 1
 penalty = 6.5
 `;
 const LEAGUE = `experiment = "league"
+replicas = 1
 [settings]
 game = "score-four"
 pairs = 40000

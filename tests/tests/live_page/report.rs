@@ -21,7 +21,7 @@ use super::http::{Answer, get, post, send};
 use crate::RUN;
 
 /// A league that goes on for longer than a test.
-const LEAGUE: &str = "experiment = \"league\"\n[settings]\ngame = \"score-four\"\npairs = 40000\npairs_a_round = 1\n\
+const LEAGUE: &str = "experiment = \"league\"\nreplicas = 1\n[settings]\ngame = \"score-four\"\npairs = 40000\npairs_a_round = 1\n\
     [[players]]\nwho = \"random\"\n[[players]]\nwho = \"filtered\"\n[[players]]\nwho = \"alpha-beta:2\"\n";
 
 /// Asks for a part of a run's report until it is as wanted: what was made a moment ago is shown for some seconds.
