@@ -73,7 +73,7 @@ test("a run is watched live, and goes on after kill -9 of the coordinator", asyn
 });
 
 test("curves answer to the keyboard, and arms can be hidden", async () => {
-  await page.getByText("of 12 replicas").waitFor();
+  await page.getByText("percentile; of 12 replicas").waitFor();
   const chart = page.getByRole("slider", { name: /by generation/ });
   await chart.focus();
   await chart.press("Home");

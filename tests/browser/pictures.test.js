@@ -82,7 +82,7 @@ async function taken(name, hash, ready, height) {
 
 test("a run", () => taken("run", "#/runs/tables", async (tab) => {
   await tab.locator("path.line.c2").first().waitFor();
-  await tab.getByText("of 12 replicas").waitFor();
+  await tab.getByText("percentile; of 12 replicas").waitFor();
 }, 860));
 
 test("a game of 4x4x4 with what a network thinks", () => taken("play",
