@@ -19,8 +19,8 @@ struct Reached<'a> {
 /// The most letters of a sentence that somebody else has made.
 const LETTERS_MAX: usize = 2000;
 
-/// The conclusion of a run whose `result.json` says this: made of the primary metric of each arm's replicas in their last rows
-/// if that is known; otherwise the one that was written down when it was; otherwise no more than the extent of the run.
+/// The conclusion of a run whose `result.json` says this: made of the primary metric of each arm's replicas in their last
+/// rows if that is known; otherwise the one that was written down when it was; otherwise no more than the extent of the run.
 #[must_use]
 pub fn of_result(config: &Config, result: &Value, values: Option<&[Vec<f64>]>) -> String {
     let stored = result["conclusion"].as_str().filter(|stored| !stored.is_empty());

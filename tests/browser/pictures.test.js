@@ -55,7 +55,7 @@ who = "alpha-beta:2"
 before(async () => {
   await begin();
   cluster.worker("ant");
-  cluster.worker("bee", "--slots", "2");
+  cluster.worker("bee");
   await cluster.evoxo("submit", file("tables.toml", TABLES));
   await cluster.evoxo("submit", file("networks.toml", NETWORKS));
   await cluster.evoxo("submit", file("league.toml", LEAGUE));

@@ -1,5 +1,5 @@
-// What came of a run, on the page: conclusion, tables and plots of its report while it goes on and at its end, their files,
-// keyboard, axe.
+// What came of a run, on the page: conclusion, tables and plots of its report while it goes on and at its end, their
+// files, keyboard, axe.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,8 +1,8 @@
-//! A run's report as far as the run is: its conclusion, tables and plots, made of what is in the store, as curves are, and
-//! kept for all who look.
+//! A run's report as far as the run is: its conclusion, tables and plots. Like curves they are made of what is in the
+//! store; they are kept for all who look.
 //!
-//! One report is made at a time, on a thread for such work, and one run's at most for a twentieth of the time: what takes
-//! long is made more rarely, and the older one is shown meanwhile.
+//! One report is made at a time, on a thread for such work, and one run's at most for a twentieth of the time: what
+//! takes long is made more rarely, and the older one is shown meanwhile.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -151,8 +151,8 @@ impl Reports {
         Some(found.told.clone())
     }
 
-    /// The objects of the replicas; without any, if they are more than a page shows. An error is a sentence, and another look
-    /// at the store may mend it.
+    /// The objects of the replicas; `None` if they are more than a page shows. An error is a sentence, and another look at
+    /// the store may mend it.
     async fn read(&self, run: &str, seen: &Seen) -> Result<Option<Vec<Stored>>, String> {
         let config = &seen.prepared.config;
         if config.arms.len() * config.replicas as usize > REPLICAS_MAX {
@@ -216,8 +216,8 @@ fn stopping() -> Rejection {
 
 fn too_much() -> Rejection {
     let sentence = format!(
-        "this run has more than {REPLICAS_MAX} replicas, or more than {} MiB stored, which is too much for tables on the page: use \
-         `evoxo fetch`",
+        "this run has more than {REPLICAS_MAX} replicas, or more than {} MiB stored, which is too much for \
+         the page: use `evoxo fetch`",
         BYTES_MAX >> 20
     );
     Rejection::Exhausted(sentence)

@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(notes(many).last().map(String::as_str), Some("And 800 notes more."));
     }
 
-    /// A report before anything is stored, of replicas on their way, and of all replicas at their ends, whatever is still
-    /// said by an older checkpoint.
+    /// A report before anything is stored, of replicas on their way, and of all replicas at their ends, whatever an older
+    /// checkpoint still says.
     #[test]
     fn a_run_is_told_at_any_time() {
         let text = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 2\n";

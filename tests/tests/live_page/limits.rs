@@ -116,8 +116,8 @@ async fn pages_have_a_share_of_the_connections() {
     }
 }
 
-/// Two hundred viewers, half of whom read nothing and half of whom ask for curves and reports too: the run is the same, and
-/// nothing piles up.
+/// Two hundred viewers, half of whom read nothing and half of whom ask for curves and reports too: the run is the same,
+/// and nothing piles up.
 #[tokio::test]
 async fn viewers_that_do_not_read_cost_nothing() {
     let site = Site::new();

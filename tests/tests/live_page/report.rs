@@ -1,4 +1,4 @@
-//! The report of a run on the page: the same as on one thread, unfinished while the run goes on, with limits that hurt no run.
+//! The report of a run on the page: that of one thread at the end, unfinished before it, with limits that hurt no run.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,8 +21,8 @@ use super::http::{Answer, get, post, send};
 use crate::RUN;
 
 /// A league that goes on for longer than a test.
-const LEAGUE: &str = "experiment = \"league\"\nreplicas = 1\n[settings]\ngame = \"score-four\"\npairs = 40000\npairs_a_round = 1\n\
-    [[players]]\nwho = \"random\"\n[[players]]\nwho = \"filtered\"\n[[players]]\nwho = \"alpha-beta:2\"\n";
+const LEAGUE: &str = "experiment = \"league\"\nreplicas = 1\n[settings]\ngame = \"score-four\"\npairs = 40000\n\
+    pairs_a_round = 1\n[[players]]\nwho = \"random\"\n[[players]]\nwho = \"filtered\"\n[[players]]\nwho = \"alpha-beta:2\"\n";
 
 /// Asks for a part of a run's report until it is as wanted: what was made a moment ago is shown for some seconds.
 async fn asked(to: SocketAddr, path: &str, wanted: impl Fn(&Value) -> bool) -> Answer {
@@ -126,7 +126,8 @@ async fn tables_of_a_league_come_while_it_is_played() {
     }
 }
 
-/// Who asks for the report of too large a run gets a sentence, and many who ask at once wait for one another: the run goes on.
+/// Who asks for the report of too large a run gets a sentence, and many who ask at once wait for one another: the run
+/// goes on.
 #[tokio::test]
 async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
     let site = Site::new();

@@ -35,7 +35,8 @@ function settings(name, run) {
   const all = () => arms.map((arm, index) => ({ arm: run.arms[index].name, seed: run.seed, ...arm }));
   const save = listSavers("the settings of each arm", () => `${name}-settings`, all);
   parts.push(h("h3", null, "The same for all"), scroll("Settings that are the same for all arms",
-    h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]), h("tbody", null, ...rows.map(row)))), save);
+    h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]),
+      h("tbody", null, ...rows.map(row)))), save);
   return parts;
 }
 
