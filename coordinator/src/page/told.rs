@@ -226,6 +226,6 @@ mod tests {
         assert_eq!(told["tables"][0]["rows"], json!(report.tables[0].rows));
         let broken = Stored::End(ReplicaKey { arm: 0, index: 1 }, Bytes::from_static(b"nonsense"));
         let why = tell(&config, vec![broken], false, String::new()).unwrap_err();
-        assert_eq!(why, "what is stored of replica 1 of \"default\" is damaged: see the coordinator's log");
+        assert_eq!(why, "what is stored of replica 1 of \"main\" is damaged: see the coordinator's log");
     }
 }
