@@ -60,9 +60,10 @@ impl LastRows {
         Ok(Self(last))
     }
 
-    /// The primary metric of an arm's replicas.
-    pub(crate) fn values(&self, config: &Config, arm: usize) -> Vec<f64> {
-        self.0[arm].iter().map(|(_, row)| row[config.kind.primary_metric]).collect()
+    /// The primary metric of each arm's replicas.
+    pub(crate) fn values(&self, config: &Config) -> Vec<Vec<f64>> {
+        let of_arm = |arm: &Vec<(u32, Vec<f64>)>| arm.iter().map(|(_, row)| row[config.kind.primary_metric]).collect();
+        self.0.iter().map(of_arm).collect()
     }
 
     /// The best replica of each arm that has rows; of equals the first.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use evoxo_common::{
+    conclusion,
     experiment::{Config, Registry},
     report::Report,
 };
 use serde_json::Value;
 
 use crate::{
-    champion, conclusion, file,
+    champion, file,
     history::LastRows,
     html::{self, CHAMPIONS_MAX, Champion, Told},
     say::notice,
@@ -57,7 +58,8 @@ impl Kept {
             notice(format_args!("{why:#}; until then the first sentence is the one that was written down"));
             None
         });
-        conclusion::of_result(&self.config, &self.result, rows.as_ref())
+        let values = rows.map(|rows| rows.values(&self.config));
+        conclusion::of_result(&self.config, &self.result, values.as_deref())
     }
 
     /// The report as one HTML file.

@@ -11,7 +11,6 @@ mod champion;
 mod children;
 mod claims;
 mod cluster;
-mod conclusion;
 mod directory;
 mod file;
 mod history;

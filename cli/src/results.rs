@@ -9,6 +9,7 @@ use std::{
 use anyhow::Context as _;
 use evoxo_common::{
     card::Card,
+    conclusion::{last_values, sentence},
     digest::Digest,
     envelope::{Kind, open},
     experiment::{Config, Replica, champion_stem, run_digest},
@@ -20,7 +21,6 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{
-    conclusion::sentence,
     json,
     legs::{Legs, build},
     numbers,
@@ -105,7 +105,7 @@ impl Results {
             "conclusion": null,
         });
         add_report(&mut result, &self.report);
-        result["conclusion"] = sentence(&self.config, &result, &self.last_values()).into();
+        result["conclusion"] = sentence(&self.config, &result, &last_values(&self.config, &self.replicas)).into();
         result["provenance"] = match provenance {
             Provenance::Known(known) => known,
             Provenance::Fetched => json!({"signature": self.signature(), "fetched_with": build()}),
@@ -119,13 +119,6 @@ impl Results {
             }
         };
         result
-    }
-
-    /// The primary metric of each arm's replicas in their last rows.
-    fn last_values(&self) -> Vec<Vec<f64>> {
-        let last = |replica: &Replica| Some(replica.history().last()?[self.config.kind.primary_metric]);
-        let of_arm = |arm: &str| self.replicas.iter().filter(|it| it.arm() == arm).filter_map(last).collect();
-        self.config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
     }
 
     fn signature(&self) -> Option<String> {

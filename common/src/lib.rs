@@ -5,6 +5,7 @@
 //! or reorder work: results computed here stay the same.
 
 pub mod card;
+pub mod conclusion;
 pub mod digest;
 pub mod envelope;
 pub mod evolve;

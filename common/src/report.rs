@@ -65,6 +65,27 @@ pub struct Figure {
     pub series: Vec<Series>,
 }
 
+impl Figure {
+    /// The same figure with at most so many points a curve, the first and the last among them.
+    #[must_use]
+    pub fn thinned(&self, most: usize) -> Self {
+        let thin = |series: &Series| {
+            let points = spread(series.points.len(), most).map(|index| series.points[index]).collect();
+            Series { name: series.name.clone(), points }
+        };
+        match self.drawn {
+            Drawn::Dots => self.clone(),
+            _ => Self { series: self.series.iter().map(thin).collect(), ..self.clone() },
+        }
+    }
+}
+
+/// At most `most` of the indices below `count`, evenly spread, the first and the last among them.
+pub fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let shown = count.min(most);
+    (0..shown).map(move |index| index * (count - 1) / (shown - 1).max(1))
+}
+
 /// How the points of a figure are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drawn {
@@ -232,6 +253,14 @@ mod tests {
             header: row(["arm", "won", "drawn", "lost"]),
             rows: vec![row(["short", "1", "2", "3"]), row(["a longer arm", "100", "", "7"])],
         }
+    }
+
+    #[test]
+    fn the_first_and_the_last_point_stay() {
+        assert_eq!(spread(5, 300).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(spread(1001, 3).collect::<Vec<_>>(), [0, 500, 1000]);
+        assert_eq!(spread(1, 3).collect::<Vec<_>>(), [0]);
+        assert_eq!(spread(0, 3).count(), 0);
     }
 
     #[test]

@@ -140,10 +140,25 @@ impl Reader {
     /// A sentence that names the object.
     pub async fn get(&self, run: &str, object: &str) -> Result<Bytes, String> {
         let name = format!("runs/{run}/{object}");
-        let path = Path::from(name.as_str());
-        let bytes = answer::read(&*self.objects, &path).await;
-        bytes
-            .map_err(|error| format!("the object {name} cannot be read in the store {}: {}", self.shown, cause(&error)))
+        let bytes = answer::read(&*self.objects, &Path::from(name.as_str())).await;
+        bytes.map_err(|error| self.unreadable(&name, &error))
+    }
+
+    /// The same, if the object has at most so many bytes; otherwise nothing is read.
+    ///
+    /// # Errors
+    /// A sentence that names the object.
+    pub async fn get_up_to(&self, run: &str, object: &str, bytes_max: u64) -> Result<Option<Bytes>, String> {
+        let name = format!("runs/{run}/{object}");
+        let bytes = async {
+            let found = self.objects.get(&Path::from(name.as_str())).await?;
+            if found.meta.size > bytes_max { Ok(None) } else { found.bytes().await.map(Some) }
+        };
+        bytes.await.map_err(|error| self.unreadable(&name, &error))
+    }
+
+    fn unreadable(&self, name: &str, error: &object_store::Error) -> String {
+        format!("the object {name} cannot be read in the store {}: {}", self.shown, cause(error))
     }
 }
 

@@ -73,7 +73,7 @@ test("a run is watched live, and goes on after kill -9 of the coordinator", asyn
 });
 
 test("curves answer to the keyboard, and arms can be hidden", async () => {
-  await page.getByText("of 12 replicas").waitFor();
+  await page.getByText("percentile; of 12 replicas").waitFor();
   const chart = page.getByRole("slider", { name: /by generation/ });
   await chart.focus();
   await chart.press("Home");
@@ -94,7 +94,8 @@ test("curves answer to the keyboard, and arms can be hidden", async () => {
   await page.getByRole("slider", { name: /^mean by generation/ }).waitFor();
   await page.getByText("The figures as a table").click();
   await page.getByRole("region", { name: "Figures of the curves" }).getByRole("row").nth(5).waitFor();
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Save as CSV").click()]);
+  const save = page.getByRole("button", { name: /^Save as CSV: the curves/ });
+  const [download] = await Promise.all([page.waitForEvent("download"), save.click()]);
   assert.equal(download.suggestedFilename(), "live-mean.csv");
   await page.getByText("Replicas and their newest rows").click();
   await page.getByRole("region", { name: "Replicas" }).getByRole("row").nth(12).waitFor();

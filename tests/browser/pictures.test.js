@@ -36,14 +36,31 @@ network = "small-structured"
 shared = "yes"
 wins = "exact"
 `;
+const LEAGUE = `experiment = "league"
+replicas = 1
+[settings]
+game = "score-four"
+pairs = 30
+pairs_a_round = 2
+[[players]]
+who = "random"
+[[players]]
+who = "filtered"
+[[players]]
+who = "benchmark"
+[[players]]
+who = "alpha-beta:2"
+`;
+
 before(async () => {
   await begin();
   cluster.worker("ant");
   cluster.worker("bee");
   await cluster.evoxo("submit", file("tables.toml", TABLES));
   await cluster.evoxo("submit", file("networks.toml", NETWORKS));
+  await cluster.evoxo("submit", file("league.toml", LEAGUE));
   const over = async (name) => (await cluster.run(name)).state === "finished";
-  for (const name of ["tables", "networks"]) await until(`${name} ends`, () => over(name));
+  for (const name of ["tables", "networks", "league"]) await until(`${name} ends`, () => over(name));
 });
 
 after(end);
@@ -65,7 +82,7 @@ async function taken(name, hash, ready, height) {
 
 test("a run", () => taken("run", "#/runs/tables", async (tab) => {
   await tab.locator("path.line.c2").first().waitFor();
-  await tab.getByText("of 12 replicas").waitFor();
+  await tab.getByText("percentile; of 12 replicas").waitFor();
 }, 860));
 
 test("a game of 4x4x4 with what a network thinks", () => taken("play",
@@ -79,6 +96,13 @@ test("a network's weights", () => taken("network", "#/runs/networks/champions/0/
   await tab.getByRole("img", { name: "Weights on the board's lines" }).waitFor();
   await tab.locator(".drawn").first().evaluate((node) => node.scrollIntoView({ block: "start" }));
   await tab.evaluate(() => scrollBy(0, -80));
+}, 760));
+
+test("a league", () => taken("league", "#/runs/league", async (tab) => {
+  await tab.getByRole("table").filter({ hasText: "95 % interval" }).first().waitFor();
+  await tab.getByText("As in the report of evoxo.").waitFor();
+  await tab.locator(".results").evaluate((node) => node.scrollIntoView({ block: "start" }));
+  await tab.evaluate(() => scrollBy(0, -90));
 }, 760));
 
 test("workers", async () => {

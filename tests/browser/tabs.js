@@ -44,8 +44,8 @@ async function fresh(options) {
   tab.setDefaultTimeout(60_000);
   tab.on("pageerror", (error) => complaints.push(error.message));
   tab.on("console", (said) => {
-    // That the coordinator is gone is said by the page itself.
-    if (said.type() === "error" && !said.text().includes("ERR_")) complaints.push(said.text());
+    // That the coordinator is gone, or something is too much for it, is said by the page itself.
+    if (said.type() === "error" && !/ERR_|status of 429/.test(said.text())) complaints.push(said.text());
   });
   tab.on("request", (request) => {
     const { protocol, host } = new URL(request.url());

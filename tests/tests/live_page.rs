@@ -4,6 +4,7 @@ mod live_page {
     pub(crate) mod http;
     mod limits;
     mod play;
+    mod report;
 }
 
 use std::time::Duration;

@@ -1,9 +1,11 @@
 //! Figures of a run as tiles below its conclusion.
 
-use evoxo_common::text::thousands;
+use evoxo_common::{
+    conclusion::{extent, state},
+    text::thousands,
+};
 
 use super::{Told, element::Html};
-use crate::conclusion::{extent, state};
 
 /// Figures of the run as a list.
 pub(super) fn figures(told: &Told<'_>) -> Html {

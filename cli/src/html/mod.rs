@@ -13,12 +13,12 @@ mod settings;
 mod tables;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use evoxo_common::{digest::Digest, experiment::Config, report::Report};
+use evoxo_common::{conclusion, digest::Digest, experiment::Config, report::Report};
 use serde_json::Value;
 
 pub(crate) use champions::{CHAMPIONS_MAX, Champion};
 
-use crate::{conclusion, history::LastRows};
+use crate::history::LastRows;
 use element::Html;
 
 const STYLE: &str = include_str!("style.css");
@@ -88,10 +88,11 @@ fn page_head(title: &str, style: &str) -> Html {
 /// Name, conclusion and figures of the run.
 fn head(told: &Told<'_>) -> Html {
     let kind = told.config.kind;
+    let values = told.rows.map(|rows| rows.values(told.config));
     let mut pieces = vec![
         Html::classed("p", "kind", format!("evoxo · {}", kind.name)),
         Html::of("h1", &[], told.name),
-        Html::classed("p", "conclusion", conclusion::of_result(told.config, told.result, told.rows)),
+        Html::classed("p", "conclusion", conclusion::of_result(told.config, told.result, values.as_deref())),
         Html::classed("p", "soft", kind.schema.summary),
     ];
     if let Some(doubts) = told.result["doubts"].as_array().filter(|doubts| !doubts.is_empty()) {

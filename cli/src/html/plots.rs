@@ -3,7 +3,7 @@
 use evoxo_common::{
     experiment::{Config, screen_files},
     plot,
-    report::{Drawn, Figure, Point, Report, Series, Table},
+    report::{Drawn, Figure, Point, Report, Series, Table, spread},
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     let report = told.report;
     let mut parts: Vec<Html> = Vec::new();
     for (number, figure) in report.figures.iter().enumerate() {
-        parts.push(curves(number, &thinned(figure, POINTS_MAX)));
+        parts.push(curves(number, &figure.thinned(POINTS_MAX)));
     }
     parts.extend(report.maps.iter().map(|map| plain(&map.title, &plot::map(map))));
     let of_screen = screen_files(told.config, &report.json).pictures;
@@ -55,29 +55,11 @@ fn curves(number: usize, figure: &Figure) -> Html {
 
 /// The picture that stands for a run among others, if it has any: with fewer points, and only to be looked at.
 pub(super) fn small(config: &Config, report: &Report, id: &str) -> Option<Html> {
-    let figure = || report.figures.first().map(|figure| plot::svg_with_id(&thinned(figure, POINTS_SMALL), id));
+    let figure = || report.figures.first().map(|figure| plot::svg_with_id(&figure.thinned(POINTS_SMALL), id));
     let map = || report.maps.first().map(plot::map);
     let screen = || screen_files(config, &report.json).pictures.into_iter().next().map(|(_, svg)| svg);
     let svg = figure().or_else(map).or_else(screen)?;
     Some(Html::of("div", &[("class", "plot"), ("aria-hidden", "true")], Html::of_markup(svg)))
-}
-
-/// The same figure with at most so many points a curve, the first and the last among them.
-fn thinned(figure: &Figure, most: usize) -> Figure {
-    let thin = |series: &Series| {
-        let points = spread(series.points.len(), most).map(|index| series.points[index]).collect();
-        Series { name: series.name.clone(), points }
-    };
-    match figure.drawn {
-        Drawn::Dots => figure.clone(),
-        _ => Figure { series: figure.series.iter().map(thin).collect(), ..figure.clone() },
-    }
-}
-
-/// At most `most` of the indices below `count`, evenly spread, the first and the last among them.
-fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
-    let shown = count.min(most);
-    (0..shown).map(move |index| index * (count - 1) / (shown - 1).max(1))
 }
 
 /// What the script reads: for each curve its name and its points.
@@ -125,18 +107,5 @@ fn table_of(figure: &Figure) -> Table {
             .chain(figure.series.iter().map(|series| series.name.clone()))
             .collect(),
         rows: xs.iter().map(row).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_and_the_last_point_stay() {
-        assert_eq!(spread(5, 300).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
-        assert_eq!(spread(1001, 3).collect::<Vec<_>>(), [0, 500, 1000]);
-        assert_eq!(spread(1, 3).collect::<Vec<_>>(), [0]);
-        assert_eq!(spread(0, 3).count(), 0);
     }
 }

@@ -3,10 +3,12 @@
 use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
-use evoxo_common::experiment::{Registry, screen_files};
+use evoxo_common::{
+    conclusion::extent_alone,
+    experiment::{Registry, screen_files},
+};
 
 use crate::{
-    conclusion::extent_alone,
     json,
     kept::Kept,
     plots,

@@ -9,8 +9,10 @@ mod guard;
 mod history;
 mod live;
 mod play;
+mod report;
 mod route;
 mod timed;
+mod told;
 
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
@@ -27,6 +29,7 @@ use crate::{peers::Peers, shell::Handle};
 use history::History;
 use live::Live;
 use play::Players;
+use report::Reports;
 use timed::Timed;
 
 /// Connections of browsers at once; one address gets three quarters of them.
@@ -39,7 +42,7 @@ const STALLED_MAX: Duration = Duration::from_secs(30);
 const BUFFER_BYTES_MAX: usize = 16 << 10;
 /// The most header lines of a request.
 const HEADERS_MAX: usize = 64;
-/// The interval at which histories that nobody looks at are looked for.
+/// The interval at which histories and reports that nobody looks at are looked for.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The page. Cheap to clone.
@@ -52,6 +55,7 @@ struct Inner {
     live: Live,
     history: History,
     players: Players,
+    reports: Reports,
     connections: Arc<Semaphore>,
     peers: Peers,
 }
@@ -61,12 +65,13 @@ impl Page {
     pub(crate) fn start(core: Handle, hosts: Hosts) -> Self {
         let (live, history) = (Live::start(core.clone()), History::new(core.clone()));
         let (connections, peers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Peers::new(CONNECTIONS_MAX));
-        let players = Players::start(core.clone());
-        let page = Self(Arc::new(Inner { core, hosts, live, history, players, connections, peers }));
+        let (players, reports) = (Players::start(core.clone()), Reports::new(core.clone()));
+        let page = Self(Arc::new(Inner { core, hosts, live, history, players, reports, connections, peers }));
         let cleaned = Arc::downgrade(&page.0);
         tokio::spawn(async move {
             while let Some(inner) = cleaned.upgrade() {
                 inner.history.forget_unused();
+                inner.reports.forget_unused();
                 drop(inner);
                 tokio::time::sleep(CLEANING_INTERVAL).await;
             }

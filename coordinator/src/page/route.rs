@@ -17,6 +17,7 @@ use super::{
     guard::{Refused, protect},
     history::Question,
     play::Asked,
+    told::Part,
 };
 use crate::{
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
@@ -108,6 +109,13 @@ async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Resp
                 Err(rejection) => rejected(&rejection),
             },
         },
+        ["api", "runs", name, what @ ("report" | "plots")] => {
+            let part = if *what == "plots" { Part::Plots } else { Part::Tables };
+            match page.reports.ask(name, part).await {
+                Ok((tag, bytes)) => tagged(&format!("\"{tag}\""), JSON, bytes, known),
+                Err(rejection) => rejected(&rejection),
+            }
+        }
         ["api", "runs", name, what @ ("curves" | "replicas" | "history")] => {
             let Some(question) = question(what, &query) else {
                 return failure(StatusCode::BAD_REQUEST, "the question is incomplete, or has a number that is none");

@@ -3,6 +3,7 @@
 
 import { attribute, h, s } from "./dom.js";
 import { get } from "./live.js";
+import { savers } from "./save.js";
 
 const CELL = 22;
 
@@ -30,19 +31,21 @@ function picture({ letters, to, below }) {
   return h("figure", null, svg, h("figcaption", null, below));
 }
 
-/** A picture of the coordinator's, which has a title and a description in it. */
-function drawn(markup) {
+/** A picture of the coordinator's, which has a title and a description in it, and the button that saves it. */
+function drawn(markup, index, file) {
   const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
   const name = svg.querySelector("title").textContent;
-  return h("div", { class: "scroll drawn", tabindex: "0", role: "group", "aria-label": name }, document.adoptNode(svg));
+  const label = { class: "scroll drawn", tabindex: "0", role: "group", "aria-label": name };
+  return [h("div", label, document.adoptNode(svg)), savers(name, () => `${file}-${index + 1}`, { svg: () => markup })];
 }
 
 /** Pictures of all parts, or its text with pictures of weights and curves. */
-function shown({ text, parts, more, pictures }) {
+function shown({ text, parts, more, pictures }, file) {
   const boards = Array.isArray(parts) && parts.length > 0 ? parts.map(boardOf) : [null];
   const rest = more && h("p", { class: "soft" }, "And more, which evoxo show prints.");
   if (boards.includes(null)) {
-    return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest, ...pictures.map(drawn)];
+    const drawings = pictures.flatMap((markup, index) => drawn(markup, index, file));
+    return [h("pre", { tabindex: "0", role: "region", "aria-label": "Its parts" }, text), rest, ...drawings];
   }
   const words = text.split("\n\n")[0].replaceAll("\n", " ");
   return [h("p", null, words), h("div", { class: "boards" }, ...boards.map(picture)), rest];
@@ -69,7 +72,7 @@ export function championView(name, first, second) {
     select.value = String(arm);
     attribute(number, "max", (run.arms[arm]?.replicas_total ?? 1) - 1);
     const found = await get(`/api/runs/${name}/champion?arm=${arm}&replica=${replica}`);
-    body.replaceChildren(...shown(found).filter(Boolean));
+    body.replaceChildren(...shown(found, `${name}-champion-${arm}-${replica}`).filter(Boolean));
     const told = await get(`/api/play/introduction?player=${name}/${arm}/${replica}`);
     play.hidden = !told.game;
   }

@@ -107,6 +107,7 @@ export function chart() {
   observer.observe(node);
   return {
     node,
+    picture,
     update(next) {
       data = next;
       return draw();

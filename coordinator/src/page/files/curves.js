@@ -5,6 +5,7 @@ import { attribute, h, keyed, show, text } from "./dom.js";
 import { counted, number } from "./format.js";
 import { get } from "./live.js";
 import { sample } from "./plot.js";
+import { csv, json, savers, svg } from "./save.js";
 
 /** The time between two questions for new curves. */
 const ASK_MS = 2500;
@@ -52,16 +53,18 @@ function rows(arms, xName) {
     h("tbody", null, ...chosen.map(row)));
 }
 
-/** Saves the figures of arms as a file. */
-function save(arms, name) {
-  const quoted = (value) => `"${String(value).replaceAll('"', '""')}"`;
+/** The figures of arms as the text of a CSV file. */
+function lines(arms) {
   const line = (arm, x, at) =>
-    [quoted(arm.name), arm.row[at] + 1, x, arm.mean[at], arm.low[at], arm.high[at], arm.count[at]];
-  const lines = arms.flatMap((arm) => arm.x.map((x, at) => line(arm, x, at).join(",")));
-  const content = `${["arm,row,x,mean,low,high,replicas", ...lines].join("\n")}\n`;
-  const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
-  h("a", { href: address, download: `${name}.csv` }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    [arm.name, arm.row[at] + 1, x, arm.mean[at], arm.low[at], arm.high[at], arm.count[at]];
+  const head = ["arm", "row", "x", "mean", "low", "high", "replicas"];
+  return csv([head, ...arms.flatMap((arm) => arm.x.map((x, at) => line(arm, x, at)))]);
+}
+
+/** The same as JSON: the lists of each arm. */
+function lists(arms, run, column) {
+  const list = ({ name, row, x, mean, low, high, count }) => ({ name, row, x, mean, low, high, replicas: count });
+  return json({ run, column, arms: arms.map(list) });
 }
 
 /** The controls above the picture. */
@@ -93,9 +96,13 @@ export function curvesOf(name, details) {
   const failed = h("p", { class: "warning", role: "status" });
   const legend = h("ul", { class: "legend", "aria-label": "Arms shown" });
   const listed = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of the curves" });
-  const store = () => save(visible(), `${name}-${details.columns[column].name}`);
-  const figures = h("details", { ontoggle: () => draw() }, h("summary", null, "The figures as a table"),
-    h("p", null, h("button", { type: "button", onclick: store }, "Save as CSV")), listed);
+  const shownColumn = () => details.columns[column].name;
+  const save = savers("the curves that are shown", () => `${name}-${shownColumn()}`, {
+    csv: () => lines(visible()),
+    json: () => lists(visible(), name, shownColumn()),
+    svg: () => svg(picture.picture, `${shownColumn()} of ${name}`, ".cursor"),
+  });
+  const figures = h("details", { ontoggle: () => draw() }, h("summary", null, "The figures as a table"), listed);
   const all = (shown) => {
     hidden.clear();
     if (!shown) details.arms.forEach((_, index) => hidden.add(index));
@@ -106,7 +113,7 @@ export function curvesOf(name, details) {
     h("button", { type: "button", onclick: () => all(false) }, "None"));
   const node = h("section", { class: "card", "aria-labelledby": "curves" },
     h("div", { class: "row" }, h("h2", { id: "curves" }, "Curves"), above.node), meaning, failed, picture.node,
-    h("div", { class: "row" }, legend, details.arms.length > 2 && both), note, figures);
+    h("div", { class: "row" }, legend, details.arms.length > 2 && both), note, save, figures);
 
   const arms = () => (answer?.arms ?? []).map((arm, index) => ({ ...arm, index }));
   const visible = () => arms().filter((arm) => !hidden.has(arm.index));
@@ -131,7 +138,7 @@ export function curvesOf(name, details) {
     const begun = answer.arms.reduce((sum, arm) => sum + arm.replicas, 0);
     const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
       + `A finished one counts with its last row from then on.${left}`;
-    show(picture.node, begun > 0);
+    [picture.node, save, figures].forEach((part) => show(part, begun > 0));
     text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
     if (figures.open) listed.replaceChildren(rows(shown, xName));
   }

@@ -3,6 +3,7 @@
 import { h, show, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { get } from "./live.js";
+import { listSavers, savers } from "./save.js";
 
 const ARMS_MAX = 24;
 
@@ -15,7 +16,7 @@ function head(names) {
 }
 
 /** Settings: those in which arms differ, an arm a row; then those that all have. */
-function settings(run) {
+function settings(name, run) {
   const arms = run.arm_settings;
   const same = (setting) => arms.every((arm) => arm[setting.name] === arms[0][setting.name]);
   const different = run.settings.filter((setting) => !same(setting));
@@ -31,8 +32,11 @@ function settings(run) {
     h("td", { class: "soft" }, doc));
   const told = (setting) => [setting.name, arms[0]?.[setting.name], setting.doc.trim()];
   const rows = [["seed", run.seed, "Of all random numbers."], ...run.settings.filter(same).map(told)];
+  const all = () => arms.map((arm, index) => ({ arm: run.arms[index].name, seed: run.seed, ...arm }));
+  const save = listSavers("the settings of each arm", () => `${name}-settings`, all);
   parts.push(h("h3", null, "The same for all"), scroll("Settings that are the same for all arms",
-    h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]), h("tbody", null, ...rows.map(row)))));
+    h("table", { class: "settings" }, head(["Setting", "Value", "Meaning"]),
+      h("tbody", null, ...rows.map(row)))), save);
   return parts;
 }
 
@@ -48,13 +52,18 @@ function replicas(name, run) {
       value: (one) => value(one, index), sort: (one) => one.last[index] ?? -Infinity })),
   ];
   const list = table("Replicas", columns, (one) => `${one.arm} ${one.replica}`);
+  let known = [];
+  const record = ({ arm, replica, finished, last }) => ({ arm: run.arms[arm]?.name ?? "", replica, finished,
+    ...Object.fromEntries(run.columns.map((column, index) => [column.name, last[index] ?? null])) });
+  const save = listSavers("the newest rows of the replicas", () => `${name}-replicas`, () => known.map(record));
   const load = async () => {
     if (!node.open) return;
     try {
       const answer = await get(`/api/runs/${name}/replicas`);
       const more = answer.next === null ? [] : [h("p", { class: "soft" }, `The first ${count(answer.next)} of them.`)];
-      shown.replaceChildren(list.node, ...more);
-      list.update(answer.replicas);
+      known = answer.replicas;
+      shown.replaceChildren(list.node, ...more, save);
+      list.update(known);
     } catch (error) {
       shown.replaceChildren(h("p", { class: "warning" }, error.message));
     }
@@ -86,8 +95,9 @@ export function detailsOf(name, run) {
   return [
     ...(run.champions ? [champions(name, run)] : []),
     replicas(name, run),
-    section("Settings", h("p", null, run.summary), ...settings(run)),
+    section("Settings", h("p", null, run.summary), ...settings(name, run)),
     section("The experiment file with every setting",
+      savers("the experiment file", () => name, { toml: () => run.config }),
       h("pre", { tabindex: "0", role: "region", "aria-label": "Experiment file" }, h("code", null, run.config))),
   ];
 }

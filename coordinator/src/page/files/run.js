@@ -5,7 +5,9 @@ import { detailsOf } from "./details.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { count, counted, number, percent } from "./format.js";
 import { get, order, starves, state } from "./live.js";
+import { resultsOf } from "./results.js";
 import { badge, figures, figuresOf, progress, starving } from "./runs.js";
+import { listSavers } from "./save.js";
 
 const ARMS = [
   { name: "Arm", value: (arm) => arm.name },
@@ -92,7 +94,7 @@ function notices() {
 /** What needs the run's settings, which are asked for once: curves above, details below. */
 function asked(name) {
   const [upper, lower] = [h("div"), h("div")];
-  let [curves, loaded, loading, over] = [null, "", false, false];
+  let [curves, results, loaded, loading, over] = [null, null, "", false, false];
   async function load(run, key) {
     loading = true;
     try {
@@ -102,9 +104,11 @@ function asked(name) {
       curves?.end();
       // A run that this build cannot read has no settings.
       curves = found.columns ? curvesOf(name, found) : null;
-      upper.replaceChildren(...(curves ? [curves.node] : []));
+      results = found.columns ? resultsOf(name) : null;
+      upper.replaceChildren(...[curves, results].filter(Boolean).map((part) => part.node));
       lower.replaceChildren(...(found.columns ? detailsOf(name, found) : []));
       curves?.update(run);
+      results?.update(run);
     } catch {
       // The next message tries again.
     } finally {
@@ -118,6 +122,7 @@ function asked(name) {
       const key = `${run.config_hash} ${run.replicas_total}`;
       if (!loading && loaded !== key) load(run, key);
       curves?.update(run);
+      results?.update(run);
     },
     end() {
       over = true;
@@ -132,12 +137,13 @@ export function runView(name) {
   const [notes, codes, rest] = [notices(), hashes(), asked(name)];
   const tiles = figures("tiles");
   const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
+  const save = listSavers("the arms", () => `${name}-arms`, () => state.runs.get(name)?.arms ?? []);
   const [kind, metric] = [h("p", { class: "kind" }), h("p", { class: "soft" })];
   const banner = h("p", { class: "banner", role: "alert" });
   const message = h("p", { class: "warning" });
   const body = h("div", null, bar.node, banner, message, tiles.node, rest.upper,
     h("section", { class: "card", "aria-labelledby": "arms" },
-      h("h2", { id: "arms" }, "Arms"), metric, arms.node, codes.node),
+      h("h2", { id: "arms" }, "Arms"), metric, arms.node, save, codes.node),
     notes.node, rest.lower);
   const missing = h("p", { class: "empty" });
   const node = h("div", { class: "inside" }, h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Runs")),

@@ -4,6 +4,7 @@ import { h, keyed, show, table, text } from "./dom.js";
 import { clock, count, counted, duration, number, rate } from "./format.js";
 import { now, runs, starves, state } from "./live.js";
 import { figures } from "./runs.js";
+import { listSavers } from "./save.js";
 
 /** The number of digits of a rate that says something. */
 const RATE_DIGITS = 3;
@@ -61,6 +62,7 @@ export function workersView() {
   const found = h("p", { class: "soft", role: "status" });
   const search = h("div", { class: "search" }, h("label", { for: "filter" }, "Filter"), filter, found);
   const list = table("Workers", COLUMNS, (worker) => worker.session, { column: 0, down: false });
+  const save = listSavers("the workers", () => "workers", () => [...state.workers.values()]);
   const empty = h("div", { class: "empty" },
     h("h2", null, "No workers are connected"),
     h("p", null, "Start some, on this host or on others:"),
@@ -69,7 +71,7 @@ export function workersView() {
   const quiet = h("p", { class: "soft" }, "Nothing since the coordinator started.");
   const node = h("div", { class: "inside" },
     h("h1", { tabindex: "-1" }, "Workers"), banner,
-    tiles.node, empty, search, h("div", { class: "card flush" }, list.node),
+    tiles.node, empty, search, h("div", { class: "card flush" }, list.node), save,
     h("h2", null, "What happened"),
     h("p", { class: "soft" }, "The coordinator's latest warnings: lost and refused workers, doubts, trouble."),
     quiet, news);
@@ -87,7 +89,7 @@ export function workersView() {
     const about = (worker) => `${worker.name} ${worker.address} ${computes(worker)} ${details(worker)}`.toLowerCase();
     const shown = all.filter((worker) => words.every((word) => about(worker).includes(word)));
     show(empty, state.known && all.length === 0);
-    [search, list.node.parentElement].forEach((part) => show(part, all.length > 0));
+    [search, list.node.parentElement, save].forEach((part) => show(part, all.length > 0));
     text(found, words.length > 0 ? `${counted(shown.length, "worker")} of ${count(all.length)}` : "");
     list.update(shown);
     show(quiet, state.known && state.news.length === 0);

@@ -1,14 +1,13 @@
 //! What came of a run, in a sentence. It is made of the last rows of the replicas; what `result.json` says of the run's
 //! state and of replicas that ended early is in it too.
 
-use evoxo_common::{
-    experiment::Config,
+use serde_json::Value;
+
+use crate::{
+    experiment::{Config, Replica},
     stats::{Estimate, Sample, estimate, t_test},
     text::{probability, thousands},
 };
-use serde_json::Value;
-
-use crate::history::LastRows;
 
 /// An arm with the primary metric of its replicas in their last rows.
 struct Reached<'a> {
@@ -20,23 +19,30 @@ struct Reached<'a> {
 /// The most letters of a sentence that somebody else has made.
 const LETTERS_MAX: usize = 2000;
 
-/// The conclusion of a run whose `result.json` says this: made of the history if it is there; otherwise the one that was
-/// written down when there was a history; otherwise no more than the extent of the run.
-pub(crate) fn of_result(config: &Config, result: &Value, rows: Option<&LastRows>) -> String {
+/// The conclusion of a run whose `result.json` says this: made of the primary metric of each arm's replicas in their last
+/// rows if that is known; otherwise the one that was written down when it was; otherwise no more than the extent of the run.
+#[must_use]
+pub fn of_result(config: &Config, result: &Value, values: Option<&[Vec<f64>]>) -> String {
     let stored = result["conclusion"].as_str().filter(|stored| !stored.is_empty());
-    match (rows, stored) {
-        (Some(rows), _) => {
-            let values: Vec<Vec<f64>> = (0..config.arms.len()).map(|arm| rows.values(config, arm)).collect();
-            sentence(config, result, &values)
-        }
+    match (values, stored) {
+        (Some(values), _) => sentence(config, result, values),
         // A stranger's text must not write to the terminal anything but letters.
         (None, Some(stored)) => stored.chars().filter(|letter| !letter.is_control()).take(LETTERS_MAX).collect(),
         (None, None) => sentence(config, result, &[]),
     }
 }
 
+/// The primary metric of each arm's replicas in their last rows; a replica without a row has none.
+#[must_use]
+pub fn last_values(config: &Config, replicas: &[Replica]) -> Vec<Vec<f64>> {
+    let last = |replica: &Replica| Some(replica.history().last()?[config.kind.primary_metric]);
+    let of_arm = |arm: &str| replicas.iter().filter(|it| it.arm() == arm).filter_map(last).collect();
+    config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
+}
+
 /// The conclusion, with the primary metric of each arm's replicas in their last rows, as far as they are known.
-pub(crate) fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String {
+#[must_use]
+pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String {
     let reached = config.arms.iter().zip(values).filter_map(|(arm, values)| {
         estimate(values).map(|estimate| Reached { arm: &arm.name, values: values.clone(), estimate })
     });
@@ -70,7 +76,8 @@ pub(crate) fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> 
 }
 
 /// The sentence if nothing is known of what came of the run.
-pub(crate) fn extent_alone(config: &Config, result: &Value) -> String {
+#[must_use]
+pub fn extent_alone(config: &Config, result: &Value) -> String {
     format!("{}, {}.", extent(config), state(result))
 }
 
@@ -173,8 +180,9 @@ fn over(arm: &Reached<'_>) -> String {
     }
 }
 
-/// "7 arms of 20 replicas each".
-pub(crate) fn extent(config: &Config) -> String {
+/// How large a run is: "7 arms of 20 replicas each".
+#[must_use]
+pub fn extent(config: &Config) -> String {
     let s = |count: u64| if count == 1 { "" } else { "s" };
     let (arms, replicas) = (config.arms.len() as u64, u64::from(config.replicas));
     let each = if arms > 1 && replicas > 1 { " each" } else { "" };
@@ -184,8 +192,9 @@ pub(crate) fn extent(config: &Config) -> String {
 const UNFINISHED: &str = "unfinished";
 const IN_DOUBT: &str = "in doubt";
 
-/// "unfinished", "finished" or "in doubt".
-pub(crate) fn state(result: &Value) -> &str {
+/// The state of a run that its result tells: "unfinished", "finished" or "in doubt".
+#[must_use]
+pub fn state(result: &Value) -> &str {
     match result["digest"].is_null() {
         true => UNFINISHED,
         // Results of early builds do not say their state.

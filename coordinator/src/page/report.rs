@@ -1,0 +1,250 @@
+//! A run's report as far as the run is: its conclusion, tables and plots. Like curves they are made of what is in the
+//! store; they are kept for all who look.
+//!
+//! One report is made at a time, on a thread for such work, and one run's at most for a twentieth of the time: what
+//! takes long is made more rarely, and the older one is shown meanwhile.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use evoxo_common::digest::Digest;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{
+    files,
+    told::{self, Part, Stored, Told},
+};
+use crate::{
+    core::{Rejection, Request, Response},
+    prepared::Prepared,
+    replicas::ReplicaKey,
+    shell::Handle,
+};
+
+/// The least time between two reports of a run, and how many times longer it is than the report took.
+const PAUSE: Duration = Duration::from_secs(2);
+const PAUSE_TIMES: u32 = 20;
+/// Runs whose reports are in memory at once, and how long they stay without a request.
+const RUNS_MAX: usize = 8;
+const UNUSED_MAX: Duration = Duration::from_secs(60);
+/// The most replicas of a run that has a report here, and the most bytes of what is stored of them.
+const REPLICAS_MAX: usize = 1000;
+const BYTES_MAX: usize = 64 << 20;
+/// How long somebody waits for an answer. The report is made all the same, and kept for the next question.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often what the store has is looked for anew, if an object is gone that was there a moment ago.
+const TRIES: usize = 3;
+
+/// What the store has of a run.
+struct Seen {
+    prepared: Arc<Prepared>,
+    finished: Vec<(ReplicaKey, String)>,
+    checkpoint: Option<String>,
+    /// Whether outputs differed.
+    in_doubt: bool,
+    /// Changes with all of it.
+    tag: String,
+}
+
+/// A report that was made, or why there is none.
+struct Made {
+    run: String,
+    /// Of the configuration: a run that was deleted and made anew has another one.
+    hash: Digest,
+    tag: String,
+    told: Result<Arc<Told>, Rejection>,
+    used: Instant,
+    at: Instant,
+    took: Duration,
+}
+
+/// The reports of the runs that were asked for.
+pub(super) struct Reports {
+    core: Handle,
+    made: Arc<Mutex<Vec<Made>>>,
+    /// One is made at once, and one run's objects are in memory.
+    making: Arc<Semaphore>,
+}
+
+impl Reports {
+    pub(super) fn new(core: Handle) -> Self {
+        Self { core, made: Arc::default(), making: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// A part of the report as JSON, and a tag that changes with it.
+    pub(super) async fn ask(&self, run: &str, part: Part) -> Result<(String, Bytes), Rejection> {
+        let late = |_| {
+            let sentence = "the report of this run takes long to make: ask again in a minute, when it may be ready";
+            Rejection::Unavailable(sentence.into())
+        };
+        let told = tokio::time::timeout(PATIENCE, self.told(run)).await.map_err(late)??;
+        Ok((told.tag.clone(), told.part(part)))
+    }
+
+    /// Forgets the reports that nobody asks for.
+    pub(super) fn forget_unused(&self) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|made| made.used.elapsed() < UNUSED_MAX);
+    }
+
+    async fn told(&self, run: &str) -> Result<Arc<Told>, Rejection> {
+        let seen = self.look(run).await?;
+        if let Some(told) = self.kept(run, &seen, false) {
+            return told;
+        }
+        let turn = match Arc::clone(&self.making).try_acquire_owned() {
+            Ok(turn) => turn,
+            // While another one is made, an older one is better than none.
+            Err(_) => match self.kept(run, &seen, true) {
+                Some(told) => return told,
+                None => Arc::clone(&self.making).acquire_owned().await.map_err(|_| stopping())?,
+            },
+        };
+        let mut gone = String::new();
+        for _ in 0..TRIES {
+            let seen = self.look(run).await?;
+            if let Some(told) = self.kept(run, &seen, false) {
+                return told;
+            }
+            let began = Instant::now();
+            match self.read(run, &seen).await {
+                Ok(stored) => return self.make(run, seen, stored, (turn, began)).await,
+                // A checkpoint that is gone was followed by another, or by the ends of all replicas.
+                Err(why) => gone = why,
+            }
+        }
+        Err(Rejection::Unavailable(gone))
+    }
+
+    /// Asks the core for the names of objects, which is all that it does for a report.
+    async fn look(&self, run: &str) -> Result<Seen, Rejection> {
+        let view = self.core.views.get(run).map(|view| Arc::clone(&view.borrow()));
+        let known = view.and_then(|view| Some((view.prepared.clone()?, !view.run.doubts.is_empty())));
+        let (prepared, in_doubt) =
+            known.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
+        let asked = self.core.ask(Request::Objects { name: run.into() }).await?;
+        let Response::Objects { finished, checkpoint } = asked else {
+            return Err(Rejection::Unavailable("the coordinator gave a response of the wrong kind".into()));
+        };
+        // With the last replica that finishes the checkpoint goes.
+        let all = prepared.config.arms.len() * prepared.config.replicas as usize;
+        let checkpoint = checkpoint.filter(|_| finished.len() < all);
+        let objects = finished.iter().map(|(_, object)| object).chain(&checkpoint);
+        let about = [prepared.hash.to_string(), in_doubt.to_string(), files::tag().to_owned()];
+        let tag = Digest::of_pieces(about.iter().chain(objects).map(String::as_bytes)).short();
+        Ok(Seen { prepared, finished, checkpoint, in_doubt, tag })
+    }
+
+    /// A report that need not be made anew: there is nothing newer in the store, or it is too new, or any will do.
+    fn kept(&self, run: &str, seen: &Seen, any: bool) -> Option<Result<Arc<Told>, Rejection>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = made.iter_mut().find(|made| made.run == run && made.hash == seen.prepared.hash)?;
+        let pause = PAUSE.max(PAUSE_TIMES * found.took);
+        if !any && found.tag != seen.tag && found.at.elapsed() >= pause {
+            return None;
+        }
+        found.used = Instant::now();
+        Some(found.told.clone())
+    }
+
+    /// The objects of the replicas; `None` if they are more than a page shows. An error is a sentence, and another look at
+    /// the store may mend it.
+    async fn read(&self, run: &str, seen: &Seen) -> Result<Option<Vec<Stored>>, String> {
+        let config = &seen.prepared.config;
+        if config.arms.len() * config.replicas as usize > REPLICAS_MAX {
+            return Ok(None);
+        }
+        let (mut stored, mut room) = (Vec::new(), BYTES_MAX as u64);
+        let ends = seen.finished.iter().map(|(key, object)| (Some(*key), object));
+        for (key, object) in seen.checkpoint.iter().map(|object| (None, object)).chain(ends) {
+            let Some(bytes) = self.core.reader.get_up_to(run, object, room).await? else { return Ok(None) };
+            room -= bytes.len() as u64;
+            stored.push(match key {
+                None => Stored::Checkpoint(bytes),
+                Some(key) => Stored::End(key, bytes),
+            });
+        }
+        Ok(Some(stored))
+    }
+
+    /// Makes a report and keeps it, also if nobody waits for it any more.
+    async fn make(
+        &self,
+        run: &str,
+        seen: Seen,
+        stored: Option<Vec<Stored>>,
+        (turn, began): (OwnedSemaphorePermit, Instant),
+    ) -> Result<Arc<Told>, Rejection> {
+        let (run, all) = (run.to_owned(), Arc::clone(&self.made));
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let Seen { prepared, in_doubt, tag, .. } = seen;
+            let told = stored.ok_or_else(too_much).and_then(|stored| {
+                // A kind of somebody else's may have a mistake in its report: the log says what it was.
+                let told =
+                    catch_unwind(AssertUnwindSafe(|| told::tell(&prepared.config, stored, in_doubt, tag.clone())));
+                told.unwrap_or_else(|_| Err("the report of this run failed: see the coordinator's log".into()))
+                    .map(Arc::new)
+                    .map_err(Rejection::Unavailable)
+            });
+            let (used, at, took) = (Instant::now(), Instant::now(), began.elapsed());
+            let made = Made { run, hash: prepared.hash, tag, told: told.clone(), used, at, took };
+            keep(&mut all.lock().unwrap_or_else(PoisonError::into_inner), made);
+            told
+        });
+        done.await.map_err(|_| stopping())?
+    }
+}
+
+/// Puts a report in the place of the run's older one, or of the one that was not asked for the longest.
+fn keep(all: &mut Vec<Made>, made: Made) {
+    all.retain(|other| other.run != made.run);
+    while all.len() >= RUNS_MAX {
+        let oldest = (0..all.len()).min_by_key(|place| all[*place].used);
+        oldest.map(|place| all.remove(place));
+    }
+    all.push(made);
+}
+
+fn stopping() -> Rejection {
+    Rejection::Unavailable("the coordinator is stopping: ask the next one".into())
+}
+
+fn too_much() -> Rejection {
+    let sentence = format!(
+        "this run has more than {REPLICAS_MAX} replicas, or more than {} MiB stored, which is too much for \
+         the page: use `evoxo fetch`",
+        BYTES_MAX >> 20
+    );
+    Rejection::Exhausted(sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_that_was_not_asked_for_the_longest_makes_room() {
+        let begun = Instant::now();
+        let made = |number: u64| Made {
+            run: format!("run-{number}"),
+            hash: Digest::of(b""),
+            tag: String::new(),
+            told: Err(too_much()),
+            used: begun + Duration::from_secs(number),
+            at: begun,
+            took: Duration::ZERO,
+        };
+        let mut all = Vec::new();
+        (0..20).for_each(|number| keep(&mut all, made(number)));
+        // The newest of a run takes the place of the older one.
+        (0..20).for_each(|_| keep(&mut all, made(19)));
+        let names: Vec<&str> = all.iter().map(|made| made.run.as_str()).collect();
+        let right: Vec<String> = (12..20).map(|number| format!("run-{number}")).collect();
+        assert_eq!(names, right);
+    }
+}

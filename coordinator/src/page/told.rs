@@ -1,0 +1,231 @@
+//! What is told of a run so far: conclusion, tables, notes and plots of its report, as JSON.
+//!
+//! Pure: stored objects come in, JSON goes out.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use evoxo_common::{
+    conclusion::{last_values, sentence, state},
+    envelope,
+    experiment::{Config, Replica, run_digest, screen_files},
+    plot,
+    report::{Report, Table},
+};
+use evoxo_proto::v1;
+use prost::Message as _;
+use serde_json::{Value, json};
+
+use crate::replicas::ReplicaKey;
+
+/// The most bytes of the texts of all tables. Rows over it are left out, and counted.
+const TABLES_BYTES_MAX: usize = 2 << 20;
+/// The most bytes of all plots, and the most points of a curve in them.
+const PLOTS_BYTES_MAX: usize = 2 << 20;
+const POINTS_MAX: usize = 300;
+/// The most notes. One over it says how many are left out.
+const NOTES_MAX: usize = 200;
+
+/// An object of the store.
+pub(super) enum Stored {
+    /// The states of replicas that are on their way.
+    Checkpoint(Bytes),
+    /// The end of this replica.
+    End(ReplicaKey, Bytes),
+}
+
+/// A report as JSON.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// Changes with the rest.
+    pub(super) tag: String,
+    tables: Bytes,
+    plots: Bytes,
+}
+
+/// What is asked of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Conclusion, tables and notes.
+    Tables,
+    /// Plots as SVG.
+    Plots,
+}
+
+impl Told {
+    pub(super) fn part(&self, part: Part) -> Bytes {
+        match part {
+            Part::Tables => self.tables.clone(),
+            Part::Plots => self.plots.clone(),
+        }
+    }
+}
+
+/// The report of the replicas that are stored.
+///
+/// # Errors
+/// A sentence if something that is stored cannot be read.
+pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: String) -> Result<Told, String> {
+    let mut replicas = BTreeMap::new();
+    for object in stored {
+        for (key, state) in states(config, &object)? {
+            replicas.insert(key, Replica::restore(config, &state)?);
+        }
+    }
+    let replicas: Vec<Replica> = replicas.into_values().collect();
+    let (report, all) = (config.report(&replicas), config.arms.len() * config.replicas as usize);
+    let finished = replicas.iter().filter(|replica| replica.is_finished()).count();
+    let digest = (finished == all).then(|| run_digest(replicas.iter().map(Replica::digest)).to_string());
+    let mut result = report.json.clone();
+    result["digest"] = digest.into();
+    result["state"] = if in_doubt { "in doubt" } else { "finished" }.into();
+    let about = json!({
+        "state": state(&result),
+        "digest": result["digest"],
+        "finished": finished,
+        "replicas": all,
+        "conclusion": sentence(config, &result, &last_values(config, &replicas)),
+    });
+    let with = |mut about: Value, more: [(&str, Value); 2]| {
+        more.into_iter().for_each(|(name, value)| about[name] = value);
+        Bytes::from(about.to_string())
+    };
+    let (plots, more_plots) = plots(config, &report);
+    let tables = [("tables", tables(&report.tables)), ("notes", notes(report.notes).into())];
+    let plots = [("plots", plots.into()), ("more", more_plots.into())];
+    Ok(Told { tag, tables: with(about.clone(), tables), plots: with(about, plots) })
+}
+
+/// The states in an object. A finished replica's object is later than any checkpoint's.
+fn states(config: &Config, object: &Stored) -> Result<Vec<(ReplicaKey, v1::ReplicaState)>, String> {
+    match object {
+        Stored::Checkpoint(bytes) => {
+            let body = envelope::open(envelope::Kind::Checkpoint, bytes).ok();
+            let checkpoint = body.and_then(|body| v1::Checkpoint::decode(body).ok());
+            let checkpoint =
+                checkpoint.ok_or("the newest checkpoint of this run is damaged: see the coordinator's log")?;
+            let key = |state: &v1::ReplicaState| {
+                let arm = config.arms.iter().position(|arm| arm.name == state.arm)?;
+                (state.replica < config.replicas).then_some(ReplicaKey { arm: arm as u32, index: state.replica })
+            };
+            Ok(checkpoint.replicas.into_iter().filter_map(|state| Some((key(&state)?, state))).collect())
+        }
+        Stored::End(key, bytes) => {
+            let body = envelope::open(envelope::Kind::Finished, bytes).ok();
+            let state = body.and_then(|body| v1::Finished::decode(body).ok()?.replica);
+            let damaged = || {
+                let arm = config.arms.get(key.arm as usize).map_or("", |arm| arm.name.as_str());
+                format!("what is stored of replica {} of {arm:?} is damaged: see the coordinator's log", key.index)
+            };
+            Ok(vec![(*key, state.ok_or_else(damaged)?)])
+        }
+    }
+}
+
+/// Tables as JSON, as far as there is room; `more` rows are left out.
+fn tables(tables: &[Table]) -> Value {
+    let mut room = TABLES_BYTES_MAX;
+    let table = |Table { title, header, rows }: &Table| {
+        let fits = |row: &&Vec<String>| {
+            let bytes: usize = row.iter().map(|cell| cell.len() + 3).sum();
+            let fits = bytes <= room;
+            room = if fits { room - bytes } else { 0 };
+            fits
+        };
+        let shown: Vec<&Vec<String>> = rows.iter().take_while(fits).collect();
+        json!({"title": title, "header": header, "rows": shown, "more": rows.len() - shown.len()})
+    };
+    tables.iter().map(table).collect()
+}
+
+fn notes(mut notes: Vec<String>) -> Vec<String> {
+    if notes.len() > NOTES_MAX {
+        let more = notes.len() - NOTES_MAX;
+        notes.truncate(NOTES_MAX);
+        notes.push(format!("And {more} notes more."));
+    }
+    notes
+}
+
+/// Plots with their names, as far as there is room, and how many are left out.
+fn plots(config: &Config, report: &Report) -> (Vec<Value>, usize) {
+    let figure = |(number, figure): (usize, &evoxo_common::report::Figure)| {
+        let svg = plot::svg_with_id(&figure.thinned(POINTS_MAX), &format!("axes-{number}"));
+        (figure.name.clone(), svg)
+    };
+    let figures = report.figures.iter().enumerate().map(figure);
+    let maps = report.maps.iter().map(|map| (map.name.clone(), plot::map(map)));
+    let of_screen = screen_files(config, &report.json).pictures;
+    let (mut room, mut more, mut shown) = (PLOTS_BYTES_MAX, 0, Vec::new());
+    for (name, svg) in figures.chain(maps).chain(of_screen) {
+        match room.checked_sub(svg.len()) {
+            Some(left) => {
+                room = left;
+                shown.push(json!({"name": name, "svg": svg}));
+            }
+            None => more += 1,
+        }
+    }
+    (shown, more)
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_common::local;
+    use evoxo_experiments::registry;
+
+    use super::*;
+
+    fn table(rows: usize, cell: usize) -> Table {
+        let row = |number: usize| vec![number.to_string(), "x".repeat(cell)];
+        Table { title: "t".into(), header: vec!["a".into(), "b".into()], rows: (0..rows).map(row).collect() }
+    }
+
+    #[test]
+    fn rows_for_which_there_is_no_room_are_counted() {
+        let told = tables(&[table(3, 10), table(100, 100_000), table(2, 10)]);
+        let shown = told[1]["rows"].as_array().map_or(0, Vec::len);
+        assert_eq!((told[0]["more"].clone(), shown), (json!(0), 20));
+        assert_eq!((told[1]["more"].clone(), told[2]["more"].clone()), (json!(80), json!(2)));
+        assert!(told.to_string().len() < TABLES_BYTES_MAX + 1000);
+        let many: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+        assert_eq!(notes(many).last().map(String::as_str), Some("And 800 notes more."));
+    }
+
+    /// A report before anything is stored, of replicas on their way, and of all replicas at their ends, whatever an older
+    /// checkpoint still says.
+    #[test]
+    fn a_run_is_told_at_any_time() {
+        let text = "experiment = \"dispatch\"\nreplicas = 2\n[settings]\nrounds = 3\ntasks = 2\n";
+        let config = Config::parse(&registry(), "test", text, &[]).unwrap();
+        let json = |stored: Vec<Stored>| -> Value {
+            let told = tell(&config, stored, false, "tag".into()).unwrap();
+            serde_json::from_slice(&told.part(Part::Tables)).unwrap()
+        };
+        let seen = |told: &Value| (told["state"].clone(), told["finished"].clone(), told["replicas"].clone());
+        assert_eq!(seen(&json(Vec::new())), (json!("unfinished"), json!(0), json!(2)));
+        let checkpoint = || {
+            let replicas = local::start(&config).map(|replica| replica.save()).collect();
+            let checkpoint = v1::Checkpoint { replicas, ..v1::Checkpoint::default() };
+            Stored::Checkpoint(envelope::seal(envelope::Kind::Checkpoint, &checkpoint.encode_to_vec()))
+        };
+        assert_eq!(seen(&json(vec![checkpoint()])), (json!("unfinished"), json!(0), json!(2)));
+        let ends = local::run(&config).unwrap();
+        let end = |replica: &Replica| {
+            let finished = v1::Finished { replica: Some(replica.save()), ..v1::Finished::default() };
+            let bytes = envelope::seal(envelope::Kind::Finished, &finished.encode_to_vec());
+            Stored::End(ReplicaKey { arm: 0, index: replica.index() }, bytes)
+        };
+        let told = json(vec![checkpoint(), end(&ends[1])]);
+        assert_eq!(seen(&told), (json!("unfinished"), json!(1), json!(2)));
+        assert!(told["conclusion"].as_str().unwrap().starts_with("The run is not finished: 1 of 2 replicas are. "));
+        let told = json(vec![checkpoint(), end(&ends[1]), end(&ends[0])]);
+        assert_eq!(seen(&told), (json!("finished"), json!(2), json!(2)));
+        assert_eq!(told["digest"], json!(run_digest(ends.iter().map(Replica::digest)).to_string()));
+        let report = config.report(&ends);
+        assert_eq!(told["tables"][0]["rows"], json!(report.tables[0].rows));
+        let broken = Stored::End(ReplicaKey { arm: 0, index: 1 }, Bytes::from_static(b"nonsense"));
+        let why = tell(&config, vec![broken], false, String::new()).unwrap_err();
+        assert_eq!(why, "what is stored of replica 1 of \"main\" is damaged: see the coordinator's log");
+    }
+}

@@ -1,0 +1,166 @@
+// What came of a run, on the page: conclusion, tables and plots of its report while it goes on and at its end, their
+// files, keyboard, axe.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { until } from "./cluster.js";
+import { accessible, allAccessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
+
+const TABLES = `experiment = "invincible"
+seed = 3
+replicas = 3
+[settings]
+population = 100
+games = 200
+generations = 30
+slice = 20
+[arms."loss costs 1"]
+penalty = 1
+[arms."loss costs 6.5"]
+penalty = 6.5
+`;
+const LEAGUE = `experiment = "league"
+replicas = 1
+[settings]
+game = "score-four"
+pairs = 40000
+pairs_a_round = 1
+[[players]]
+who = "random"
+[[players]]
+who = "filtered"
+[[players]]
+who = "benchmark"
+[[players]]
+who = "alpha-beta:2"
+`;
+
+before(async () => {
+  await begin();
+  cluster.worker("ant");
+  await cluster.evoxo("submit", file("tables.toml", TABLES));
+  await cluster.evoxo("submit", file("long.toml", TABLES.replace("generations = 30", "generations = 100000")));
+  await cluster.evoxo("submit", file("league.toml", LEAGUE));
+  await until("tables ends", async () => (await cluster.run("tables")).state === "finished");
+});
+
+after(end);
+
+/** What a button saves: the file's name and its content. */
+async function saved(tab, button) {
+  const [download] = await Promise.all([tab.waitForEvent("download"), button.press("Enter")]);
+  return [download.suggestedFilename(), readFileSync(await download.path(), "utf8")];
+}
+
+/** The texts of a table that is shown. */
+function cells(table) {
+  return table.locator("tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+}
+
+/** Values of a CSV file without line ends in them. */
+function values(csv) {
+  const cell = (text) => (text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text);
+  return csv.trimEnd().split("\n").map((line) => line.match(/("([^"]|"")*"|[^,]*)(,|$)/g).map((part) =>
+    cell(part.replace(/,$/, ""))).slice(0, line.endsWith(",") ? undefined : -1));
+}
+
+test("a finished run has the tables of its report, each as files", async () => {
+  const tab = await open("#/runs/tables");
+  await tab.getByRole("heading", { name: "Results", exact: true }).waitFor();
+  await tab.getByText("As in the report of evoxo.").waitFor();
+  await tab.getByText(/^Of two arms, "loss costs/).waitFor();
+  assert.equal(await tab.locator(".results .badge").isVisible(), false);
+  const told = await (await fetch(`http://${cluster.address}/api/runs/tables/report`)).json();
+  const tables = tab.locator(".results .result table");
+  assert.equal(await tables.count(), told.tables.length);
+  assert.ok(told.tables.length > 1);
+  for (const [index, { title, header, rows }] of told.tables.entries()) {
+    assert.deepEqual(await cells(tables.nth(index)), [header, ...rows]);
+    const button = (ending) => tab.getByRole("button", { name: `Save as ${ending}: ${title}`, exact: true });
+    const [name, csv] = await saved(tab, button("CSV"));
+    assert.deepEqual([name, values(csv)], [`tables-table-${index + 1}.csv`, [header, ...rows]]);
+    const [, json] = await saved(tab, button("JSON"));
+    const { state, run, ...rest } = JSON.parse(json);
+    assert.deepEqual([state, run], ["finished", "tables"]);
+    assert.deepEqual([rest.title, rest.header, rest.rows], [title, header, rows]);
+  }
+  await tab.getByText("Plots of the report").press("Enter");
+  const plot = tab.locator(".results .drawn svg").first();
+  await plot.waitFor();
+  const [name, svg] = await saved(tab, tab.getByRole("button", { name: /^Save as SVG: (?!the curves)/ }).first());
+  assert.match(name, /^tables-[a-z0-9-]+\.svg$/);
+  assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^]*<\/svg>\n$/);
+  await accessible(tab, "results with plots");
+  await tab.context().close();
+});
+
+test("curves are saved as they are seen", async () => {
+  const tab = await open("#/runs/tables");
+  await tab.locator("path.line.c1").first().waitFor();
+  const button = (ending) => tab.getByRole("button", { name: `Save as ${ending}: the curves that are shown` });
+  const [csvName, csv] = await saved(tab, button("CSV"));
+  assert.match(csvName, /^tables-[a-z ]+\.csv$/);
+  assert.equal(values(csv).length, 1 + 2 * 30);
+  assert.equal(JSON.parse((await saved(tab, button("JSON")))[1]).arms.length, 2);
+  await tab.getByRole("button", { name: /^loss costs 6.5/ }).press("Space");
+  assert.equal(values((await saved(tab, button("CSV")))[1]).length, 1 + 30);
+  const [svgName, svg] = await saved(tab, button("SVG"));
+  assert.match(svgName, /\.svg$/);
+  // It has its looks in it, and the curve that is shown.
+  assert.match(svg, /stroke="rgb\(/);
+  assert.equal(svg.match(/class="line c\d"/g).length, 1);
+  await tab.context().close();
+});
+
+test("a run that goes on has tables, marked as unfinished, that change in their place", async () => {
+  const tab = await open("#/runs/long");
+  await tab.getByRole("heading", { name: "Results so far" }).waitFor();
+  await tab.locator(".results .badge").getByText("unfinished").waitFor();
+  await tab.getByText(/^The run is not finished: 0 of 6 replicas are\. So far /).waitFor();
+  const conclusion = tab.locator(".conclusion");
+  const first = await conclusion.textContent();
+  const scroll = tab.locator(".results .scroll").first();
+  await scroll.focus();
+  await until("the report goes on", async () => (await conclusion.textContent()) !== first);
+  // Whoever reads by keyboard stays where they are.
+  assert.equal(await scroll.evaluate((node) => node === document.activeElement), true);
+  const [name, json] = await saved(tab, tab.getByRole("button", { name: /^Save as JSON: (?!the curves)/ }).first());
+  assert.deepEqual([name, JSON.parse(json).state], ["long-unfinished-table-1.json", "unfinished"]);
+  await accessible(tab, "results so far");
+  await tab.context().close();
+});
+
+test("a league has its ratings while it is played", async () => {
+  const tab = await open("#/runs/league");
+  await tab.getByRole("heading", { name: "Results so far" }).waitFor();
+  const ratings = tab.locator(".results table").first();
+  await until("there are intervals", async () => (await cells(ratings)).some((row) => /^[−+-]?\d+ to /.test(row[2])));
+  const [header, ...rows] = await cells(ratings);
+  assert.deepEqual([header[0], header[2], rows.length], ["player", "95 % interval", 4]);
+  await tab.context().close();
+});
+
+test("a report that is too much is a sentence, and the page goes on", async () => {
+  const large = "experiment = \"dispatch\"\nreplicas = 1001\n[settings]\nrounds = 1\ntasks = 1\n";
+  await cluster.evoxo("submit", file("large.toml", large));
+  const tab = await open("#/runs/large");
+  await tab.getByText(/The report cannot be shown: this run has more than 1000 replicas/).first().waitFor();
+  await tab.locator(".head .badge.finished").waitFor();
+  await accessible(tab, "too much");
+  await tab.context().close();
+});
+
+test("results in light, dark and on a phone", async () => {
+  const ready = async (tab) => {
+    await tab.locator(".results table").first().waitFor();
+    await tab.getByText("Plots of the report").click();
+    await tab.locator(".results .drawn svg").first().waitFor();
+  };
+  await allAccessible("results", "#/runs/tables", ready);
+  const ratings = (tab) => tab.locator(".results table").nth(2).waitFor();
+  await allAccessible("a league", "#/runs/league", ratings);
+});
+
+test("nothing was fetched from elsewhere, and no browser complained", blameless);

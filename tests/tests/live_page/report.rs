@@ -1,0 +1,164 @@
+//! The report of a run on the page: that of one thread at the end, unfinished before it, with limits that hurt no run.
+
+use std::{net::SocketAddr, time::Duration};
+
+use evoxo_common::{
+    conclusion::{last_values, sentence},
+    experiment::{Config, Replica},
+    local,
+    report::Report,
+};
+use evoxo_proto::v1::RunState;
+use evoxo_tests::{
+    live::{PATIENCE, Site},
+    person::{Person, digest_of_one_thread},
+    registry,
+};
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::http::{Answer, get, post, send};
+use crate::RUN;
+
+/// A league that goes on for longer than a test.
+const LEAGUE: &str = "experiment = \"league\"\nreplicas = 1\n[settings]\ngame = \"score-four\"\npairs = 40000\n\
+    pairs_a_round = 1\n[[players]]\nwho = \"random\"\n[[players]]\nwho = \"filtered\"\n[[players]]\nwho = \"alpha-beta:2\"\n";
+
+/// Asks for a part of a run's report until it is as wanted: what was made a moment ago is shown for some seconds.
+async fn asked(to: SocketAddr, path: &str, wanted: impl Fn(&Value) -> bool) -> Answer {
+    let found = async {
+        loop {
+            let answer = get(to, path).await;
+            if answer.status == 200 && wanted(&answer.json()) {
+                return answer;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(PATIENCE, found).await.expect("a report as it is wanted")
+}
+
+/// The report of a run's replicas on one thread.
+fn right(text: &str) -> (Config, Vec<Replica>, Report) {
+    let config = Config::parse(registry(), "test", text, &[]).expect("a good file");
+    let replicas = local::run(&config).expect("tasks that are computed");
+    let report = config.report(&replicas);
+    (config, replicas, report)
+}
+
+/// Whether a report on the page has the tables and notes of this one, each table as a whole.
+fn assert_same(shown: &Value, report: &Report) {
+    let tables =
+        report.tables.iter().map(|it| json!({"title": it.title, "header": it.header, "rows": it.rows, "more": 0}));
+    assert_eq!(shown["tables"], tables.collect::<Value>());
+    assert_eq!(shown["notes"], json!(report.notes));
+}
+
+#[tokio::test]
+async fn the_report_of_a_run_is_that_of_one_thread_at_its_end() {
+    let site = Site::new();
+    let mut coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("run", RUN).await;
+    let none = asked(coordinator.address, "/api/runs/run/report", |_| true).await.json();
+    assert_eq!((&none["state"], &none["finished"], &none["replicas"]), (&json!("unfinished"), &json!(0), &json!(6)));
+    assert_eq!(get(coordinator.address, "/api/runs/run/plots").await.json()["plots"], json!([]));
+    let worker = site.worker(coordinator.address, &[]);
+    person.finished("run").await;
+    let (config, replicas, report) = right(RUN);
+    let whole = |found: &Value| found["state"] == "finished";
+    assert_same(&asked(coordinator.address, "/api/runs/run/report", whole).await.json(), &report);
+    // A coordinator that has computed nothing of it makes the same of what is stored; there is no checkpoint any more.
+    coordinator.process.kill();
+    drop(worker);
+    let coordinator = site.coordinator(&[]);
+    let answer = get(coordinator.address, "/api/runs/run/report").await;
+    let shown = answer.json();
+    assert_same(&shown, &report);
+    assert_eq!((&shown["finished"], &shown["digest"]), (&json!(6), &json!(digest_of_one_thread(RUN))));
+    let mut result = report.json.clone();
+    result["digest"] = shown["digest"].clone();
+    assert_eq!(shown["conclusion"], json!(sentence(&config, &result, &last_values(&config, &replicas))));
+    let plots = get(coordinator.address, "/api/runs/run/plots").await.json();
+    let names: Vec<&Value> = plots["plots"].as_array().into_iter().flatten().map(|plot| &plot["name"]).collect();
+    let right: Vec<Value> = report.figures.iter().map(|figure| json!(figure.name)).collect();
+    assert!(!right.is_empty() && names.into_iter().eq(&right), "{right:?}");
+    let svg = plots["plots"][0]["svg"].as_str().expect("a picture");
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains("generation"), "{svg}");
+    // The browser has it already.
+    let tag = answer.header("etag").expect("a tag");
+    let again = format!("GET /api/runs/run/report HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {tag}\r\n\r\n");
+    assert_eq!(send(coordinator.address, &again).await.status, 304);
+    for part in ["report", "plots"] {
+        assert_eq!(get(coordinator.address, &format!("/api/runs/none/{part}")).await.status, 404);
+    }
+}
+
+/// A league to be watched: ratings with intervals while it is played, which are those of the games that are stored.
+#[tokio::test]
+async fn tables_of_a_league_come_while_it_is_played() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
+    let mut person = Person::of(coordinator.address);
+    person.submit("league", LEAGUE).await;
+    let path = "/api/runs/league/report";
+    let none = asked(coordinator.address, path, |_| true).await.json();
+    assert_eq!((&none["finished"], &none["tables"][0]["title"]), (&json!(0), &json!("No games yet")));
+    let _worker = site.worker(coordinator.address, &[]);
+    let interval = |found: &Value| found["tables"][0]["rows"][2][2].as_str().unwrap_or("-").to_owned();
+    let seen =
+        |found: &Value| (0..3).any(|row| found["tables"][0]["rows"][row][2].as_str().is_some_and(|it| it != "-"));
+    let first = asked(coordinator.address, path, seen).await.json();
+    assert_eq!(first["state"], "unfinished", "{first}");
+    assert_eq!(first["tables"][0]["header"][2], "95 % interval");
+    let conclusion = first["conclusion"].as_str().expect("a sentence");
+    assert!(conclusion.starts_with("The run is not finished: 0 of 1 replicas are. "), "{conclusion}");
+    // It changes while games are played.
+    let newer = asked(coordinator.address, path, |found| found["tables"] != first["tables"]).await.json();
+    assert_eq!((&newer["state"], newer["tables"].as_array().map(Vec::len)), (&json!("unfinished"), Some(3)));
+    assert!(!interval(&newer).is_empty());
+    assert_eq!(person.get("league").await.expect("it serves").state(), RunState::Running);
+    // A run that stands still has the report of what was stored, and so has one that is cancelled.
+    for verb in ["pause", "cancel"] {
+        assert_eq!(post(coordinator.address, &format!("/api/runs/league/{verb}")).await.status, 200);
+        let still = asked(coordinator.address, path, seen).await.json();
+        assert_eq!(still["state"], "unfinished", "{verb}");
+    }
+}
+
+/// Who asks for the report of too large a run gets a sentence, and many who ask at once wait for one another: the run
+/// goes on.
+#[tokio::test]
+async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
+    let (to, mut person) = (coordinator.address, Person::of(coordinator.address));
+    let large = "experiment = \"dispatch\"\nreplicas = 1001\n[settings]\nrounds = 1\ntasks = 1\n";
+    person.submit("large", large).await;
+    person.submit("run", RUN).await;
+    asked(to, "/api/runs/run/report", |_| true).await;
+    let refused = get(to, "/api/runs/large/report").await;
+    let why = refused.json()["error"].as_str().expect("a sentence").to_owned();
+    assert_eq!(refused.status, 429);
+    assert!(why.starts_with("this run has more than 1000 replicas, or more than 64 MiB stored"), "{why}");
+    let askers = (0..100).map(|number| {
+        tokio::spawn(async move {
+            let part = if number % 2 == 0 { "report" } else { "plots" };
+            for _ in 0..10 {
+                let path = format!("/api/runs/{}/{part}", if number % 10 == 0 { "large" } else { "run" });
+                let answer = get(to, &path).await;
+                assert!(matches!(answer.status, 200 | 429 | 503), "{}: {}", answer.status, answer.text());
+            }
+        })
+    });
+    let askers: Vec<_> = askers.collect();
+    let _worker = site.worker(to, &[]);
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
+    assert_eq!(person.finished("large").await.digest, digest_of_one_thread(large));
+    for asker in askers {
+        asker.await.expect("it got its answers");
+    }
+    asked(to, "/api/runs/run/report", |found| found["state"] == "finished").await;
+    assert_eq!(get(to, "/api/runs/large/report").await.status, 429);
+    assert!(!coordinator.process.log().contains("panicked"), "{}", coordinator.process.log());
+}
