@@ -8,7 +8,7 @@ use evoxo_common::{
 use evoxo_experiments::registry;
 
 /// A small file of each kind, or several if its rounds can differ.
-const SMALL: [&str; 21] = [
+const SMALL: [&str; 23] = [
     "experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 5\npayload_bytes = 100\nreply_bytes = 50\nshared_bytes = 9",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 4\ngames = 20\nslice = 7",
     "experiment = \"invincible\"\n[settings]\npopulation = 30\nside = \"X\"\ngenerations = 4\nfitness = \"exact\"",
@@ -28,6 +28,10 @@ const SMALL: [&str; 21] = [
     "experiment = \"nndtf\"\n[settings]\niterations = 40\nfarming = \"evaluations\"\nalgorithm = \"traditional\"",
     "experiment = \"nndtf\"\n[settings]\nevaluations = 300\noffspring = 10\nalgorithm = \"cma-es\"\nsegment = 3",
     "experiment = \"nndtf\"\n[settings]\niterations = 40\nhidden = 5\ngene_min = -2\ngene_max = 3\nsegment = 9",
+    "experiment = \"nndtf\"\n[settings]\niterations = 40\nfitness = \"ratio-of-sums\"\njoins = \"offspring-too\"\n\
+     parents = \"different\"\nsome = \"any-number\"\nweighs = \"bounds\"\ntraining = \"teacher-play\"\nsegment = 9",
+    "experiment = \"nndtf\"\n[settings]\niterations = 40\nalgorithm = \"traditional\"\nnetwork = \"logistic\"\n\
+     births = \"couple\"\nmutates = \"child\"\noccupied = \"nothing\"\nstones = \"two-each\"\nsegment = 9",
     "experiment = \"td3d\"\n[settings]\nnetwork = \"small\"\ngames = 40\ntest_every = 10\ntest_games = 5\nsegment_games = 15",
     "experiment = \"td3d\"\n[settings]\nnetwork = \"tuples\"\ngames = 20\ntest_every = 10\ntest_games = 50\nlearners = 3\n\
      momentum = \"0.9\"\naveraging_games = 30",

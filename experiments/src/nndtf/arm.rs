@@ -13,13 +13,13 @@ use evoxo_games::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    boards::training_boards,
     card::decimals,
     duel::openings,
-    judge::{Judge, firm_fitness},
+    judge::Judge,
     network::{HIDDEN, Kind, NetworkPlayer, RANGE},
     network_of,
     settings::{Algorithm, Settings},
-    training_boards,
 };
 
 /// The paper's fitness after training, of its proposal and of its rival.
@@ -58,7 +58,8 @@ pub(super) struct Champion {
     pub(super) player: NetworkPlayer,
     /// Fitness on its training boards.
     pub(super) training: f64,
-    /// The fitness that is left when outputs are blurred: see [`firm_fitness`] and [`FIRM_MARGIN`].
+    /// The fitness that is left when outputs are blurred: see
+    /// [`Measure::firm_fitness`](super::measure::Measure::firm_fitness) and [`FIRM_MARGIN`].
     pub(super) firm: f64,
     /// Fitness on all boards.
     pub(super) all: f64,
@@ -148,21 +149,27 @@ impl<'a> Arm<'a> {
     /// Evaluates all champions again, on all boards too, and audits them.
     pub(super) fn champions(&self) -> Vec<Champion> {
         let network = network_of(&self.settings);
-        let (all, count) = (Judge::all(network), self.settings.boards);
+        let measure = self.settings.measure();
+        let all = Judge::all(network, measure);
         let champion = |pupil: &Pupil| {
             let player = pupil.champion.clone()?;
-            let boards = training_boards(self.seed, pupil.replica, count);
-            let training = Judge::new(network, &boards);
+            let boards = self.training_boards(pupil.replica);
+            let training = Judge::new(network, measure, &boards);
             Some(Champion {
                 replica: pupil.replica,
                 training: training.fitness(training.sum(player.genes())),
-                firm: firm_fitness(&player, &boards, FIRM_MARGIN),
+                firm: measure.firm_fitness(&player, &boards, FIRM_MARGIN),
                 all: all.fitness(all.sum(player.genes())),
                 audits: Side::BOTH.map(|side| player.audit(side)),
                 player,
             })
         };
         self.pupils.iter().filter_map(champion).collect()
+    }
+
+    /// The boards on which a replica is trained.
+    pub(super) fn training_boards(&self, replica: u32) -> Vec<u32> {
+        training_boards(self.seed, replica, self.settings.source(), self.settings.boards)
     }
 
     /// The boards from which a replica's games begin.
@@ -181,7 +188,7 @@ impl<'a> Arm<'a> {
         let same = same && decimals.iter().all(|(setting, value)| setting.to_f64() == *value);
         match (self.settings.network, self.settings.algorithm) {
             (Kind::Double, Algorithm::Improved) if same => Some(0),
-            (Kind::Traditional, Algorithm::Traditional) if same => Some(1),
+            (Kind::Traditional | Kind::Logistic, Algorithm::Traditional) if same => Some(1),
             _ => None,
         }
     }

@@ -32,7 +32,8 @@ pub(super) const CARD: CardKind =
 const KEYS: [&str; 6] = ["kind", "network", "sweeps", "numbering", "genes", "hidden"];
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion>, String> {
-    let kind = word(entries, "network")?.ok_or("the card has no \"network\": give \"double\" or \"traditional\"")?;
+    let kind = word(entries, "network")?
+        .ok_or("the card has no \"network\": give \"double\", \"traditional\" or \"logistic\"")?;
     let numbering = word(entries, "numbering")?.unwrap_or(Numbering::LeftToRight);
     let number = |key: &str, what: &str, most: u64, usual: u64| match entries.get(key) {
         None => Ok(usual),
@@ -113,6 +114,7 @@ impl Champion for NetworkPlayer {
         let what = match self.network().kind {
             Kind::Double => "The nndtf network with double transfer functions",
             Kind::Traditional => "The nndtf network with the hyperbolic tangent",
+            Kind::Logistic => "The nndtf network with the logistic function",
         };
         let play = Box::new(NetworkPlay { player: self.clone(), description: describe(what, about) });
         Ok(Some(Box::new(Player { name: "nndtf network".into(), geometry: tic_tac_toe(), side: None, play })))
@@ -142,11 +144,11 @@ fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f
     let hidden = player.network().hidden;
     let per_node: &[&str] = match player.network().kind {
         Kind::Double => &["ms", "ss", "p(j+1,j)", "p(j-1,j)", "w"],
-        Kind::Traditional => &["bias", "w"],
+        Kind::Traditional | Kind::Logistic => &["bias", "w"],
     };
     let of_output: &[&str] = match player.network().kind {
         Kind::Double => &["mo", "so"],
-        Kind::Traditional => &["output bias"],
+        Kind::Traditional | Kind::Logistic => &["output bias"],
     };
     let node = |name: &str, j: usize| match name.strip_prefix("p(") {
         None => format!("{name}_{j}"),
@@ -165,15 +167,15 @@ fn genes(player: &NetworkPlayer) -> impl Iterator<Item = (String, Vec<(String, f
 
 fn genes_text(player: &NetworkPlayer, first: usize) -> String {
     let network = player.network();
+    let with_bias = "bias_j is its bias and w_j its weight at the output, which has a bias too.";
     let (kind, legend) = match network.kind {
         Kind::Double => (
             "double transfer functions",
             "ms_j and ss_j are its mean and spread, p(j+1,j) and p(j-1,j) the weights of its neighbours,\n\
              w_j its weight at the output; mo and so are the output's mean and spread.",
         ),
-        Kind::Traditional => {
-            ("the hyperbolic tangent", "bias_j is its bias and w_j its weight at the output, which has a bias too.")
-        }
+        Kind::Traditional => ("the hyperbolic tangent", with_bias),
+        Kind::Logistic => ("the logistic function", with_bias),
     };
     let order = match network.numbering {
         Numbering::LeftToRight => "left to right",
@@ -182,7 +184,7 @@ fn genes_text(player: &NetworkPlayer, first: usize) -> String {
     let (count_all, sweeps, hidden) = (player.genes().len(), network.coupling.sweeps, network.hidden);
     let sweeps = match network.kind {
         Kind::Double => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
-        Kind::Traditional => String::new(),
+        Kind::Traditional | Kind::Logistic => String::new(),
     };
     let mut text = format!(
         "A network of experiment nndtf with {kind}: {count_all} genes{sweeps}, of either side.\n\
@@ -216,6 +218,7 @@ mod tests {
             (Kind::Double, 8, 3, Numbering::RightToLeft),
             (Kind::Double, 1, 1, Numbering::LeftToRight),
             (Kind::Traditional, 16, 1, Numbering::LeftToRight),
+            (Kind::Logistic, 8, 1, Numbering::LeftToRight),
         ] {
             let network = Network { kind, hidden, coupling: Coupling { sweeps }, numbering };
             let genes = network.random(&mut Stream::root(1).rng());

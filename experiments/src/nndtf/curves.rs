@@ -4,7 +4,7 @@
 use evoxo_common::report::{Drawn, Figure, Point, Series};
 use evoxo_games::player::teacher::boards;
 
-use super::network::{INPUTS, Kind, NetworkPlayer, steepness, tanh, transfer};
+use super::network::{INPUTS, Kind, NetworkPlayer, logistics, steepness, tanh, transfer};
 
 /// Steps of a curve from its left end to its right one.
 const STEPS: u32 = 400;
@@ -70,6 +70,10 @@ fn static_functions(player: &NetworkPlayer) -> Figure {
             let bias = gene(player, 0, node);
             curve(format!("{}: bias {bias:.2}", node + 1), ends, |x| tanh(x + bias))
         }
+        Kind::Logistic => {
+            let bias = gene(player, 0, node);
+            curve(format!("{}: bias {bias:.2}", node + 1), ends, |x| logistics([x + bias])[0])
+        }
     };
     Figure {
         name: "static".into(),
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn curves_are_the_networks_functions() {
-        for kind in [Kind::Double, Kind::Traditional] {
+        for kind in [Kind::Double, Kind::Traditional, Kind::Logistic] {
             let network = Network { hidden: 5, ..Network::paper(kind) };
             let player = NetworkPlayer::new(network, network.random(&mut Stream::root(4).rng())).unwrap();
             let figures = figures(&player);

@@ -1,6 +1,6 @@
 //! The paper's match: games from 25 boards with two X and two O, once with each player moving first.
 
-use super::{network::NetworkPlayer, shared};
+use super::{boards::shared, network::NetworkPlayer};
 use evoxo_common::rng::{Generator, shuffle};
 use evoxo_games::{
     board::{Board, Outcome, Position, Side, tic_tac_toe},

@@ -1,8 +1,9 @@
 //! Fitness as fast as possible: sixteen boards side by side.
 //!
-//! The fitness of a network is the mean, over the training boards, of the score of the cell it takes divided by the
-//! best score of the board (equation 31 of the paper). Each share is a multiple of 2^-24, and different shares of a
-//! board differ by more than 4e-7: so sums are exact in any order, and no rounding decides between two networks.
+//! The fitness of a network is made of what the cells that it takes on the training boards are worth
+//! ([`super::measure`], equation 31 of the paper). Each share of a board's best score is a multiple of 2^-24, and
+//! different shares of a board differ by more than 4e-7; scores are whole numbers: so sums are exact in any order, and
+//! no rounding decides between two networks.
 //!
 //! The choice depends only on which of sixteen equal parts of the interval from 1 to 9 the output lies in, because the
 //! nearest empty cell can change only at multiples of one half. So a board is a table of sixteen shares.
@@ -12,10 +13,13 @@
 
 use evoxo_common::kernel;
 
-use super::network::{
-    HIDDEN_MAX, INPUTS, Kind, Network, NetworkPlayer, number, place, steepness, tanh, tanhs, transfer, transfers,
+use super::{
+    measure::{self, Measure},
+    network::{
+        HIDDEN_MAX, INPUTS, Kind, Network, logistics, number, place, steepness, tanh, tanhs, transfer, transfers,
+    },
 };
-use evoxo_games::player::teacher::{BOARDS, boards, scores};
+use evoxo_games::player::teacher::{BOARDS, boards};
 
 /// Boards side by side.
 const LANES: usize = 16;
@@ -23,16 +27,13 @@ const LANES: usize = 16;
 const HALVES: usize = 16;
 /// Groups in a batch: the outputs of a batch are computed before any of them is looked up.
 const BATCH: usize = 8;
-/// A share of 1.
-pub const WHOLE: u32 = 1 << 24;
-
 type Lanes = [f64; LANES];
 
 /// Sixteen boards.
 #[derive(Clone)]
 struct Group {
     inputs: [Lanes; INPUTS],
-    /// For each board the share of the cell taken when the output's place lies in [i, i + 1).
+    /// For each board what the cell taken is worth when the output's place lies in [i, i + 1).
     shares: [[u32; HALVES]; LANES],
 }
 
@@ -40,7 +41,8 @@ struct Group {
 #[derive(Clone)]
 pub struct Judge {
     network: Network,
-    boards: usize,
+    /// The greatest sum.
+    whole: u64,
     groups: Vec<Group>,
 }
 
@@ -50,24 +52,24 @@ impl Judge {
     /// # Panics
     /// If there is no board of an index.
     #[must_use]
-    pub fn new(network: Network, indices: &[u32]) -> Self {
+    pub fn new(network: Network, measure: Measure, indices: &[u32]) -> Self {
         let group = |indices: &[u32]| {
             // Lanes without a board have shares of 0.
             let mut group = Group { inputs: [[0.5; LANES]; INPUTS], shares: [[0; HALVES]; LANES] };
             for (lane, index) in indices.iter().enumerate() {
                 let input = network.input(boards()[*index as usize]);
                 input.iter().enumerate().for_each(|(i, value)| group.inputs[i][lane] = *value);
-                group.shares[lane] = shares(network, *index);
+                group.shares[lane] = shares(network, measure, *index);
             }
             group
         };
-        Self { network, boards: indices.len(), groups: indices.chunks(LANES).map(group).collect() }
+        Self { network, whole: measure.whole(indices), groups: indices.chunks(LANES).map(group).collect() }
     }
 
     /// A judge with all boards.
     #[must_use]
-    pub fn all(network: Network) -> Self {
-        Self::new(network, &(0..BOARDS as u32).collect::<Vec<u32>>())
+    pub fn all(network: Network, measure: Measure) -> Self {
+        Self::new(network, measure, &(0..BOARDS as u32).collect::<Vec<u32>>())
     }
 
     /// The network.
@@ -76,7 +78,7 @@ impl Judge {
         self.network
     }
 
-    /// The sum of a chromosome's shares, in units of 1 / [`WHOLE`] of a board.
+    /// The sum of what a chromosome's cells are worth, in the units of [`Measure::worth`].
     ///
     /// # Panics
     /// If there are not as many genes as the network has.
@@ -85,59 +87,21 @@ impl Judge {
         match self.network.kind {
             Kind::Double => sum_double(&self.groups, genes, self.network.hidden, self.network.coupling.sweeps),
             Kind::Traditional => sum_traditional(&self.groups, genes, self.network.hidden),
+            Kind::Logistic => sum_logistic(&self.groups, genes, self.network.hidden),
         }
     }
 
     /// The fitness, 0 to 1, of a sum.
     #[must_use]
     pub fn fitness(&self, sum: u64) -> f64 {
-        fitness(sum, self.boards)
+        measure::fitness(sum, self.whole)
     }
 }
 
-/// The fitness, 0 to 1, of a sum over this number of boards.
-#[must_use]
-pub fn fitness(sum: u64, boards: usize) -> f64 {
-    sum as f64 / (boards as f64 * f64::from(WHOLE))
-}
-
-/// The fitness, 0 to 1, if every output within `margin` (in cell numbers, at most a quarter) of the middle between two
-/// empty cells takes the worse of them: the part of the fitness that does not depend on the last digits of outputs.
-///
-/// # Panics
-/// If there is no board of an index.
-#[must_use]
-pub fn firm_fitness(player: &NetworkPlayer, indices: &[u32], margin: f64) -> f64 {
-    let network = player.network();
-    let firm = |index: &u32| {
-        let board = boards()[*index as usize];
-        let number = player.number(board);
-        let taken = [-margin, margin].map(|blur| network.nearest(board, number + blur));
-        let shares = taken.map(|cell| share(*index, cell.expect("the game goes on, so a cell is empty")));
-        u64::from(shares[0].min(shares[1]))
-    };
-    fitness(indices.iter().map(firm).sum(), indices.len())
-}
-
-/// The shares of a board for each place of the output.
-fn shares(network: Network, index: u32) -> [u32; HALVES] {
-    let board = boards()[index as usize];
-    std::array::from_fn(|half| {
-        // The lower end of an interval belongs to it and the upper end does not, so any place between them will do.
-        let cell = network.nearest(board, number(half as f64 + 0.25)).expect("the game goes on, so a cell is empty");
-        share(index, cell)
-    })
-}
-
-/// The score of a cell divided by the best, in units of 1 / [`WHOLE`].
-///
-/// # Panics
-/// If there is no board of that index.
-#[must_use]
-pub fn share(index: u32, cell: u8) -> u32 {
-    let scores = scores(boards()[index as usize]);
-    let best = u64::from(scores.iter().max().copied().unwrap_or(1));
-    ((u64::from(scores[usize::from(cell)]) * u64::from(WHOLE) + best / 2) / best) as u32
+/// What a board gives for each place of the output.
+fn shares(network: Network, measure: Measure, index: u32) -> [u32; HALVES] {
+    // The lower end of an interval belongs to it and the upper end does not, so any place between them will do.
+    std::array::from_fn(|half| measure.worth_of_number(network, index, number(half as f64 + 0.25)))
 }
 
 /// The sum of the shares of these groups at these places. The indices are checked: that keeps the compiler from using
@@ -301,12 +265,20 @@ kernel! {
     /// The traditional network: the operations of [`Network::output`] in their order.
     fn sum_traditional(groups: &[Group], genes: &[f32], hidden: usize) -> u64 {
         assert_eq!(genes.len(), Kind::Traditional.genes(hidden), "a chromosome has as many genes as its network");
-        with_hidden!(traditional(hidden, groups, genes))
+        with_hidden!(traditional(hidden, groups, genes, false))
+    }
+}
+
+kernel! {
+    /// The traditional network with the logistic function: the operations of [`Network::output`] in their order.
+    fn sum_logistic(groups: &[Group], genes: &[f32], hidden: usize) -> u64 {
+        assert_eq!(genes.len(), Kind::Logistic.genes(hidden), "a chromosome has as many genes as its network");
+        with_hidden!(traditional(hidden, groups, genes, true))
     }
 }
 
 #[inline(always)]
-fn traditional<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32]) -> u64 {
+fn traditional<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], logistic: bool) -> u64 {
     let rest = INPUTS * hidden;
     let weights: [[f64; ROOM]; INPUTS] = weights(hidden, genes);
     let bias: [f64; ROOM] = part(hidden, genes, rest);
@@ -322,14 +294,15 @@ fn traditional<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32]
                 for j in 0..ROOM {
                     sums[j] += bias[j];
                 }
-                store_outputs(&mut z, lane, tanhs(sums));
+                store_outputs(&mut z, lane, if logistic { logistics(sums) } else { tanhs(sums) });
             }
             *net = output_sum(hidden, &z, &last);
         }
         let mut halves = [[0; LANES]; BATCH];
         for (halves, net) in halves.iter_mut().zip(&nets[..batch.len()]) {
             for lane in 0..LANES {
-                halves[lane] = below(place(tanh(net[lane] + output)));
+                let sum = net[lane] + output;
+                halves[lane] = below(place(tanh(if logistic { sum / 2.0 } else { sum })));
             }
         }
         sum += sum_of_shares(batch, &halves);
@@ -340,38 +313,56 @@ fn traditional<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::network::{Coupling, Numbering};
+    use crate::nndtf::{
+        measure::{Formula, Occupied},
+        network::{Coupling, NetworkPlayer, Numbering},
+    };
     use evoxo_common::{rng::Stream, simd};
 
     fn networks() -> Vec<Network> {
         let mut networks = Vec::new();
         for numbering in [Numbering::LeftToRight, Numbering::RightToLeft] {
-            for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 3), (Kind::Traditional, 1)] {
+            for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 3), (Kind::Traditional, 1), (Kind::Logistic, 1)] {
                 networks.push(Network { coupling: Coupling { sweeps }, numbering, ..Network::paper(kind) });
             }
         }
         networks
     }
 
+    /// All readings of the fitness.
+    fn measures() -> impl Iterator<Item = Measure> + Clone {
+        let formulas = [Formula::MeanOfRatios, Formula::RatioOfSums].into_iter();
+        formulas
+            .flat_map(|formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied }))
+    }
+
     /// One board after another, by the player itself.
-    fn reference(network: Network, indices: &[u32], genes: &[f32]) -> u64 {
+    fn reference(network: Network, measure: Measure, indices: &[u32], genes: &[f32]) -> u64 {
         let player = NetworkPlayer::new(network, genes.to_vec()).unwrap();
-        indices.iter().map(|index| u64::from(share(*index, player.choose(boards()[*index as usize]).unwrap()))).sum()
+        let worth = |index: &u32| {
+            let board = boards()[*index as usize];
+            let named = match measure.occupied {
+                Occupied::Nearest => player.choose(board).unwrap(),
+                Occupied::Nothing => network.nearest(evoxo_games::board::Board::EMPTY, player.number(board)).unwrap(),
+            };
+            u64::from(measure.worth(*index, named))
+        };
+        indices.iter().map(worth).sum()
     }
 
     /// All outputs of this network are half a cell number or more from where a choice changes, except on some boards:
     /// those count as the worse cell, and the others as usual.
     #[test]
     fn firm_is_what_a_blurred_output_leaves() {
-        for network in networks() {
+        for (network, measure) in networks().into_iter().flat_map(|network| measures().map(move |one| (network, one))) {
             let player = NetworkPlayer::new(network, network.random(&mut Stream::root(9).rng())).unwrap();
             let indices: Vec<u32> = (0..2423).step_by(7).collect();
-            let judge = Judge::new(network, &indices);
+            let judge = Judge::new(network, measure, &indices);
             let whole = judge.fitness(judge.sum(player.genes()));
-            assert_eq!(firm_fitness(&player, &indices, 0.0), whole, "{network:?}");
+            assert_eq!(measure.firm_fitness(&player, &indices, 0.0), whole, "{network:?}");
             let mut least = whole;
             for margin in [1e-6, 1e-3, 0.1, 0.25] {
-                let firm = firm_fitness(&player, &indices, margin);
+                let firm = measure.firm_fitness(&player, &indices, margin);
                 assert!(firm <= least, "{network:?}: {firm} with a margin of {margin}");
                 least = firm;
             }
@@ -382,9 +373,9 @@ mod tests {
     #[test]
     fn sums_are_those_of_the_reference_at_every_level() {
         let sizes = |kind| (1..=HIDDEN_MAX).map(move |hidden| Network { hidden, ..Network::paper(kind) });
-        let all_sizes = [Kind::Double, Kind::Traditional].into_iter().flat_map(sizes);
+        let all_sizes = [Kind::Double, Kind::Traditional, Kind::Logistic].into_iter().flat_map(sizes);
         for (network, seeds) in networks().into_iter().map(|it| (it, 40)).chain(all_sizes.map(|it| (it, 6))) {
-            for seed in 0..seeds {
+            for (seed, measure) in (0..seeds).zip(measures().cycle()) {
                 let mut rng = Stream::root(seed).rng();
                 let mut genes = network.random(&mut rng);
                 if seed % 4 == 0 {
@@ -392,10 +383,10 @@ mod tests {
                     genes.iter_mut().skip(seed as usize % 7).step_by(7).for_each(|gene| *gene = 0.0);
                 }
                 let indices: Vec<u32> = (0..2423).skip(seed as usize).step_by(1 + 3 * seed as usize).collect();
-                let judge = Judge::new(network, &indices);
-                let expected = reference(network, &indices, &genes);
+                let judge = Judge::new(network, measure, &indices);
+                let expected = reference(network, measure, &indices, &genes);
                 simd::at_each_level(|level| {
-                    assert_eq!(judge.sum(&genes), expected, "{network:?} seed {seed} at {level:?}");
+                    assert_eq!(judge.sum(&genes), expected, "{network:?} {measure:?} seed {seed} at {level:?}");
                 });
             }
         }

@@ -16,6 +16,13 @@ pub struct Judge {
     /// Hidden nodes, 1 to 16; 0 stands for 8. A worker that does not know it gives outputs of another size, which are refused.
     #[prost(uint32, tag = "5")]
     pub hidden: u32,
+    /// Whether the fitness is the sum of the scores over the sum of the best, and sums are of scores; otherwise it is
+    /// the mean of the score divided by the best score.
+    #[prost(bool, tag = "6")]
+    pub ratio_of_sums: bool,
+    /// Whether an output that names an occupied cell is worth nothing; otherwise it is worth the nearest empty cell.
+    #[prost(bool, tag = "7")]
+    pub occupied_is_nothing: bool,
 }
 /// Evaluates chromosomes.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -29,8 +36,8 @@ pub struct FitnessTask {
 /// See FitnessTask.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FitnessOutput {
-    /// For each chromosome, over its boards, the sum of the score of the cell taken divided by the best score, in units of
-    /// 2^-24.
+    /// For each chromosome, over its boards, the sum of the score of the cell taken divided by the best score, in units
+    /// of 2^-24; or the sum of the scores, see Judge.
     #[prost(uint64, repeated, tag = "1")]
     pub sums: ::prost::alloc::vec::Vec<u64>,
 }
@@ -83,6 +90,18 @@ pub struct Improved {
     /// The probability that the best mutant replaces the worst chromosome even if it is less fit: pa.
     #[prost(double, tag = "3")]
     pub acceptance: f64,
+    /// Whether w is the share of the bounds in the two candidates near them; otherwise it is the parents'.
+    #[prost(bool, tag = "4")]
+    pub bounds_weigh: bool,
+    /// Whether the offspring is judged with its mutants and joins the population like them.
+    #[prost(bool, tag = "5")]
+    pub keeps_offspring: bool,
+    /// Whether the second parent is another chromosome than the first.
+    #[prost(bool, tag = "6")]
+    pub parents_differ: bool,
+    /// Whether the second mutant redraws any share of its genes, which is drawn anew for each; otherwise half of them.
+    #[prost(bool, tag = "7")]
+    pub any_number: bool,
 }
 /// The traditional genetic algorithm.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -103,6 +122,16 @@ pub struct Traditional {
     /// is as fit.
     #[prost(bool, tag = "5")]
     pub keeps_best: bool,
+    /// Whether the second parent of a couple is another chromosome than the first.
+    #[prost(bool, tag = "6")]
+    pub parents_differ: bool,
+    /// Whether an iteration has one couple, whose two children replace it; otherwise children replace the whole
+    /// population.
+    #[prost(bool, tag = "7")]
+    pub one_couple: bool,
+    /// Whether a child has one mutated gene with the probability of mutation; otherwise each gene has that probability.
+    #[prost(bool, tag = "8")]
+    pub one_gene: bool,
 }
 /// The evolution strategy with covariance matrix adaptation.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -183,6 +212,8 @@ pub enum Kind {
     Double = 1,
     /// With the hyperbolic tangent and biases: 11 n + 1 genes for n hidden nodes, 89 for 8.
     Traditional = 2,
+    /// The same with the logistic function.
+    Logistic = 3,
 }
 impl Kind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -194,6 +225,7 @@ impl Kind {
             Self::Unspecified => "KIND_UNSPECIFIED",
             Self::Double => "KIND_DOUBLE",
             Self::Traditional => "KIND_TRADITIONAL",
+            Self::Logistic => "KIND_LOGISTIC",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -202,6 +234,7 @@ impl Kind {
             "KIND_UNSPECIFIED" => Some(Self::Unspecified),
             "KIND_DOUBLE" => Some(Self::Double),
             "KIND_TRADITIONAL" => Some(Self::Traditional),
+            "KIND_LOGISTIC" => Some(Self::Logistic),
             _ => None,
         }
     }

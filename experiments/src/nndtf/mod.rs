@@ -8,10 +8,12 @@
 //! use [`search::Search`].
 
 mod arm;
+pub mod boards;
 mod card;
 mod curves;
 pub mod duel;
 pub mod judge;
+pub mod measure;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod messages;
@@ -32,17 +34,18 @@ use bytes::Bytes;
 use evoxo_common::{
     card::Card,
     experiment::{Column, Demand, Experiment, Identity, Kind},
-    rng::{Stream, shuffle},
+    rng::Stream,
     task::{Task, checked},
 };
-use evoxo_games::player::teacher::BOARDS;
 use prost::Message as _;
 
+use boards::training_boards;
 use judge::Judge;
+use measure::{Formula, Measure, Occupied, fitness};
 use messages::{FitnessTask, SegmentTask, State, search::Algorithm as AlgorithmMessage};
 use network::{Coupling, HIDDEN, Kind as NetworkKind, Network, NetworkPlayer, Numbering, RANGE};
 use search::{Asked, Search};
-use settings::{Algorithm, Coupling as Coupled, Farming, Settings};
+use settings::{Algorithm, Births, Coupling as Coupled, Farming, Joins, Mutates, Parents, Settings, SomeGenes, Weighs};
 use task::{FITNESS, Fitness, NAME, SEGMENT, Segment};
 
 /// The kind.
@@ -75,8 +78,11 @@ const COLUMNS: &[Column] = &[
 /// One replica.
 struct Nndtf {
     network: Network,
+    measure: Measure,
     /// The network and the training boards, as tasks carry them.
     judge: messages::Judge,
+    /// A fitness of 1 in the units of sums.
+    whole: u64,
     /// The search, as tasks carry it.
     messages: messages::Search,
     search: Search,
@@ -114,6 +120,10 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
             population,
             weight: settings.weight.to_f64() as f32,
             acceptance: settings.acceptance.to_f64(),
+            bounds_weigh: settings.weighs == Weighs::Bounds,
+            keeps_offspring: settings.joins == Joins::OffspringToo,
+            parents_differ: settings.parents == Parents::Different,
+            any_number: settings.some == SomeGenes::AnyNumber,
         }),
         Algorithm::Traditional => AlgorithmMessage::Traditional(messages::Traditional {
             population,
@@ -121,6 +131,9 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
             mutation: settings.mutation.to_f64(),
             shape: settings.shape.to_f64(),
             keeps_best: settings.elite == settings::Elite::UnlessSurpassed,
+            parents_differ: settings.parents == Parents::Different,
+            one_couple: settings.births == Births::Couple,
+            one_gene: settings.mutates == Mutates::Child,
         }),
         Algorithm::CmaEs => AlgorithmMessage::Adaptation(messages::Adaptation {
             offspring: settings.offspring,
@@ -135,23 +148,6 @@ fn search_of(settings: &Settings, stream: Stream) -> messages::Search {
         stream_low: stream.low(),
         bounds: ((least, most) != RANGE).then_some(messages::Bounds { least, most }),
     }
-}
-
-/// The training boards of a replica, which all arms share: `count` different ones, each set equally likely, in the
-/// order of boards.
-#[must_use]
-pub fn training_boards(seed: u64, replica: u32, count: usize) -> Vec<u32> {
-    let mut rng = shared(seed, replica).text("training boards").rng();
-    let mut all: Vec<u32> = (0..BOARDS as u32).collect();
-    shuffle(&mut rng, &mut all);
-    all.truncate(count);
-    all.sort_unstable();
-    all
-}
-
-/// The stream that all arms of a replica share.
-fn shared(seed: u64, replica: u32) -> Stream {
-    Stream::root(seed).text("nndtf").text("shared").word(u64::from(replica))
 }
 
 impl Nndtf {
@@ -177,16 +173,31 @@ impl Nndtf {
         let kind = match network.kind {
             NetworkKind::Double => messages::Kind::Double,
             NetworkKind::Traditional => messages::Kind::Traditional,
+            NetworkKind::Logistic => messages::Kind::Logistic,
         };
         let judge = messages::Judge {
             kind: kind.into(),
             sweeps: network.coupling.sweeps,
             right_to_left: network.numbering == Numbering::RightToLeft,
-            boards: training_boards(seed, replica, settings.boards),
+            boards: training_boards(seed, replica, settings.source(), settings.boards),
             hidden: if network.hidden == HIDDEN { 0 } else { network.hidden as u32 },
+            ratio_of_sums: settings.fitness == Formula::RatioOfSums,
+            occupied_is_nothing: settings.occupied == Occupied::Nothing,
         };
+        let whole = settings.measure().whole(&judge.boards);
         let segment = (settings.farming == Farming::Segments).then(|| segment_of(&settings));
-        let mut nndtf = Self { network, judge, messages, search, segment, asked: None, state, rows: Vec::new() };
+        let mut nndtf = Self {
+            network,
+            measure: settings.measure(),
+            judge,
+            whole,
+            messages,
+            search,
+            segment,
+            asked: None,
+            state,
+            rows: Vec::new(),
+        };
         nndtf.prepare();
         Ok(nndtf)
     }
@@ -201,28 +212,28 @@ impl Nndtf {
     fn card(&self, all: &Judge, genes: &[f32], sum: u64) -> Option<Card> {
         let player = NetworkPlayer::new(self.network, genes.to_vec()).ok()?;
         let mut card = Card::new(player);
-        card.about.insert("fitness".into(), judge::fitness(sum, self.judge.boards.len()).into());
+        card.about.insert("fitness".into(), fitness(sum, self.whole).into());
         card.about.insert("fitness_on_all_boards".into(), all.fitness(all.sum(genes)).into());
         Some(card)
     }
 
     fn row(&self, row: messages::Row) -> Vec<f64> {
-        let boards = self.judge.boards.len();
         vec![
             row.iteration as f64,
             self.search.evaluations(row.iteration) as f64,
-            judge::fitness(row.best, boards),
-            judge::fitness(row.total, boards) / f64::from(self.search.population()),
+            fitness(row.best, self.whole),
+            fitness(row.total, self.whole) / f64::from(self.search.population()),
         ]
     }
 }
 
 /// Iterations per segment.
 fn segment_of(settings: &Settings) -> u64 {
-    let an_iteration = match settings.algorithm {
-        Algorithm::Improved => 7,
-        Algorithm::Traditional => settings.population,
-        Algorithm::CmaEs => settings.offspring,
+    let an_iteration = match (settings.algorithm, settings.births) {
+        (Algorithm::Improved, _) => 7,
+        (Algorithm::Traditional, Births::All) => settings.population,
+        (Algorithm::Traditional, Births::Couple) => 2,
+        (Algorithm::CmaEs, _) => settings.offspring,
     };
     match settings.segment {
         0 => (SEGMENT_EVALUATIONS / u64::from(an_iteration)).max(1),
@@ -310,7 +321,7 @@ impl Experiment for Nndtf {
 
     fn champion(&self) -> Option<Card> {
         let (genes, sum) = search::champion(self.network.genes(), &self.state)?;
-        self.card(&Judge::all(self.network), genes, sum)
+        self.card(&Judge::all(self.network, self.measure), genes, sum)
     }
 
     /// In the order of the search. The evolution strategy has no population: it keeps a distribution and the best
@@ -319,7 +330,7 @@ impl Experiment for Nndtf {
         if !self.state.distribution.is_empty() {
             return Vec::new();
         }
-        let all = Judge::all(self.network);
+        let all = Judge::all(self.network, self.measure);
         let chromosomes = self.state.genes.chunks(self.network.genes()).zip(&self.state.sums);
         chromosomes.filter_map(|(genes, sum)| self.card(&all, genes, *sum)).collect()
     }

@@ -36,14 +36,16 @@ pub const SWEEPS_MAX: u32 = 64;
 choice! {
     /// The kind of network.
     ///
-    /// With 8 hidden nodes the double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1, j), w
-    /// (8 each), mo, so. The traditional one has 89: weights v (input by input, 8 each), biases of the hidden nodes, w (8
-    /// each), the output's bias.
+    /// With 8 hidden nodes the double one has 114 genes: weights v (input by input, 8 each), ms, ss, p(j+1, j), p(j-1,
+    /// j), w (8 each), mo, so. The traditional one has 89, and so has the logistic one: weights v (input by input, 8
+    /// each), biases of the hidden nodes, w (8 each), the output's bias.
     pub enum Kind {
         /// with double transfer functions, 114 genes: the paper's proposal
         Double = "double",
         /// with the hyperbolic tangent and biases, 89 genes: the paper's rival
         Traditional = "traditional",
+        /// the rival with the logistic function in both layers, another reading of "traditional"
+        Logistic = "logistic",
     }
 }
 
@@ -53,7 +55,7 @@ impl Kind {
     pub const fn genes(self, hidden: usize) -> usize {
         match self {
             Self::Double => INPUTS * hidden + 5 * hidden + 2,
-            Self::Traditional => INPUTS * hidden + 2 * hidden + 1,
+            Self::Traditional | Self::Logistic => INPUTS * hidden + 2 * hidden + 1,
         }
     }
 }
@@ -156,6 +158,19 @@ pub(super) fn tanhs<const N: usize>(x: [f64; N]) -> [f64; N] {
     outputs
 }
 
+/// The logistic function 1 / (1 + exp(-x)) of several nodes in step: the half of 1 + tanh(x / 2).
+#[inline(always)]
+pub(super) fn logistics<const N: usize>(mut x: [f64; N]) -> [f64; N] {
+    for x in &mut x {
+        *x /= 2.0;
+    }
+    let mut outputs = tanhs(x);
+    for output in &mut outputs {
+        *output = 0.5 + 0.5 * *output;
+    }
+    outputs
+}
+
 /// The place on the board of an output y: 8 - 8 y, from 0 (number 9) to 16 (number 1) in half numbers.
 #[inline(always)]
 pub(super) fn place(y: f64) -> f64 {
@@ -215,6 +230,12 @@ impl Network {
                 let (bias, w) = (&rest[..hidden], &rest[hidden..2 * hidden]);
                 let z: Vec<f64> = (0..hidden).map(|j| tanh(net(j) + bias[j])).collect();
                 tanh(dot(&z, w) + rest[2 * hidden])
+            }
+            Kind::Logistic => {
+                let (bias, w) = (&rest[..hidden], &rest[hidden..2 * hidden]);
+                let z: Vec<f64> = (0..hidden).map(|j| logistics([net(j) + bias[j]])[0]).collect();
+                // From -1 to 1, so that the number is 1 to 9 as for the others: twice the logistic function less 1.
+                tanh((dot(&z, w) + rest[2 * hidden]) / 2.0)
             }
         }
     }

@@ -29,13 +29,13 @@ pub(super) fn diagram(player: &NetworkPlayer) -> Diagram {
             Kind::Double => {
                 format!("w {:+.2}, m {:+.2}, s {:.2}", of_node(4, node), of_node(0, node), of_node(1, node).abs())
             }
-            Kind::Traditional => format!("w {:+.2}, bias {:+.2}", of_node(1, node), of_node(0, node)),
+            Kind::Traditional | Kind::Logistic => format!("w {:+.2}, bias {:+.2}", of_node(1, node), of_node(0, node)),
         };
         Panel { title: format!("node {}", node + 1), note, marks: (0..INPUTS).map(mark).collect() }
     };
     let rest = match network.kind {
         Kind::Double => "w: its weight at the output; m, s: mean and spread of its transfer function.",
-        Kind::Traditional => "w: its weight at the output.",
+        Kind::Traditional | Kind::Logistic => "w: its weight at the output.",
     };
     Diagram {
         name: "weights".into(),

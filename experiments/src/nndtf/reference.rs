@@ -1,9 +1,15 @@
 //! The reference implementation of the networks: `exp` and `tanh` of `libm`, each formula as the paper prints it. For
 //! tests and benchmarks only; [`super::network`] plays and evolves.
 
-use super::network::{INPUTS, Kind, Network};
+use super::{
+    measure::{Formula, Measure, Occupied},
+    network::{INPUTS, Kind, Network},
+};
 use evoxo_common::math::{exp, tanh};
-use evoxo_games::player::teacher::{boards, scores};
+use evoxo_games::{
+    board::Board,
+    player::teacher::{boards, scores},
+};
 
 /// f(x; m, s), equations 7, 9 and 16.
 fn transfer(x: f64, m: f64, s: f64) -> f64 {
@@ -39,20 +45,34 @@ pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
             let sum: f64 = (0..hidden).map(|j| part(1, j) * tanh(net(j) + part(0, j))).sum();
             tanh(sum + part(2, 0))
         }
+        Kind::Logistic => {
+            let logistic = |x: f64| 1.0 / (1.0 + exp(-x));
+            let sum: f64 = (0..hidden).map(|j| part(1, j) * logistic(net(j) + part(0, j))).sum();
+            2.0 * logistic(sum + part(2, 0)) - 1.0
+        }
     }
 }
 
-/// The mean of score over best score on the [`boards`] of these indices.
+/// The fitness on the [`boards`] of these indices: the mean of score over best score, or the sum of scores over that of
+/// the best.
 #[must_use]
-pub fn fitness(network: Network, genes: &[f32], indices: &[u32]) -> f64 {
-    let share = |index: &u32| {
+pub fn fitness(network: Network, measure: Measure, genes: &[f32], indices: &[u32]) -> f64 {
+    let score_and_best = |index: &u32| {
         let board = boards()[*index as usize];
         let number = 5.0 + 4.0 * output(network, genes, &network.input(board));
-        let cell = network.nearest(board, number).expect("the game goes on, so a cell is empty");
+        let among = if measure.occupied == Occupied::Nothing { Board::EMPTY } else { board };
+        let cell = network.nearest(among, number).expect("the game goes on, so a cell is empty");
         let scores = scores(board);
-        f64::from(scores[usize::from(cell)]) / f64::from(*scores.iter().max().expect("there are nine"))
+        (f64::from(scores[usize::from(cell)]), f64::from(*scores.iter().max().expect("there are nine")))
     };
-    indices.iter().map(share).sum::<f64>() / indices.len() as f64
+    let pairs = indices.iter().map(score_and_best);
+    match measure.formula {
+        Formula::MeanOfRatios => pairs.map(|(score, best)| score / best).sum::<f64>() / indices.len() as f64,
+        Formula::RatioOfSums => {
+            let (scores, bests): (Vec<f64>, Vec<f64>) = pairs.unzip();
+            scores.iter().sum::<f64>() / bests.iter().sum::<f64>()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -65,10 +85,13 @@ mod tests {
     #[test]
     fn outputs_are_those_of_the_reference() {
         let networks = [(Kind::Double, 8, 1), (Kind::Double, 8, 2), (Kind::Traditional, 8, 1), (Kind::Double, 5, 1)];
-        for (kind, hidden, sweeps) in networks.into_iter().chain([(Kind::Traditional, 16, 1)]) {
+        let more = [(Kind::Traditional, 16, 1), (Kind::Logistic, 8, 1)];
+        let both = |formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied });
+        let measures = [both(Formula::MeanOfRatios), both(Formula::RatioOfSums)].concat();
+        for (kind, hidden, sweeps) in networks.into_iter().chain(more) {
             let network = Network { hidden, coupling: Coupling { sweeps }, ..Network::paper(kind) };
             let (mut far, mut total) = (0, 0);
-            for seed in 0..200 {
+            for (seed, measure) in (0..200).zip(measures.iter().cycle()) {
                 let genes = network.random(&mut Stream::root(seed).rng());
                 let indices: Vec<u32> = (seed as u32 % 24..2423).step_by(24).collect();
                 for index in &indices {
@@ -78,8 +101,9 @@ mod tests {
                     far += u32::from(difference.abs() > 1e-11);
                     total += 1;
                 }
-                let judge = Judge::new(network, &indices);
-                let (fast, reference) = (judge.fitness(judge.sum(&genes)), fitness(network, &genes, &indices));
+                let judge = Judge::new(network, *measure, &indices);
+                let (fast, reference) =
+                    (judge.fitness(judge.sum(&genes)), fitness(network, *measure, &genes, &indices));
                 assert!((fast - reference).abs() < 1e-6, "{network:?}, seed {seed}: {fast} and {reference}");
             }
             assert!(f64::from(far) < 1e-4 * f64::from(total), "{network:?}: {far} of {total} outputs");

@@ -23,9 +23,9 @@ use evoxo_games::{
 use super::{
     arm::{Arm, Champion, FIRM_MARGIN, PAPER_FITNESS, odds_json},
     duel::series,
-    judge::{WHOLE, share},
+    measure::Measure,
     network::Network,
-    network_of, training_boards,
+    network_of,
 };
 
 /// An arm with its champions, judged again.
@@ -44,7 +44,7 @@ struct Match {
 /// Makes everything of a run's replicas, by the index of their arm.
 #[must_use]
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
-    of_arms(config, arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas)).collect())
+    of_arms(arms.iter().map(|(index, replicas)| Arm::of(config, *index, replicas)).collect())
 }
 
 /// Makes everything of the arms of a `result.json` with this configuration.
@@ -53,11 +53,11 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
 /// If it has not the champions and curves of these arms, as a sentence.
 pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let arms = arms.iter().enumerate().map(|(index, json)| Arm::read(config, index, json));
-    Ok(of_arms(config, arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
+    Ok(of_arms(arms.collect::<Result<Vec<Arm<'_>>, String>>()?))
 }
 
 /// Tables, notes, numbers and figures of all arms.
-fn of_arms(config: &Config, arms: Vec<Arm<'_>>) -> Report {
+fn of_arms(arms: Vec<Arm<'_>>) -> Report {
     let classes: Vec<Class<'_>> = arms.into_iter().map(|arm| Class { champions: arm.champions(), arm }).collect();
     let matches = matches(&classes);
     let summaries = classes.iter().map(|class| (class.arm.name.to_owned(), summary_json(class)));
@@ -65,7 +65,7 @@ fn of_arms(config: &Config, arms: Vec<Arm<'_>>) -> Report {
     summary.insert("arms".into(), Value::Object(summaries.collect()));
     summary.insert("matches".into(), matches.iter().map(|one| match_json(&classes, one)).collect());
     summary.insert("baselines".into(), baselines_json());
-    let mut tables = vec![fitness_table(config, &classes)];
+    let mut tables = vec![fitness_table(&classes)];
     if classes.len() > 1 {
         tables.extend([differences_table(&classes), match_table(&classes, &matches)]);
     }
@@ -106,37 +106,40 @@ fn matches(arms: &[Class<'_>]) -> Vec<Match> {
     pairs.map(|(first, second)| play(first, second)).filter(|one| !one.duels.is_empty()).collect()
 }
 
-/// What a random legal cell is worth on a board on average, in units of 1 / [`WHOLE`].
-fn random_share(index: u32) -> f64 {
+/// What a random legal cell is worth on a board on average.
+fn random_worth(measure: Measure, index: u32) -> f64 {
     let board = boards()[index as usize];
-    let free: Vec<f64> = cells(tic_tac_toe().legal(board)).map(|cell| f64::from(share(index, cell))).collect();
+    let free: Vec<f64> = cells(tic_tac_toe().legal(board)).map(|cell| f64::from(measure.worth(index, cell))).collect();
     mean(&free).unwrap_or(0.0)
 }
 
-/// What the empty cell nearest to number 5 is worth.
-fn centre_share(network: Network, index: u32) -> f64 {
-    let cell = network.nearest(boards()[index as usize], 5.0).expect("the game goes on, so a cell is empty");
-    f64::from(share(index, cell))
-}
-
 /// The fitness of the two players that learn nothing: random, and nearest to 5.
-fn baselines(network: Network, indices: &[u32]) -> [f64; 2] {
-    let over = |share: &dyn Fn(u32) -> f64| {
-        indices.iter().map(|index| share(*index)).sum::<f64>() / (indices.len() as f64 * f64::from(WHOLE))
+fn baselines(network: Network, measure: Measure, indices: &[u32]) -> [f64; 2] {
+    let over = |worth: &dyn Fn(u32) -> f64| {
+        indices.iter().map(|index| worth(*index)).sum::<f64>() / measure.whole(indices) as f64
     };
-    [over(&random_share), over(&|index| centre_share(network, index))]
+    let nearest = |index| f64::from(measure.worth_of_number(network, index, 5.0));
+    [over(&|index| random_worth(measure, index)), over(&nearest)]
 }
 
 fn every_board() -> Vec<u32> {
     (0..BOARDS as u32).collect()
 }
 
-/// Of cells numbered as the first arm has them (the other order mirrors boards, and all of them mirror to themselves).
-fn first_network(arms: &[Class<'_>]) -> Network {
-    network_of(&arms[0].arm.settings)
+/// The first of the arms that have the same training boards and the same measure: what learns nothing is the same for
+/// them. (The other order of cells mirrors boards, and all of them mirror to themselves.)
+fn alike<'a, 'b>(arms: &'b [Class<'a>]) -> Vec<&'b Arm<'a>> {
+    let task = |arm: &Arm<'_>| (arm.settings.source(), arm.settings.boards, arm.settings.measure());
+    let mut firsts: Vec<&Arm<'_>> = Vec::new();
+    for class in arms {
+        if firsts.iter().all(|first| task(first) != task(&class.arm)) {
+            firsts.push(&class.arm);
+        }
+    }
+    firsts
 }
 
-fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
+fn fitness_table(arms: &[Class<'_>]) -> Table {
     let mut rows = Vec::new();
     let mut row = |name: String, training: &[f64], firm: String, all: String, paper: &str| {
         let sample = Sample::of(training).filter(|sample| sample.count > 1);
@@ -156,13 +159,17 @@ fn fitness_table(config: &Config, arms: &[Class<'_>]) -> Table {
         let (firm, all) = (mean(|one| one.firm), mean(|one| one.all));
         row(class.arm.name.into(), &class.values(|one| one.training), firm, all, &paper);
     }
-    let count = arms[0].arm.settings.boards;
-    let sets = arms[0].arm.pupils.iter().map(|pupil| training_boards(config.seed, pupil.replica, count));
-    let trained: Vec<[f64; 2]> = sets.map(|set| baselines(first_network(arms), &set)).collect();
-    let whole = baselines(first_network(arms), &every_board());
-    for (index, name) in ["a random legal cell", "the cell nearest to 5"].into_iter().enumerate() {
-        let values: Vec<f64> = trained.iter().map(|values| values[index]).collect();
-        row(name.into(), &values, String::new(), format!("{:.4}", whole[index]), "");
+    let firsts = alike(arms);
+    for arm in &firsts {
+        let (network, measure) = (network_of(&arm.settings), arm.settings.measure());
+        let sets = arm.pupils.iter().map(|pupil| arm.training_boards(pupil.replica));
+        let trained: Vec<[f64; 2]> = sets.map(|set| baselines(network, measure, &set)).collect();
+        let whole = baselines(network, measure, &every_board());
+        let of = if firsts.len() > 1 { format!(", judged as {}", arm.name) } else { String::new() };
+        for (index, name) in ["a random legal cell", "the cell nearest to 5"].into_iter().enumerate() {
+            let values: Vec<f64> = trained.iter().map(|values| values[index]).collect();
+            row(format!("{name}{of}"), &values, String::new(), format!("{:.4}", whole[index]), "");
+        }
     }
     Table {
         title: "Fitness of champions: mean over replicas ± 95 % interval; a perfect pupil of the teacher has 1".into(),
@@ -196,7 +203,10 @@ fn differences_table(arms: &[Class<'_>]) -> Table {
     };
     let less = format!("fitness less that of {}", arms[0].arm.name);
     Table {
-        title: "Differences, replica by replica on the same boards".into(),
+        title: match alike(arms).len() {
+            1 => "Differences, replica by replica on the same boards".into(),
+            _ => "Differences, replica by replica, also where boards or fitness differ".into(),
+        },
         header: [less.as_str(), "training boards", "fitter in", "near ties lost", "all 2423 boards"]
             .map(String::from)
             .into(),
@@ -288,9 +298,16 @@ fn line_text(line: &[u8]) -> String {
 fn notes(arms: &[Class<'_>]) -> Vec<String> {
     let [x, o] = Side::BOTH.map(teacher::audit);
     let mut notes = vec![
-        "± and brackets are 95 % intervals over replicas. All arms of a replica have the same training boards and play from the same \
-         boards."
-            .into(),
+        format!(
+            "± and brackets are 95 % intervals over replicas. {} and play from the same boards.",
+            match alike(arms).len() {
+                1 => "All arms of a replica have the same training boards",
+                _ => {
+                    "Arms of a replica that draw their training boards alike have the same ones; all are judged by \
+                     their own fitness"
+                }
+            }
+        ),
         format!(
             "Near ties lost: the fitness if every output within {FIRM_MARGIN} of the middle between two cells took the worse \
              of them. Where that is lower, champions depend on the last digits of their outputs."
@@ -359,7 +376,8 @@ fn match_json(arms: &[Class<'_>], one: &Match) -> Value {
 }
 
 fn baselines_json() -> Value {
-    let [random, centre] = baselines(Network::paper(super::NetworkKind::Double), &every_board());
+    let network = Network::paper(super::NetworkKind::Double);
+    let [random, centre] = baselines(network, Measure::USUAL, &every_board());
     let [x, o] = Side::BOTH.map(teacher::audit);
     json!({
         "random_legal_cell": random, "cell_nearest_to_5": centre,
@@ -450,7 +468,7 @@ mod tests {
     #[test]
     fn baselines_are_means_over_all_boards() {
         let network = network_of(&Settings::of(&parse("experiment = \"nndtf\"").arms[0].settings));
-        let [random, centre] = baselines(network, &every_board());
+        let [random, centre] = baselines(network, Measure::USUAL, &every_board());
         let plain = |pick: &dyn Fn(Board, &[u8]) -> Vec<u8>| {
             let share = |board: &Board| {
                 let free: Vec<u8> = cells(tic_tac_toe().legal(*board)).collect();

@@ -4,6 +4,8 @@ use evoxo_common::{choice, ratio::Ratio, settings};
 use evoxo_games::player::teacher::BOARDS;
 
 use super::{
+    boards::{Source, Stones, Training},
+    measure::{Formula, Measure, Occupied},
     network::{Bounds, HIDDEN_MAX, Kind, Numbering, SWEEPS_MAX},
     search::{CHROMOSOMES_MAX, ITERATIONS_MAX},
     task::SEGMENT_MAX,
@@ -40,6 +42,67 @@ choice! {
         Static = "static",
         /// their final outputs by sweeps, the first from the static ones, all nodes at once
         Final = "final",
+    }
+}
+
+choice! {
+    /// A reading of the improved algorithm: whose share in the two candidates near the bounds of the genes w is. The
+    /// equations and the text behind them say opposite things.
+    pub enum Weighs {
+        /// the parents', as in equations 24 and 25
+        Parents = "parents",
+        /// the bounds', as in the text: near the bounds "as w in (24) and (25) approaches 1"
+        Bounds = "bounds",
+    }
+}
+
+choice! {
+    /// A reading of both genetic algorithms: whether the two parents may be the same chromosome.
+    pub enum Parents {
+        /// they may: the wheel is spun twice
+        Any = "any",
+        /// they are two: the first has left the wheel when it is spun again
+        Different = "different",
+    }
+}
+
+choice! {
+    /// A reading of the improved algorithm: what may join the population.
+    pub enum Joins {
+        /// the three mutants, as in the paper's procedure
+        Mutants = "mutants",
+        /// the offspring too, judged again and treated like a mutant: eight evaluations per iteration
+        OffspringToo = "offspring-too",
+    }
+}
+
+choice! {
+    /// A reading of the improved algorithm: how many genes are "some", which the second mutant redraws.
+    pub enum SomeGenes {
+        /// each with probability 1/2
+        Half = "half",
+        /// each with a probability that is drawn anew for each mutant, from one gene in all to all
+        AnyNumber = "any-number",
+    }
+}
+
+choice! {
+    /// A reading of the traditional algorithm: what an iteration renews.
+    pub enum Births {
+        /// the whole population, by as many couples as it needs
+        All = "all",
+        /// two parents, whose children take their places
+        Couple = "couple",
+    }
+}
+
+choice! {
+    /// A reading of the traditional algorithm: what is mutated with the probability of mutation.
+    pub enum Mutates {
+        /// each gene
+        Genes = "genes",
+        /// each child, in one gene
+        Child = "child",
     }
 }
 
@@ -95,8 +158,30 @@ settings! {
         /// A reading of the traditional algorithm: when the best of the previous generation replaces the worst child.
         /// The paper does not say.
         elite: Elite = choice("unless-equalled"),
-        /// Training boards, all different, drawn from the 2423 reachable boards with X to move. The paper: 100.
+        /// Training boards, all different, of the 2423 reachable boards with X to move. The paper: 100.
         boards: usize = whole(1, BOARDS as u64, "100"),
+        /// A reading: how training boards come. The paper does not say.
+        training: Training = addition choice("uniform"),
+        /// A reading: how many stones there are on training boards. The paper does not say.
+        stones: Stones = addition choice("any"),
+        /// A reading: how the scores of the cells taken make the fitness. The printed formula can be read in both ways.
+        fitness: Formula = addition choice("mean-of-ratios"),
+        /// A reading: what an output that names an occupied cell is worth in training. In play the nearest empty cell
+        /// is taken.
+        occupied: Occupied = addition choice("nearest"),
+        /// A reading of the improved algorithm: whose share in the two candidates near the bounds of the genes w is.
+        /// The equations and the text behind them say opposite things.
+        weighs: Weighs = addition choice("parents"),
+        /// A reading of both genetic algorithms: whether the two parents may be the same chromosome.
+        parents: Parents = addition choice("any"),
+        /// A reading of the improved algorithm: what may join the population.
+        joins: Joins = addition choice("mutants"),
+        /// A reading of the improved algorithm: how many genes are "some", which the second mutant redraws.
+        some: SomeGenes = addition choice("half"),
+        /// A reading of the traditional algorithm: what an iteration renews.
+        births: Births = addition choice("all"),
+        /// A reading of the traditional algorithm: what is mutated with the probability of mutation.
+        mutates: Mutates = addition choice("genes"),
         /// A reading: what a hidden node of the double network reads from its neighbours. The formula has the final
         /// outputs on both sides and the paper does not say how to solve it; for many networks there is no solution.
         coupling: Coupling = choice("static"),
@@ -119,6 +204,18 @@ impl Settings {
     pub fn bounds(&self) -> Bounds {
         (self.gene_min.to_f64() as f32, self.gene_max.to_f64() as f32)
     }
+
+    /// Where the training boards come from.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        Source { training: self.training, stones: self.stones }
+    }
+
+    /// How training boards are judged.
+    #[must_use]
+    pub const fn measure(&self) -> Measure {
+        Measure { formula: self.fitness, occupied: self.occupied }
+    }
 }
 
 fn check(settings: &Settings) -> Vec<(Name, String)> {
@@ -134,6 +231,15 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
         let sentence =
             format!("population is {population}, but the traditional algorithm needs pairs: give an even number");
         problems.push((Name::population, sentence));
+    }
+    let can_come = settings.source().pool().len();
+    if settings.boards > can_come {
+        let sentence = format!(
+            "boards is {}, but with this training and these stones only {can_come} different boards can come: give at \
+             most so many",
+            settings.boards
+        );
+        problems.push((Name::boards, sentence));
     }
     if algorithm == Algorithm::CmaEs {
         if u64::from(offspring) > evaluations {

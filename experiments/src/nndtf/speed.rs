@@ -5,9 +5,11 @@ use std::{hint::black_box, sync::LazyLock};
 use evoxo_common::{experiment::Kernel, rng::Stream};
 
 use super::{
+    boards::{Source, training_boards},
     judge::Judge,
+    measure::Measure,
     network::{Kind, Network},
-    reference, training_boards,
+    reference,
 };
 
 /// The kernels.
@@ -21,7 +23,9 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel {
     },
     reference: || {
         let Workload { judge, boards, genes } = &*WORKLOAD;
-        genes[..5].iter().for_each(|genes| _ = black_box(reference::fitness(judge.network(), genes, boards)));
+        genes[..5]
+            .iter()
+            .for_each(|genes| _ = black_box(reference::fitness(judge.network(), Measure::USUAL, genes, boards)));
         5
     },
     parts: None,
@@ -35,7 +39,7 @@ struct Workload {
 
 static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
     let network = Network::paper(Kind::Double);
-    let boards = training_boards(1, 0, 100);
+    let boards = training_boards(1, 0, Source::USUAL, 100);
     let genes = (0..100).map(|index| network.random(&mut Stream::root(1).word(index).rng())).collect();
-    Workload { judge: Judge::new(network, &boards), boards, genes }
+    Workload { judge: Judge::new(network, Measure::USUAL, &boards), boards, genes }
 });

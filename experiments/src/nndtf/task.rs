@@ -8,7 +8,8 @@ use evoxo_common::{
 use evoxo_games::player::teacher::BOARDS;
 
 use super::{
-    judge::{Judge, WHOLE},
+    judge::Judge,
+    measure::{Formula, Measure, Occupied},
     messages::{self, FitnessOutput, FitnessTask, SegmentOutput, SegmentTask, search::Algorithm},
     network::{self, Coupling, GENE_MAX, HIDDEN, HIDDEN_MAX, Kind, Network, Numbering, RANGE, SWEEPS_MAX},
     search::{CHROMOSOMES_MAX, Search},
@@ -85,7 +86,7 @@ fn judge(task: Option<&messages::Judge>) -> Result<Judge, Refusal> {
     if judge.boards.is_empty() {
         return Err(Refusal("the judge has no boards".into()));
     }
-    Ok(Judge::new(network, &judge.boards))
+    Ok(Judge::new(network, measure(judge), &judge.boards))
 }
 
 /// The network of a judge.
@@ -93,6 +94,7 @@ fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
     let kind = match messages::Kind::try_from(judge.kind) {
         Ok(messages::Kind::Double) => Kind::Double,
         Ok(messages::Kind::Traditional) => Kind::Traditional,
+        Ok(messages::Kind::Logistic) => Kind::Logistic,
         _ => return Err(Refusal(format!("{} is not a kind of network", judge.kind))),
     };
     let sweeps = judge.sweeps;
@@ -105,6 +107,14 @@ fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
     }
     let numbering = if judge.right_to_left { Numbering::RightToLeft } else { Numbering::LeftToRight };
     Ok(Network { kind, hidden, coupling: Coupling { sweeps }, numbering })
+}
+
+/// How a judge judges.
+fn measure(judge: &messages::Judge) -> Measure {
+    Measure {
+        formula: if judge.ratio_of_sums { Formula::RatioOfSums } else { Formula::MeanOfRatios },
+        occupied: if judge.occupied_is_nothing { Occupied::Nothing } else { Occupied::Nearest },
+    }
 }
 
 /// The search of a segment.
@@ -175,7 +185,7 @@ fn check_fitness(task: &FitnessTask, output: &FitnessOutput) -> Result<(), Refus
 /// Checks that no sum is more than its boards can give. A greater one would be wrong, and adding such sums could
 /// overflow.
 fn check_sums(judge: &messages::Judge, sums: &[u64]) -> Result<(), Refusal> {
-    let all = judge.boards.len() as u64 * u64::from(WHOLE);
+    let all = measure(judge).whole(&judge.boards);
     match sums.iter().find(|sum| **sum > all) {
         None => Ok(()),
         Some(sum) => Err(Refusal(format!("a sum of {sum} over {} boards, more than {all}", judge.boards.len()))),
@@ -213,6 +223,8 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         right_to_left,
         boards: (0..BOARDS as u32).step_by(60).collect(),
         hidden: 0,
+        ratio_of_sums: false,
+        occupied_is_nothing: false,
     };
     let search = |algorithm| messages::Search {
         algorithm: Some(algorithm),
@@ -221,22 +233,42 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         stream_low: stream.low(),
         bounds: None,
     };
-    let improved = Algorithm::Improved(messages::Improved { population: 6, weight: 0.1, acceptance: 0.5 });
-    let traditional = Algorithm::Traditional(messages::Traditional {
+    let improved = messages::Improved { population: 6, weight: 0.1, acceptance: 0.5, ..Default::default() };
+    let traditional = messages::Traditional {
         population: 6,
         crossover: 0.8,
         mutation: 0.1,
         shape: 5.0,
         keeps_best: true,
-    });
+        ..Default::default()
+    };
+    // The same algorithms with all other readings.
+    let other_improved = messages::Improved {
+        bounds_weigh: true,
+        keeps_offspring: true,
+        parents_differ: true,
+        any_number: true,
+        ..improved
+    };
+    let other_traditional =
+        messages::Traditional { parents_differ: true, one_couple: true, one_gene: true, ..traditional };
     let adaptation = Algorithm::Adaptation(messages::Adaptation { offspring: 6, sigma: 0.5 });
     let judges = [
         judge(messages::Kind::Double, 1, false),
         judge(messages::Kind::Double, 3, true),
         judge(messages::Kind::Traditional, 1, false),
+        messages::Judge { ratio_of_sums: true, ..judge(messages::Kind::Logistic, 1, false) },
+        messages::Judge { occupied_is_nothing: true, ..judge(messages::Kind::Double, 1, true) },
+    ];
+    let algorithms = [
+        Algorithm::Improved(improved),
+        Algorithm::Traditional(traditional),
+        adaptation,
+        Algorithm::Traditional(other_traditional),
+        Algorithm::Improved(other_improved),
     ];
     let fitness = judges.iter().map(|judge| {
-        let network = network(judge).expect("it is one of the two");
+        let network = network(judge).expect("it is one of the three");
         let mut rng = stream.text("genes").rng();
         let mut genes: Vec<f32> = (0..3 * network.genes()).map(|_| network::gene(&mut rng, RANGE)).collect();
         // One more, whose outputs are so near to 0, the middle between cells 4 and 6, that only double precision tells
@@ -248,7 +280,7 @@ fn workload() -> (Vec<FitnessTask>, Vec<SegmentTask>) {
         genes.extend(near);
         FitnessTask { judge: Some(judge.clone()), genes }
     });
-    let segment = judges.iter().zip([improved, traditional, adaptation]).map(|(judge, algorithm)| {
+    let segment = judges.iter().zip(algorithms).map(|(judge, algorithm)| {
         let state = Some(messages::State::default());
         let search = Some(search(algorithm));
         SegmentTask { judge: Some(judge.clone()), search, state, iterations: 20, bounded_search: None }

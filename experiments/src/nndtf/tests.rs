@@ -19,6 +19,22 @@ const SMALL: &str = "experiment = \"nndtf\"\nseed = 5\nreplicas = 2\n[settings]\
                      [arms.rival]\nnetwork = \"traditional\"\nalgorithm = \"traditional\"\nnumbering = \"right-to-left\"\n\
                      [arms.\"cma-es\"]\nalgorithm = \"cma-es\"\n";
 
+/// The readings that came later, all at once, and what is the same as leaving them out.
+const READINGS: &[(&str, &str)] = &[
+    ("training", "teacher-play"),
+    ("stones", "two-each"),
+    ("fitness", "ratio-of-sums"),
+    ("occupied", "nothing"),
+    ("weighs", "bounds"),
+    ("parents", "different"),
+    ("joins", "offspring-too"),
+    ("some", "any-number"),
+    ("births", "couple"),
+    ("mutates", "child"),
+];
+const FIRST_READINGS: [&str; 10] =
+    ["uniform", "any", "mean-of-ratios", "nearest", "parents", "any", "mutants", "half", "all", "genes"];
+
 fn run_with(overrides: &[(&str, &str)]) -> Vec<Replica> {
     testing::run(&parse_with(SMALL, overrides))
 }
@@ -45,7 +61,8 @@ fn the_digest_is_pinned_for_every_way_of_farming() {
 fn hidden_nodes_and_bounds_are_settings() {
     let config = |overrides: &[(&str, &str)]| parse_with(SMALL, overrides);
     let usual = config(&[]);
-    for overrides in [&[("hidden", "4")][..], &[("hidden", "13")], &[("gene_min", "-3"), ("gene_max", "2.5")]] {
+    for overrides in [&[("hidden", "4")][..], &[("hidden", "13")], &[("gene_min", "-3"), ("gene_max", "2.5")], READINGS]
+    {
         let other = run_with(overrides);
         assert_ne!(config(overrides).hash(), usual.hash());
         let farmed: Vec<(&str, &str)> = overrides.iter().copied().chain([("farming", "evaluations")]).collect();
@@ -59,6 +76,10 @@ fn hidden_nodes_and_bounds_are_settings() {
     }
     let spelt = config(&[("hidden", "8"), ("gene_min", "-1"), ("gene_max", "1")]);
     assert_eq!(spelt.hash(), usual.hash());
+    for ((name, other), first) in READINGS.iter().zip(FIRST_READINGS) {
+        assert_eq!(config(&[(name, first)]).hash(), usual.hash(), "{name}");
+        assert_ne!(config(&[(name, other)]).hash(), usual.hash(), "{name}");
+    }
     let planned = Replica::start(&spelt, &spelt.arms[0], 0).plan(0..1).remove(0);
     let SegmentTask { judge, search, bounded_search, .. } = SegmentTask::decode(planned.body).unwrap();
     assert_eq!((judge.unwrap().hidden, search.unwrap().bounds, bounded_search), (0, None, None));
@@ -111,15 +132,9 @@ fn replicas_take_the_announced_number_of_rounds() {
     }
 }
 
-/// Arms share their boards; replicas and seeds do not.
+/// Arms share their boards.
 #[test]
-fn training_boards_are_different_and_shared() {
-    let boards = training_boards(1, 0, 100);
-    assert!(boards.len() == 100 && boards.is_sorted_by(|one, two| one < two));
-    assert_eq!(boards, training_boards(1, 0, 100));
-    assert_ne!(boards, training_boards(1, 1, 100));
-    assert_ne!(boards, training_boards(2, 0, 100));
-    assert_eq!(training_boards(1, 0, BOARDS).len(), BOARDS);
+fn training_boards_are_shared() {
     let config = parse(SMALL);
     let planned: Vec<Task> =
         config.arms.iter().map(|arm| Replica::start(&config, arm, 0).plan(0..1).remove(0)).collect();
@@ -140,6 +155,8 @@ fn settings_that_make_no_sense_are_refused() {
         problems("sweeps = 65"),
         problems("hidden = 17"),
         problems("gene_min = 1"),
+        problems("boards = 757\nstones = \"two-each\""),
+        problems("boards = 2000\ntraining = \"teacher-play\""),
     ];
     insta::assert_snapshot!(all.join("\n"));
 }

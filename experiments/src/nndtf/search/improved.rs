@@ -5,19 +5,22 @@
 //! redrawn with probability 1/2, all genes redrawn. With the probability of acceptance the fittest mutant replaces the
 //! worst chromosome even if it is less fit; otherwise each mutant in turn replaces the then worst chromosome, if it is
 //! fitter. As in the paper, the offspring itself never joins the population.
+//!
+//! Readings of the text change four of these things (`bounds_weigh`, `keeps_offspring`, `parents_differ`,
+//! `any_number`). An offspring that is kept is judged again beside its mutants and treated like one of them.
 
 use crate::nndtf::messages;
 
-use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, shares};
+use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, parents};
 use crate::nndtf::network::gene;
 use evoxo_common::{
-    evolve::{cross, mutate, select},
+    evolve::{cross, mutate},
     rng::{below, unit},
 };
 
 /// Checks that the parameters are in range.
 pub(super) fn check(improved: &messages::Improved) -> Result<(), String> {
-    let messages::Improved { population, weight, acceptance } = *improved;
+    let messages::Improved { population, weight, acceptance, .. } = *improved;
     if !(2..=CHROMOSOMES_MAX as u32).contains(&population) {
         return Err(format!("a population has 2 to {CHROMOSOMES_MAX} chromosomes, not {population}"));
     }
@@ -32,22 +35,41 @@ pub(super) fn ask(search: &Search, improved: &messages::Improved, state: &messag
     if state.sums.is_empty() {
         return search.random(state, improved.population);
     }
-    let mut rng = search.rng(state, "parents");
-    let fitness = shares(&state.sums);
-    let [mother, father] = [(); 2].map(|()| search.chromosome(&state.genes, select::roulette(&mut rng, &fitness)));
-    let candidates = cross::four_candidates(mother, father, improved.weight, search.bounds);
-    match state.offspring {
-        0 => candidates.concat(),
-        chosen => mutants(search, state, &candidates[chosen as usize - 1]).concat(),
+    let candidates = candidates(search, improved, state);
+    let Some(chosen) = (state.offspring as usize).checked_sub(1) else { return candidates.concat() };
+    let offspring = &candidates[chosen];
+    let mut mutants = mutants(search, improved, state, offspring).concat();
+    if improved.keeps_offspring {
+        mutants.extend(offspring);
     }
+    mutants
 }
 
-fn mutants(search: &Search, state: &messages::State, offspring: &[f32]) -> [Vec<f32>; 3] {
+fn candidates(search: &Search, improved: &messages::Improved, state: &messages::State) -> [Vec<f32>; 4] {
+    let places = parents(&mut search.rng(state, "parents"), &state.sums, improved.parents_differ);
+    let [mother, father] = places.map(|place| search.chromosome(&state.genes, place));
+    let usual = cross::four_candidates(mother, father, improved.weight, search.bounds);
+    if !improved.bounds_weigh {
+        return usual;
+    }
+    let [_, greater, lesser, _] = cross::four_candidates(mother, father, 1.0 - improved.weight, search.bounds);
+    let [mean, _, _, middle] = usual;
+    [mean, greater, lesser, middle]
+}
+
+fn mutants(
+    search: &Search,
+    improved: &messages::Improved,
+    state: &messages::State,
+    offspring: &[f32],
+) -> [Vec<f32>; 3] {
     let mut rng = search.rng(state, "mutants");
     let [mut one, mut some, mut all] = [(); 3].map(|()| offspring.to_vec());
     let locus = below(&mut rng, one.len() as u64) as usize;
     one[locus] = gene(&mut rng, search.bounds);
-    mutate::redraw_each(&mut rng, &mut some, (1, 2), |rng, _, _| gene(rng, search.bounds));
+    let length = some.len() as u64;
+    let share = if improved.any_number { (1 + below(&mut rng, length), length) } else { (1, 2) };
+    mutate::redraw_each(&mut rng, &mut some, share, |rng, _, _| gene(rng, search.bounds));
     all.fill_with(|| gene(&mut rng, search.bounds));
     [one, some, all]
 }
@@ -77,7 +99,7 @@ pub(super) fn tell(
         if accepted {
             replace_worst(first_greatest(sums).expect("three mutants were judged"), true);
         } else {
-            (0..3).for_each(|mutant| replace_worst(mutant, false));
+            (0..sums.len()).for_each(|mutant| replace_worst(mutant, false));
         }
         state.offspring = 0;
         state.iteration += 1;

@@ -162,9 +162,21 @@ impl Search {
     #[must_use]
     pub fn evaluations(&self, iteration: u64) -> u64 {
         match &self.algorithm {
-            Algorithm::Improved(improved) => u64::from(improved.population) + 7 * iteration,
-            Algorithm::Traditional(traditional) => u64::from(traditional.population) * (1 + iteration),
-            Algorithm::Adaptation(adaptation) => u64::from(adaptation.offspring) * iteration,
+            Algorithm::Improved(improved) => u64::from(improved.population) + self.of_an_iteration() * iteration,
+            Algorithm::Traditional(traditional) => {
+                u64::from(traditional.population) + self.of_an_iteration() * iteration
+            }
+            Algorithm::Adaptation(_) => self.of_an_iteration() * iteration,
+        }
+    }
+
+    /// The number of chromosomes evaluated in an iteration.
+    #[must_use]
+    pub fn of_an_iteration(&self) -> u64 {
+        match &self.algorithm {
+            Algorithm::Improved(improved) => 7 + u64::from(improved.keeps_offspring),
+            Algorithm::Traditional(traditional) => traditional::births(traditional).into(),
+            Algorithm::Adaptation(adaptation) => adaptation.offspring.into(),
         }
     }
 
@@ -222,9 +234,17 @@ fn first_least(sums: &[u64]) -> usize {
     least.map(|(index, _)| index).expect("a population is never empty")
 }
 
-/// Fitness as input of the roulette wheel.
-fn shares(sums: &[u64]) -> Vec<f64> {
-    sums.iter().map(|sum| *sum as f64).collect()
+/// The places of two parents by the roulette wheel. Parents that must differ are drawn by a wheel which the first of
+/// them leaves before the second spin.
+fn parents(rng: &mut Generator, sums: &[u64], differ: bool) -> [usize; 2] {
+    let mut fitness: Vec<f64> = sums.iter().map(|sum| *sum as f64).collect();
+    let mother = select::roulette(rng, &fitness);
+    if !differ {
+        return [mother, select::roulette(rng, &fitness)];
+    }
+    fitness.remove(mother);
+    let father = select::roulette(rng, &fitness);
+    [mother, father + usize::from(father >= mother)]
 }
 
 /// Whether a value is a probability.
@@ -232,5 +252,7 @@ fn is_probability(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
 }
 
+#[cfg(test)]
+mod readings;
 #[cfg(test)]
 mod tests;

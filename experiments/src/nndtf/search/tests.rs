@@ -17,7 +17,7 @@ fn bounded(algorithm: Algorithm, iterations: u64, bounds: Option<messages::Bound
 }
 
 fn improved(acceptance: f64) -> Algorithm {
-    Algorithm::Improved(messages::Improved { population: 4, weight: 0.1, acceptance })
+    Algorithm::Improved(messages::Improved { population: 4, weight: 0.1, acceptance, ..Default::default() })
 }
 
 fn traditional() -> Algorithm {
@@ -31,6 +31,7 @@ fn elitist(keeps_best: bool) -> Algorithm {
         mutation: 0.1,
         shape: 5.0,
         keeps_best,
+        ..Default::default()
     })
 }
 
@@ -241,14 +242,14 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
         refused(None, 1),
         refused(Some(improved(0.5)), 0),
         refused(Some(improved(f64::NAN)), 1),
-        refused(Some(Algorithm::Improved(messages::Improved { population: 1, weight: 0.1, acceptance: 0.5 })), 1),
+        refused(Some(Algorithm::Improved(messages::Improved { population: 1, ..Default::default() })), 1),
         refused(
             Some(Algorithm::Traditional(messages::Traditional {
                 population: 7,
                 crossover: 0.8,
                 mutation: 0.1,
                 shape: 5.0,
-                keeps_best: false,
+                ..Default::default()
             })),
             1,
         ),
@@ -258,7 +259,7 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
                 crossover: 1.8,
                 mutation: 0.1,
                 shape: 5.0,
-                keeps_best: false,
+                ..Default::default()
             })),
             1,
         ),
@@ -268,7 +269,7 @@ fn figures_out_of_range_are_refused_with_a_sentence() {
                 crossover: 0.8,
                 mutation: 0.1,
                 shape: -1.0,
-                keeps_best: false,
+                ..Default::default()
             })),
             1,
         ),

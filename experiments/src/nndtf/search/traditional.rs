@@ -5,18 +5,22 @@
 //! parents are drawn by the roulette wheel and have two children, crossed with one random share per pair, or else
 //! copies; each gene of a child is mutated independently; the best of the previous generation replaces the worst child
 //! unless a child is as fit, or (`keeps_best`) unless a child is fitter.
+//!
+//! Readings of the text change three of these things: with `one_couple` an iteration has one couple, and its children
+//! take the places of their parents; with `parents_differ` these are two chromosomes; with `one_gene` a child is
+//! mutated in one gene or in none.
 
 use crate::nndtf::messages;
 
-use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, shares};
+use super::{CHROMOSOMES_MAX, Search, first_greatest, first_least, is_probability, parents};
 use evoxo_common::{
-    evolve::{cross, mutate, select},
-    rng::unit,
+    evolve::{cross, mutate},
+    rng::{Generator, below, unit},
 };
 
 /// Checks that the parameters are in range.
 pub(super) fn check(traditional: &messages::Traditional) -> Result<(), String> {
-    let messages::Traditional { population, crossover, mutation, shape, keeps_best: _ } = *traditional;
+    let messages::Traditional { population, crossover, mutation, shape, .. } = *traditional;
     if !(2..=CHROMOSOMES_MAX as u32).contains(&population) || population % 2 == 1 {
         return Err(format!(
             "a population of pairs has 2 to {CHROMOSOMES_MAX} chromosomes, an even number, not {population}"
@@ -37,21 +41,36 @@ pub(super) fn ask(search: &Search, traditional: &messages::Traditional, state: &
         return search.random(state, traditional.population);
     }
     let mut rng = search.rng(state, "births");
-    let fitness = shares(&state.sums);
     let progress = (state.iteration as f64 / search.iterations as f64, traditional.shape);
     let mut children = Vec::with_capacity(state.genes.len());
-    for _ in 0..traditional.population / 2 {
-        let [mother, father] = [(); 2].map(|()| search.chromosome(&state.genes, select::roulette(&mut rng, &fitness)));
+    for _ in 0..births(traditional) / 2 {
+        let places = parents(&mut rng, &state.sums, traditional.parents_differ);
+        let [mother, father] = places.map(|place| search.chromosome(&state.genes, place));
         let couple = match unit(&mut rng) < traditional.crossover {
             true => cross::arithmetic(mother, father, unit(&mut rng) as f32),
             false => [mother.to_vec(), father.to_vec()],
         };
         for mut child in couple {
-            mutate::non_uniform(&mut rng, &mut child, search.bounds, traditional.mutation, progress);
+            let (genes, probability) = mutable(&mut rng, traditional, &mut child);
+            mutate::non_uniform(&mut rng, genes, search.bounds, probability, progress);
             children.extend(child);
         }
     }
     children
+}
+
+/// Children of an iteration.
+pub(super) const fn births(traditional: &messages::Traditional) -> u32 {
+    if traditional.one_couple { 2 } else { traditional.population }
+}
+
+/// The genes of a child that may be mutated, and the probability that each of them is.
+fn mutable<'a>(rng: &mut Generator, traditional: &messages::Traditional, child: &'a mut [f32]) -> (&'a mut [f32], f64) {
+    if !traditional.one_gene {
+        return (child, traditional.mutation);
+    }
+    let locus = below(rng, child.len() as u64) as usize;
+    (&mut child[locus..=locus], traditional.mutation)
 }
 
 /// Updates the state with the fitness of what [`ask`] returned.
@@ -59,18 +78,35 @@ pub(super) fn tell(
     search: &Search,
     traditional: &messages::Traditional,
     state: &mut messages::State,
-    mut asked: Vec<f32>,
+    asked: Vec<f32>,
     sums: &[u64],
 ) {
-    let mut sums = sums.to_vec();
-    if let Some(best) = first_greatest(&state.sums) {
-        let beaten_from = state.sums[best] + u64::from(traditional.keeps_best);
-        if sums.iter().all(|sum| *sum < beaten_from) {
-            let (worst, length) = (first_least(&sums), search.genes);
-            sums[worst] = state.sums[best];
-            asked[worst * length..][..length].copy_from_slice(search.chromosome(&state.genes, best));
+    let Some(best) = first_greatest(&state.sums) else {
+        (state.genes, state.sums) = (asked, sums.to_vec());
+        return;
+    };
+    let former = state.clone();
+    let put = |state: &mut messages::State, place: usize, genes: &[f32], sum: u64| {
+        state.sums[place] = sum;
+        state.genes[place * search.genes..][..search.genes].copy_from_slice(genes);
+    };
+    let children = |child: usize| (search.chromosome(&asked, child), sums[child]);
+    let mut best_is_gone = true;
+    if traditional.one_couple {
+        let [mother, father] = parents(&mut search.rng(state, "births"), &state.sums, traditional.parents_differ);
+        // A chromosome that is both parents leaves its place to the fitter child.
+        let [one, two] = if mother == father && sums[0] > sums[1] { [1, 0] } else { [0, 1] };
+        for (place, (genes, sum)) in [(mother, children(one)), (father, children(two))] {
+            put(state, place, genes, sum);
         }
-        state.iteration += 1;
+        best_is_gone = best == mother || best == father;
+    } else {
+        (state.genes, state.sums) = (asked, sums.to_vec());
     }
-    (state.genes, state.sums) = (asked, sums);
+    let beaten_from = former.sums[best] + u64::from(traditional.keeps_best);
+    if best_is_gone && state.sums.iter().all(|sum| *sum < beaten_from) {
+        let worst = first_least(&state.sums);
+        put(state, worst, search.chromosome(&former.genes, best), former.sums[best]);
+    }
+    state.iteration += 1;
 }

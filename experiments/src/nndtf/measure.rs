@@ -1,0 +1,158 @@
+//! What the choice of a cell is worth in training: the fitness (equation 31 of the paper) in the readings that the text
+//! leaves open, board by board. [`super::judge`] adds it up.
+
+use evoxo_common::choice;
+use evoxo_games::{
+    board::Board,
+    player::teacher::{boards, scores},
+};
+
+use super::network::{Network, NetworkPlayer};
+
+/// A share of 1.
+pub const WHOLE: u32 = 1 << 24;
+
+choice! {
+    /// A reading: how the scores of the cells taken make the fitness. The printed formula can be read in both ways.
+    pub enum Formula {
+        /// the mean of each board's score divided by its best score: all boards weigh the same
+        MeanOfRatios = "mean-of-ratios",
+        /// the sum of the scores divided by the sum of the best scores: boards that can be won at once weigh most
+        RatioOfSums = "ratio-of-sums",
+    }
+}
+
+choice! {
+    /// A reading: what an output that names an occupied cell is worth in training. In play the nearest empty cell is
+    /// taken.
+    pub enum Occupied {
+        /// as much as the nearest empty cell
+        Nearest = "nearest",
+        /// nothing
+        Nothing = "nothing",
+    }
+}
+
+/// How training boards are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// How scores make the fitness.
+    pub formula: Formula,
+    /// What an occupied cell is worth.
+    pub occupied: Occupied,
+}
+
+impl Measure {
+    /// The defaults.
+    pub const USUAL: Self = Self { formula: Formula::MeanOfRatios, occupied: Occupied::Nearest };
+
+    /// What a cell is worth, 0 if it is occupied: the score divided by the best in units of 1 / [`WHOLE`], or the
+    /// score.
+    ///
+    /// # Panics
+    /// If there is no board of that index.
+    #[must_use]
+    pub fn worth(self, index: u32, cell: u8) -> u32 {
+        let scores = scores(boards()[index as usize]);
+        let score = scores[usize::from(cell)];
+        match self.formula {
+            Formula::MeanOfRatios => {
+                let best = u64::from(scores.iter().max().copied().unwrap_or(1));
+                ((u64::from(score) * u64::from(WHOLE) + best / 2) / best) as u32
+            }
+            Formula::RatioOfSums => score,
+        }
+    }
+
+    /// What an output is worth that is this cell number, 1 to 9 and not always an integer.
+    ///
+    /// # Panics
+    /// If there is no board of that index.
+    #[must_use]
+    pub fn worth_of_number(self, network: Network, index: u32, number: f64) -> u32 {
+        let among = match self.occupied {
+            Occupied::Nearest => boards()[index as usize],
+            Occupied::Nothing => Board::EMPTY,
+        };
+        self.worth(index, network.nearest(among, number).expect("the game goes on, so a cell is empty"))
+    }
+
+    /// What the best cells of these boards are worth together: a fitness of 1.
+    #[must_use]
+    pub fn whole(self, indices: &[u32]) -> u64 {
+        let best = |index: &u32| scores(boards()[*index as usize]).into_iter().max().map_or(0, u64::from);
+        match self.formula {
+            Formula::MeanOfRatios => indices.len() as u64 * u64::from(WHOLE),
+            Formula::RatioOfSums => indices.iter().map(best).sum(),
+        }
+    }
+
+    /// The fitness, 0 to 1, if every output within `margin` (in cell numbers, at most a quarter) of the middle between
+    /// two cells takes the worse of them: the part of the fitness that does not depend on the last digits of outputs.
+    ///
+    /// # Panics
+    /// If there is no board of an index.
+    #[must_use]
+    pub fn firm_fitness(self, player: &NetworkPlayer, indices: &[u32], margin: f64) -> f64 {
+        let firm = |index: &u32| {
+            let number = player.number(boards()[*index as usize]);
+            let worth = |blur: f64| self.worth_of_number(player.network(), *index, number + blur);
+            u64::from(worth(-margin).min(worth(margin)))
+        };
+        fitness(indices.iter().map(firm).sum(), self.whole(indices))
+    }
+}
+
+/// The fitness, 0 to 1, of a sum, where `whole` is what the best cells would be worth.
+#[must_use]
+pub fn fitness(sum: u64, whole: u64) -> f64 {
+    sum as f64 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nndtf::network::{Kind, Numbering};
+    use evoxo_games::{board::tic_tac_toe, player::teacher::BOARDS};
+
+    fn index_of(rows: &str) -> u32 {
+        boards().binary_search(&tic_tac_toe().board_of(rows).unwrap()).unwrap() as u32
+    }
+
+    /// Figure 1 of the paper: the best cell has 873,324, the others 52,906 and 3,152.
+    #[test]
+    fn a_cell_is_worth_its_score_or_its_share_of_the_best() {
+        let (index, formula) = (index_of("..X/OXX/OO."), Formula::RatioOfSums);
+        let scores = Measure { formula, ..Measure::USUAL };
+        assert_eq!([0, 1, 8, 2].map(|cell| scores.worth(index, cell)), [52_906, 3_152, 873_324, 0]);
+        assert_eq!([0, 8, 2].map(|cell| Measure::USUAL.worth(index, cell)), [1_016_364, WHOLE, 0]);
+        let other = index_of(".../.../...");
+        assert_eq!(scores.whole(&[index, other]), 873_324 + 4 * 256);
+        assert_eq!(Measure::USUAL.whole(&[index, other]), 2 << 24);
+    }
+
+    /// Number 3 is the upper right cell, which is taken; the nearest empty one is number 2.
+    #[test]
+    fn an_occupied_cell_is_worth_the_nearest_or_nothing() {
+        let (index, network) = (index_of("..X/OXX/OO."), Network::paper(Kind::Double));
+        let nothing = Measure { occupied: Occupied::Nothing, formula: Formula::RatioOfSums };
+        let nearest = Measure { occupied: Occupied::Nearest, ..nothing };
+        let worth = |measure: Measure, number: f64| measure.worth_of_number(network, index, number);
+        assert_eq!([2.9, 2.4, 8.6, 5.0].map(|number| worth(nearest, number)), [3_152, 3_152, 873_324, 3_152]);
+        assert_eq!([2.9, 2.4, 8.6, 5.0].map(|number| worth(nothing, number)), [0, 3_152, 873_324, 0]);
+        let mirrored = Network { numbering: Numbering::RightToLeft, ..network };
+        assert_eq!(nothing.worth_of_number(mirrored, index, 2.9), 52_906);
+    }
+
+    /// Every board has a best cell, and no cell is worth more than it in either formula.
+    #[test]
+    fn the_whole_is_the_most() {
+        for formula in [Formula::MeanOfRatios, Formula::RatioOfSums] {
+            let measure = Measure { formula, ..Measure::USUAL };
+            for index in 0..BOARDS as u32 {
+                let most = (0..9).map(|cell| measure.worth(index, cell)).max();
+                assert_eq!(most.map(u64::from), Some(measure.whole(&[index])), "{index}");
+            }
+        }
+    }
+}
