@@ -29,7 +29,7 @@ use answer::cause;
 use bytes::Bytes;
 use evoxo_common::experiment::Registry;
 use futures_util::StreamExt as _;
-use object_store::{ObjectMeta, ObjectStore, path::Path};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
