@@ -91,7 +91,7 @@ fn first_task(prepared: &Prepared, task: usize) -> Digest {
 #[test]
 fn liars_never_change_a_verified_result() {
     let (mut convicted, mut liars) = (0, 0);
-    for seed in 0..clusters(60) {
+    for seed in 0..clusters(30) {
         let mut rng = Stream::root(seed).text("liars").rng();
         let faults = Faults { level: Level::Verified, ..Faults::drawn(seed) };
         let count = 1 + below(&mut rng, 6) as usize;
