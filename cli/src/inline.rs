@@ -193,9 +193,9 @@ impl Inline {
     }
 
     fn submit(&mut self, name: &str, config: &Config, progress: &Progress) -> anyhow::Result<()> {
-        let (prepared, address) = (Prepared::new(config.clone()), "this process".to_owned());
+        let (prepared, submitter) = (Prepared::new(config.clone()), "this process".to_owned());
         let Response::Submitted { run, .. } =
-            self.ask(Request::Submit { name: name.into(), prepared, level: Level::Plain, address })?
+            self.ask(Request::Submit { name: name.into(), prepared, level: Level::Plain, submitter })?
         else {
             bail!("the core gave a response of the wrong kind: please report this");
         };

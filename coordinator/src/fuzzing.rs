@@ -47,8 +47,8 @@ impl Pages {
         let core = Coordinator::recover(Settings::default(), registry.clone(), Vec::new());
         let (core, _) = shell::start(core, store, registry, None);
         let page = runtime.block_on(async {
-            let address = "127.0.0.1".into();
-            let submitted = Request::Submit { name: "r".into(), prepared: run, level: Level::Plain, address };
+            let submitter = "127.0.0.1".into();
+            let submitted = Request::Submit { name: "r".into(), prepared: run, level: Level::Plain, submitter };
             core.ask(submitted).await.expect("the first run fits");
             Page::start(core, Hosts::new(&["page.example".into()]))
         });

@@ -87,8 +87,8 @@ pub enum Request {
         prepared: Arc<Prepared>,
         /// How its outputs are verified; plain: as those of the run, if it exists.
         level: Level,
-        /// Where the person connects from, without the port.
-        address: String,
+        /// Whose quota it counts in: see [`v1::Order::submitter`].
+        submitter: String,
     },
     Pause {
         name: String,

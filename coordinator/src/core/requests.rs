@@ -29,7 +29,7 @@ fn being_stored(name: &str) -> Rejection {
 impl Coordinator {
     pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
         let reply = match request {
-            Request::Submit { name, prepared, level, address } => self.submit(id, &name, prepared, level, address),
+            Request::Submit { name, prepared, level, submitter } => self.submit(id, &name, prepared, level, submitter),
             Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
             Request::Resume { name } => self.want(id, &name, Wanted::Running, false),
             Request::Cancel { name, delete } => self.want(id, &name, Wanted::Cancelled, delete),
@@ -60,7 +60,7 @@ impl Coordinator {
         name: &str,
         prepared: Arc<Prepared>,
         level: Level,
-        address: String,
+        submitter: String,
     ) -> Reply {
         if self.stopping {
             return Err(Rejection::Unavailable("the coordinator is stopping".into()));
@@ -87,17 +87,17 @@ impl Coordinator {
                 "the coordinator has {limit} runs: cancel and delete old ones first"
             )));
         }
-        let from_there = self.runs.iter().filter(|(_, run)| run.submitter == address).count();
-        let limit = self.settings.runs_per_address_max;
-        if from_there >= limit {
+        let of_submitter = self.runs.iter().filter(|(_, run)| run.submitter == submitter).count();
+        let limit = self.settings.runs_per_submitter_max;
+        if of_submitter >= limit {
             return Err(Rejection::Exhausted(format!(
-                "{from_there} runs were submitted from {address}, and {limit} are the most from one address: cancel and \
-                 delete old ones first"
+                "{of_submitter} runs were submitted by {submitter}, and one submitter may have {limit}: cancel and delete \
+                 old ones first"
             )));
         }
-        self.remembers(prepared.replicas())?;
+        self.remembers(prepared.replicas(), &submitter)?;
         let mut run = Run::new(name.into(), prepared.clone());
-        (run.creating, run.submitter, run.level) = (true, address, level);
+        (run.creating, run.submitter, run.level) = (true, submitter, level);
         let id = self.runs.add(run);
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
@@ -129,23 +129,28 @@ impl Coordinator {
             return Ok(run.map(|run| Response::Submitted { run, created: false }));
         }
         if more {
-            self.remembers(prepared.replicas() - run.prepared.replicas())?;
+            self.remembers(prepared.replicas() - run.prepared.replicas(), &run.submitter)?;
         }
         let prepared = if more { prepared } else { run.prepared.clone() };
         self.order(id, PendingOrder { request, prepared, wanted: Wanted::Running, submitted: true, delete: false });
         Ok(None)
     }
 
-    /// Whether there is room to remember that many replicas more.
-    fn remembers(&self, more: u64) -> Result<(), Rejection> {
-        let known: u64 = self.runs.iter().map(|(_, run)| run.prepared.replicas()).sum();
-        let most = self.settings.records_max();
-        if known + more <= most {
-            return Ok(());
-        }
+    /// Whether there is room to remember that many replicas more, of this submitter.
+    fn remembers(&self, more: u64, submitter: &str) -> Result<(), Rejection> {
+        let known = |whose: &dyn Fn(&Run) -> bool| -> u64 {
+            self.runs.iter().filter(|(_, run)| whose(run)).map(|(_, run)| run.prepared.replicas()).sum()
+        };
+        let (all, own) = (known(&|_| true), known(&|run| run.submitter == submitter));
+        let (most, share) = (self.settings.records_max(), self.settings.records_per_submitter_max());
+        let (whose, known, most) = match () {
+            () if all + more > most => ("of this coordinator".to_owned(), all, most),
+            () if own + more > share => (format!("that {submitter} submitted"), own, share),
+            () => return Ok(()),
+        };
         Err(Rejection::Exhausted(format!(
-            "the runs of this coordinator have {known} replicas, and {most} are the most that it remembers: delete old runs, \
-             or start it with more --memory"
+            "the runs {whose} have {known} replicas, and {most} are the most that it remembers: delete old runs, or start \
+             it with more --memory"
         )))
     }
 

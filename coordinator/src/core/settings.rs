@@ -51,8 +51,8 @@ pub struct Settings {
     pub admissions_per_second: u32,
     /// The most runs, finished ones included.
     pub runs_max: usize,
-    /// The most runs submitted from one address, finished ones included.
-    pub runs_per_address_max: usize,
+    /// The most runs of one submitter, finished ones included.
+    pub runs_per_submitter_max: usize,
     /// The most replicas of one run, over all arms. With 100,000 some events would take 40 ms.
     pub replicas_max: u64,
     /// The number of finished and cancelled runs to keep; older ones are deleted. `None` keeps all.
@@ -75,6 +75,12 @@ impl Settings {
     #[must_use]
     pub fn records_max(&self) -> u64 {
         (self.memory_bytes_max / 16 / RECORD_BYTES).max(RECORDS_MIN)
+    }
+
+    /// Of these, the most in runs of one submitter: three quarters, so that nobody takes all.
+    #[must_use]
+    pub fn records_per_submitter_max(&self) -> u64 {
+        self.records_max() / 4 * 3
     }
 
     /// The most bytes of a run's tasks that are planned and not computed.
@@ -100,7 +106,7 @@ impl Default for Settings {
             sessions_max: 4096,
             admissions_per_second: 200,
             runs_max: 1024,
-            runs_per_address_max: 768,
+            runs_per_submitter_max: 768,
             replicas_max: 25_000,
             finished_runs_kept: None,
             memory_bytes_max: 2 << 30,

@@ -174,6 +174,14 @@ impl ConnectionInfo {
         }
     }
 
+    /// Whose quota a run counts in: that of its certificate, or without one that of its address.
+    pub(crate) fn submitter(&self) -> String {
+        match &self.caller {
+            Caller::Known(_) => self.identity(),
+            _ => self.address.to_string(),
+        }
+    }
+
     /// Writes a line of the audit log, if there is one: somebody wanted this, and got it or did not.
     pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) {
         let Some(access) = &self.access else { return };

@@ -129,12 +129,12 @@ impl Runs {
         name: &str,
         config: String,
         level: Level,
-        address: String,
+        submitter: String,
     ) -> Result<v1::SubmitResponse, Status> {
         crate::names::check_run_name(name).map_err(Rejection::Invalid)?;
         let prepared = self.prepare(config).await?;
         let toml = prepared.toml.clone();
-        match self.core.ask(CoreRequest::Submit { name: name.to_owned(), prepared, level, address }).await? {
+        match self.core.ask(CoreRequest::Submit { name: name.to_owned(), prepared, level, submitter }).await? {
             CoreResponse::Submitted { run, created } => {
                 Ok(v1::SubmitResponse { run: Some(v1::Run { config: toml, ..*run }), created })
             }
@@ -154,19 +154,18 @@ impl RunService for Runs {
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitResponse>, Status> {
         let origin = origin(&request)?;
-        let address = origin.address.to_string();
         // The room of the file's message is kept until the file is parsed.
         let _room = request.extensions().get::<Rooms>().map(|rooms| rooms.take(u64::MAX));
         let v1::SubmitRequest { name, config, verification, audit_millionths } = request.into_inner();
         let submitted = match level(verification, audit_millionths, &origin) {
-            Ok(level) => self.take(&name, config, level, address.clone()).await,
+            Ok(level) => self.take(&name, config, level, origin.submitter()).await,
             Err(status) => Err(status),
         };
         let outcome = submitted.as_ref().map(drop).map_err(|status| status.message());
         origin.audit("submit", &name, outcome);
         let submitted = submitted?;
         if submitted.created {
-            info!(run = name, "run {name}: submitted from {address}");
+            info!(run = name, "run {name}: submitted by {}", origin.submitter());
         }
         Ok(Response::new(submitted))
     }

@@ -2072,7 +2072,7 @@ pub struct Order {
     /// For RUN_STATE_FAILED: the sentence that says why.
     #[prost(string, tag = "4")]
     pub failure: ::prost::alloc::string::String,
-    /// The address from which the run was first submitted; empty if it is not known.
+    /// Who first submitted the run: the number of the person's certificate, or without one the address. Empty if not known.
     #[prost(string, tag = "5")]
     pub submitter: ::prost::alloc::string::String,
     /// How outputs are verified.

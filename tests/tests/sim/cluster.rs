@@ -315,7 +315,7 @@ impl Cluster {
     fn submit(&mut self, run: usize) {
         let (name, prepared) = self.runs[run].clone();
         let level = self.faults.level;
-        let request = Request::Submit { name, prepared, level, address: "10.0.1.1".into() };
+        let request = Request::Submit { name, prepared, level, submitter: "10.0.1.1".into() };
         if let Some(seat) = self.asked() {
             self.tell(seat, Event::Request { id: RequestId(run as u64), request });
         }

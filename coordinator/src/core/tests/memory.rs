@@ -43,7 +43,7 @@ fn a_run_that_does_not_fit_is_refused_and_the_sentence_says_what_to_do() {
 #[test]
 fn the_replicas_of_all_runs_are_bounded() {
     let settings = Settings { memory_bytes_max: 32 << 20, ..Settings::default() };
-    assert_eq!(settings.records_max(), 8192);
+    assert_eq!((settings.records_max(), settings.records_per_submitter_max()), (8192, 6144));
     let mut story = Story::begin(settings);
     let of = |replicas: u32| CONFIG.replace("replicas = 2", &format!("replicas = {replicas}"));
     assert_ne!(of(1), CONFIG);
@@ -51,9 +51,13 @@ fn the_replicas_of_all_runs_are_bounded() {
     let refused = story.submit("second", &of(4000));
     let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("have 5000 replicas, and 8192 are the most"), "{why}");
-    story.submit("second", &of(3000)).unwrap();
-    assert!(story.submit("first", &of(6000)).is_err(), "more of the same are as many");
-    story.submit("first", &of(5192)).unwrap();
+    let refused = story.submit("second", &of(2000));
+    let Err(Rejection::Exhausted(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("that 10.0.0.9 submitted have 5000 replicas, and 6144 are the most"), "{why}");
+    assert!(story.submit("first", &of(6145)).is_err(), "more of the same are as many");
+    story.submit("first", &of(6144)).unwrap();
+    assert!(story.submit_by("10.0.0.8", "second", &of(2049)).is_err(), "others have the rest");
+    story.submit_by("10.0.0.8", "second", &of(2048)).unwrap();
 }
 
 /// A run submitted to a coordinator with much memory and recovered by one with little: it is blocked, and other runs

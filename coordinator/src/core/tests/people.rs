@@ -191,19 +191,13 @@ fn runs_share_the_workers_fairly() {
 }
 
 #[test]
-fn one_address_does_not_take_all_runs() {
-    let mut story = Story::begin(Settings { runs_per_address_max: 3, ..Settings::default() });
+fn one_submitter_does_not_take_all_runs() {
+    let mut story = Story::begin(Settings { runs_per_submitter_max: 3, ..Settings::default() });
     (0..3).for_each(|number| drop(story.submit(&format!("r{number}"), CONFIG).unwrap()));
     let fourth = story.submit("r3", CONFIG);
-    assert!(matches!(&fourth, Err(Rejection::Exhausted(why)) if why.contains("from 10.0.0.9")), "{fourth:?}");
-    let elsewhere = Request::Submit {
-        name: "r3".into(),
-        prepared: story::prepared(CONFIG),
-        level: crate::trust::Level::Plain,
-        address: "10.0.0.8".into(),
-    };
-    story.ask(elsewhere).unwrap();
-    let mut next = Story::go_on(Settings { runs_per_address_max: 3, ..Settings::default() }, story.objects);
+    assert!(matches!(&fourth, Err(Rejection::Exhausted(why)) if why.contains("by 10.0.0.9")), "{fourth:?}");
+    story.submit_by("10.0.0.8", "r3", CONFIG).unwrap();
+    let mut next = Story::go_on(Settings { runs_per_submitter_max: 3, ..Settings::default() }, story.objects);
     assert!(matches!(next.submit("r4", CONFIG), Err(Rejection::Exhausted(_))), "a restart does not forget");
 }
 
