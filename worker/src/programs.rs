@@ -4,6 +4,8 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fs,
+    hash::{BuildHasher as _, RandomState},
     io::{BufRead as _, BufReader, Read},
     os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
@@ -20,11 +22,15 @@ use evoxo_common::{
     task::{Programs, Refusal},
 };
 use evoxo_proto::{PROGRAM_BYTES_MAX, v1::ProgramSignature};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tracing::{debug, warn};
 
 /// The version of the protocol between a worker and its programs, in their environment.
 const PROTOCOL: (&str, &str) = ("EVOXO_PROTOCOL", "1");
+/// What marks a process and all that it starts, in their environment: a number of its own.
+const MARK: &str = "EVOXO_PROCESS";
+/// How often processes with a mark are looked for: one may start another while it is killed.
+const LOOKS_MAX: usize = 100;
 /// The most bytes of a line of a program.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 /// How long a program may take to introduce itself: some load large libraries first.
@@ -156,6 +162,8 @@ enum Trouble {
 /// One running program.
 struct Process {
     child: Child,
+    /// The value of [`MARK`].
+    mark: String,
     introduction: String,
     /// Lines for its standard input, written by a thread: a program that does not read must not block the slot.
     input: Sender<String>,
@@ -166,9 +174,12 @@ struct Process {
 
 impl Process {
     fn start(program: &Program) -> Result<Self, String> {
+        // Each state of a hasher has other keys, random ones for each thread.
+        let mark = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let mut child = Command::new("sh")
             .args(["-c", &program.command])
             .env(PROTOCOL.0, PROTOCOL.1)
+            .env(MARK, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -187,7 +198,7 @@ impl Process {
             spawn(move || read_lines(stdout, |line| answers.send(line).is_ok())),
             spawn(move || keep_words(&name, stderr, &kept)),
         ];
-        let mut process = Self { child, introduction: String::new(), input, output, words };
+        let mut process = Self { child, mark, introduction: String::new(), input, output, words };
         for thread in threads {
             thread.map_err(|error| format!("cannot be served by a thread: {error}"))?;
         }
@@ -246,8 +257,31 @@ impl Drop for Process {
             // It may have ended already.
             let _ = kill_process_group(group, Signal::KILL);
         }
+        kill_marked(&self.mark);
         let _ = self.child.wait();
     }
+}
+
+/// Kills all processes with this mark: also those that have left the group. Where there is no /proc, it finds none.
+fn kill_marked(mark: &str) {
+    let entry = format!("{MARK}={mark}");
+    let marked = |process: &Pid| {
+        let environment = fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|text| text == entry.as_bytes())
+    };
+    for _ in 0..LOOKS_MAX {
+        let Ok(processes) = fs::read_dir("/proc") else { return };
+        let numbers = processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok());
+        // Of one that has ended the environment is empty.
+        let found: Vec<Pid> = numbers.filter_map(Pid::from_raw).filter(marked).collect();
+        if found.is_empty() {
+            return;
+        }
+        for process in found {
+            let _ = kill_process(process, Signal::KILL);
+        }
+    }
+    warn!("a program starts processes faster than they can be killed: some are left");
 }
 
 impl std::fmt::Debug for Process {

@@ -181,7 +181,7 @@ async fn a_program_that_answers_nonsense_ends_its_run() {
 }
 
 /// What programs do instead of answering, and a part of the sentence that comes of it.
-const HOSTILE: [(&str, &str, &str); 12] = [
+const HOSTILE: [(&str, &str, &str); 13] = [
     ("rubbish", "echo 'oh dear'; continue", "it is not JSON (expected value at line 1 column 1); it wrote \"oh dear\""),
     ("half", "printf '{\"batch\":'; exit 0", "ended (exit status: 0) before it could answer"),
     ("few", r#"echo "{\"batch\":${batch%%,*},\"items\":[]}"; continue"#, "it has 0 items for 1 candidates"),
@@ -205,6 +205,11 @@ const HOSTILE: [(&str, &str, &str); 12] = [
     (
         "forks",
         r#"for child in 1 2 3; do sh -c 'echo $$ >> "$0"; trap "" TERM HUP; sleep 1000; :' "$0.pids" & done; exit 0"#,
+        "did not answer within 1 s and was stopped",
+    ),
+    (
+        "leaves",
+        r#"setsid sh -c 'echo $$ >> "$0"; sleep 1000 & echo $! >> "$0"; wait; :' "$0.pids" & sleep 1000"#,
         "did not answer within 1 s and was stopped",
     ),
     ("closes", "exec 1>&-; sleep 1000", "closed its output before it could answer"),
