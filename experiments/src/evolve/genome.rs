@@ -10,7 +10,7 @@ use super::messages;
 /// What the genes of a part are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Type {
-    /// Real numbers from `low` to `high`, both included.
+    /// Real numbers from `low` to `high`, both included; see [`Genome::bounded`].
     Real {
         /// The lower bound.
         low: f64,
@@ -51,6 +51,9 @@ pub struct Part {
 pub struct Genome {
     /// The parts, one or more.
     pub parts: Vec<Part>,
+    /// Whether real genes stay between their bounds. If not, the bounds only say where searches begin, and each finite number
+    /// is a gene.
+    pub bounded: bool,
 }
 
 /// The genes of one part of a candidate.
@@ -147,8 +150,8 @@ impl Part {
         }
     }
 
-    /// Checks the genes of this part.
-    fn check(&self, genes: &Genes) -> Result<(), String> {
+    /// Checks the genes of this part, of a genome that is bounded or not.
+    fn check(&self, genes: &Genes, bounded: bool) -> Result<(), String> {
         let name = &self.name;
         if genes.len() != self.length {
             return Err(format!("part \"{name}\" has {} genes, not {}", genes.len(), self.length));
@@ -157,6 +160,10 @@ impl Part {
             Err(format!("part \"{name}\": a gene is {gene}, but it must be from {low} to {high}"))
         };
         match (self.of, genes) {
+            (Type::Real { .. }, Genes::Real(genes)) if !bounded => match genes.iter().find(|gene| !gene.is_finite()) {
+                Some(gene) => Err(format!("part \"{name}\": a gene is {gene:?}, but it must be finite")),
+                None => Ok(()),
+            },
             (Type::Real { low, high }, Genes::Real(genes)) => {
                 let wrong = genes.iter().find(|gene| !(low..=high).contains(*gene));
                 wrong.map_or(Ok(()), |gene| outside(format!("{gene:?}"), format!("{low:?}"), format!("{high:?}")))
@@ -241,7 +248,7 @@ impl Genome {
         if parts != own {
             return Err(format!("a candidate has {parts} parts, but the genome has {own}"));
         }
-        self.parts.iter().zip(&candidate.parts).try_for_each(|(part, genes)| part.check(genes))
+        self.parts.iter().zip(&candidate.parts).try_for_each(|(part, genes)| part.check(genes, self.bounded))
     }
 
     /// The number of genes of all parts.
@@ -327,7 +334,7 @@ mod tests {
             Type::Permutation,
             Type::Symbols { alphabet: 3 },
         ];
-        Genome { parts: of.into_iter().map(|of| part(of.name(), length, of)).collect() }
+        Genome { parts: of.into_iter().map(|of| part(of.name(), length, of)).collect(), bounded: true }
     }
 
     proptest! {
@@ -353,9 +360,9 @@ mod tests {
             part("x", 1, Type::Integer { low: 2, high: 1 }),
             part("x", 1, Type::Symbols { alphabet: 0 }),
         ];
-        let sentence = |part: &Part| Genome { parts: vec![part.clone()] }.valid().unwrap_err();
+        let sentence = |part: &Part| Genome { parts: vec![part.clone()], bounded: true }.valid().unwrap_err();
         let mut sentences: Vec<String> = wrong.iter().map(sentence).collect();
-        sentences.push(Genome { parts: Vec::new() }.valid().unwrap_err());
+        sentences.push(Genome { parts: Vec::new(), bounded: true }.valid().unwrap_err());
         insta::assert_snapshot!(sentences.join("\n"));
         assert_eq!(mixed(1).valid(), Ok(()));
     }
@@ -388,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_candidate_of_another_type_is_refused() {
-        let genome = Genome { parts: vec![part("x", 2, Type::Symbols { alphabet: 4 })] };
+        let genome = Genome { parts: vec![part("x", 2, Type::Symbols { alphabet: 4 })], bounded: true };
         assert!(genome.check(&Candidate { parts: vec![Genes::Permutation(vec![0, 1])] }).is_err());
         assert_eq!(genome.check(&Candidate { parts: vec![Genes::Symbols(vec![3, 3])] }), Ok(()));
     }

@@ -144,7 +144,7 @@ impl Asked<'_> {
         let (Parts(parts), _) = self.genome(genome)?;
         if !parts.is_empty() && canned > 0 {
             let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
-            let genome = Genome { parts: parts.iter().map(PartSettings::part).collect() };
+            let genome = Genome { parts: parts.iter().map(PartSettings::part).collect(), bounded: true };
             let form = Form {
                 genome: &genome,
                 alphabets: &alphabets,

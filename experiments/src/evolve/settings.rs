@@ -92,6 +92,16 @@ choice! {
 }
 
 choice! {
+    /// What the bounds of real genes are for.
+    pub enum BoundsName {
+        /// no gene leaves them
+        Kept = "kept",
+        /// a search begins between them and may leave them: for functions that have a value everywhere
+        Begin = "begin",
+    }
+}
+
+choice! {
     /// The covariance matrix of CMA-ES.
     pub enum CovarianceName {
         /// full, up to some hundred genes
@@ -192,6 +202,8 @@ settings! {
         order_rate: Ratio = decimal(0, 1, "0.2"),
         /// cma-es: the first step as a share of the range; openai-es: the deviation of all steps. 0: 0.2 and 0.02.
         sigma: Ratio = decimal(0, 10, "0"),
+        /// cma-es and openai-es: what the bounds of the genes are for. The other algorithms keep them.
+        bounds: BoundsName = addition choice("kept"),
         /// cma-es: the covariance matrix.
         covariance: CovarianceName = choice("full"),
         /// cma-es: what follows when a search has converged.
@@ -264,9 +276,13 @@ impl Settings {
     /// The genome that is searched.
     #[must_use]
     pub fn genome(&self) -> Genome {
+        let bounded = self.bounds == BoundsName::Kept;
         match self.built_in().filter(|_| self.genome.0.is_empty()) {
-            Some(problem) => (problem.genome)(if self.length == 0 { problem.length } else { self.length }),
-            None => Genome { parts: self.genome.0.iter().map(PartSettings::part).collect() },
+            Some(problem) => {
+                let length = if self.length == 0 { problem.length } else { self.length };
+                Genome { bounded, ..(problem.genome)(length) }
+            }
+            None => Genome { parts: self.genome.0.iter().map(PartSettings::part).collect(), bounded },
         }
     }
 
@@ -350,6 +366,11 @@ impl Settings {
         if objectives != 1 && self.algorithm != AlgorithmName::Nsga2 {
             let sentence = format!("the problem has {objectives} objectives, and this algorithm takes one: take nsga2");
             found.push((Name::algorithm, sentence));
+        }
+        let strategies = [AlgorithmName::Cma, AlgorithmName::OpenAiEs];
+        if self.bounds == BoundsName::Begin && !strategies.contains(&self.algorithm) {
+            let sentence = "only cma-es and openai-es leave the bounds: take bounds = \"kept\"".into();
+            found.push((Name::bounds, sentence));
         }
         if !self.reference.is_empty() && self.reference.len() != objectives {
             let sentence = format!("reference has {} numbers for {objectives} objectives", self.reference.len());

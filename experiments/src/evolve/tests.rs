@@ -93,6 +93,7 @@ fn every_algorithm_keeps_the_promises() {
         "algorithm = \"nsga2\"\nproblem = \"zdt1\"\nlength = 4\nevaluations = 60\npopulation = 10\nwindow = 4\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 60\ninitial = 20\nwindow = 3\n",
         "algorithm = \"map-elites\"\nproblem = \"arm\"\nlength = 4\nevaluations = 200\ncentroids = 30\n",
+        "algorithm = \"cma-es\"\nproblem = \"rosenbrock\"\nlength = 3\nevaluations = 900\nbounds = \"begin\"\n",
     ];
     let digests = files.map(|settings| {
         promises::check(&registry(), &format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"))
@@ -163,6 +164,7 @@ fn mistakes_have_their_sentence() {
         "target = \"low\"",
         "population = 10\nelite = 10",
         "algorithm = \"cma-es\"\nwindow = 4",
+        "bounds = \"begin\"",
         "islands = 4\nwindow = 4",
         "islands = 60",
         "algorithm = \"random\"\nislands = 2",

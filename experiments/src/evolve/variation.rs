@@ -259,7 +259,7 @@ mod tests {
 
     fn genome(length: usize, types: &[Type]) -> Genome {
         let part = |of: &Type| Part { name: of.name().into(), length, of: *of };
-        Genome { parts: types.iter().map(part).collect() }
+        Genome { parts: types.iter().map(part).collect(), bounded: true }
     }
 
     /// A variation with its choices drawn, each by a coin.

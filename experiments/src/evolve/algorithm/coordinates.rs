@@ -1,4 +1,5 @@
-//! The coordinates in which evolution strategies search: the box of the genome's bounds, scaled to 0 to 1.
+//! The coordinates in which evolution strategies search: the box of the genome's bounds, scaled to 0 to 1. If the bounds are
+//! kept, coordinates beyond them are folded into the box.
 
 use crate::evolve::genome::{Candidate, Genes, Genome, Type};
 
@@ -13,6 +14,8 @@ const MARGIN: f64 = 0.01;
 pub(super) struct Coordinates {
     /// The length and the bounds of each part.
     parts: Vec<(usize, f64, f64)>,
+    /// Whether genes stay within their bounds.
+    pub(super) bounded: bool,
 }
 
 impl Coordinates {
@@ -30,7 +33,7 @@ impl Coordinates {
                 )),
             })
             .collect();
-        Ok(Self { parts: parts? })
+        Ok(Self { parts: parts?, bounded: genome.bounded })
     }
 
     /// Their number.
@@ -38,13 +41,18 @@ impl Coordinates {
         self.parts.iter().map(|(length, _, _)| length).sum()
     }
 
-    /// The candidate at a point.
+    /// The candidate at a point. Where a coordinate is not finite, its gene is in the middle.
     pub(super) fn candidate(&self, point: &[f64]) -> Candidate {
         let mut rest = point;
+        let gene = |place: f64, low: f64, high: f64| match self.bounded {
+            true => (low + fold(place) * (high - low)).clamp(low, high),
+            false if place.is_finite() => (low + place * (high - low)).clamp(f64::MIN, f64::MAX),
+            false => low + 0.5 * (high - low),
+        };
         let mut part = |(length, low, high): &(usize, f64, f64)| {
             let (own, others) = rest.split_at(*length);
             rest = others;
-            Genes::Real(own.iter().map(|place| (low + fold(*place) * (high - low)).clamp(*low, *high)).collect())
+            Genes::Real(own.iter().map(|place| gene(*place, *low, *high)).collect())
         };
         Candidate { parts: self.parts.iter().map(&mut part).collect() }
     }
@@ -77,6 +85,7 @@ fn fold(place: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evolve::genome::Part;
 
     #[test]
     fn places_well_inside_stay() {
@@ -85,6 +94,21 @@ mod tests {
         }
         assert_eq!([fold(-MARGIN), fold(f64::NAN), fold(f64::INFINITY)], [0.0, 0.5, 0.5]);
         assert!((fold(1.0 + MARGIN) - 1.0).abs() < 1e-15);
+    }
+
+    /// Where nothing is folded, coordinates become genes along a line, and every gene is finite.
+    #[test]
+    fn genes_may_leave_bounds_that_are_not_kept() {
+        let part = Part { name: "x".into(), length: 6, of: Type::Real { low: -1.0, high: 3.0 } };
+        let genome = Genome { parts: vec![part], bounded: false };
+        let candidate =
+            Coordinates::of(&genome).unwrap().candidate(&[0.25, -2.0, 1.5, f64::NAN, f64::MAX, f64::NEG_INFINITY]);
+        assert_eq!(candidate.parts, [Genes::Real(vec![0.0, -9.0, 5.0, 1.0, f64::MAX, 1.0])]);
+        assert_eq!(genome.check(&candidate), Ok(()));
+        assert_eq!(genome.candidate(&candidate.message()), Ok(candidate.clone()));
+        assert!(Genome { bounded: true, ..genome.clone() }.check(&candidate).is_err());
+        let infinite = Candidate { parts: vec![Genes::Real(vec![f64::INFINITY; 6])] };
+        assert_eq!(genome.check(&infinite).unwrap_err(), "part \"x\": a gene is inf, but it must be finite");
     }
 
     /// Steps of a thousandth move the result by no more, and never out of the box; the way back is the mirror image.

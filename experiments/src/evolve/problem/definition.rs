@@ -84,7 +84,7 @@ pub(super) fn objectives(objectives: &[f64]) -> messages::Evaluation {
 /// A genome of parts with these names, lengths and types.
 pub(super) fn genome(parts: &[(&str, usize, Type)]) -> Genome {
     let part = |(name, length, of): &(&str, usize, Type)| Part { name: (*name).into(), length: *length, of: *of };
-    Genome { parts: parts.iter().map(part).collect() }
+    Genome { parts: parts.iter().map(part).collect(), bounded: true }
 }
 
 /// The real genes of all parts, one after another.

@@ -1,7 +1,8 @@
 //! CMA-ES: an evolution strategy that learns the covariance matrix of its steps, for genomes of real numbers.
 //!
 //! N. Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772, 2016, with negative weights; restarts by IPOP
-//! and BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside.
+//! and BIPOP. It searches in the box of the bounds, scaled to 0 to 1 in each coordinate, and folds what lies outside if the
+//! bounds are kept.
 
 mod eigen;
 mod restart;
@@ -26,8 +27,8 @@ use strategy::{Distribution, Sample, Strategy};
 
 pub use restart::Restarts;
 
-/// The greatest deviation of a coordinate, as a share of the box's width, as in pycma. The first step may be greater; then it
-/// is the greatest.
+/// The greatest deviation of a coordinate if the bounds are kept, as a share of the box's width, as in pycma. The first step
+/// may be greater; then it is the greatest.
 const DEVIATION_MAX: f64 = 1.0 / 3.0;
 /// The middle part of the box in which runs begin, as a share of its width: those of pycma on BBOB begin there.
 const BEGIN: f64 = 0.8;
@@ -234,7 +235,9 @@ impl Algorithm for Cma {
         };
         let objectives: Vec<f64> = order.iter().map(objective).collect();
         run.history.push(&objectives);
-        run.strategy.limit(&mut run.distribution, DEVIATION_MAX.max(run.schedule.sigma));
+        if self.coordinates.bounded {
+            run.strategy.limit(&mut run.distribution, DEVIATION_MAX.max(run.schedule.sigma));
+        }
         let sound = run.strategy.decompose(&mut run.distribution);
         if sound && !self.over(&run, &objectives) {
             self.run = Some(run);

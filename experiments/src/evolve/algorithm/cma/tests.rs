@@ -5,7 +5,7 @@ use evoxo_common::rng::Stream;
 use super::*;
 use crate::evolve::{
     algorithm::tests::{evaluate, minimise, search},
-    genome::Genes,
+    genome::{Genes, Type},
     problem,
 };
 
@@ -109,6 +109,33 @@ fn bounds_do_not_disturb() {
     ];
     insta::assert_snapshot!(format!("{took:.0?}"));
     assert!(took[1] < 1.25 * took[0] && took[2] < 1100.0, "{took:?}");
+}
+
+/// A search whose bounds only say where it begins finds an optimum 25 widths of the box away; one that keeps them ends in the
+/// corner next to it.
+#[test]
+fn an_optimum_beyond_the_bounds_is_found_if_they_are_not_kept() {
+    let sphere = problem::find("sphere").unwrap();
+    let least = |bounded| {
+        let mut own = search(sphere, 4, 6000);
+        own.genome.bounded = bounded;
+        let mut cma = Cma::start(&plain(), own).unwrap();
+        let mut least = f64::INFINITY;
+        while cma.size() > 0 {
+            let far = |candidate: &Candidate| match &candidate.parts[0] {
+                Genes::Real(genes) => genes.iter().map(|gene| (gene - 250.0) * (gene - 250.0)).sum::<f64>(),
+                other => unreachable!("{other:?}"),
+            };
+            let values: Vec<f64> = cma.ask(0..cma.size()).iter().map(far).collect();
+            least = values.iter().fold(least, |least, value| least.min(*value));
+            let told = |value| Evaluation { objectives: vec![value], ..Evaluation::default() };
+            cma.tell(&values.into_iter().map(told).collect::<Vec<_>>());
+        }
+        least
+    };
+    assert!(least(false) < 1e-9);
+    let Type::Real { high, .. } = search(sphere, 4, 1).genome.parts[0].of else { unreachable!("it is real") };
+    assert!((least(true) / (4.0 * (250.0 - high) * (250.0 - high)) - 1.0).abs() < 1e-9);
 }
 
 /// Without restarts the search ends when nothing is left to be found.
