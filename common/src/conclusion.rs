@@ -110,7 +110,8 @@ fn replicas(result: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The sentences of a kind that says by itself what came of each arm, in the summary of the result.
-fn own_words(config: &Config, result: &Value) -> Option<String> {
+#[must_use]
+pub fn own_words(config: &Config, result: &Value) -> Option<String> {
     let said = |arm: &str| {
         let sentence = result["summary"][arm]["sentence"].as_str()?;
         Some(if config.arms.len() == 1 { format!("{sentence}.") } else { format!("In {arm:?}: {sentence}.") })

@@ -69,13 +69,9 @@ impl Figure {
     /// The same figure with at most so many points a curve, the first and the last among them.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
-        let thin = |series: &Series| {
-            let points = spread(series.points.len(), most).map(|index| series.points[index]).collect();
-            Series { name: series.name.clone(), points }
-        };
         match self.drawn {
             Drawn::Dots => self.clone(),
-            _ => Self { series: self.series.iter().map(thin).collect(), ..self.clone() },
+            _ => Self { series: self.series.iter().map(|series| series.thinned(most)).collect(), ..self.clone() },
         }
     }
 }
@@ -126,6 +122,9 @@ pub struct Map {
     pub greater_is_better: bool,
 }
 
+/// The most points of a curve in `result.json` where the exact figures stand beside it.
+pub const CURVE_POINTS_MAX: usize = 200;
+
 /// A curve with a band around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -136,6 +135,20 @@ pub struct Series {
 }
 
 impl Series {
+    /// The same with at most so many points, the first and the last among them.
+    #[must_use]
+    pub fn thinned(&self, most: usize) -> Self {
+        let points = spread(self.points.len(), most).map(|index| self.points[index]).collect();
+        Self { name: self.name.clone(), points }
+    }
+
+    /// The same with another unit to the right, which is so many of the old one.
+    #[must_use]
+    pub fn per(mut self, unit: f64) -> Self {
+        self.points.iter_mut().for_each(|point| point.x /= unit);
+        self
+    }
+
     /// To five decimals: what a result keeps of it.
     #[must_use]
     pub fn rounded(self) -> Self {

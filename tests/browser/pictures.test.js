@@ -25,6 +25,7 @@ penalty = 6.5
 [arms."exact fitness"]
 fitness = "exact"
 `;
+const WIDE = TABLES.replace("seed = 3", "seed = 4").replace("population = 200", "population = 400");
 const NETWORKS = `experiment = "td3d"
 replicas = 1
 [settings]
@@ -57,10 +58,11 @@ before(async () => {
   cluster.worker("ant");
   cluster.worker("bee");
   await cluster.evoxo("submit", file("tables.toml", TABLES));
+  await cluster.evoxo("submit", file("wide.toml", WIDE));
   await cluster.evoxo("submit", file("networks.toml", NETWORKS));
   await cluster.evoxo("submit", file("league.toml", LEAGUE));
   const over = async (name) => (await cluster.run(name)).state === "finished";
-  for (const name of ["tables", "networks", "league"]) await until(`${name} ends`, () => over(name));
+  for (const name of ["tables", "wide", "networks", "league"]) await until(`${name} ends`, () => over(name));
 });
 
 after(end);
@@ -97,6 +99,11 @@ test("a network's weights", () => taken("network", "#/runs/networks/champions/0/
   await tab.locator(".drawn").first().evaluate((node) => node.scrollIntoView({ block: "start" }));
   await tab.evaluate(() => scrollBy(0, -80));
 }, 760));
+
+test("two runs", () => taken("compare", "#/runs/tables/with/wide", async (tab) => {
+  await tab.getByText("percentile; of 24 replicas").waitFor();
+  await tab.getByRole("region", { name: "Tests of both runs" }).waitFor();
+}, 1120));
 
 test("a league", () => taken("league", "#/runs/league", async (tab) => {
   await tab.getByRole("table").filter({ hasText: "95 % interval" }).first().waitFor();

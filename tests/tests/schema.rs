@@ -76,6 +76,12 @@ fn what_every_kind_writes_conforms_and_wrong_things_do_not() {
         let missing = all.filter(|name| !of_kinds.contains(&name.as_str()) && result.get(*name).is_none());
         assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new(), "{kind}");
         assert_eq!(result.get("screen").is_some(), kind == "td3d", "{kind}");
+        for arm in result["arms"].as_array().expect("arms").iter().filter(|_| kind != "dispatch") {
+            let all = arm["curves"].as_object().map(|curves| curves.values().collect::<Vec<_>>());
+            let all = all.unwrap_or_else(|| vec![&arm["curve"]]);
+            let points = |curve: &&Value| curve["mean"].as_array().map_or(0, Vec::len);
+            assert!(all.iter().any(|curve| points(curve) > 0), "{kind}: no curve in {arm}");
+        }
         fractions += result.to_string().matches("\"win_number\":").count();
         for (change, fault) in [
             (json!({"seed": -1}), "result.seed is -1, and its minimum must be 0"),

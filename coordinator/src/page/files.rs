@@ -26,7 +26,7 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 20] = [
+const FILES: [File; 21] = [
     file!("/", "index.html", HTML),
     file!("/files/style.css", "style.css", CSS),
     file!("/files/icon.svg", "icon.svg", SVG),
@@ -42,6 +42,7 @@ const FILES: [File; 20] = [
     file!("/files/save.js", "save.js", SCRIPT),
     file!("/files/runs.js", "runs.js", SCRIPT),
     file!("/files/run.js", "run.js", SCRIPT),
+    file!("/files/compare.js", "compare.js", SCRIPT),
     file!("/files/workers.js", "workers.js", SCRIPT),
     file!("/files/play.js", "play.js", SCRIPT),
     file!("/files/players.js", "players.js", SCRIPT),

@@ -3,6 +3,7 @@
 //! It cannot hurt a run. It reads what the core publishes and what the store has; the core's thread only names objects and
 //! workers for it, a few times a second however many look. Bytes, connections and times of a stranger have limits.
 
+mod comparison;
 mod curves;
 mod files;
 mod guard;

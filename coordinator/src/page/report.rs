@@ -12,9 +12,11 @@ use std::{
 
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
+    comparison::compare,
     files,
     told::{self, Part, Stored, Told},
 };
@@ -23,6 +25,7 @@ use crate::{
     prepared::Prepared,
     replicas::ReplicaKey,
     shell::Handle,
+    store::Reader,
 };
 
 /// The least time between two reports of a run, and how many times longer it is than the report took.
@@ -77,12 +80,22 @@ impl Reports {
 
     /// A part of the report as JSON, and a tag that changes with it.
     pub(super) async fn ask(&self, run: &str, part: Part) -> Result<(String, Bytes), Rejection> {
+        let told = self.in_time(run).await?;
+        Ok((told.tag.clone(), told.part(part)))
+    }
+
+    /// Whether two runs differ, as JSON.
+    pub(super) async fn compare(&self, one: &str, two: &str) -> Result<Value, Rejection> {
+        let (one, two) = (self.in_time(one).await?, self.in_time(two).await?);
+        Ok(compare(&one.measured, &two.measured))
+    }
+
+    async fn in_time(&self, run: &str) -> Result<Arc<Told>, Rejection> {
         let late = |_| {
             let sentence = "the report of this run takes long to make: ask again in a minute, when it may be ready";
             Rejection::Unavailable(sentence.into())
         };
-        let told = tokio::time::timeout(PATIENCE, self.told(run)).await.map_err(late)??;
-        Ok((told.tag.clone(), told.part(part)))
+        tokio::time::timeout(PATIENCE, self.told(run)).await.map_err(late)?
     }
 
     /// Forgets the reports that nobody asks for.
@@ -158,17 +171,7 @@ impl Reports {
         if config.arms.len() * config.replicas as usize > REPLICAS_MAX {
             return Ok(None);
         }
-        let (mut stored, mut room) = (Vec::new(), BYTES_MAX as u64);
-        let ends = seen.finished.iter().map(|(key, object)| (Some(*key), object));
-        for (key, object) in seen.checkpoint.iter().map(|object| (None, object)).chain(ends) {
-            let Some(bytes) = self.core.reader.get_up_to(run, object, room).await? else { return Ok(None) };
-            room -= bytes.len() as u64;
-            stored.push(match key {
-                None => Stored::Checkpoint(bytes),
-                Some(key) => Stored::End(key, bytes),
-            });
-        }
-        Ok(Some(stored))
+        objects(&self.core.reader, run, seen.checkpoint.as_ref(), &seen.finished, BYTES_MAX as u64).await
     }
 
     /// Makes a report and keeps it, also if nobody waits for it any more.
@@ -200,6 +203,27 @@ impl Reports {
     }
 }
 
+/// The newest checkpoint and the ends of replicas; `None` if they have more than so many bytes together.
+async fn objects(
+    reader: &Reader,
+    run: &str,
+    checkpoint: Option<&String>,
+    finished: &[(ReplicaKey, String)],
+    mut room: u64,
+) -> Result<Option<Vec<Stored>>, String> {
+    let mut stored = Vec::new();
+    let ends = finished.iter().map(|(key, object)| (Some(*key), object));
+    for (key, object) in checkpoint.map(|object| (None, object)).into_iter().chain(ends) {
+        let Some(bytes) = reader.get_up_to(run, object, room).await? else { return Ok(None) };
+        room -= bytes.len() as u64;
+        stored.push(match key {
+            None => Stored::Checkpoint(bytes),
+            Some(key) => Stored::End(key, bytes),
+        });
+    }
+    Ok(Some(stored))
+}
+
 /// Puts a report in the place of the run's older one, or of the one that was not asked for the longest.
 fn keep(all: &mut Vec<Made>, made: Made) {
     all.retain(|other| other.run != made.run);
@@ -225,7 +249,33 @@ fn too_much() -> Rejection {
 
 #[cfg(test)]
 mod tests {
+    use object_store::{ObjectStore, ObjectStoreExt as _, memory::InMemory, path::Path};
+
     use super::*;
+    use crate::store::Store;
+
+    /// A report of more bytes than the limit is none: all objects count together, and one that is too large is not read.
+    #[test]
+    fn a_run_with_more_bytes_than_the_limit_has_no_report() {
+        let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let reader = Store::over(Arc::clone(&memory), "memory", evoxo_experiments::registry()).reader();
+        let wait = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for (object, bytes) in [("checkpoint", 30), ("end-0", 20), ("end-1", 50)] {
+            let name = Path::from(format!("runs/large/{object}"));
+            wait.block_on(memory.put(&name, vec![7; bytes].into())).unwrap();
+        }
+        let end = |index: u32| (ReplicaKey { arm: 0, index }, format!("end-{index}"));
+        let (checkpoint, ends) = ("checkpoint".to_owned(), [end(0), end(1)]);
+        let read = |most| wait.block_on(objects(&reader, "large", Some(&checkpoint), &ends, most)).unwrap();
+        assert_eq!(read(100).map(|stored| stored.len()), Some(3));
+        for most in [99, 50, 29, 0] {
+            assert!(read(most).is_none(), "{most}");
+        }
+        let gone = [end(2)];
+        assert!(wait.block_on(objects(&reader, "large", None, &gone, 100)).is_err());
+        let Rejection::Exhausted(sentence) = too_much() else { panic!("{:?}", too_much()) };
+        assert!(sentence.contains("more than 64 MiB stored, which is too much"), "{sentence}");
+    }
 
     #[test]
     fn the_report_that_was_not_asked_for_the_longest_makes_room() {

@@ -109,6 +109,13 @@ async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Resp
                 Err(rejection) => rejected(&rejection),
             },
         },
+        ["api", "runs", name, "comparison"] => match query.text("with") {
+            None => failure(StatusCode::BAD_REQUEST, "give the name of the other run: with=NAME"),
+            Some(other) => match page.reports.compare(name, other).await {
+                Ok(json) => json_of(&json),
+                Err(rejection) => rejected(&rejection),
+            },
+        },
         ["api", "runs", name, what @ ("report" | "plots")] => {
             let part = if *what == "plots" { Part::Plots } else { Part::Tables };
             match page.reports.ask(name, part).await {

@@ -16,6 +16,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
+use super::comparison::Measured;
 use crate::replicas::ReplicaKey;
 
 /// The most bytes of the texts of all tables. Rows over it are left out, and counted.
@@ -39,6 +40,8 @@ pub(super) enum Stored {
 pub(super) struct Told {
     /// Changes with the rest.
     pub(super) tag: String,
+    /// What is compared with other runs.
+    pub(super) measured: Measured,
     tables: Bytes,
     plots: Bytes,
 }
@@ -93,7 +96,8 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     let (plots, more_plots) = plots(config, &report);
     let tables = [("tables", tables(&report.tables)), ("notes", notes(report.notes).into())];
     let plots = [("plots", plots.into()), ("more", more_plots.into())];
-    Ok(Told { tag, tables: with(about.clone(), tables), plots: with(about, plots) })
+    let measured = Measured::of(config, &result, &replicas);
+    Ok(Told { tag, measured, tables: with(about.clone(), tables), plots: with(about, plots) })
 }
 
 /// The states in an object. A finished replica's object is later than any checkpoint's.

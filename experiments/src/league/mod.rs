@@ -67,6 +67,8 @@ pub const KIND: Kind = Kind {
     kernels: &[],
 };
 
+/// The first of the columns that are shares.
+const SHARES: usize = 2;
 const COLUMNS: [Column; 5] = [
     Column { name: "openings", doc: "openings from which all games were played" },
     Column { name: "games", doc: "games played, or in tic-tac-toe computed" },

@@ -1,8 +1,8 @@
 //! What a league says at the end: a sentence, the table of ratings, who is stronger than whom, and what one number a player hides.
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, arm_json, settings_json},
-    report::{Report, Table},
+    experiment::{ArmReplicas, Column, Config, Replica, arm_json, curve, settings_json},
+    report::{CURVE_POINTS_MAX, Report, Table},
     rng::Stream,
     stats::rating::VIRTUAL_GAMES,
     text::thousands,
@@ -10,7 +10,7 @@ use evoxo_common::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    NAME,
+    COLUMNS, NAME, SHARES,
     standing::{DOUBT, RESAMPLES, Results, Standing},
     told,
 };
@@ -35,9 +35,24 @@ impl<'a> Told<'a> {
 #[must_use]
 pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     let told = arms.iter().map(|(arm, replicas)| {
-        Told::new(config, *arm, told::of_replicas(config, *arm, replicas), arm_json(config, *arm, replicas))
+        let mut json = arm_json(config, *arm, replicas);
+        json["curves"] = curves(replicas);
+        Told::new(config, *arm, told::of_replicas(config, *arm, replicas), json)
     });
     of_arms(told.collect())
+}
+
+/// The shares over openings.
+fn curves(replicas: &[&Replica]) -> Value {
+    let longest = replicas.iter().max_by_key(|replica| replica.history().len());
+    let shares = COLUMNS.iter().enumerate().skip(SHARES);
+    let of = |(place, column): (usize, &Column)| {
+        let mut curve = curve(column.name, replicas, place);
+        let rows = longest.iter().flat_map(|replica| replica.history());
+        curve.points.iter_mut().zip(rows).for_each(|(point, row)| point.x = row[0]);
+        (column.name.to_owned(), curve.rounded().thinned(CURVE_POINTS_MAX).to_json())
+    };
+    Map::from_iter(shares.map(of)).into()
 }
 
 /// Makes everything of the arms of a `result.json` with this configuration.
@@ -47,13 +62,16 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
 pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let read = |(arm, json): (usize, &Value)| {
         let results = told::of_json(config, arm, &json["pairs"])?;
-        let replicas = json["replicas"].clone();
-        let json = json!({
+        let mut about = json!({
             "name": config.arms[arm].name,
             "settings": settings_json(config, arm),
-            "replicas": replicas,
+            "replicas": json["replicas"],
         });
-        Ok(Told::new(config, arm, results, json))
+        // Results of early builds have none.
+        if let Some(curves) = json.get("curves") {
+            about["curves"] = curves.clone();
+        }
+        Ok(Told::new(config, arm, results, about))
     };
     Ok(of_arms(arms.iter().enumerate().map(read).collect::<Result<Vec<_>, String>>()?))
 }

@@ -3,7 +3,7 @@
 use evoxo_common::{
     experiment::{Config, Replica, replica_json, settings_json},
     math::mean,
-    report::{Point, Series},
+    report::{CURVE_POINTS_MAX, Point, Series},
     stats::quantile,
 };
 use evoxo_games::{
@@ -193,8 +193,7 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// The best fitness so far over evaluations in thousands: mean and band over the replicas that have reached each
-    /// point.
+    /// The best fitness so far over evaluations: mean and band over the replicas that have reached each point.
     pub(super) fn curve(&self) -> Series {
         let point = |(index, evaluations): (usize, &u64)| {
             let values: Vec<f64> = self
@@ -204,12 +203,12 @@ impl<'a> Arm<'a> {
                 .map(|best| f64::from(*best) / 1e6)
                 .collect();
             let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
-            Point { x: *evaluations as f64 / 1000.0, mean: mean(&values).unwrap_or(0.0), low, high }
+            Point { x: *evaluations as f64, mean: mean(&values).unwrap_or(0.0), low, high }
         };
         Series { name: self.name.into(), points: self.evaluations.iter().enumerate().map(point).collect() }
     }
 
-    /// As in `result.json`: [`Arm::read`] is the inverse.
+    /// As in `result.json`: [`Arm::read`] is the inverse. Curves follow from the rest; they are for readers who want no more.
     pub(super) fn to_json(&self, champions: &[Champion]) -> Value {
         let pupil = |pupil: &Pupil| {
             let champion = champions.iter().find(|champion| champion.replica == pupil.replica);
@@ -219,6 +218,7 @@ impl<'a> Arm<'a> {
             "name": self.name,
             "settings": self.settings_json,
             "evaluations": self.evaluations,
+            "curves": {"best": self.curve().rounded().thinned(CURVE_POINTS_MAX).to_json()},
             "replicas": self.pupils.iter().map(pupil).collect::<Vec<Value>>(),
         })
     }

@@ -387,7 +387,8 @@ fn baselines_json() -> Value {
 
 /// One curve an arm.
 fn figure(arms: &[Class<'_>]) -> Option<Figure> {
-    let series: Vec<Series> = arms.iter().map(|class| class.arm.curve()).filter(|one| !one.points.is_empty()).collect();
+    let series = arms.iter().map(|class| class.arm.curve().per(1000.0)).filter(|one| !one.points.is_empty());
+    let series: Vec<Series> = series.collect();
     let mut papers: Vec<usize> = arms.iter().filter_map(|class| class.arm.contestant()).collect();
     papers.sort_unstable();
     papers.dedup();

@@ -11,7 +11,7 @@ use super::{
 use evoxo_common::{
     experiment::{Config, settings_json},
     ratio::Ratio,
-    report::{Point, Series},
+    report::{CURVE_POINTS_MAX, Point, Series},
     settings::Choice as _,
     stats::{Sample, estimate, quantile},
 };
@@ -85,7 +85,7 @@ impl<'a> Arm<'a> {
         self.trials.iter().filter_map(|trial| trial.tests.last()).map(|test| test.games).max().unwrap_or(0)
     }
 
-    /// The percentage over thousands of training games: mean and band over the trials that have reached each point.
+    /// The percentage over training games: mean and band over the trials that have reached each point.
     pub(super) fn curve(&self, name: &str) -> Series {
         let longest = self.trials.iter().max_by_key(|trial| trial.tests.len()).map_or(&[][..], |trial| &trial.tests);
         let point = |(index, test): (usize, &Test)| {
@@ -93,7 +93,7 @@ impl<'a> Arm<'a> {
                 self.trials.iter().filter_map(|trial| trial.tests.get(index)).map(Test::percent).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             let (low, high) = (quantile(&values, 0.1), quantile(&values, 0.9));
-            Point { x: test.games as f64 / 1000.0, mean, low, high }
+            Point { x: test.games as f64, mean, low, high }
         };
         Series { name: name.into(), points: longest.iter().enumerate().map(point).collect() }
     }
@@ -104,7 +104,15 @@ impl<'a> Arm<'a> {
         let games: Vec<u64> =
             longest.map(|trial| trial.tests.iter().map(|test| test.games).collect()).unwrap_or_default();
         let replicas: Vec<Value> = self.trials.iter().map(Trial::to_json).collect();
-        json!({"name": self.name, "settings": self.settings, "games": games, "replicas": replicas})
+        // Curves follow from the rest; they are for readers who want no more.
+        let percent = self.curve(self.name).rounded().thinned(CURVE_POINTS_MAX).to_json();
+        json!({
+            "name": self.name,
+            "settings": self.settings,
+            "games": games,
+            "curves": {"percent": percent},
+            "replicas": replicas,
+        })
     }
 }
 

@@ -78,7 +78,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
             if rows.len() > 1 {
                 told += rows.len();
                 tables.push(paper_table(&rows, reading, regime));
-                let curves = rows.iter().filter_map(|arm| Some(arm.curve(arm.paper?.0.name)));
+                let curves = rows.iter().filter_map(|arm| Some(arm.curve(arm.paper?.0.name).per(1000.0)));
                 let (name, title) = (paper_figure_name(regime, reading, &readings), paper_title(regime, reading));
                 figures.extend(figure(curves.collect(), &name, &title, WHOLE));
             }
@@ -97,7 +97,7 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
     if told < arms.len() {
         tables.push(arms_table(arms));
         tables.extend(games_table(arms));
-        let curves: Vec<Series> = arms.iter().map(|arm| arm.curve(arm.name)).collect();
+        let curves: Vec<Series> = arms.iter().map(|arm| arm.curve(arm.name).per(1000.0)).collect();
         // The strongest are told apart in a closer view.
         let strong = curves.iter().any(|curve| curve.points.last().is_some_and(|last| last.mean >= TOP.0 + 5.0));
         figures.extend(figure(curves.clone(), "arms", "Against the benchmark player, while learning", WHOLE));

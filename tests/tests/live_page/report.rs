@@ -7,6 +7,7 @@ use evoxo_common::{
     experiment::{Config, Replica},
     local,
     report::Report,
+    stats::{Sample, holm, t_test},
 };
 use evoxo_proto::v1::RunState;
 use evoxo_tests::{
@@ -161,4 +162,47 @@ async fn reports_that_are_too_much_are_refused_and_hurt_no_run() {
     asked(to, "/api/runs/run/report", |found| found["state"] == "finished").await;
     assert_eq!(get(to, "/api/runs/large/report").await.status, 429);
     assert!(!coordinator.process.log().contains("panicked"), "{}", coordinator.process.log());
+}
+
+/// Two runs with other seeds are compared by the test of the library, arm by arm; where it does not apply, a sentence says so.
+#[tokio::test]
+async fn two_runs_are_compared_at_their_ends() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&["--checkpoint-interval", "100ms"]);
+    let (to, mut person) = (coordinator.address, Person::of(coordinator.address));
+    let other = RUN.replace("seed = 5", "seed = 6").replace("population = 100", "population = 60");
+    person.submit("one", RUN).await;
+    person.submit("two", &other).await;
+    person.submit("three", &RUN.replace("population = 100", "population = 60")).await;
+    let path = "/api/runs/one/comparison?with=two";
+    let why = |found: &Value| found["why"].as_str().unwrap_or_default().to_owned();
+    let before = asked(to, path, |_| true).await.json();
+    assert_eq!((&before["state"], &before["tests"]), (&json!("unfinished"), &json!([])));
+    assert!(why(&before).starts_with("the ends of all replicas"), "{before}");
+    let _worker = site.worker(to, &[]);
+    for name in ["one", "two", "three"] {
+        person.finished(name).await;
+    }
+    let told = asked(to, path, |found| found["state"] == "finished").await.json();
+    let [one, two] = [RUN, &other].map(|text| {
+        let (config, replicas, _) = right(text);
+        last_values(&config, &replicas)
+    });
+    let sample = |values: &[f64]| Sample::of(values).expect("values");
+    let tests: Vec<_> = one.iter().zip(&two).filter_map(|(one, two)| t_test(sample(two), sample(one))).collect();
+    let p = holm(&tests.iter().map(|test| test.p).collect::<Vec<f64>>());
+    assert_eq!(told["tests"].as_array().map(Vec::len), Some(2), "{told}");
+    for (index, (test, arm)) in tests.iter().zip(["one", "two"]).enumerate() {
+        let shown = &told["tests"][index];
+        let (mean, half_width) = (&shown["difference"]["mean"], &shown["difference"]["half_width"]);
+        assert_eq!((&shown["arm"], mean, half_width), (&json!(arm), &json!(test.mean), &json!(test.half_width)));
+        assert_eq!((&shown["p"], &shown["one"]["replicas"]), (&json!(p[index]), &json!(3)), "{shown}");
+    }
+    let path = "/api/runs/one/comparison?with=three";
+    let same = asked(to, path, |found| found["state"] == "finished").await.json();
+    assert!(why(&same).starts_with("both runs have the seed 5"), "{same}");
+    for (query, status) in [("?with=none", 404), ("", 400), ("?with=", 404), ("?with=one", 200)] {
+        assert_eq!(get(to, &format!("/api/runs/one/comparison{query}")).await.status, status, "{query}");
+    }
+    assert_eq!(get(to, "/api/runs/none/comparison?with=one").await.status, 404);
 }

@@ -1,6 +1,7 @@
 // The frame of the page: which view is shown, and whether what it shows is live.
 
 import { championView } from "./champion.js";
+import { compareView } from "./compare.js";
 import { h, text } from "./dom.js";
 import { listen, start, state } from "./live.js";
 import { playView } from "./play.js";
@@ -25,6 +26,9 @@ function viewOf(address) {
   const [, page, name, part, arm, replica] = path.split("/");
   if (page === "runs" && part === "champions") {
     return ["runs", championView(decodeURIComponent(name), arm, replica)];
+  }
+  if (page === "runs" && part === "with" && arm) {
+    return ["runs", compareView(...[name, arm].map(decodeURIComponent))];
   }
   if (page === "runs" && name) return ["runs", runView(decodeURIComponent(name))];
   if (page === "play") return ["play", playView(path, query)];

@@ -18,7 +18,7 @@ function figures(drawn, value) {
 }
 
 function row({ arm, index, exact }) {
-  return h("tr", null, h("td", null, sample(arm.index)), h("th", { scope: "row" }, arm.name),
+  return h("tr", null, h("td", null, sample(arm)), h("th", { scope: "row" }, arm.name),
     h("td", { class: "number" }, number(arm.mean[index], 5)),
     h("td", { class: "number soft" }, `${number(arm.low[index], 3)} to ${number(arm.high[index], 3)}`),
     h("td", { class: "number soft" }, `n ${count(arm.count[index])}${exact ? "" : ` at ${number(arm.x[index], 6)}`}`));
@@ -30,7 +30,7 @@ function sentence({ arm, index }) {
 
 /**
  * A chart. `update({arms, xName, yName, log, whole, zoom})` draws it, and returns its frame. Arms have
- * name and index, and the lists x, mean, low, high and count.
+ * name and index, the lists x, mean, low, high and count, and maybe `ringed`: then there are rings on the line.
  */
 export function chart() {
   const picture = s("svg", { "aria-hidden": "true", class: "picture" });

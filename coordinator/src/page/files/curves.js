@@ -1,4 +1,5 @@
-// The curves of a run, with what chooses them: the column, the axis, the arms. A table behind them, and a file.
+// The curves of a run, or of two over one another, with what chooses them: the column, the axis, the arms. A table
+// behind them, and a file.
 
 import { chart } from "./chart.js";
 import { attribute, h, keyed, show, text } from "./dom.js";
@@ -17,19 +18,17 @@ const FLAT = 2.5;
 const DECADES = 3;
 
 /** A button that shows or hides an arm. */
-function toggle(hidden, draw) {
+function toggle(first, hidden, draw) {
+  const { index } = first;
   const [label, value] = [h("span", { class: "name" }), h("span", { class: "value" })];
-  let index = 0;
   const press = () => {
     if (!hidden.delete(index)) hidden.add(index);
     draw();
   };
-  const button = h("button", { type: "button", onclick: press });
+  const button = h("button", { type: "button", onclick: press }, sample(first), label, value);
   return {
     node: h("li", null, button),
     update(arm) {
-      index = arm.index;
-      if (!button.firstChild) button.append(sample(index), label, value);
       attribute(button, "aria-pressed", String(!hidden.has(index)));
       text(label, arm.name);
       text(value, arm.mean.length > 0 ? number(arm.mean.at(-1)) : "–");
@@ -53,23 +52,32 @@ function rows(arms, xName) {
     h("tbody", null, ...chosen.map(row)));
 }
 
-/** The figures of arms as the text of a CSV file. */
-function lines(arms) {
+/** The figures of arms as the text of a CSV file; of two runs, with the run of each. */
+function lines(arms, runs) {
+  const of = (arm) => (runs.length > 1 ? [arm.run] : []);
   const line = (arm, x, at) =>
-    [arm.name, arm.row[at] + 1, x, arm.mean[at], arm.low[at], arm.high[at], arm.count[at]];
-  const head = ["arm", "row", "x", "mean", "low", "high", "replicas"];
+    [...of(arm), arm.arm, arm.row[at] + 1, x, arm.mean[at], arm.low[at], arm.high[at], arm.count[at]];
+  const head = [...(runs.length > 1 ? ["run"] : []), "arm", "row", "x", "mean", "low", "high", "replicas"];
   return csv([head, ...arms.flatMap((arm) => arm.x.map((x, at) => line(arm, x, at)))]);
 }
 
 /** The same as JSON: the lists of each arm. */
-function lists(arms, run, column) {
-  const list = ({ name, row, x, mean, low, high, count }) => ({ name, row, x, mean, low, high, replicas: count });
-  return json({ run, column, arms: arms.map(list) });
+function lists(arms, runs, column) {
+  const list = ({ arm, row, x, mean, low, high, count }) => ({ name: arm, row, x, mean, low, high, replicas: count });
+  const of = ({ name }) => ({ run: name, column, arms: arms.filter((arm) => arm.run === name).map(list) });
+  return json(runs.length > 1 ? runs.map(of) : of(runs[0]));
+}
+
+/** The arms of all runs, one after another. Of two runs, the second one's curves have rings, and names a letter. */
+function joined(runs, answers) {
+  const of = ({ name, letter }, run) => answers[run].arms.map((arm) =>
+    ({ ...arm, run: name, arm: arm.name, name: letter ? `${letter} ${arm.name}` : arm.name, ringed: run > 0 }));
+  return answers.length > 0 ? runs.flatMap(of).map((arm, index) => ({ ...arm, index })) : [];
 }
 
 /** The controls above the picture. */
-function controls(details, column, chosen, drawn) {
-  const names = details.columns.map((one, index) =>
+function controls(columns, column, chosen, drawn) {
+  const names = columns.map((one, index) =>
     h("option", { value: index, selected: index === column }, one.name));
   // The first column is the horizontal axis.
   const choice = h("select", { id: "column", onchange: () => chosen(Number(choice.value)) },
@@ -82,47 +90,54 @@ function controls(details, column, chosen, drawn) {
   return { node, log, zoom };
 }
 
-/** The section with the curves of a run. */
-export function curvesOf(name, details) {
+/**
+ * The section with the curves of a run, or of two of one experiment. A run has a `name` and `details`, and one of two a
+ * `letter`.
+ */
+export function curvesOf(...runs) {
   const hidden = new Set();
-  let [answer, column, asked, busy, seen, fresh] = [null, details.primary, 0, false, "", true];
+  const { columns, primary } = runs[0].details;
+  let [answers, column, asked, busy, seen, fresh] = [[], primary, 0, false, "", true];
   const picture = chart();
   const chosen = (index) => {
     [column, fresh] = [index, true];
     load();
   };
-  const above = controls(details, column, chosen, () => draw());
+  const above = controls(columns, column, chosen, () => draw());
   const [meaning, note] = [h("p", { class: "soft" }), h("p", { class: "soft" })];
   const failed = h("p", { class: "warning", role: "status" });
   const legend = h("ul", { class: "legend", "aria-label": "Arms shown" });
   const listed = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of the curves" });
-  const shownColumn = () => details.columns[column].name;
-  const save = savers("the curves that are shown", () => `${name}-${shownColumn()}`, {
-    csv: () => lines(visible()),
-    json: () => lists(visible(), name, shownColumn()),
-    svg: () => svg(picture.picture, `${shownColumn()} of ${name}`, ".cursor"),
+  const shownColumn = () => columns[column].name;
+  const names = runs.map((run) => run.name);
+  const save = savers("the curves that are shown", () => `${names.join("-with-")}-${shownColumn()}`, {
+    csv: () => lines(visible(), runs),
+    json: () => lists(visible(), runs, shownColumn()),
+    svg: () => svg(picture.picture, `${shownColumn()} of ${title()}`, ".cursor"),
   });
+  const title = () => runs.map(({ name, letter }) => (letter ? `${letter}: ${name}` : name)).join(", ");
   const figures = h("details", { ontoggle: () => draw() }, h("summary", null, "The figures as a table"), listed);
   const all = (shown) => {
     hidden.clear();
-    if (!shown) details.arms.forEach((_, index) => hidden.add(index));
+    if (!shown) arms().forEach((arm) => hidden.add(arm.index));
     draw();
   };
   const both = h("div", { class: "buttons" },
     h("button", { type: "button", onclick: () => all(true) }, "All arms"),
     h("button", { type: "button", onclick: () => all(false) }, "None"));
+  const many = runs.reduce((sum, run) => sum + run.details.arms.length, 0) > 2;
   const node = h("section", { class: "card", "aria-labelledby": "curves" },
     h("div", { class: "row" }, h("h2", { id: "curves" }, "Curves"), above.node), meaning, failed, picture.node,
-    h("div", { class: "row" }, legend, details.arms.length > 2 && both), note, save, figures);
+    h("div", { class: "row" }, legend, many && both), note, save, figures);
 
-  const arms = () => (answer?.arms ?? []).map((arm, index) => ({ ...arm, index }));
+  const arms = () => joined(runs, answers);
   const visible = () => arms().filter((arm) => !hidden.has(arm.index));
 
   function draw() {
-    text(meaning, details.columns[column].doc);
-    const [xName, shown] = [details.columns[0].name, visible()];
+    text(meaning, columns[column].doc);
+    const [xName, shown] = [columns[0].name, visible()];
     const whole = shown.every((arm) => arm.x.every(Number.isInteger));
-    const data = { arms: shown, xName, yName: details.columns[column].name, log: above.log.checked, whole };
+    const data = { arms: shown, xName, yName: shownColumn(), log: above.log.checked, whole };
     const drawn = picture.update({ ...data, zoom: above.zoom.checked });
     if (fresh && !busy && drawn && drawn.arms.length > 0) {
       // A new column gets the axis that shows most of it; afterwards a person decides.
@@ -131,13 +146,14 @@ export function curvesOf(name, details) {
       above.zoom.checked = !above.log.checked && drawn.gain > FLAT;
       picture.update({ ...data, log: above.log.checked, zoom: above.zoom.checked });
     }
-    if (!answer) return;
-    keyed(legend, arms(), (arm) => arm.index, () => toggle(hidden, draw));
-    const without = counted(answer.left_out, "replica");
-    const left = answer.left_out > 0 ? ` ${without} left out, since they are too many.` : "";
-    const begun = answer.arms.reduce((sum, arm) => sum + arm.replicas, 0);
+    if (answers.length === 0) return;
+    keyed(legend, arms(), (arm) => `${arm.index} ${arm.name}`, (arm) => toggle(arm, hidden, draw));
+    const without = answers.reduce((sum, answer) => sum + answer.left_out, 0);
+    const left = without > 0 ? ` ${counted(without, "replica")} left out, since they are too many.` : "";
+    const begun = arms().reduce((sum, arm) => sum + arm.replicas, 0);
+    const rings = runs.length > 1 ? ` Lines with rings: ${runs[1].letter}, ${runs[1].name}.` : "";
     const lines = `Line: mean over replicas; band: 10th to 90th percentile; of ${counted(begun, "replica")}. `
-      + `A finished one counts with its last row from then on.${left}`;
+      + `A finished one counts with its last row from then on.${rings}${left}`;
     [picture.node, save, figures].forEach((part) => show(part, begun > 0));
     text(note, begun === 0 ? "Nothing is stored yet: the first curves come with the first checkpoint." : lines);
     if (figures.open) listed.replaceChildren(rows(shown, xName));
@@ -147,8 +163,8 @@ export function curvesOf(name, details) {
     const wanted = column;
     [busy, asked] = [true, Date.now()];
     try {
-      const found = await get(`/api/runs/${name}/curves?column=${wanted}`);
-      if (wanted === column) answer = found;
+      const found = await Promise.all(names.map((name) => get(`/api/runs/${name}/curves?column=${wanted}`)));
+      if (wanted === column) answers = found;
       text(failed, "");
     } catch (error) {
       text(failed, `The curves cannot be shown: ${error.message}.`);
@@ -162,9 +178,9 @@ export function curvesOf(name, details) {
   return {
     node,
     end: () => picture.end(),
-    update(run) {
+    update(...states) {
       // What is computed now is stored a little later, so a run that stands still is asked for once more.
-      const now = `${run.rounds_done} ${run.state} ${run.replicas_finished}`;
+      const now = states.map((run) => `${run.rounds_done} ${run.state} ${run.replicas_finished}`).join();
       const since = Date.now() - asked;
       if (busy || since < ASK_MS || (now === seen && since < 4 * ASK_MS)) return;
       seen = now;

@@ -14,17 +14,29 @@ const LETTER = 6.6;
 const NAMES_MAX = 190;
 /** The share of the horizontal axis that does not count when a picture is zoomed. */
 const BEGINNING = 0.15;
+/** The least distance between two rings on a line. */
+const RING_GAP = 44;
 
 /** The look of a curve: a colour, and a dash that tells it apart without one. */
 export function look(index) {
   return { class: `c${index % COLOURS}`, dash: DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length] };
 }
 
-/** A short piece of a curve, for legends. */
-export function sample(index) {
+/** A short piece of an arm's curve, for legends. */
+export function sample({ index, ringed }) {
   const { class: colour, dash } = look(index);
   return s("svg", { class: `sample ${colour}`, viewBox: "0 0 26 10", "aria-hidden": "true" },
-    s("path", { d: "M1 5H25", class: "line", "stroke-dasharray": dash }));
+    s("path", { d: "M1 5H25", class: "line", "stroke-dasharray": dash }), ringed && ring([13, 5]));
+}
+
+function ring([cx, cy]) {
+  return s("circle", { class: "ring", cx, cy, r: 3.4 });
+}
+
+/** Points of a curve with some room between them. */
+function spaced(points) {
+  const far = (kept, point) => kept.length === 0 || point[0] - kept.at(-1)[0] >= RING_GAP;
+  return points.reduce((kept, point) => (far(kept, point) ? [...kept, point] : kept), []);
 }
 
 /** Round numbers that cover a range. */
@@ -166,6 +178,7 @@ export function curves({ arms, crowded, margin, width, base, low, x, y, log }) {
     const [cx, cy] = points[0];
     if (points.length === 1) inside.append(s("circle", { class: `dot ${colour}`, cx, cy, r: 4 }));
     inside.append(s("path", { class: `line ${colour}`, d: path(points), "stroke-dasharray": dash }));
+    if (arm.ringed) inside.append(s("g", { class: colour }, ...spaced(points).map(ring)));
   }
   return [clip, inside];
 }

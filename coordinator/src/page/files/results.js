@@ -11,7 +11,7 @@ const ASK_MS = 5000;
 const ROWS = 200;
 
 /** Asks again and again, while somebody looks, for what a run's rounds change. */
-function asker(path, looks, take, failed) {
+export function asker(path, looks, take, failed) {
   let [asked, seen, busy, told, newest] = [0, "", false, "", null];
   async function load() {
     [busy, asked] = [true, Date.now()];
@@ -41,7 +41,8 @@ function asker(path, looks, take, failed) {
   };
 }
 
-function warning() {
+/** The line that says why something cannot be shown. */
+export function warning() {
   return h("p", { class: "warning", role: "status", hidden: true });
 }
 
@@ -115,9 +116,11 @@ function plotsOf(name) {
   return { node, update };
 }
 
-/** The section with what came of a run. */
-export function resultsOf(name) {
-  const [title, mark] = [h("h2", { id: "results" }, "Results"), h("span", { class: "badge" }, "unfinished")];
+/** The section with what came of a run. Of two runs beside one another, each has a letter. */
+export function resultsOf(name, letter = "") {
+  const id = `results${letter}`;
+  const called = (words) => (letter ? `${letter} ${name}: ${words.toLowerCase()}` : words);
+  const [title, mark] = [h("h2", { id }, called("Results")), h("span", { class: "badge" }, "unfinished")];
   const [conclusion, state] = [h("p", { class: "conclusion" }, "The report is being made."), h("p", { class: "soft" })];
   const [failed, list, notes] = [warning(), h("div"), h("ul", { class: "soft" })];
   const plots = plotsOf(name);
@@ -130,7 +133,7 @@ export function resultsOf(name) {
     about = { state: found.state, replicas: found.replicas, replicas_finished: found.finished };
     const unfinished = found.state === "unfinished";
     show(mark, unfinished);
-    text(title, unfinished ? "Results so far" : "Results");
+    text(title, called(unfinished ? "Results so far" : "Results"));
     text(conclusion, found.conclusion);
     text(state, unfinished ? "Replicas that go on count as far as they are stored; all of it changes until the end."
       : "As in the report of evoxo.");
@@ -142,7 +145,7 @@ export function resultsOf(name) {
   show(mark, false);
   const update = asker(`/api/runs/${name}/report`, () => true, take, failed);
   const tables = h("details", { open: true }, h("summary", null, "Tables of the report"), list, notes);
-  const node = h("section", { class: "card results", "aria-labelledby": "results" },
+  const node = h("section", { class: "card results", "aria-labelledby": id },
     h("div", { class: "row" }, title, mark), conclusion, state, failed, tables, plots.node);
   return {
     node,

@@ -1,5 +1,6 @@
 // One run: how far it is, its curves, its arms, its settings.
 
+import { chooser } from "./compare.js";
 import { curvesOf } from "./curves.js";
 import { detailsOf } from "./details.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
@@ -103,7 +104,7 @@ function asked(name) {
       loaded = key;
       curves?.end();
       // A run that this build cannot read has no settings.
-      curves = found.columns ? curvesOf(name, found) : null;
+      curves = found.columns ? curvesOf({ name, details: found }) : null;
       results = found.columns ? resultsOf(name) : null;
       upper.replaceChildren(...[curves, results].filter(Boolean).map((part) => part.node));
       lower.replaceChildren(...(found.columns ? detailsOf(name, found) : []));
@@ -134,14 +135,14 @@ function asked(name) {
 /** The view of one run. */
 export function runView(name) {
   const [mark, bar, buttons] = [badge(), progress(), orders(name)];
-  const [notes, codes, rest] = [notices(), hashes(), asked(name)];
+  const [notes, codes, rest, choice] = [notices(), hashes(), asked(name), chooser(name)];
   const tiles = figures("tiles");
   const arms = table("Progress of each arm", ARMS, (arm) => arm.name);
   const save = listSavers("the arms", () => `${name}-arms`, () => state.runs.get(name)?.arms ?? []);
   const [kind, metric] = [h("p", { class: "kind" }), h("p", { class: "soft" })];
   const banner = h("p", { class: "banner", role: "alert" });
   const message = h("p", { class: "warning" });
-  const body = h("div", null, bar.node, banner, message, tiles.node, rest.upper,
+  const body = h("div", null, bar.node, banner, message, tiles.node, choice.node, rest.upper,
     h("section", { class: "card", "aria-labelledby": "arms" },
       h("h2", { id: "arms" }, "Arms"), metric, arms.node, save, codes.node),
     notes.node, rest.lower);
@@ -155,7 +156,7 @@ export function runView(name) {
     show(missing, !run);
     text(missing, state.known ? `There is no run ${name} here (any more).` : "Waiting for the coordinator.");
     if (!run) return;
-    [mark, bar, buttons, notes, codes, rest].forEach((part) => part.update(run));
+    [mark, bar, buttons, notes, codes, rest, choice].forEach((part) => part.update(run));
     tiles.update(figuresOf(run));
     text(kind, `experiment ${run.experiment}`);
     show(banner, starves(run));
