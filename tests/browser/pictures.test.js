@@ -103,7 +103,7 @@ test("a network's weights", () => taken("network", "#/runs/networks/champions/0/
 test("two runs", () => taken("compare", "#/runs/tables/with/wide", async (tab) => {
   await tab.getByText("percentile; of 24 replicas").waitFor();
   await tab.getByRole("region", { name: "Tests of both runs" }).waitFor();
-}, 1120));
+}, 1210));
 
 test("a league", () => taken("league", "#/runs/league", async (tab) => {
   await tab.getByRole("table").filter({ hasText: "95 % interval" }).first().waitFor();

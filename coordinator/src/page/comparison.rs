@@ -19,9 +19,11 @@ pub(super) struct Measured {
     state: String,
     /// Whether arms of this run can be told apart by their primary metric.
     comparable: bool,
-    /// The name of each arm, and the primary metric of its replicas in their last rows.
-    arms: Vec<(String, Vec<f64>)>,
+    arms: Vec<Arm>,
 }
+
+/// The name of an arm, and the primary metric of its replicas in their last rows.
+type Arm = (String, Vec<f64>);
 
 impl Measured {
     /// Of these replicas, whose `result.json` says this.
@@ -84,7 +86,7 @@ fn tests(one: &Measured, two: &Measured) -> Vec<Value> {
         let same = two.arms.iter().filter(move |second| only || second.0 == first.0);
         same.map(move |second| (first, second))
     });
-    let test = |((name, values), (_, others)): (&(String, Vec<f64>), &(String, Vec<f64>))| {
+    let test = |((name, values), (_, others)): (&Arm, &Arm)| {
         let [first, second] = [estimate(values)?, estimate(others)?];
         let difference = t_test(Sample::of(others)?, Sample::of(values)?).filter(|test| test.p.is_finite())?;
         let side =
