@@ -133,6 +133,13 @@ pub(crate) fn pair(registry: &Registry, names: [&str; 2], game: Option<Game>) ->
     }
 }
 
+/// The player named as WHO or WHO:PLIES: of this game, or a champion with its own.
+pub(crate) fn of_game(registry: &Registry, name: &str, game: Game) -> anyhow::Result<Player> {
+    let (name, depth) = split(name);
+    let game = is_built_in(name).then_some(game);
+    Ok(PlayerSpec { name: name.into(), game, depth, behind_name: true, seed: Some(0) }.find(registry)?.player)
+}
+
 /// Players for the tests of the verbs.
 #[cfg(test)]
 pub(crate) mod testing {

@@ -10,4 +10,5 @@ pub mod game;
 pub mod index;
 pub mod net;
 pub mod player;
+pub mod suite;
 pub mod table;

@@ -138,6 +138,9 @@ fn children(geometry: &Geometry, position: Position, depth: u32) -> impl Iterato
 #[derive(Debug)]
 pub struct Solver<'g> {
     geometry: &'g Geometry,
+    nodes_max: u32,
+    /// The table has 2 to the power of this places.
+    table_bits: u32,
     /// Boards of searches so far, each in the place of its hash: what came last stays. Made when it is first needed.
     table: Vec<Entry>,
     /// The number of the present search. It does not look at what others have left behind, lest an answer depend on what
@@ -156,30 +159,43 @@ struct Entry {
     high: i8,
 }
 
-/// Places of the solver's table; a power of two.
-const TABLE: usize = 1 << 16;
+/// Places of the table of a solver that a player has: 2 to the power of this.
+const TABLE_BITS: u32 = 16;
 
 impl<'g> Solver<'g> {
     /// For positions of this game.
     #[must_use]
     pub const fn new(geometry: &'g Geometry) -> Self {
-        Self { geometry, table: Vec::new(), search: 0, nodes: 0 }
+        Self::with_limits(geometry, SOLVER_NODES, TABLE_BITS)
+    }
+
+    /// The same, but a search may take so many nodes instead of [`SOLVER_NODES`], with a table of 2 to the power of so many
+    /// places, 1 to 32.
+    #[must_use]
+    pub const fn with_limits(geometry: &'g Geometry, nodes_max: u32, table_bits: u32) -> Self {
+        Self { geometry, nodes_max, table_bits, table: Vec::new(), search: 0, nodes: 0 }
+    }
+
+    /// Nodes of the last search.
+    #[must_use]
+    pub const fn nodes(&self) -> u32 {
+        self.nodes
     }
 
     fn begin(&mut self) {
         if self.search == 0 || self.search == u32::MAX {
-            (self.table, self.search) = (vec![Entry::default(); TABLE], 0);
+            (self.table, self.search) = (vec![Entry::default(); 1 << self.table_bits], 0);
         }
         (self.search, self.nodes) = (self.search + 1, 0);
     }
 
-    /// The outcome of a position that nobody has won; `None` if that takes more than [`SOLVER_NODES`].
+    /// The outcome of a position that nobody has won; `None` if that takes more nodes than are allowed.
     pub fn outcome(&mut self, position: Position) -> Option<i8> {
         self.begin();
         self.solve(position, -1, 1)
     }
 
-    /// The first of the best moves with the outcome; `None` if that takes more than [`SOLVER_NODES`].
+    /// The first of the best moves with the outcome; `None` if that takes more nodes than are allowed.
     ///
     /// # Panics
     /// If the game is over.
@@ -200,24 +216,22 @@ impl<'g> Solver<'g> {
         Some(best.expect("a game that goes on has a legal move"))
     }
 
-    /// All of the best moves as a mask, with the outcome; if some win at once, those alone. `None` if one of them takes more
-    /// than [`SOLVER_NODES`].
+    /// All of the best moves as a mask, with the outcome; if some win at once, those alone. `None` if it takes more nodes than
+    /// are allowed.
     pub fn all_best(&mut self, position: Position) -> Option<(u64, i8)> {
         let wins = position.wins(self.geometry, position.to_move());
         if wins != 0 {
             return Some((wins, 1));
         }
-        let mut best = (0, -1);
+        let outcome = self.outcome(position)?;
+        // The same search goes on: of each move it is asked only whether it keeps the outcome.
+        let mut best = 0;
         for cell in cells(position.legal(self.geometry)) {
-            let outcome = -self.outcome(position.play(self.geometry, cell))?;
-            if outcome > best.1 {
-                best = (0, outcome);
-            }
-            if outcome == best.1 {
-                best.0 |= 1 << cell;
+            if self.after(position, cell, outcome - 1, outcome)? >= outcome {
+                best |= 1 << cell;
             }
         }
-        Some(best)
+        Some((best, outcome))
     }
 
     fn after(&mut self, position: Position, cell: u8, alpha: i8, beta: i8) -> Option<i8> {
@@ -230,7 +244,7 @@ impl<'g> Solver<'g> {
     /// The outcome if it is between alpha and beta, else a bound on it beyond that one.
     fn solve(&mut self, position: Position, alpha: i8, beta: i8) -> Option<i8> {
         self.nodes += 1;
-        if self.nodes > SOLVER_NODES {
+        if self.nodes > self.nodes_max {
             return None;
         }
         let side = position.to_move();
@@ -247,7 +261,7 @@ impl<'g> Solver<'g> {
         if blocks.count_ones() > 1 || moves == 0 {
             return Some(-1);
         }
-        let place = place(position.board());
+        let place = place(position.board(), self.table_bits);
         let known =
             Some(self.table[place]).filter(|known| (known.board, known.search) == (position.board(), self.search));
         let (mut low, mut high) = known.map_or((-1, 1), |known| (known.low, known.high));
@@ -295,11 +309,11 @@ impl<'g> Solver<'g> {
     }
 }
 
-/// Where a board stands in the table.
-fn place(board: Board) -> usize {
+/// Where a board stands in a table of 2 to the power of `bits` places.
+fn place(board: Board, bits: u32) -> usize {
     let mixed = (board.x ^ board.o.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29 ^ board.o).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed >> 48) as usize % TABLE
+    (mixed >> (64 - bits)) as usize
 }
 
 /// A plain evaluation for any geometry, between -1 and 1, seen by the side to move: a line that only one side has stones on
