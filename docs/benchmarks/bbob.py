@@ -2,8 +2,9 @@
 
     python3 bbob.py run --dimensions 2,5,10 --instances 1-15 --budget 2000    adds to bbob-DIMENSION.csv
     python3 bbob.py tables                                                   prints the tables, and draws bbob.svg
+    python3 bbob.py coco --data DIRECTORY                                    what COCO's own program makes of evoxo's data
 
-All searches see f - f_opt, may use `budget` evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
+With --data DIRECTORY `run` keeps what COCO records of evoxo's searches. All searches see f - f_opt, may use `budget` evaluations for each gene, and end at 1e-8. bbob-DIMENSION.csv has, for
 each search, function and instance, the evaluation at which each target was first reached; one that was not reached has
 no number. `evoxo run` asks this file as a program.
 """
@@ -16,6 +17,7 @@ import csv
 import json
 import math
 import random
+import shutil
 import statistics
 import sys
 import tempfile
@@ -32,25 +34,47 @@ TARGETS = ["1e1", "1e0", "1e-1", "1e-2", "1e-3", "1e-5", "1e-7", "1e-8"]
 """Differences from the optimum that are looked at: those of COCO's tables, and 1e-8."""
 COLUMNS = ["search", "dimension", "function", "instance", "budget", *TARGETS]
 
-SEARCHES: Dict[str, Dict[str, object]] = {
-    "evoxo": {},
+Settings = Dict[str, object]
+SEARCHES: Dict[str, Settings] = {
+    "evoxo": {"bounds": "begin"},
     "pycma": {"bounds": [None, None], "start": 4, "sigma": 2},
+    "evoxo in the box": {},
     "pycma in the box": {"bounds": [-5, 5], "start": 4, "sigma": 2},
 }
-"""evoxo has its defaults: a start anywhere from -4 to 4, a first step of 2, and the bounds of the box, -5 to 5. pycma has
-the same start and step, first without bounds, as it is usually shown on BBOB, then with them."""
+"""All start anywhere from -4 to 4, with a first step of 2: first without bounds, as pycma is usually shown on BBOB, then in the
+box from -5 to 5, as is evoxo's default."""
+PAIRS = (("evoxo", "pycma"), ("evoxo in the box", "pycma in the box"))
+"""Searches that are compared."""
 
 
 class Watched:
-    """A function of BBOB less its optimum. It tells after how many evaluations each target is first reached."""
+    """A function of BBOB less its optimum. It tells after how many evaluations each target is first reached.
 
-    def __init__(self, function: int, dimension: int, instance: int, tell: Callable[[int, int], None]) -> None:
+    data: a directory in which COCO records the first `budget` evaluations, until the last target is reached; or none.
+    """
+
+    def __init__(
+        self,
+        function: int,
+        dimension: int,
+        instance: int,
+        tell: Callable[[int, int], None],
+        data: str = "",
+        budget: int = 0,
+    ) -> None:
         import cocoex
         import ioh
 
+        cocoex.log_level("warning")  # It would write on standard output.
         options = f"dimensions:{dimension} function_indices:{function}"
         self._suite = cocoex.Suite("bbob", f"instances:{instance}", options)
         self._problem = self._suite[0]
+        self._observer, self._recorded = None, budget
+        if data:
+            # COCO begins a directory of its own for each observer, and records one problem at a time.
+            folder = f"outer_folder:{data} result_folder:f{function}-{dimension}-{instance} algorithm_name:evoxo"
+            self._observer = cocoex.Observer("bbob", folder)
+            self._problem.observe_with(self._observer)
         # COCO does not tell the optimum; the package ioh does, and computes the same functions.
         kind = ioh.ProblemClass.BBOB
         self._optimum = ioh.get_problem(function, instance=instance, dimension=dimension, problem_class=kind).optimum.y
@@ -66,28 +90,33 @@ class Watched:
         while self._reached < len(TARGETS) and difference <= float(TARGETS[self._reached]):
             self._tell(self._reached, self.evaluations)
             self._reached += 1
+        if self._observer and (self._reached == len(TARGETS) or self.evaluations == self._recorded):
+            # It is written when the problem is given back. Nobody looks at what comes later.
+            self._problem.free()
+            self._problem, self._observer = self._suite[0], None
         return max(difference, 0.0)
 
 
 def program(arguments: argparse.Namespace) -> None:
-    """Answers evoxo by its protocol. The replica of a candidate, from 0, says which instance it means."""
-    watched: Dict[int, Watched] = {}
+    """Answers evoxo by its protocol."""
     part = {"name": "x", "type": "real", "length": arguments.dimension, "low": -5, "high": 5}
     said = {"evoxo": 1, "name": "bbob", "version": "1", "objectives": ["min f"], "genome": [part], "canned": 0}
     print(json.dumps(said), flush=True)
     # Not buffered: evoxo kills the program when it needs it no more.
     with open(arguments.log, "a", buffering=1) as log:
+        watched = None
         for line in sys.stdin:
+            # Not before: evoxo asks it to introduce itself, and nothing else, in another process.
+            watched = watched or Watched(
+                arguments.function,
+                arguments.dimension,
+                arguments.instance,
+                lambda target, evaluations: print(target, evaluations, file=log),
+                arguments.data,
+                arguments.budget,
+            )
             request = json.loads(line)
-            answers = []
-            for item in request["items"]:
-                instance = int(item["id"].split("-")[-2]) + 1
-                if instance not in watched:
-                    def tell(target: int, evaluations: int, instance: int = instance) -> None:
-                        log.write(f"{instance} {target} {evaluations}\n")
-
-                    watched[instance] = Watched(arguments.function, arguments.dimension, instance, tell)
-                answers.append({"f": [watched[instance](item["genes"]["x"])]})
+            answers = [{"f": [watched(item["genes"]["x"])]} for item in request["items"]]
             print(json.dumps({"batch": request["batch"], "items": answers}), flush=True)
 
 
@@ -95,27 +124,27 @@ Reached = Dict[int, Dict[int, int]]
 """The evaluations until each target by its index, by instance."""
 
 
-def of_evoxo(settings: Dict[str, object], function: int, dimension: int, instances: range, budget: int) -> Reached:
-    """One run, whose replicas are the instances from 1."""
-    with tempfile.TemporaryDirectory() as directory:
-        log = Path(directory) / "log"
-        usual = {"problem": "program:bbob", "algorithm": "cma-es", "evaluations": budget, "target": "1e-8"}
-        command = f"{sys.executable} {Path(__file__).resolve()} program"
-        command += f" --function {function} --dimension {dimension} --log {log}"
-        seed = 1000 * dimension + function
-        common.evoxo(directory, {**usual, "slice": 10_000, **settings}, instances[-1], seed, program=command)
-        reached: Reached = {instance: {} for instance in range(1, instances[-1] + 1)}
-        for line in log.read_text().splitlines():
-            instance, target, evaluations = map(int, line.split())
-            reached[instance][target] = evaluations
-        return {instance: reached[instance] for instance in instances}
+def of_evoxo(settings: Settings, function: int, dimension: int, instances: range, budget: int, data: str) -> Reached:
+    """A run for each instance."""
+    usual = {"problem": "program:bbob", "algorithm": "cma-es", "evaluations": budget, "target": "1e-8"}
+    reached: Reached = {}
+    for instance in instances:
+        with tempfile.TemporaryDirectory() as directory:
+            log = Path(directory) / "log"
+            command = f"{sys.executable} {Path(__file__).resolve()} program --log {log} --budget {budget}"
+            command += f" --function {function} --dimension {dimension} --instance {instance} --data '{data}'"
+            seed = 1_000_000 * dimension + 1000 * function + instance
+            common.evoxo(directory, {**usual, "slice": 10_000, **settings}, 1, seed, program=command)
+            lines = log.read_text().splitlines()
+            reached[instance] = {int(target): int(evaluations) for target, evaluations in map(str.split, lines)}
+    return reached
 
 
 class Enough(Exception):
     """The budget is used, or the last target is reached."""
 
 
-def of_pycma(settings: Dict[str, object], function: int, dimension: int, instances: range, budget: int) -> Reached:
+def of_pycma(settings: Settings, function: int, dimension: int, instances: range, budget: int, _: str) -> Reached:
     """Runs of `cma.fmin2` with BIPOP restarts, one for each instance."""
     import cma
     import numpy
@@ -164,7 +193,8 @@ def run(arguments: argparse.Namespace) -> None:
                 for function in arguments.functions:
                     budget = arguments.budget * dimension
                     of = of_evoxo if search.startswith("evoxo") else of_pycma
-                    found = of(SEARCHES[search], function, dimension, arguments.instances, budget)
+                    data = str(arguments.data / search.replace(" ", "-")) if arguments.data else ""
+                    found = of(SEARCHES[search], function, dimension, arguments.instances, budget, data)
                     for instance, reached in found.items():
                         numbers = [reached.get(target, "") for target in range(len(TARGETS))]
                         rows.writerow([search, dimension, function, instance, budget, *numbers])
@@ -193,47 +223,50 @@ def ert(rows: Sequence[Dict[str, str]], target: str) -> float:
     return sum(int(row[target] or row["budget"]) for row in rows) / times if times else math.inf
 
 
-def ratios(found: List[Runs], target: str, other: str) -> List[float]:
-    """evoxo's expected running time by the other's, of functions on which both reached the target in most runs."""
+def ratios(found: List[Runs], target: str, own: str, other: str) -> List[float]:
+    """One's expected running time by the other's, of functions on which both reached the target in most runs."""
     known = []
     for runs in found:
-        both = [runs["evoxo"], runs[other]]
+        both = [runs[own], runs[other]]
         if all(2 * sum(1 for row in rows if row[target]) > len(rows) > 0 for rows in both):
             known.append(ert(both[0], target) / ert(both[1], target))
     return known
 
 
-def median_ratio(found: List[Runs], target: str, other: str) -> str:
+def median_ratio(found: List[Runs], target: str, own: str, other: str) -> str:
     """The median over the functions, its 95 % interval if instances are drawn anew, and the number of functions."""
     rng, drawn = random.Random(1), []
     for _ in range(1000):
         again = [{one: rng.choices(rows, k=len(rows)) for one, rows in runs.items() if rows} for runs in found]
-        drawn.append(statistics.median(ratios(again, target, other)))
+        drawn.append(statistics.median(ratios(again, target, own, other)))
     drawn.sort()
-    exact = ratios(found, target, other)
+    exact = ratios(found, target, own, other)
     return f"{statistics.median(exact):.2f} ({drawn[25]:.2f} to {drawn[974]:.2f}), {len(exact)}"
 
 
-def complete(found: List[Dict[str, str]]) -> List[Dict[str, str]]:
-    """The rows of those functions that all searches of a file have."""
-    functions = [{row["function"] for row in found if row["search"] == search} for search in SEARCHES]
-    shared = set.intersection(*(known for known in functions if known))
-    return [row for row in found if row["function"] in shared]
+def compared(found: List[Dict[str, str]], pair: Sequence[str]) -> List[Runs]:
+    """The runs of two searches, of those functions and instances that both have; none if one of them was not run."""
+    mine = {search: [row for row in found if row["search"] == search] for search in pair}
+    of = {search: {(row["function"], row["instance"]): row for row in rows} for search, rows in mine.items()}
+    both = set.intersection(*(set(rows) for rows in of.values()))
+    functions = sorted({int(function) for function, _ in both})
+    return [
+        {search: [rows[key] for key in sorted(both) if int(key[0]) == function] for search, rows in of.items()}
+        for function in functions
+    ]
 
 
 def tables(_: argparse.Namespace) -> None:
     dimensions = [dimension for dimension in DIMENSIONS if rows_file(dimension).exists()]
-    found = [row for dimension in dimensions for row in complete(common.read(rows_file(dimension).name))]
-    others = [search for search in SEARCHES if search != "evoxo"]
+    found = [row for dimension in dimensions for row in common.read(rows_file(dimension).name)]
     lines: List[List[object]] = []
     for dimension in dimensions:
-        of_dimension = {int(row["function"]) for row in found if int(row["dimension"]) == dimension}
-        by_function = [rows_of(found, dimension, function) for function in sorted(of_dimension)]
-        present = [other for other in others if all(len(runs[other]) == len(runs["evoxo"]) for runs in by_function)]
+        of_dimension = [row for row in found if int(row["dimension"]) == dimension]
+        pairs = {pair: compared(of_dimension, pair) for pair in PAIRS}
         for target in ("1e1", "1e-1", "1e-3", "1e-5", "1e-8"):
-            texts = [median_ratio(by_function, target, other) if other in present else "not run" for other in others]
+            texts = [median_ratio(runs, target, *pair) if runs else "not run" for pair, runs in pairs.items()]
             lines.append([f"{dimension}, {target}", *texts])
-    common.table(["dimension, target", *(f"evoxo / {other}" for other in others)], lines)
+    common.table(["dimension, target", *(" / ".join(pair) for pair in PAIRS)], lines)
     for dimension in dimensions:
         lines = []
         for function in range(1, 25):
@@ -255,7 +288,7 @@ def tables(_: argparse.Namespace) -> None:
 def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
     """The share of all targets of all functions and instances that was reached, over the evaluations for each gene."""
     width, height, left = 230, 220, 50
-    colours = dict(zip(SEARCHES, ("#0060a8", "#c04000", "#508020")))
+    colours = dict(zip(SEARCHES, ("#0060a8", "#c04000", "#508020", "#905090")))
     text = 'font-family="sans-serif" font-size="12"'
     total = left + len(dimensions) * (width + 30)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{height + 105}" {text}>']
@@ -276,7 +309,8 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
                 parts.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{share} %</text>')
         for search, colour in colours.items():
             mine = [row for row in rows if row["search"] == search]
-            if not mine:
+            # Over other functions a curve would say something else.
+            if len(mine) < sum(1 for row in rows if row["search"] == "evoxo"):
                 continue
             reached = sorted(int(row[target]) / dimension for row in mine for target in TARGETS if row[target])
             path, count = [f"M{x0} {y0 + height}"], len(mine) * len(TARGETS)
@@ -292,6 +326,35 @@ def draw(found: List[Dict[str, str]], dimensions: List[int]) -> None:
         parts.append(f'<path d="M{x} {y - 4}h24" stroke="{colour}" stroke-width="3"/>')
         parts.append(f'<text x="{x + 30}" y="{y}">{search}</text>')
     (HERE / "bbob.svg").write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
+
+
+def coco(arguments: argparse.Namespace) -> None:
+    """The table and the picture that COCO's own program makes: beside the best of 31 searches of 2009, which its wheel has."""
+    warnings.simplefilter("ignore")
+    import cocopp
+    from cocopp import bestalg
+
+    cocopp.genericsettings.verbose = False
+    own = str(arguments.data / "evoxo")
+    with tempfile.TemporaryDirectory() as directory:
+        cocopp.main(f"-o {directory} {own}")
+        [picture] = Path(directory).rglob("pprldmany.svg")
+        shutil.copy(picture, HERE / "bbob-coco.svg")
+    archive = Path(cocopp.__file__).parent / "refalgs" / "best2009-bbob.tar.gz"
+    best = bestalg.load_reference_algorithm(str(archive), force=True)
+    found = {(data.dim, data.funcId): data for data in cocopp.load(own)}
+    targets = [1e-1, 1e-7]
+    rows: List[List[object]] = []
+    for function in range(1, 25):
+        row: List[object] = [f"f{function}"]
+        for dimension in DIMENSIONS:
+            data, known = found[dimension, function], best[dimension, function].detERT(targets)
+            for target, took, least in zip(targets, data.detERT(targets), known):
+                reached = sum(1 for evaluations in data.detEvals([target])[0] if evaluations == evaluations)
+                some = f" [{reached}]" if reached < data.nbRuns() else ""
+                row.append(f"{took / least:.1f}{some}" if reached else "-")
+        rows.append(row)
+    common.table(["", *(f"{dimension}: {target}" for dimension in DIMENSIONS for target in ("1e-1", "1e-7"))], rows)
 
 
 def main() -> None:
@@ -311,13 +374,17 @@ def main() -> None:
     running.add_argument("--searches", type=lambda text: text.split("/"), default=list(SEARCHES))
     running.add_argument("--instances", type=span, default=span("1-15"))
     running.add_argument("--budget", type=int, default=2000, help="evaluations for each dimension")
+    running.add_argument("--data", type=lambda text: Path(text).resolve(), help="keep what COCO records in there")
     verbs.add_parser("tables")
+    processing = verbs.add_parser("coco")
+    processing.add_argument("--data", type=lambda text: Path(text).resolve(), required=True)
     asked = verbs.add_parser("program")
-    for name in ("function", "dimension"):
+    for name in ("function", "dimension", "instance", "budget"):
         asked.add_argument(f"--{name}", type=int)
-    asked.add_argument("--log")
+    for name in ("log", "data"):
+        asked.add_argument(f"--{name}")
     arguments = parser.parse_args()
-    {"run": run, "tables": tables, "program": program}[arguments.verb](arguments)
+    {"run": run, "tables": tables, "coco": coco, "program": program}[arguments.verb](arguments)
 
 
 if __name__ == "__main__":
