@@ -69,9 +69,17 @@ impl Session {
     /// # Errors
     /// If the coordinator refuses the connection or the call.
     pub async fn join_over(channel: Channel, name: &str) -> Result<Self, Status> {
-        let session = Self::over(WorkerServiceClient::new(channel)).await?;
+        let session = Self::open_over(channel).await?;
         session.send(Outgoing::Hello(hello(name))).await;
         Ok(session)
+    }
+
+    /// Opens a session over this connection and sends nothing.
+    ///
+    /// # Errors
+    /// If the coordinator refuses the connection or the call.
+    pub async fn open_over(channel: Channel) -> Result<Self, Status> {
+        Self::over(WorkerServiceClient::new(channel)).await
     }
 
     async fn over(client: WorkerServiceClient<Channel>) -> Result<Self, Status> {

@@ -14,6 +14,7 @@ use evoxo_proto::v1::to_worker;
 use super::{
     Batch, Coordinator, SessionId, TaskId,
     evidence::Jury,
+    groups::Abilities,
     runs::RunId,
     sessions::{Assignment, Session},
     tasks::OpenTask,
@@ -37,7 +38,7 @@ impl Coordinator {
             return;
         }
         self.place_suspects();
-        let with_capacity = self.sessions.with_capacity();
+        let with_capacity = self.sessions.with_capacity(|abilities| self.has_work_for(abilities));
         for idle_only in [true, false] {
             for id in &with_capacity {
                 while self.takes_more(*id, idle_only) && self.assign_batch(*id, idle_only) {}
@@ -45,6 +46,17 @@ impl Coordinator {
         }
         // If one idle worker found nothing to copy, no other will.
         self.second_copies_due = false;
+    }
+
+    /// Whether there may be something to compute for workers with these abilities.
+    fn has_work_for(&self, abilities: &Abilities) -> bool {
+        let open = |tasks: &BTreeMap<RunId, BTreeSet<TaskId>>, claimed: bool| {
+            tasks.keys().filter_map(|id| self.runs.get(*id)).any(|run| {
+                let closed = claimed && run.level.needs_trusted() && !abilities.trusted;
+                !closed && run.hands_out() && abilities.computes(&run.prepared)
+            })
+        };
+        self.second_copies_due || open(self.tasks.ready(), false) || open(self.tasks.claimed(), true)
     }
 
     /// Whether a worker can take an assignment.
@@ -147,8 +159,9 @@ impl Coordinator {
         let Some((_, id)) = served.min() else { return Vec::new() };
         let Some(run) = self.runs.get(id) else { return Vec::new() };
         let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
-        // At most half of an even share, so that all workers end at about the same time.
-        let share = (open / (2 * self.sessions.slots_total().max(1) as usize)).max(1);
+        // At most half of an even share, so that all workers that compute this run end at about the same time.
+        let slots = self.sessions.slots_for(&run.prepared).max(1);
+        let share = (open / (2 * slots as usize)).max(1);
         self.cut_batch(id, self.open_for(session, id, run), share, session)
     }
 

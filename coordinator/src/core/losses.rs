@@ -131,13 +131,13 @@ impl Coordinator {
     }
 
     fn join(&mut self, id: SessionId, session: Session) {
-        let Session { name, slots, kinds, kinds_refused, .. } = &session;
+        let Session { name, slots, abilities, kinds_refused, .. } = &session;
         let (about, process) = (session.about(id), session.process);
         let sentence = format!("worker {name} joined with {slots} slots (session {id})");
         self.tally.joined += 1;
         self.effects.log_about(Topic::Progress, about.clone(), sentence);
         if !kinds_refused.is_empty() {
-            let (refused, kinds) = (kinds_refused.join(", "), kinds.join(", "));
+            let (refused, kinds) = (kinds_refused.join(", "), abilities.kinds.join(", "));
             let sentence = format!(
                 "worker {name} computes other results for {refused}: it gets tasks of {kinds} alone (session {id})"
             );

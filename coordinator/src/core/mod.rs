@@ -16,6 +16,7 @@ mod assign;
 mod budget;
 mod events;
 mod evidence;
+mod groups;
 mod losses;
 mod recent;
 mod requests;

@@ -13,7 +13,12 @@ use evoxo_common::{
 };
 use evoxo_proto::{KINDS_MAX, NAME_BYTES_MAX, PROGRAM_BYTES_MAX, PROGRAMS_MAX, PROTOCOL, SLOTS_MAX, v1};
 
-use super::{recent::Recent, runs::RunId, standing::Identity};
+use super::{
+    groups::{Abilities, GroupId, Groups},
+    recent::Recent,
+    runs::RunId,
+    standing::Identity,
+};
 use crate::{
     id::{SessionId, TaskId},
     prepared::Prepared,
@@ -43,12 +48,10 @@ pub(super) struct Session {
     pub(super) build: String,
     pub(super) process: u64,
     pub(super) slots: u32,
-    /// Kinds that it computes with the coordinator's signature, sorted.
-    pub(super) kinds: Vec<&'static str>,
+    pub(super) abilities: Abilities,
+    group: GroupId,
     /// Kinds for which its signature differs from the coordinator's, sorted.
     pub(super) kinds_refused: Vec<&'static str>,
-    /// Its programs, with their kinds.
-    pub(super) programs: BTreeSet<(&'static str, ProgramId)>,
     pub(super) assignments: BTreeMap<u64, Assignment>,
     assignment_last: u64,
     /// The number of tasks that remain in all of them.
@@ -115,20 +118,18 @@ impl Session {
 
     /// Whether its outputs are right by definition.
     pub(super) fn is_trusted(&self) -> bool {
-        self.holder.as_ref().is_some_and(|holder| holder.trusted)
+        self.abilities.trusted
     }
 
     /// Whether it computes the tasks of this run.
     pub(super) fn computes(&self, run: &Prepared) -> bool {
-        let kind = run.config.kind.name;
-        self.kinds.contains(&kind)
-            && run.programs.iter().all(|program| self.programs.contains(&(kind, program.clone())))
+        self.abilities.computes(run)
     }
 
     /// Its programs for people: name and the beginning of the signature.
     pub(super) fn program_texts(&self) -> Vec<String> {
         let signature = |program: &ProgramId| program.signature.map_or_else(String::new, |it| it.short());
-        self.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
+        self.abilities.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -200,11 +201,9 @@ impl Session {
 #[derive(Default)]
 pub(super) struct Sessions {
     by_id: BTreeMap<SessionId, Session>,
-    /// Workers that can take another assignment.
-    with_capacity: BTreeSet<SessionId>,
+    groups: Groups,
     /// Workers that get nothing until they are idle, and then a suspect.
     reserved: BTreeSet<SessionId>,
-    slots_total: u32,
     /// Workers admitted since `admission_start`.
     admitted: u32,
     admission_start: Millis,
@@ -233,7 +232,7 @@ impl Sessions {
 
     /// The slots of all workers together.
     pub(super) fn slots_total(&self) -> u32 {
-        self.slots_total
+        self.groups.slots(|_| true)
     }
 
     /// Workers that compute the tasks of this run, and their slots.
@@ -246,12 +245,12 @@ impl Sessions {
     pub(super) fn missing_program(&self, run: &Prepared) -> Option<String> {
         let kind = run.config.kind.name;
         let has = |program: &ProgramId| {
-            self.by_id.values().any(|session| session.programs.contains(&(kind, program.clone())))
+            self.by_id.values().any(|session| session.abilities.programs.contains(&(kind, program.clone())))
         };
         let program = run.programs.iter().find(|program| !has(program))?;
         let (name, same_name) =
             (&program.name, |(of, other): &(&str, ProgramId)| *of == kind && other.name == program.name);
-        let another = self.by_id.values().find(|session| session.programs.iter().any(same_name));
+        let another = self.by_id.values().find(|session| session.abilities.programs.iter().any(same_name));
         Some(match another {
             None => format!("no worker has the program {name}: start one with --program {name}=COMMAND"),
             Some(worker) => format!(
@@ -261,19 +260,21 @@ impl Sessions {
         })
     }
 
-    /// Workers that can take another assignment, in the order in which they joined.
-    pub(super) fn with_capacity(&self) -> Vec<SessionId> {
-        self.with_capacity.iter().copied().collect()
+    /// See [`Groups::with_capacity`].
+    pub(super) fn with_capacity(&self, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
+        self.groups.with_capacity(could)
+    }
+
+    /// The slots of all workers that compute the tasks of this run.
+    pub(super) fn slots_for(&self, run: &Prepared) -> u32 {
+        self.groups.slots(|abilities| abilities.computes(run))
     }
 
     /// Changes a session, and updates whether it can take another assignment.
     pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let session = self.by_id.get_mut(&id)?;
         let result = change(session);
-        match session.has_capacity() {
-            true => self.with_capacity.insert(id),
-            false => self.with_capacity.remove(&id),
-        };
+        self.groups.update(id, session.group, session.has_capacity());
         Some(result)
     }
 
@@ -282,17 +283,15 @@ impl Sessions {
         self.change(id, |session| session.credit(assignment, hash, now)).flatten()
     }
 
-    pub(super) fn add(&mut self, id: SessionId, session: Session) {
-        self.slots_total += session.slots;
+    pub(super) fn add(&mut self, id: SessionId, mut session: Session) {
+        session.group = self.groups.join(id, &session.abilities, session.slots);
         self.by_id.insert(id, session);
-        self.with_capacity.insert(id);
     }
 
     pub(super) fn remove(&mut self, id: SessionId) -> Option<Session> {
         let session = self.by_id.remove(&id)?;
-        self.with_capacity.remove(&id);
+        self.groups.leave(id, session.group, session.slots);
         self.reserved.remove(&id);
-        self.slots_total -= session.slots;
         Some(session)
     }
 
@@ -366,6 +365,7 @@ pub(super) fn session_of(
     kinds.sort_unstable();
     kinds_refused.sort_unstable();
     let programs = programs_of(hello, &kinds)?;
+    let trusted = holder.as_ref().is_some_and(|holder| holder.trusted);
     let name = printable(&hello.name);
     Ok(Session {
         identity: holder.as_ref().map_or_else(|| Identity::of(&name, &address), |it| Identity::of_certificate(&it.id)),
@@ -377,9 +377,9 @@ pub(super) fn session_of(
         build: printable(&hello.build),
         process: hello.process,
         slots: hello.slots,
-        kinds,
+        abilities: Abilities { kinds, programs, trusted },
+        group: GroupId::default(),
         kinds_refused,
-        programs,
         assignments: BTreeMap::new(),
         assignment_last: 0,
         tasks_assigned: 0,

@@ -93,7 +93,7 @@ impl Coordinator {
             silent_ms: self.now - session.heard,
             connected_ms: self.now - session.connected,
             draining: session.draining,
-            kinds: session.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            kinds: session.abilities.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
             kinds_refused: session.kinds_refused.iter().map(|kind| (*kind).to_owned()).collect(),
             address: session.address.clone(),
             programs: session.program_texts(),

@@ -78,6 +78,21 @@ fn workers_that_left_have_no_share_in_a_batch() {
     assert!(story.tasks_of(2).iter().any(|tasks| tasks.len() > 5), "{:?}", story.assigned);
 }
 
+/// Workers that compute other kinds have no share in a batch either, and nobody looks at each of them.
+#[test]
+fn workers_of_other_kinds_have_no_share_in_a_batch() {
+    let mut story = Story::begin(Settings::default());
+    let mut hello = Story::hello(1, 1000);
+    hello.kinds.retain(|kind| kind.kind != "dispatch");
+    story.greet(1, hello);
+    story.join(2, 1);
+    story.submit("r", ONE_ROUND).unwrap();
+    story.answer(2, honest);
+    story.answer(2, honest);
+    assert!(story.tasks_of(1).is_empty());
+    assert!(story.tasks_of(2).iter().any(|tasks| tasks.len() > 5), "{:?}", story.assigned);
+}
+
 #[test]
 fn a_silent_worker_is_lost() {
     let mut story = Story::begin(Settings::default());

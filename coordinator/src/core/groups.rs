@@ -1,0 +1,101 @@
+//! Workers by what they compute. Whoever asks which of them could have a task looks at groups, of which there are few, and not
+//! at every one of thousands.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evoxo_common::task::ProgramId;
+
+use crate::{id::SessionId, prepared::Prepared};
+
+/// What a worker computes, and whether its word counts: workers that are alike here get the same tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// Kinds that it computes with the coordinator's signature, sorted.
+    pub(super) kinds: Vec<&'static str>,
+    /// Its programs, with their kinds.
+    pub(super) programs: BTreeSet<(&'static str, ProgramId)>,
+    /// Its outputs are right by definition.
+    pub(super) trusted: bool,
+}
+
+impl Abilities {
+    /// Whether it computes the tasks of this run.
+    pub(super) fn computes(&self, run: &Prepared) -> bool {
+        let kind = run.config.kind.name;
+        self.kinds.contains(&kind)
+            && run.programs.iter().all(|program| self.programs.contains(&(kind, program.clone())))
+    }
+}
+
+/// The number of a group, unique while it has members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupId(u64);
+
+/// Workers with the same abilities.
+struct Group {
+    abilities: Abilities,
+    members: usize,
+    slots: u32,
+    /// Those that can take another assignment.
+    with_capacity: BTreeSet<SessionId>,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Groups {
+    last: u64,
+    by_id: BTreeMap<GroupId, Group>,
+}
+
+impl Groups {
+    /// A worker joins the group of its abilities.
+    pub(super) fn join(&mut self, id: SessionId, abilities: &Abilities, slots: u32) -> GroupId {
+        let same = self.by_id.iter_mut().find(|(_, group)| group.abilities == *abilities);
+        let (number, group) = match same {
+            Some((number, group)) => (*number, group),
+            None => {
+                self.last += 1;
+                let abilities = abilities.clone();
+                let group = Group { abilities, members: 0, slots: 0, with_capacity: BTreeSet::new() };
+                (GroupId(self.last), self.by_id.entry(GroupId(self.last)).or_insert(group))
+            }
+        };
+        group.members += 1;
+        group.slots += slots;
+        group.with_capacity.insert(id);
+        number
+    }
+
+    /// A worker is gone.
+    pub(super) fn leave(&mut self, id: SessionId, number: GroupId, slots: u32) {
+        let Some(group) = self.by_id.get_mut(&number) else { return };
+        group.with_capacity.remove(&id);
+        group.slots -= slots;
+        group.members -= 1;
+        if group.members == 0 {
+            self.by_id.remove(&number);
+        }
+    }
+
+    /// Notes whether a worker can take another assignment.
+    pub(super) fn update(&mut self, id: SessionId, number: GroupId, has_capacity: bool) {
+        let Some(group) = self.by_id.get_mut(&number) else { return };
+        match has_capacity {
+            true => group.with_capacity.insert(id),
+            false => group.with_capacity.remove(&id),
+        };
+    }
+
+    /// Workers of the groups that could have something, if they can take another assignment, in the order in which they joined.
+    pub(super) fn with_capacity(&self, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
+        let groups = self.by_id.values().filter(|group| !group.with_capacity.is_empty() && could(&group.abilities));
+        let mut workers: Vec<SessionId> = groups.flat_map(|group| group.with_capacity.iter().copied()).collect();
+        workers.sort_unstable();
+        workers
+    }
+
+    /// The slots of all workers of these groups.
+    pub(super) fn slots(&self, of: impl Fn(&Abilities) -> bool) -> u32 {
+        self.by_id.values().filter(|group| of(&group.abilities)).map(|group| group.slots).sum()
+    }
+}
