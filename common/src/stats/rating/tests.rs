@@ -59,22 +59,25 @@ fn slow_likelihood(terms: &[f64], meetings: &[Meeting]) -> f64 {
     played + virtual_ones.sum::<f64>()
 }
 
-/// The slow twin: one term after another to its best value by thirds, until nothing moves.
+/// The slow twin: one term after another to its best value by thirds, then all strengths together, which only the virtual
+/// games hold, until nothing moves.
 fn slow_rate(players: usize, meetings: &[Meeting]) -> Vec<f64> {
     let mut terms = vec![0.0; players + 2];
     for _ in 0..3000 {
         let before = terms.clone();
-        for term in 0..terms.len() {
-            let (mut low, mut high) = (terms[term] - 2.0, terms[term] + 2.0);
+        for moved in (0..terms.len()).map(|term| term..term + 1).chain([0..players]) {
+            let by = |step: f64| {
+                let mut terms = terms.clone();
+                terms[moved.clone()].iter_mut().for_each(|term| *term += step);
+                terms
+            };
+            let (mut low, mut high) = (-2.0, 2.0);
             while high - low > 1e-9 {
                 let [one, two] = [low + (high - low) / 3.0, high - (high - low) / 3.0];
-                let mut at = |value: f64| {
-                    terms[term] = value;
-                    slow_likelihood(&terms, meetings)
-                };
+                let at = |step: f64| slow_likelihood(&by(step), meetings);
                 if at(one) < at(two) { low = one } else { high = two }
             }
-            terms[term] = f64::midpoint(low, high);
+            terms = by(f64::midpoint(low, high));
         }
         if before.iter().zip(&terms).all(|(one, two)| (one - two).abs() < 1e-8) {
             break;
@@ -100,7 +103,7 @@ proptest! {
         let (fast, slow) = (terms(&rate(players, &meetings)), slow_rate(players, &meetings));
         let gain = slow_likelihood(&slow, &meetings) - slow_likelihood(&fast, &meetings);
         prop_assert!(gain < 1e-7, "the twin is {gain} more likely: {fast:?} and {slow:?}");
-        prop_assert!(fast.iter().zip(&slow).all(|(one, two)| (one - two).abs() < 2e-2), "{fast:?} and {slow:?}");
+        prop_assert!(fast.iter().zip(&slow).all(|(one, two)| (one - two).abs() < 1e-4), "{fast:?} and {slow:?}");
     }
 }
 
