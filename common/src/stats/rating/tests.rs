@@ -65,7 +65,7 @@ fn slow_rate(players: usize, meetings: &[Meeting]) -> Vec<f64> {
     let mut terms = vec![0.0; players + 2];
     for _ in 0..3000 {
         let before = terms.clone();
-        for moved in (0..terms.len()).map(|term| term..term + 1).chain([0..players]) {
+        for moved in (0..terms.len()).map(|term| term..term + 1).chain(std::iter::once(0..players)) {
             let by = |step: f64| {
                 let mut terms = terms.clone();
                 terms[moved.clone()].iter_mut().for_each(|term| *term += step);
