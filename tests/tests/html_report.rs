@@ -118,7 +118,8 @@ fn a_gallery_has_a_page_for_each_run() {
     let html = read("index.html");
     let elements = elements(&html);
     let of = |tag: &str| elements.iter().filter(|(name, _)| name == tag).map(|(_, it)| it.as_str()).collect::<Vec<_>>();
-    let files = ["invincible-all.html", "rules-best.html", "td3d-best.html", "ternary-screen.html"];
+    let files =
+        ["invincible-all", "rules-best", "td3d-best", "ternary-screen"].map(|name| format!("reports/{name}.html"));
     let mut found: Vec<&str> =
         of("a").into_iter().filter_map(|it| it.strip_prefix("href=\"")?.strip_suffix('"')).collect();
     found.retain(|target| !target.starts_with('#'));
@@ -126,9 +127,32 @@ fn a_gallery_has_a_page_for_each_run() {
     assert_eq!(found, files);
     assert_eq!((of("svg").len(), of("h2").len(), of("script").len()), (4, 4, 0), "a picture of each run");
     assert!(html.contains("default-src 'none'") && html.contains("<h1>&lt;b&gt;</h1>"), "{}", &html[..2000]);
-    for (path, file) in [(paths[0], "td3d-best.html"), (paths[3], "invincible-all.html")] {
+    for (path, file) in [(paths[0], &files[2]), (paths[3], &files[0])] {
         assert_eq!(read(file), html_of(Path::new(path)));
     }
+}
+
+/// What cannot be read is named and left out, and the others have their pages.
+#[test]
+fn a_gallery_leaves_out_what_it_cannot_read() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let good = workspace().join("docs/reproduction/rules/result-best.json");
+    fs::write(directory.path().join("cut.json"), "{").expect("a file");
+    let make = |runs: &[&Path]| {
+        let mut command = Command::new(program("evoxo"));
+        command.arg("gallery").args(runs).args(["--out", "pages"]).current_dir(directory.path());
+        let output = command.output().expect("evoxo starts");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let (status, said) = make(&[Path::new("nowhere"), &good, Path::new("cut.json")]);
+    assert_eq!((status, said.matches("left out: ").count()), (Some(1), 2), "{said}");
+    assert!(said.contains("nowhere") && said.contains("cut.json"), "{said}");
+    assert!(
+        directory.path().join("pages/index.html").exists()
+            && directory.path().join("pages/reports/rules-best.html").exists()
+    );
+    let (status, said) = make(&[Path::new("cut.json")]);
+    assert!(status == Some(1) && said.contains("none of these"), "{said}");
 }
 
 /// A run's directory has champions and a conclusion in numbers too; and names are texts, whatever they say.

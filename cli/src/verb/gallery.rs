@@ -19,7 +19,8 @@ use crate::{
 /// Which runs, and where to.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The pages are those of `evoxo report --html`, and index.html shows them all. They need no network and no server.
+    after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and
+no server. A run that cannot be read is left out and named; the status is 1 then.
 
 Examples:
   evoxo gallery out/* --out pages
@@ -41,6 +42,8 @@ pub(crate) struct Arguments {
 const RUNS_MAX: usize = 1000;
 /// The most letters of a file's name.
 const NAME_MAX: usize = 80;
+/// Where the pages of the runs are.
+const REPORTS: &str = "reports";
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let Arguments { runs, out, title } = arguments;
@@ -52,21 +55,35 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         let path = out.join(name);
         fs::write(&path, text).with_context(|| unwritable(&path))
     };
-    fs::create_dir_all(out).with_context(|| unwritable(out))?;
-    let (mut entries, mut taken) = (Vec::new(), BTreeSet::from(["index".to_owned()]));
+    let reports = out.join(REPORTS);
+    fs::create_dir_all(&reports).with_context(|| unwritable(&reports))?;
+    let (mut entries, mut taken, mut left_out) = (Vec::new(), BTreeSet::new(), 0);
     // One after the other: results may be large.
     for path in runs {
-        let kept = Kept::read(registry, path)?;
-        let name = kept.name();
-        let file = free(&mut taken, &file_name(kept.config.kind.name, &name)) + ".html";
-        write(&file, kept.html(registry)?)?;
-        let told = (&kept.config, &kept.result, &kept.report);
-        entries.push(Entry::new(entries.len(), (&name, &file), told, kept.conclusion()));
+        match Kept::read(registry, path).and_then(|kept| Ok((kept.html(registry)?, kept))) {
+            Ok((html, kept)) => {
+                let name = kept.name();
+                let file = format!("{REPORTS}/{}.html", free(&mut taken, &file_name(kept.config.kind.name, &name)));
+                write(&file, html)?;
+                let told = (&kept.config, &kept.result, &kept.report);
+                entries.push(Entry::new(entries.len(), (&name, &file), told, kept.conclusion()));
+            }
+            Err(error) => {
+                left_out += 1;
+                writeln!(std::io::stderr().lock(), "left out: {error:#}")?;
+            }
+        }
+    }
+    if entries.is_empty() {
+        bail!("none of these is a run that can be shown");
     }
     let count = entries.len();
     write("index.html", gallery::document(title, entries))?;
     let s = if count == 1 { "" } else { "s" };
     writeln!(std::io::stdout().lock(), "{count} report{s}; the front page is {}", out.join("index.html").display())?;
+    if left_out > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_run_has_a_file_of_its_own() {
-        let mut taken = BTreeSet::from(["index".to_owned()]);
+        let mut taken = BTreeSet::new();
         let names = [("td3d", "best"), ("rules", "best"), ("td3d", "best"), ("td3d", "td3d-best"), ("a", "../Ü/x")];
         let files = names.map(|(kind, name)| free(&mut taken, &file_name(kind, name)));
         assert_eq!(files, ["td3d-best", "rules-best", "td3d-best-2", "td3d-best-3", "a------x"]);
