@@ -1,17 +1,21 @@
 """Evaluations a second of a function that takes no time, 1 ms or 100 ms: through evoxo and through others.
 
-    python3 throughput.py run       writes throughput.csv
-    python3 throughput.py tables    prints the table
+    python3 throughput.py run       writes throughput.csv and cost.csv
+    python3 throughput.py tables    prints the tables
 
 The function is Rosenbrock's with 30 genes, in Python, and sleeps. Everybody has two workers and evaluates batches of
 100; with DEAP a generation of its algorithm. Starting is not counted: a rate is that behind a first batch, or, of what is
 built in or in C, that of the evaluations that a long run has more than a short one. All are measured one after the
 other, three times.
+
+The cost is processor time of all processes, coordinator, workers and programs, for an evaluation in Python, without that of
+the function: what a long run takes more than a short one. Other programs disturb it less than a rate.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -31,6 +35,8 @@ COUNTS = {0: 10_000, 1: 1_000, 100: 100}
 """Evaluations that are measured, by the milliseconds of one."""
 EVERY = {0: 100, 1: 10, 100: 1}
 """After so many evaluations a program of evoxo writes down the time."""
+COSTS, COSTS_BATCH, COST_COUNT = (1, 10, 100), 1_000, 50_000
+"""Candidates a task whose cost is measured, candidates of a batch there, and evaluations."""
 SLOW = {"Dask": 1_000, "Ray": 1_000}
 """Fewer, for those who need seconds for them, if the function takes no time."""
 
@@ -58,11 +64,11 @@ class Slept:
         return slept(x, self.milliseconds)
 
 
-def experiment(directory: str, problem: str, evaluations: int, more: str) -> List[str]:
+def experiment(directory: str, problem: str, evaluations: int, more: str, population: int = BATCH) -> List[str]:
     """Writes an experiment file. Returns the words that run it with two worker processes."""
     file = Path(directory) / f"{evaluations}.toml"
     # Random search: what is measured is how evaluations come and go.
-    settings = f'problem = "{problem}"\nalgorithm = "random"\nevaluations = {evaluations}\npopulation = {BATCH}\n'
+    settings = f'problem = "{problem}"\nalgorithm = "random"\nevaluations = {evaluations}\npopulation = {population}\n'
     file.write_text(f'experiment = "evolve"\nseed = 1\nreplicas = 1\n[settings]\n{settings}{more}\n')
     return ["evoxo", "run", str(file), "--workers", str(WORKERS), "--out", f"{directory}/out-{evaluations}"]
 
@@ -75,7 +81,7 @@ def start(words: List[str]) -> float:
 
 
 def between_runs(count: int, problem: str, more: str, program: str = "") -> float:
-    """The rate of `count` evaluations that a long run has more than a short one."""
+    """The rate of `count` evaluations that a long run has more than a short one; `more` are settings and the genome."""
     with tempfile.TemporaryDirectory() as directory:
         if program:
             program = program.format(directory=directory)
@@ -113,6 +119,33 @@ def program(milliseconds: int, times: str) -> None:
         return slept(x, milliseconds)
 
     evoxo.main(rosen, [])
+
+
+def spent() -> float:
+    """The processor seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def of_function(count: int) -> float:
+    """The processor seconds of the function alone, for one evaluation."""
+    genes = batches(BATCH)[0][0]
+    began = time.process_time()
+    for _ in range(count):
+        rosen(genes)
+    return (time.process_time() - began) / count
+
+
+def cost(size: int, count: int) -> float:
+    """The microseconds that an evaluation in Python costs beside the function, `size` candidates a task."""
+    used: List[float] = []
+    with tempfile.TemporaryDirectory() as directory:
+        given = ["--program", f"rosen={sys.executable} {EXAMPLES / 'rosen.py'}"]
+        for number in (COSTS_BATCH, COSTS_BATCH + count):
+            before = spent()
+            start(experiment(directory, "program:rosen", number, f"slice = {size}", COSTS_BATCH) + given)
+            used.append(spent() - before)
+    return ((used[1] - used[0]) / count - of_function(count)) * 1e6
 
 
 def batches(count: int) -> List[List[List[float]]]:
@@ -202,8 +235,12 @@ def of_ray(milliseconds: int, count: int) -> float:
         ray.shutdown()
 
 
+MODULE = EXAMPLES.parent / "wasm" / "rosen.wasm"
+GENOME = '[[genome]]\nname = "x"\ntype = "real"\nlength = 30\nlow = -5\nhigh = 5\n'
+
 ALL: Dict[str, Callable[[int, int], float]] = {
     "evoxo, built in": lambda _, count: between_runs(50 * count, "rosenbrock", "length = 30"),
+    "evoxo, WebAssembly": lambda _, count: between_runs(20 * count, f"wasm:{MODULE}", f'objectives = "min cost"\n{GENOME}'),
     "evoxo, program in C": lambda _, count: between_runs(5 * count, "program:rosen", "slice = 10", "{directory}/rosen"),
     "evoxo, program in Python": of_python,
     "multiprocessing.Pool": of_pool,
@@ -212,7 +249,7 @@ ALL: Dict[str, Callable[[int, int], float]] = {
     "Dask": of_dask,
     "Ray": of_ray,
 }
-NO_SLEEP = ("evoxo, built in", "evoxo, program in C")
+NO_SLEEP = ("evoxo, built in", "evoxo, WebAssembly", "evoxo, program in C")
 
 
 def run() -> None:
@@ -227,6 +264,8 @@ def run() -> None:
                 rows.append([milliseconds, name, number, f"{measure(milliseconds, count):.2f}"])
                 print(*rows[-1], file=sys.stderr)
     common.write("throughput.csv", ["milliseconds", "by", "pass", "rate"], rows)
+    costs = [[size, number, f"{cost(size, COST_COUNT):.2f}"] for number in range(1, PASSES + 1) for size in COSTS]
+    common.write("cost.csv", ["candidates a task", "pass", "microseconds"], costs)
 
 
 def tables() -> None:
@@ -244,6 +283,11 @@ def tables() -> None:
             rows.append([name, shown, f"{ratios[len(ratios) // 2]:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"])
         heads = [f"{milliseconds} ms", "evaluations a second", "of evoxo's program in Python"]
         common.table(heads, rows)
+    costs: Dict[str, List[float]] = {}
+    for row in common.read("cost.csv"):
+        costs.setdefault(row["candidates a task"], []).append(float(row["microseconds"]))
+    lines = [[size, f"{sorted(mine)[len(mine) // 2]:.1f} ({min(mine):.1f} to {max(mine):.1f})"] for size, mine in costs.items()]
+    common.table(["candidates a task", "processor time beside the function, us"], lines)
 
 
 if __name__ == "__main__":
