@@ -26,7 +26,7 @@ pub use identity::{Id, Identity, Role};
 pub use join::{join, renew};
 pub use keep::{Keeper, Source};
 pub use private::{create_directory, read_private, write_private};
-pub use server::{Revocations, server_config};
+pub use server::{Revocations, browsers_config, server_config};
 pub use tls::Refusal;
 pub use token::{Secret, SecretHash, Token};
 

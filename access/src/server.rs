@@ -40,27 +40,45 @@ pub fn server_config(
     file: &Path,
     revocations: Arc<dyn Revocations>,
 ) -> anyhow::Result<ServerConfig> {
-    let pem = read_private(file)?;
-    let unusable = || anyhow!("{} has no certificate with its private key", file.display());
-    let own = CertificateDer::from_pem_slice(&pem).map_err(|_| unusable())?;
-    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| unusable())?;
     let mut roots = RootCertStore::empty();
     roots.add(authority.clone()).context("the authority's certificate cannot be used")?;
     let issued = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
         .allow_unauthenticated()
         .build()
         .context("the authority's certificate cannot be used")?;
+    let verifier = Arc::new(Verifier { issued, revocations });
+    configured(authority, file, verifier, &[HTTP2, HTTP1])
+}
+
+/// The configuration for browsers: the same certificate, and nobody is asked for one.
+///
+/// # Errors
+/// If the file cannot be used.
+pub fn browsers_config(authority: &CertificateDer<'static>, file: &Path) -> anyhow::Result<ServerConfig> {
+    configured(authority, file, WebPkiClientVerifier::no_client_auth(), &[HTTP1])
+}
+
+fn configured(
+    authority: &CertificateDer<'static>,
+    file: &Path,
+    clients: Arc<dyn ClientCertVerifier>,
+    protocols: &[&[u8]],
+) -> anyhow::Result<ServerConfig> {
+    let pem = read_private(file)?;
+    let unusable = || anyhow!("{} has no certificate with its private key", file.display());
+    let own = CertificateDer::from_pem_slice(&pem).map_err(|_| unusable())?;
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| unusable())?;
     // A newcomer recognises the authority by its hash, so its certificate is sent too.
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
-        .with_client_cert_verifier(Arc::new(Verifier { issued, revocations }))
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![own, authority.clone()], key)
         .with_context(|| format!("{} cannot be used", file.display()))?;
     // A resumed connection would not be verified again.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
 }
 

@@ -34,6 +34,18 @@ impl Secret {
         &self.0
     }
 
+    /// As it stands in a token, and in a cookie.
+    #[must_use]
+    pub fn text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// The inverse of [`Self::text`].
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::from_bytes(&URL_SAFE_NO_PAD.decode(text).ok()?)
+    }
+
     /// What a coordinator keeps of it. The secret has 256 random bits, so a slow hash would add nothing.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
@@ -88,7 +100,7 @@ pub struct Token {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{VERSION}.{}.{}.{}", self.id, URL_SAFE_NO_PAD.encode(self.secret.0), self.pin)
+        write!(f, "{VERSION}.{}.{}.{}", self.id, self.secret.text(), self.pin)
     }
 }
 
@@ -98,10 +110,11 @@ impl FromStr for Token {
     fn from_str(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.trim().split('.').collect();
         let token = match parts.as_slice() {
-            [VERSION, id, secret, pin] => id.parse().ok().zip(pin.parse().ok()).and_then(|(id, pin)| {
-                let secret = Secret::from_bytes(&URL_SAFE_NO_PAD.decode(secret).ok()?)?;
-                Some(Self { id, secret, pin })
-            }),
+            [VERSION, id, secret, pin] => id
+                .parse()
+                .ok()
+                .zip(pin.parse().ok())
+                .and_then(|(id, pin)| Some(Self { id, secret: Secret::from_text(secret)?, pin })),
             _ => None,
         };
         // The text is not repeated: it may be nearly a secret.

@@ -31,6 +31,8 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
       Makes the directory ./access for a cluster of several hosts, and says what to do next.
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --store /var/lib/evoxo
       For workers on other hosts: only who was invited can join, and nobody can listen.
+  evoxo-coordinator --listen 0.0.0.0:7600 --access access --page 0.0.0.0:7602 --store /var/lib/evoxo
+      The same with a page, at https://NAME:7602 for those who log in with a token.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
       The same without any protection, in a network where every host is trusted.
   evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared/evoxo
@@ -81,13 +83,21 @@ pub struct Arguments {
     #[arg(long, value_name = "RUNS")]
     pub keep_finished: Option<u32>,
 
-    /// Show no page; with --access there is none, because browsers have no certificate of the cluster
+    /// Show no page; with --access there is one only where --page says
     #[arg(long, conflicts_with = "page_host")]
     pub no_page: bool,
 
+    /// With --access: show the page at this address, over TLS, to those who log in with a token
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "access", conflicts_with = "no_page")]
+    pub page: Option<SocketAddr>,
+
+    /// How long a login on that page lasts
+    #[arg(long, value_name = "TIME", default_value = "12h", value_parser = duration, requires = "page")]
+    pub session_life: Duration,
+
     /// Also show the page to other hosts, if they call it by this name or address; can be given several times
-    /// [default: only to this host, as localhost]
-    #[arg(long, value_name = "HOST", conflicts_with = "access")]
+    /// [default: only to this host, as localhost, and by the names that `init --name` gave]
+    #[arg(long, value_name = "HOST")]
     pub page_host: Vec<String>,
 
     /// Wait until nobody leads in the store, then take over; one that is superseded becomes a standby again
@@ -174,6 +184,8 @@ impl Arguments {
             store: self.store.clone(),
             core,
             page_hosts: (!self.no_page).then(|| self.page_host.clone()),
+            page: self.page,
+            session_life: self.session_life,
             metrics: self.metrics,
             announce: self.announce,
             exit_with_stdin: self.exit_with_stdin,

@@ -42,7 +42,7 @@ use crate::{
     },
     meters::Meters,
     metrics,
-    page::{Hosts, Page},
+    page::{self, Hosts, Page},
     peers::Peers,
     saved::SavedRun,
     shell::{self, Handle},
@@ -67,6 +67,11 @@ pub struct Settings {
     pub core: core::Settings,
     /// Show the page, on this host and to those who call it by one of these names; `None` for no page.
     pub page_hosts: Option<Vec<String>>,
+    /// Where to show the page of a coordinator with an access directory; `None` for nowhere. Without one it is where
+    /// `listen` is.
+    pub page: Option<SocketAddr>,
+    /// How long a login there lasts.
+    pub session_life: Duration,
     /// Where to serve figures; `None` for nowhere. Who can reach it can read them.
     pub metrics: Option<SocketAddr>,
     /// Print the address as the first line on standard output.
@@ -92,6 +97,12 @@ impl Settings {
                 "--access and --insecure exclude each other: with an access directory nothing is insecure".into()
             );
         }
+        if self.access.is_some() && self.page.is_none() && self.page_hosts.iter().flatten().next().is_some() {
+            return Err("with --access there is a page only where --page says: add --page ADDRESS:PORT".into());
+        }
+        if self.session_life > SESSION_LIFE_MAX {
+            return Err("a login lasts at most 30 days: give a shorter --session-life".into());
+        }
         if self.listen.ip().is_loopback() || self.insecure || self.access.is_some() {
             return Ok(());
         }
@@ -104,6 +115,8 @@ impl Settings {
     }
 }
 
+/// The longest time for which somebody is logged in: much shorter than a revocation is remembered.
+const SESSION_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long a stopping coordinator waits for its store.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest request message, in bytes: an experiment file of 1 MiB, and its name.
@@ -128,6 +141,8 @@ struct Place {
     listener: std::net::TcpListener,
     /// Where figures are served.
     figures: Option<metrics::Endpoint>,
+    /// Where the page is shown to those who log in.
+    page: Option<page::Endpoint>,
     address: SocketAddr,
     access: Option<Access>,
     /// The most connections at once.
@@ -155,6 +170,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     // The port comes first: if a second coordinator is started by mistake, it ends here, before it touches the store.
     let listener = listen(settings.listen)?;
     let figures = settings.metrics.map(metrics::Endpoint::listen).transpose()?;
+    let page = settings.page.map(page::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
     let address = listener.local_addr().context("the listener has no address")?;
     let mut store = open_store(settings, address, &registry)?;
@@ -164,9 +180,9 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     let requests = runtime.block_on(async { EndRequests::listen(settings.exit_with_stdin) })?;
     let settings = settings.clone();
     let mut at_once = !settings.standby;
-    let connections = connections_max();
+    let connections = connections_max(if page.is_some() { page::CONNECTIONS_MAX } else { 0 });
     let mut place =
-        Place { settings, registry, listener, figures, address, access, connections, lock, runtime, requests };
+        Place { settings, registry, listener, figures, page, address, access, connections, lock, runtime, requests };
     let mut announced = false;
     if place.settings.announce && !at_once {
         announce(address)?;
@@ -206,14 +222,17 @@ fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut b
     let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
     let (handle, stopped) = shell::start(core, store, registry, place.access.clone());
     let (core, access, page_hosts) = (handle.clone(), place.access.clone(), settings.page_hosts.clone());
+    let life = settings.session_life;
     let said = led.as_ref().map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
     let (connections, epoch) = (place.connections, led.as_ref().map(|(epoch, _)| epoch.number));
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
+    let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
     let mut services = Services::start(&place.listener, move |listener| async move {
         if let Some(figures) = figures.take() {
             figures.serve(Some((core.clone(), epoch)))?;
         }
-        serve(listener, connections, core, access, page_hosts.as_deref(), said).await
+        let page = show(&core, access.clone(), page_hosts.as_deref(), page.take().map(|own| (own, life)))?;
+        serve(listener, connections, core, access, page, said).await
     })?;
     let mib = settings.core.memory_bytes_max >> 20;
     let how = if place.access.is_some() { "with TLS" } else { "in plain text" };
@@ -297,18 +316,36 @@ fn announce(address: SocketAddr) -> anyhow::Result<()> {
         .context("cannot announce the address on standard output")
 }
 
+/// The page to be shown where everybody is served; with an access directory it is shown on its own listener, if there
+/// is one.
+fn show(
+    core: &Handle,
+    access: Option<Access>,
+    hosts: Option<&[String]>,
+    own: Option<(page::Endpoint, Duration)>,
+) -> anyhow::Result<Option<Page>> {
+    let Some(hosts) = hosts else { return Ok(None) };
+    match (access, own) {
+        (Some(access), Some((own, life))) => {
+            // Whoever calls it by a name of its certificate can know that it is right.
+            let hosts = Hosts::of_tls(&[hosts, &access.names()].concat());
+            own.serve(Some((Page::start(core.clone(), hosts, Some((access.clone(), life))), access)))?;
+            Ok(None)
+        }
+        (Some(_), None) => Ok(None),
+        (None, _) => Ok(Some(Page::start(core.clone(), Hosts::new(hosts), None))),
+    }
+}
+
 /// Serves everybody, as the leader.
 async fn serve(
     listener: TcpListener,
     connections: usize,
     core: Handle,
     access: Option<Access>,
-    page_hosts: Option<&[String]>,
+    page: Option<Page>,
     led: Option<Led>,
 ) -> anyhow::Result<()> {
-    // Browsers have no certificate of the cluster.
-    let page_hosts = page_hosts.filter(|_| access.is_none());
-    let page = page_hosts.map(|hosts| Page::start(core.clone(), Hosts::new(hosts)));
     let (health, health_service) = tonic_health::server::health_reporter();
     if let Some(led) = &led {
         health.set_service_status(turn::service_of(led.epoch), tonic_health::ServingStatus::Serving).await;
@@ -361,7 +398,7 @@ fn incoming(
     if let Some(access) = access.clone() {
         tokio::spawn(access.keep_up());
     }
-    let handshakes = access.map(Handshakes::start).transpose()?;
+    let handshakes = access.map(|access| Handshakes::start(access, Access::config)).transpose()?;
     Ok(accept(listener, connections, Peers::new(connections), handshakes, page, meters))
 }
 

@@ -50,7 +50,7 @@ impl Pages {
             let submitter = "127.0.0.1".into();
             let submitted = Request::Submit { name: "r".into(), prepared: run, level: Level::Plain, submitter };
             core.ask(submitted).await.expect("the first run fits");
-            Page::start(core, Hosts::new(&["page.example".into()]))
+            Page::start(core, Hosts::new(&["page.example".into()]), None)
         });
         Self { runtime, page }
     }
@@ -62,8 +62,9 @@ impl Pages {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         self.runtime.block_on(async {
             let mut answer = Vec::new();
+            let visit = self.page.visit(peer).expect("there is one connection at once");
             tokio::select! {
-                () = self.page.serve(far, peer) => {}
+                () = self.page.serve(far, visit, false) => {}
                 () = talk(near, bytes, &mut answer) => {}
             }
             answer

@@ -1,7 +1,7 @@
 // A coordinator and workers as processes, with a store of their own.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, openSync, rmSync } from "node:fs";
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -23,6 +23,10 @@ export async function until(what, holds) {
 export class Cluster {
   directory = mkdtempSync(join(tmpdir(), "evoxo-page-"));
   address = "127.0.0.1:0";
+  /** Where the page is. */
+  origin = "";
+  /** The access directory, if there is one. */
+  access = "";
   processes = new Set();
 
   #start(program, options, output) {
@@ -32,14 +36,26 @@ export class Cluster {
     return child;
   }
 
+  /** From now on only those see the page who log in. */
+  async secure() {
+    this.access = join(this.directory, "access");
+    const child = this.#start("evoxo-coordinator", ["init", "--name", "localhost", "--access", this.access], "ignore");
+    await new Promise((done) => child.once("exit", done));
+    this.processes.delete(child);
+  }
+
   /** Starts the coordinator, on the address that it had before. */
   async coordinator() {
     const options = ["--listen", this.address, "--store", join(this.directory, "store"), "--announce"];
+    if (this.access) options.push("--access", this.access, "--page", "127.0.0.1:0");
     this.leader = this.#start("evoxo-coordinator", [...options, "--checkpoint-interval", "200ms"], "pipe");
     const [line] = await Promise.all([
       new Promise((done) => this.leader.stdout.once("data", (data) => done(String(data)))),
     ]);
     this.address = line.trim();
+    const log = readFileSync(join(this.directory, "evoxo-coordinator.log"), "utf8");
+    const port = [...log.matchAll(/the page is at https:\/\/[^/]*:(\d+)\//g)].at(-1)?.[1];
+    this.origin = port ? `https://localhost:${port}` : `http://${this.address}`;
   }
 
   worker(name, ...options) {
@@ -57,7 +73,9 @@ export class Cluster {
 
   /** What the command-line client prints. */
   async evoxo(...words) {
-    const child = spawn(join(PROGRAMS, "evoxo"), [...words, "--coordinator", this.address]);
+    const access = this.access ? { EVOXO_ACCESS: join(this.access, "operator.access") } : {};
+    const env = { ...process.env, ...access };
+    const child = spawn(join(PROGRAMS, "evoxo"), [...words, "--coordinator", this.address], { env });
     let text = "";
     child.stdout.on("data", (data) => { text += data; });
     child.stderr.on("data", (data) => { text += data; });

@@ -39,17 +39,19 @@ export function file(name, content) {
 
 /** A tab that notes what it fetches and complains about. */
 async function fresh(options) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const viewport = { width: 1280, height: 900 };
+  // No browser knows the authority of a cluster that was made a moment ago.
+  const context = await browser.newContext({ viewport, ignoreHTTPSErrors: Boolean(cluster.access), ...options });
   const tab = await context.newPage();
   tab.setDefaultTimeout(60_000);
   tab.on("pageerror", (error) => complaints.push(error.message));
   tab.on("console", (said) => {
-    // That the coordinator is gone, or something is too much for it, is said by the page itself.
-    if (said.type() === "error" && !/ERR_|status of 429/.test(said.text())) complaints.push(said.text());
+    // That the coordinator is gone, or refuses something, is said by the page itself.
+    if (said.type() === "error" && !/ERR_|status of (400|401|403|429)/.test(said.text())) complaints.push(said.text());
   });
   tab.on("request", (request) => {
     const { protocol, host } = new URL(request.url());
-    if (!["blob:", "file:"].includes(protocol) && host !== cluster.address) foreign.push(request.url());
+    if (!["blob:", "file:"].includes(protocol) && host !== new URL(cluster.origin).host) foreign.push(request.url());
   });
   return tab;
 }
@@ -61,9 +63,15 @@ export async function local(path, options = {}) {
   return tab;
 }
 
-export async function open(hash, options = {}) {
+/** A view, which may be the login. */
+export async function visit(hash, options = {}) {
   const tab = await fresh(options);
-  await tab.goto(`http://${cluster.address}/${hash}`);
+  await tab.goto(`${cluster.origin}/${hash}`);
+  return tab;
+}
+
+export async function open(hash, options = {}) {
+  const tab = await visit(hash, options);
   await tab.locator(".link.live").waitFor();
   return tab;
 }

@@ -1,6 +1,7 @@
 //! The page of a real coordinator, with real sockets: what it answers, whom it refuses, and that it hurts no run.
 
 mod live_page {
+    mod door;
     pub(crate) mod http;
     mod limits;
     mod play;

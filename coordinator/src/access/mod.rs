@@ -18,8 +18,8 @@ use std::{
 
 use anyhow::Context as _;
 use evoxo_access::{
-    AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, Token, now_s, read_private,
-    server_config, server_names, write_private,
+    AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, Token, browsers_config, now_s,
+    read_private, server_config, server_names, write_private,
 };
 use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
@@ -37,6 +37,8 @@ const SERVER_FILE: &str = "server.pem";
 const PERSON_LIFE_S: u64 = 90 * 24 * 3600;
 /// How long a revocation of somebody who is not known is remembered, in seconds: longer than any certificate is valid.
 const REVOKED_S: u64 = 366 * 24 * 3600;
+/// The name in lists of whoever came with a browser.
+const BROWSER: &str = "browser";
 /// How often the files are looked at, for a new certificate.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest life and the most uses of a token.
@@ -93,6 +95,10 @@ struct Inner {
 struct Current {
     authority: Arc<Authority>,
     config: Arc<ServerConfig>,
+    /// For browsers, which have no certificate.
+    browsers: Arc<ServerConfig>,
+    /// The names in the coordinator's certificate.
+    names: Vec<String>,
     stamp: Stamp,
     /// When the coordinator's certificate should be replaced, in seconds since 1970.
     renew_at_s: u64,
@@ -163,6 +169,16 @@ impl Access {
         Arc::clone(&self.current().config)
     }
 
+    /// The configuration for the next handshake with a browser.
+    pub(crate) fn browsers(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current().browsers)
+    }
+
+    /// The names by which the coordinator's certificate can be checked.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.current().names.clone()
+    }
+
     /// How a standby of this cluster asks the leader for its health: as a viewer of its own making.
     ///
     /// # Errors
@@ -218,17 +234,8 @@ impl Access {
     /// Notes a connection of somebody. The receiver gets a message if it must end.
     pub(crate) fn connected(&self, certificate: &Certificate, address: &str) -> oneshot::Receiver<()> {
         let id = &certificate.identity.id;
-        let (end, ended) = oneshot::channel();
-        {
-            let mut connections = lock(&self.0.connections);
-            let of_id = connections.entry(id.clone()).or_default();
-            of_id.retain(|end| !end.is_closed());
-            of_id.push(end);
-        }
-        // It may have been revoked since its handshake, before there was a connection to end.
-        if self.0.records.is_revoked(id) {
-            self.disconnect(id);
-        } else if !self.0.records.read().identities.contains_key(id) {
+        let ended = self.until_revoked(id);
+        if !self.is_revoked(id) && !self.0.records.read().identities.contains_key(id) {
             // An operator made by init, or somebody from before the records were lost.
             let Certificate { identity: Identity { id, role }, expires_s, .. } = certificate.clone();
             let address = address.to_owned();
@@ -236,6 +243,27 @@ impl Access {
             self.0.records.apply(known, now_s());
         }
         ended
+    }
+
+    /// Notes something of an identity that goes on. The receiver gets a message if it must end.
+    pub(crate) fn until_revoked(&self, id: &Id) -> oneshot::Receiver<()> {
+        let (end, ended) = oneshot::channel();
+        {
+            let mut connections = lock(&self.0.connections);
+            let of_id = connections.entry(id.clone()).or_default();
+            of_id.retain(|end| !end.is_closed());
+            of_id.push(end);
+        }
+        // It may have been revoked before there was anything to end.
+        if self.is_revoked(id) {
+            self.disconnect(id);
+        }
+        ended
+    }
+
+    /// Whether this identity was revoked.
+    pub(crate) fn is_revoked(&self, id: &Id) -> bool {
+        self.0.records.is_revoked(id)
     }
 
     /// Ends the connections of an identity; returns how many there were.
@@ -272,6 +300,34 @@ impl Access {
         Ok((identity, issued))
     }
 
+    /// Lets a person in with a browser: an identity for so many seconds, without a certificate. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn enter(&self, token: &Id, secret: &Secret, life_s: u64, address: String) -> Result<Identity, Refused> {
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
+        if role.is_worker() {
+            return Err(Refused::Token("this token is for workers: ask for one of the role viewer or operator"));
+        }
+        let identity = Identity { id: Id::draw(), role };
+        let (id, name, token) = (identity.id.clone(), BROWSER.to_owned(), token.to_string());
+        self.append(&mut journal, Record::Joined { id, role, name, token, address, expires_s: now_s + life_s }, now_s)?;
+        Ok(identity)
+    }
+
+    /// Forgets an identity that is used no more, and ends what goes on of it. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn leave(&self, id: &Id) -> Result<(), Refused> {
+        self.disconnect(id);
+        let mut journal = lock(&self.0.journal);
+        let expires_s = now_s();
+        self.append(&mut journal, Record::Renewed { id: id.clone(), expires_s }, expires_s)
+    }
+
     /// A new certificate for somebody who has one. Blocks.
     ///
     /// # Errors
@@ -279,7 +335,7 @@ impl Access {
     pub(crate) fn renew(&self, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
         let mut journal = lock(&self.0.journal);
         let now_s = now_s();
-        if self.0.records.is_revoked(&identity.id) {
+        if self.is_revoked(&identity.id) {
             return Err(Refused::Token("this identity was revoked"));
         }
         let (issued, expires_s) = self.issue(request, identity, now_s)?;
@@ -400,7 +456,9 @@ impl Current {
         let path = directory.join(SERVER_FILE);
         let revocations: Arc<dyn Revocations> = Arc::<Shared>::clone(records);
         let config = Arc::new(server_config(authority.certificate(), &path, revocations)?);
-        Ok(Self { authority: Arc::new(authority), config, stamp, renew_at_s: names_in(&path)?.1 })
+        let browsers = Arc::new(browsers_config(authority.certificate(), &path)?);
+        let (names, renew_at_s) = names_in(&path)?;
+        Ok(Self { authority: Arc::new(authority), config, browsers, names, stamp, renew_at_s })
     }
 }
 

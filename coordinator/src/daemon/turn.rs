@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use super::{Place, Services};
 use crate::{
     core::StoreFault,
-    metrics,
+    metrics, page,
     saved::SavedRun,
     standby::{Look, Watch},
     store::{Epoch, Leader, Reader, Store, StoreError},
@@ -51,9 +51,13 @@ pub(super) fn wait(
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
+    let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
     let mut services = Services::start(&place.listener, move |listener| async move {
         if let Some(figures) = figures.take() {
             figures.serve(None)?;
+        }
+        if let Some(page) = page.take() {
+            page.serve(None)?;
         }
         super::serve_standby(listener, connections, access, said, loading).await
     })?;

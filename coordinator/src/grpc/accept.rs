@@ -49,11 +49,11 @@ const RETRY: Duration = Duration::from_millis(100);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How many connections the system's limit on open files allows: all that are allowed at once, if this process can
-/// raise the limit.
-pub(crate) fn connections_max() -> usize {
-    let wanted = CONNECTIONS_MAX + FILES;
+/// raise the limit. `others` are those of further listeners.
+pub(crate) fn connections_max(others: usize) -> usize {
+    let wanted = CONNECTIONS_MAX + FILES + others;
     let allowed = rlimit::increase_nofile_limit(wanted as u64).map_or(wanted, |files| files as usize);
-    let most = allowed.saturating_sub(FILES).clamp(1, CONNECTIONS_MAX);
+    let most = allowed.saturating_sub(FILES + others).clamp(1, CONNECTIONS_MAX);
     if most < CONNECTIONS_MAX {
         tracing::warn!(
             "only {most} connections at once, others wait: the system allows {allowed} open files; raise that with \
@@ -110,8 +110,8 @@ async fn admit(
     // What is spoken is looked at inside TLS.
     let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };
     if spoken == Spoken::Http1 {
-        if let Some(page) = page {
-            page.serve(stream, from.ip()).await;
+        if let Some((page, visit)) = page.and_then(|page| page.visit(from.ip()).map(|visit| (page, visit))) {
+            page.serve(stream, visit, false).await;
         }
     } else {
         let ended = match (&handshakes, &caller) {

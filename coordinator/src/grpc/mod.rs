@@ -3,7 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod access;
 pub(crate) mod gate;
-mod rights;
+pub(crate) mod rights;
 pub(crate) mod run;
 pub(crate) mod secure;
 pub(crate) mod worker;

@@ -54,6 +54,11 @@ pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
         }
         Caller::Known(certificate) => certificate.identity.role,
     };
+    check_role(role, path)
+}
+
+/// Whether somebody of this role may make this call.
+pub(crate) fn check_role(role: Role, path: &str) -> Result<(), Status> {
     let Some((_, roles)) = RIGHTS.iter().find(|(call, _)| *call == path) else {
         return Err(Status::unimplemented("this coordinator has no such call"));
     };
@@ -63,7 +68,7 @@ pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
     let call = path.rsplit('/').next().unwrap_or_default();
     let may: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let may = may.join(" or ");
-    Err(Status::permission_denied(format!("your certificate is of the role {role}, and {call} needs the role {may}")))
+    Err(Status::permission_denied(format!("your role is {role}, and {call} needs the role {may}")))
 }
 
 #[cfg(test)]

@@ -90,6 +90,8 @@ impl Stream {
 #[derive(Clone)]
 pub(crate) struct Handshakes {
     pub(crate) access: Access,
+    /// What the next handshake is made with.
+    config: fn(&Access) -> Arc<ServerConfig>,
     orders: mpsc::UnboundedSender<Order>,
     places: Places,
 }
@@ -106,7 +108,7 @@ impl Handshakes {
     ///
     /// # Errors
     /// If the system has no room for it.
-    pub(crate) fn start(access: Access) -> anyhow::Result<Self> {
+    pub(crate) fn start(access: Access, config: fn(&Access) -> Arc<ServerConfig>) -> anyhow::Result<Self> {
         let (orders, mut received) = mpsc::unbounded_channel::<Order>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start a runtime for TLS")?;
@@ -118,7 +120,7 @@ impl Handshakes {
             });
         };
         std::thread::Builder::new().name("tls".into()).spawn(serve).context("cannot start a thread for TLS")?;
-        Ok(Self { access, orders, places: Places::default() })
+        Ok(Self { access, config, orders, places: Places::default() })
     }
 
     /// Shakes hands; `None` if that fails or takes too long.
@@ -126,7 +128,7 @@ impl Handshakes {
         let (_place, lost) = self.places.take(from);
         let (done, shaken) = oneshot::channel();
         let stream = stream.into_std().ok()?;
-        self.orders.send(Order { stream, config: self.access.config(), done }).ok()?;
+        self.orders.send(Order { stream, config: (self.config)(&self.access), done }).ok()?;
         let mut stream = tokio::select! {
             shaken = shaken => shaken.ok()?,
             _ = lost => return None,

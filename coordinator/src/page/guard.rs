@@ -4,7 +4,7 @@
 //! that leads to this address could read everything: DNS rebinding), and one that changes something must come from this
 //! page itself.
 
-use std::net::IpAddr;
+use std::{borrow::Cow, net::IpAddr};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, uri::Authority};
 
@@ -16,16 +16,35 @@ const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; f
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused(pub(super) StatusCode, pub(super) &'static str);
+pub(crate) struct Refused(pub(super) StatusCode, pub(super) Cow<'static, str>);
+
+impl Refused {
+    pub(super) fn new(status: StatusCode, sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self(status, sentence.into())
+    }
+}
 
 /// Hosts by which the page may be called.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hosts(Vec<String>);
+pub(crate) struct Hosts {
+    names: Vec<String>,
+    /// Whether the page is served over TLS, and orders come from no other.
+    only_tls: bool,
+}
 
 impl Hosts {
     /// These names or addresses besides those of loopback. Those who are not on this host must use one of them.
     pub(crate) fn new(names: &[String]) -> Self {
-        Self(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+        let written = |name: &String| match name.parse() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]"),
+            _ => name.to_ascii_lowercase(),
+        };
+        Self { names: names.iter().map(written).collect(), only_tls: false }
+    }
+
+    /// The same of a page that is served over TLS.
+    pub(crate) fn of_tls(names: &[String]) -> Self {
+        Self { only_tls: true, ..Self::new(names) }
     }
 
     /// Checks who asks, the host that is called, and for requests that change something the page that sends them.
@@ -37,9 +56,9 @@ impl Hosts {
         headers: &HeaderMap,
     ) -> Result<(), Refused> {
         let here = peer.to_canonical().is_loopback();
-        let named = |host: &str| self.0.iter().any(|name| name == host);
-        if !here && self.0.is_empty() {
-            return Err(Refused(
+        let named = |host: &str| self.names.iter().any(|name| name == host);
+        if !here && self.names.is_empty() {
+            return Err(Refused::new(
                 StatusCode::FORBIDDEN,
                 "this coordinator shows its page only on its own host: use an SSH tunnel, or start it with --page-host NAME",
             ));
@@ -47,12 +66,12 @@ impl Hosts {
         let host = only(headers, header::HOST);
         let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let Some(authority) = authority.filter(|authority| !authority.as_str().contains('@')) else {
-            return Err(Refused(StatusCode::BAD_REQUEST, "a request has one header Host"));
+            return Err(Refused::new(StatusCode::BAD_REQUEST, "a request has one header Host"));
         };
         let same = uri.authority().is_none_or(|target| *target == authority);
         let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
         if !same || !(named(&name) || here && LOOPBACK.contains(&name.as_str())) {
-            return Err(Refused(
+            return Err(Refused::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this page is not called by that name: start the coordinator with --page-host NAME",
             ));
@@ -60,22 +79,25 @@ impl Hosts {
         // Another page could read nothing of an answer, but have much computed. Browsers that say who asks say it here.
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         if uri.path().starts_with("/api/") && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
-            return Err(Refused(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
+            return Err(Refused::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
         }
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(());
         }
         let origin = only(headers, header::ORIGIN).and_then(|origin| origin.to_str().ok());
-        let from = origin.and_then(|origin| origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")));
+        let from = origin.and_then(|origin| match origin.strip_prefix("http://") {
+            Some(plain) if !self.only_tls => Some(plain),
+            _ => origin.strip_prefix("https://"),
+        });
         if from.is_none_or(|from| !from.eq_ignore_ascii_case(authority.as_str())) {
-            return Err(Refused(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
+            return Err(Refused::new(StatusCode::FORBIDDEN, "only this coordinator's own page may ask for that"));
         }
         Ok(())
     }
 }
 
 /// The value of a header that occurs once.
-fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
+pub(super) fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
 }
@@ -134,6 +156,7 @@ mod tests {
         assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "localhost")]), Some(421));
         assert_eq!(check(&["Lab.example"], THERE, "GET", &[("host", "lab.example:7600")]), None);
         assert_eq!(check(&["10.0.0.5"], HERE, "GET", &[("host", "10.0.0.5:7600")]), None);
+        assert_eq!(check(&["fd00::5"], THERE, "GET", &[("host", "[fd00::5]:7600")]), None);
     }
 
     /// Links of other pages lead here, but other pages ask nothing.
@@ -165,6 +188,14 @@ mod tests {
         for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
             assert_eq!(check(&[], HERE, method, &[host]), Some(403), "{method}");
         }
+        // Over TLS, a page in plain text is another page.
+        let tls = |origin: &'static str| {
+            let origin = (header::ORIGIN, HeaderValue::from_static(origin));
+            let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost:7602")), origin]);
+            let hosts = Hosts::of_tls(&[]);
+            hosts.check(HERE.into(), &Method::POST, &"/".parse().unwrap(), &headers).is_ok()
+        };
+        assert!(tls("https://localhost:7602") && !tls("http://localhost:7602") && !tls("https://localhost:7600"));
         let twice = [host, ("origin", "http://localhost:7600"), ("origin", "http://localhost:7600")];
         assert_eq!(check(&[], HERE, "POST", &twice), Some(403));
     }

@@ -1,10 +1,14 @@
-//! The page: what happens on this coordinator, in a browser. HTTP/1.1 on the port that also speaks gRPC.
+//! The page: what happens on this coordinator, in a browser. HTTP/1.1 on the port that also speaks gRPC; on a
+//! coordinator with an access directory on a [listener of its own](endpoint), for those who log in at the [door].
 //!
 //! It cannot hurt a run. It reads what the core publishes and what the store has; the core's thread only names objects and
 //! workers for it, a few times a second however many look. Bytes, connections and times of a stranger have limits.
 
+mod allowance;
 mod comparison;
 mod curves;
+mod door;
+mod endpoint;
 mod files;
 mod guard;
 mod history;
@@ -12,8 +16,10 @@ mod live;
 mod play;
 mod report;
 mod route;
+mod sessions;
 mod timed;
 mod told;
+mod visit;
 
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
@@ -24,17 +30,22 @@ use tokio::{
     sync::Semaphore,
 };
 
+pub(crate) use endpoint::Endpoint;
 pub(crate) use guard::Hosts;
 
-use crate::{peers::Peers, shell::Handle};
+use crate::{access::Access, peers::Peers, shell::Handle};
+use door::Door;
 use history::History;
 use live::Live;
 use play::Players;
 use report::Reports;
 use timed::Timed;
+use visit::Visit;
 
 /// Connections of browsers at once; one address gets three quarters of them.
-const CONNECTIONS_MAX: usize = 512;
+pub(crate) const CONNECTIONS_MAX: usize = 512;
+/// Those among them that have shown no session yet where one is needed, likewise.
+const STRANGERS_MAX: usize = 128;
 /// The time for the lines of a request, and between two requests.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// A browser that reads nothing for this time is disconnected.
@@ -53,21 +64,32 @@ pub(crate) struct Page(Arc<Inner>);
 struct Inner {
     core: Handle,
     hosts: Hosts,
+    /// Where one must log in.
+    door: Option<Door>,
     live: Live,
     history: History,
     players: Players,
     reports: Reports,
     connections: Arc<Semaphore>,
     peers: Peers,
+    strangers: Peers,
 }
 
 impl Page {
-    /// Starts what the page needs.
-    pub(crate) fn start(core: Handle, hosts: Hosts) -> Self {
-        let (live, history) = (Live::start(core.clone()), History::new(core.clone()));
-        let (connections, peers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Peers::new(CONNECTIONS_MAX));
-        let (players, reports) = (Players::start(core.clone()), Reports::new(core.clone()));
-        let page = Self(Arc::new(Inner { core, hosts, live, history, players, reports, connections, peers }));
+    /// Starts what the page needs. With an access directory one must log in, for this time.
+    pub(crate) fn start(core: Handle, hosts: Hosts, access: Option<(Access, Duration)>) -> Self {
+        let page = Self(Arc::new(Inner {
+            hosts,
+            door: access.map(|(access, life)| Door::new(access, life)),
+            live: Live::start(core.clone()),
+            history: History::new(core.clone()),
+            players: Players::start(core.clone()),
+            reports: Reports::new(core.clone()),
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            peers: Peers::new(CONNECTIONS_MAX),
+            strangers: Peers::new(STRANGERS_MAX),
+            core,
+        }));
         let cleaned = Arc::downgrade(&page.0);
         tokio::spawn(async move {
             while let Some(inner) = cleaned.upgrade() {
@@ -80,12 +102,23 @@ impl Page {
         page
     }
 
-    /// Answers the requests of a connection, until it ends. One over the limits is dropped.
-    pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: IpAddr) {
-        let Ok(_counted) = Arc::clone(&self.0.connections).try_acquire_owned() else { return };
-        let Some(_of_peer) = self.0.peers.connect(peer) else { return };
+    /// Counts a connection; `None` for one over the limits, which is to be dropped.
+    pub(crate) fn visit(&self, peer: IpAddr) -> Option<Visit> {
+        let connection = Arc::clone(&self.0.connections).try_acquire_owned().ok()?;
+        let counted = (connection, self.0.peers.connect(peer)?);
+        let stranger = match &self.0.door {
+            Some(_) => Some(self.0.strangers.connect(peer)?),
+            None => None,
+        };
+        Some(Visit::new(peer, counted, stranger))
+    }
+
+    /// Answers the requests of a connection, until it ends. `misled` is one in plain text where TLS is spoken.
+    pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, visit: Visit, misled: bool) {
+        let visit = &visit;
         let answer = service_fn(|request: http::Request<Incoming>| async move {
-            Ok::<_, Infallible>(route::answer(&self.0, peer, &request).await)
+            let answer = if misled { route::misled() } else { route::answer(&self.0, visit, &request).await };
+            Ok::<_, Infallible>(answer)
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())

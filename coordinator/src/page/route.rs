@@ -4,6 +4,7 @@ use std::{convert::Infallible, net::IpAddr};
 
 use bytes::Bytes;
 use evoxo_common::{experiment::settings_json, play::Wanted};
+use futures_util::StreamExt as _;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
@@ -13,11 +14,13 @@ use tracing::info;
 use super::{
     Inner,
     curves::ROWS_MAX,
+    door::Visitor,
     files,
     guard::{Refused, protect},
     history::Question,
     play::Asked,
     told::Part,
+    visit::Visit,
 };
 use crate::{
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
@@ -35,33 +38,81 @@ const TARGET_BYTES_MAX: usize = 1024;
 const JSON: &str = "application/json";
 
 /// Answers a request.
-pub(super) async fn answer(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Response<Body> {
-    let (uri, headers) = (request.uri(), request.headers());
-    let checked = page.hosts.check(peer, request.method(), uri, headers).and_then(|()| limits(request));
-    let mut response = match checked {
+pub(super) async fn answer(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Response<Body> {
+    let mut response = match visitor(page, visit, request) {
         Err(refused) => refusal(&refused),
-        Ok(()) => match page.peers.call(peer) {
+        Ok(visitor) => match page.peers.call(visit.peer) {
             None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many requests at once: try again"),
             // A stream of events counts as a connection.
-            Some(_counted) => routed(page, peer, request).await,
+            Some(_counted) => entered(page, visit.peer, &visitor, request).await,
         },
     };
     protect(response.headers_mut());
     response
 }
 
+/// Answers a request in plain text to a page that is served over TLS.
+pub(super) fn misled() -> Response<Body> {
+    let sentence = "this page is served over TLS alone: begin its address with https://";
+    refusal(&Refused::new(StatusCode::BAD_REQUEST, sentence))
+}
+
+/// Who asks, if the request is answered at all.
+fn visitor(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Result<Visitor, Refused> {
+    let (uri, headers) = (request.uri(), request.headers());
+    page.hosts.check(visit.peer, request.method(), uri, headers)?;
+    limits(request)?;
+    let visitor = match &page.door {
+        None => Visitor::Anybody,
+        Some(door) => door.visitor(visit.peer, headers)?,
+    };
+    if !matches!(visitor, Visitor::Stranger) {
+        visit.is_known();
+    }
+    Ok(visitor)
+}
+
+/// Answers a request about who asks, and lets others pass if they may look.
+async fn entered(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path();
+    let posted = *request.method() == Method::POST;
+    let done = match (&page.door, path) {
+        (Some(door), "/api/login") if posted => {
+            let entered = door.login(peer, request.headers()).await;
+            entered.map(|(visitor, cookie)| with_cookie(json_of(&visitor.json()), cookie))
+        }
+        (Some(door), "/api/logout") if posted => {
+            let left = door.logout(visitor, peer).await;
+            left.map(|cookie| with_cookie(json_of(&json!({})), cookie))
+        }
+        (Some(_), "/api/login" | "/api/logout") => return not_allowed("POST"),
+        _ if !path.starts_with("/api/") => return routed(page, peer, visitor, request).await,
+        (_, "/api/session") => visitor.may_look().map(|()| json_of(&visitor.json())),
+        _ => match visitor.may_look() {
+            Ok(()) => return routed(page, peer, visitor, request).await,
+            Err(refused) => Err(refused),
+        },
+    };
+    done.unwrap_or_else(|refused| failure(refused.0, &refused.1))
+}
+
+fn with_cookie(mut response: Response<Body>, cookie: HeaderValue) -> Response<Body> {
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response
+}
+
 fn limits(request: &Request<Incoming>) -> Result<(), Refused> {
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_BYTES_MAX {
-        return Err(Refused(StatusCode::URI_TOO_LONG, "the address is too long"));
+        return Err(Refused::new(StatusCode::URI_TOO_LONG, "the address is too long"));
     }
     if !request.body().is_end_stream() {
-        return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
+        return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "no request to the page has a body"));
     }
     Ok(())
 }
 
-async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Response<Body> {
+async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     let query = Query(request.uri().query().unwrap_or_default());
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -69,7 +120,7 @@ async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Resp
     let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
     if let ["api", "runs", name, verb @ ("pause" | "resume" | "cancel")] = parts.as_slice() {
         return match *request.method() == Method::POST {
-            true => order(page, peer, name, verb).await,
+            true => order(page, peer, visitor, name, verb).await,
             false => not_allowed("POST"),
         };
     }
@@ -78,7 +129,11 @@ async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Resp
     }
     match parts.as_slice() {
         ["api", "events"] => {
-            let stream = StreamBody::new(page.live.events()).boxed_unsync();
+            let events = page.live.events();
+            let stream = match &page.door {
+                None => StreamBody::new(events).boxed_unsync(),
+                Some(door) => StreamBody::new(events.take_until(Box::pin(door.ended(visitor)))).boxed_unsync(),
+            };
             whole(StatusCode::OK, "text/event-stream", stream)
         }
         ["api", "runs"] => {
@@ -139,21 +194,28 @@ async fn routed(page: &Inner, peer: IpAddr, request: &Request<Incoming>) -> Resp
     }
 }
 
-/// Does what a person asked for with a button.
-async fn order(page: &Inner, peer: IpAddr, name: &str, verb: &str) -> Response<Body> {
+/// Does what a person asked for with a button, if they may.
+async fn order(page: &Inner, peer: IpAddr, visitor: &Visitor, name: &str, verb: &str) -> Response<Body> {
     let own = name.to_owned();
     let (order, done) = match verb {
         "pause" => (CoreRequest::Pause { name: own }, "paused"),
         "resume" => (CoreRequest::Resume { name: own }, "resumed"),
         _ => (CoreRequest::Cancel { name: own, delete: false }, "cancelled"),
     };
-    match page.core.ask(order).await {
+    let answer = match visitor.may_order(verb) {
+        Ok(()) => page.core.ask(order).await.map_err(|rejection| refused(&rejection)),
+        Err(refused) => Err(refused),
+    };
+    if let Some(door) = &page.door {
+        door.audit(visitor, peer, done, name, answer.as_ref().map(drop));
+    }
+    match answer {
         Ok(CoreResponse::Run(run)) => {
             info!("run {name}: {done} on the page, asked from {peer}");
             json_of(&run_to_json(&run))
         }
         Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "the coordinator gave a response of the wrong kind"),
-        Err(rejection) => rejected(&rejection),
+        Err(Refused(status, sentence)) => failure(status, &sentence),
     }
 }
 
@@ -268,12 +330,17 @@ fn not_allowed(methods: &'static str) -> Response<Body> {
 
 /// A refusal; the connection ends with it, since what else it has sent was not looked at.
 fn refusal(refused: &Refused) -> Response<Body> {
-    let mut response = failure(refused.0, refused.1);
+    let mut response = failure(refused.0, &refused.1);
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
 fn rejected(rejection: &Rejection) -> Response<Body> {
+    let Refused(status, sentence) = refused(rejection);
+    failure(status, &sentence)
+}
+
+fn refused(rejection: &Rejection) -> Refused {
     let (status, sentence) = match rejection {
         Rejection::Invalid(why) => (StatusCode::BAD_REQUEST, why),
         Rejection::NotFound(why) => (StatusCode::NOT_FOUND, why),
@@ -281,5 +348,5 @@ fn rejected(rejection: &Rejection) -> Response<Body> {
         Rejection::Exhausted(why) => (StatusCode::TOO_MANY_REQUESTS, why),
         Rejection::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
-    failure(status, sentence)
+    Refused::new(status, sentence.clone())
 }

@@ -30,7 +30,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let Some(end) = end else { return Self { status: 0, headers: Vec::new(), body: Vec::new() } };
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();

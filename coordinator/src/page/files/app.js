@@ -2,8 +2,9 @@
 
 import { championView } from "./champion.js";
 import { compareView } from "./compare.js";
-import { h, text } from "./dom.js";
-import { listen, start, state } from "./live.js";
+import { h, show, text } from "./dom.js";
+import { get, leave, listen, start, state } from "./live.js";
+import { given, loginView } from "./login.js";
 import { playView } from "./play.js";
 import { runsView } from "./runs.js";
 import { runView } from "./run.js";
@@ -14,10 +15,13 @@ const LINKS = {
   live: "live",
   lost: "connection lost, trying again",
   resting: "resting",
+  out: "not logged in",
 };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
+const who = document.getElementById("who");
+const AGAIN_MS = 2000;
 let view = null;
 
 /** The view of an address, and its entry in the menu. */
@@ -69,9 +73,39 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-addEventListener("hashchange", () => navigate(false));
-listen(update);
-start();
-navigate(true);
-// Times pass also when nothing changes.
-setInterval(update, 5000);
+
+/** Asks for a token. */
+function login(token) {
+  state.link = "out";
+  update();
+  main.replaceChildren(loginView(token, begin));
+}
+
+/** Begins, as soon as it is known who looks; where a coordinator asks nobody, nobody has to log in. */
+async function begin(token = given()) {
+  try {
+    state.who = await get("/api/session");
+    // Whoever brings another token wants to be who that lets in.
+    if (token && state.who.id) {
+      await leave();
+      return login(token);
+    }
+  } catch (error) {
+    if (error.status === 401) return login(token);
+    state.link = "lost";
+    setTimeout(begin, AGAIN_MS, token);
+    return update();
+  }
+  const { id, role } = state.who;
+  show(who, Boolean(id));
+  text(who.firstElementChild, `${role} ${id}`);
+  addEventListener("hashchange", () => navigate(false));
+  listen(update);
+  start();
+  navigate(true);
+  // Times pass also when nothing changes.
+  setInterval(update, 5000);
+}
+
+who.lastElementChild.addEventListener("click", () => leave().finally(() => location.reload()));
+begin();

@@ -4,9 +4,10 @@ const HIDDEN_MAX_MS = 20_000;
 const AGAIN_MS = 2000;
 const NEWS_MAX = 64;
 
-/** What is known now. `link` is "connecting", "live", "lost" or "resting". */
+/** What is known now. `link` is "connecting", "live", "lost", "resting" or "out"; `who` looks, and what they may do. */
 export const state = {
   runs: new Map(), workers: new Map(), news: [], link: "connecting", known: false, build: "", skew: 0,
+  who: { id: null, role: null, may: [] },
 };
 
 const listeners = new Set();
@@ -69,7 +70,7 @@ function open() {
     // A browser tries again by itself, unless it was refused.
     if (source?.readyState === EventSource.CLOSED) {
       close();
-      timer = setTimeout(open, AGAIN_MS);
+      timer = setTimeout(() => get("/api/session").catch(() => null).then(open), AGAIN_MS);
     }
     tell();
   };
@@ -95,7 +96,7 @@ export function start() {
   addEventListener("pageshow", open);
 }
 
-/** Reads JSON; an error is a sentence. */
+/** Reads JSON; an error is a sentence. Whoever was logged in and is not any more comes to the login. */
 export async function get(path, options) {
   let response;
   try {
@@ -104,8 +105,21 @@ export async function get(path, options) {
     throw new Error("the coordinator does not answer");
   }
   const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(body.error ?? `the coordinator answers ${response.status}`);
-  return body;
+  if (response.ok) return body;
+  if (response.status === 401 && state.who.id) location.reload();
+  const sentence = body.error ?? `the coordinator answers ${response.status}`;
+  throw Object.assign(new Error(sentence), { status: response.status });
+}
+
+/** Whether whoever looks may do this: "pause", "resume" or "cancel". */
+export function may(verb) {
+  return state.who.may.includes(verb);
+}
+
+/** Logs out. */
+export async function leave() {
+  await get("/api/logout", { method: "POST" });
+  state.who.id = null;
 }
 
 /** Asks for something to be done with a run: "pause", "resume" or "cancel". */

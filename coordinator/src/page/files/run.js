@@ -5,7 +5,7 @@ import { curvesOf } from "./curves.js";
 import { detailsOf } from "./details.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { count, counted, number, percent } from "./format.js";
-import { get, order, starves, state } from "./live.js";
+import { get, may, order, starves, state } from "./live.js";
 import { resultsOf } from "./results.js";
 import { badge, figures, figuresOf, progress, starving } from "./runs.js";
 import { listSavers } from "./save.js";
@@ -48,9 +48,10 @@ function orders(name) {
   return {
     node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel), failed, dialog),
     update(run) {
-      show(pause, run.state === "running");
-      show(resume, ["paused", "failed", "blocked"].includes(run.state));
-      show(cancel, ["running", "paused", "failed"].includes(run.state));
+      const offer = (shown, verb, ...states) => show(shown, may(verb) && states.includes(run.state));
+      offer(pause, "pause", "running");
+      offer(resume, "resume", "paused", "failed", "blocked");
+      offer(cancel, "cancel", "running", "paused", "failed");
     },
   };
 }

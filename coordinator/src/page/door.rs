@@ -1,0 +1,292 @@
+//! The door of a page on a coordinator with an access directory: a token is exchanged for a session, whose secret is a
+//! cookie that every request shows. What somebody may do then says the [table of rights](crate::grpc::rights).
+
+use std::{
+    net::IpAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use evoxo_access::{Id, Identity, Secret, Token, now_s};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tracing::{info, warn};
+
+use super::{
+    allowance::Allowance,
+    guard::{Refused, only},
+    sessions::Sessions,
+};
+use crate::{
+    access::{self, Access, Asker},
+    grpc::rights::check_role,
+};
+
+/// The cookie's name. With this prefix browsers take it over TLS alone, from this host alone, and for all of its paths.
+const COOKIE: &str = "__Host-evoxo";
+/// Requests without a session: an address may make so many at once (the page has some twenty files), and then one in
+/// each of these times.
+const REQUESTS_AT_ONCE: u32 = 200;
+const REQUEST_EACH: Duration = Duration::from_millis(250);
+/// The same of logins.
+const LOGINS_AT_ONCE: u32 = 10;
+const LOGIN_EACH: Duration = Duration::from_secs(6);
+
+/// The call by whose rights somebody may look.
+const LOOK: &str = "/evoxo.v1.RunService/Watch";
+/// What can be done on a page, each with the call whose rights it needs.
+pub(super) const ORDERS: [(&str, &str); 3] = [
+    ("pause", "/evoxo.v1.RunService/Pause"),
+    ("resume", "/evoxo.v1.RunService/Resume"),
+    ("cancel", "/evoxo.v1.RunService/Cancel"),
+];
+
+/// Who asks.
+pub(super) enum Visitor {
+    /// Somebody; this coordinator has no access directory and asks nobody.
+    Anybody,
+    /// Somebody without a session.
+    Stranger,
+    /// Somebody with one, and when it ends, in seconds since 1970.
+    Known(Identity, u64),
+}
+
+impl Visitor {
+    fn may(&self, call: &str) -> Result<(), Refused> {
+        match self {
+            Self::Anybody => Ok(()),
+            Self::Stranger => {
+                let sentence = "log in first, with a token of the role viewer or operator";
+                Err(Refused::new(StatusCode::UNAUTHORIZED, sentence))
+            }
+            Self::Known(identity, _) => check_role(identity.role, call)
+                .map_err(|status| Refused::new(StatusCode::FORBIDDEN, status.message().to_owned())),
+        }
+    }
+
+    /// Whether it may look at runs and workers, and play.
+    pub(super) fn may_look(&self) -> Result<(), Refused> {
+        self.may(LOOK)
+    }
+
+    /// Whether it may give this order.
+    pub(super) fn may_order(&self, verb: &str) -> Result<(), Refused> {
+        let known = ORDERS.iter().find(|(order, _)| *order == verb);
+        let (_, call) = known.ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, "there is no such order"))?;
+        self.may(call)
+    }
+
+    /// Who it is and what it may do, for the page.
+    pub(super) fn json(&self) -> Value {
+        let may: Value = ORDERS.iter().filter(|(_, call)| self.may(call).is_ok()).map(|(verb, _)| *verb).collect();
+        match self {
+            Self::Known(Identity { id, role }, until_s) => {
+                json!({"id": id.to_string(), "role": role.name(), "until": until_s, "may": may})
+            }
+            Self::Anybody | Self::Stranger => json!({"id": null, "role": null, "until": null, "may": may}),
+        }
+    }
+
+    /// For the audit log.
+    fn asker(&self, peer: IpAddr) -> Asker {
+        let address = peer.to_string();
+        match self {
+            Self::Known(Identity { id, role }, _) => Asker { id: id.to_string(), role: role.name(), address },
+            Self::Anybody | Self::Stranger => Asker { address, ..Asker::default() },
+        }
+    }
+}
+
+/// The door. It knows whom it let in.
+pub(super) struct Door {
+    access: Access,
+    /// How long a session lasts, in seconds.
+    life_s: u64,
+    sessions: Mutex<Sessions>,
+    requests: Mutex<Allowance>,
+    logins: Mutex<Allowance>,
+    /// One login waits for the disk at once.
+    turn: Semaphore,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Door {
+    pub(super) fn new(access: Access, life: Duration) -> Self {
+        Self {
+            access,
+            life_s: life.as_secs().max(1),
+            sessions: Mutex::default(),
+            requests: Mutex::new(Allowance::new(REQUESTS_AT_ONCE, REQUEST_EACH)),
+            logins: Mutex::new(Allowance::new(LOGINS_AT_ONCE, LOGIN_EACH)),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    /// Who shows this cookie. Whoever shows none that is good may not ask too often, so cookies cannot be guessed
+    /// either.
+    pub(super) fn visitor(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Visitor, Refused> {
+        let found = cookie(headers).and_then(|(id, secret)| lock(&self.sessions).find(&id, &secret, now_s()));
+        match found.filter(|(identity, _)| !self.access.is_revoked(&identity.id)) {
+            Some((identity, until_s)) => Ok(Visitor::Known(identity, until_s)),
+            None if lock(&self.requests).take(peer, Instant::now()) => Ok(Visitor::Stranger),
+            None => Err(too_many("there were too many requests from your address without a login: wait a minute")),
+        }
+    }
+
+    /// Exchanges the token in the header Authorization for a session. Returns who it is, and the cookie.
+    pub(super) async fn login(&self, peer: IpAddr, headers: &HeaderMap) -> Result<(Visitor, HeaderValue), Refused> {
+        if !lock(&self.logins).take(peer, Instant::now()) {
+            return Err(too_many("there were too many logins from your address: wait a minute"));
+        }
+        let token: Result<Token, String> = only(headers, header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+            .map_or_else(|| Err("a login has a token, in the header Authorization after Bearer".into()), str::parse);
+        let Token { id: token, secret, .. } = token.map_err(|why| Refused::new(StatusCode::BAD_REQUEST, why))?;
+        let (asked, life_s) = (token.clone(), self.life_s);
+        let entered = self.on_disk(move |access| access.enter(&asked, &secret, life_s, peer.to_string())).await;
+        let about = format!("token {token}");
+        let identity = match entered {
+            Ok(identity) => identity,
+            Err(refused) => {
+                self.audit(&Visitor::Stranger, peer, "login", &about, Err(&refused));
+                return Err(refused);
+            }
+        };
+        let (secret, now_s) = (Secret::draw(), now_s());
+        let until_s = now_s + life_s;
+        let displaced = lock(&self.sessions).begin(&identity, token, &secret, (now_s, until_s));
+        if let Some(displaced) = displaced {
+            self.on_disk(move |access| access.leave(&displaced)).await?;
+        }
+        info!("{} {} logged in on the page from {peer} with {about}", identity.role, identity.id);
+        let cookie = format!("{}.{}", identity.id, secret.text());
+        let visitor = Visitor::Known(identity, until_s);
+        self.audit(&visitor, peer, "login", &about, Ok(()));
+        Ok((visitor, set(&cookie, life_s)))
+    }
+
+    /// Ends a session. Returns a cookie that says so.
+    pub(super) async fn logout(&self, visitor: &Visitor, peer: IpAddr) -> Result<HeaderValue, Refused> {
+        if let Visitor::Known(Identity { id, .. }, _) = visitor {
+            let own = id.clone();
+            lock(&self.sessions).end(id);
+            self.on_disk(move |access| access.leave(&own)).await?;
+            self.audit(visitor, peer, "logout", "", Ok(()));
+        }
+        Ok(set("", 0))
+    }
+
+    /// Ends when the visitor's session does: with its time, by a logout, or because it was revoked.
+    pub(super) fn ended(&self, visitor: &Visitor) -> impl Future<Output = ()> + Send + use<> {
+        let known = match visitor {
+            Visitor::Known(Identity { id, .. }, until_s) => Some((self.access.until_revoked(id), *until_s)),
+            _ => None,
+        };
+        async move {
+            let Some((ended, until_s)) = known else { return };
+            // In time or not, it has ended then.
+            let _ = tokio::time::timeout(Duration::from_secs(until_s.saturating_sub(now_s())), ended).await;
+        }
+    }
+
+    /// Writes a line of the audit log: somebody wanted this on the page, and got it or did not.
+    pub(super) fn audit(
+        &self,
+        visitor: &Visitor,
+        peer: IpAddr,
+        what: &str,
+        object: &str,
+        outcome: Result<(), &Refused>,
+    ) {
+        let what = format!("{what} on the page");
+        self.access.audit(&visitor.asker(peer), &what, object, outcome.map_err(|refused| &*refused.1));
+    }
+
+    /// Does something that waits for the disk, apart from the thread that serves connections.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Access) -> Result<T, access::Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let _turn = self.turn.acquire().await;
+        let access = self.access.clone();
+        match tokio::task::spawn_blocking(move || work(&access)).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(access::Refused::Token(why))) => Err(Refused::new(StatusCode::FORBIDDEN, why)),
+            other => {
+                warn!("a login or logout failed: {:?}", other.map(|done| done.map(drop)));
+                let sentence = "the coordinator cannot write its access directory: its log says why";
+                Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, sentence))
+            }
+        }
+    }
+}
+
+fn too_many(sentence: &'static str) -> Refused {
+    Refused::new(StatusCode::TOO_MANY_REQUESTS, sentence)
+}
+
+/// The number and the secret in the cookie, if there is one of this name.
+fn cookie(headers: &HeaderMap) -> Option<(Id, Secret)> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut values =
+        texts.flat_map(|text| text.split("; ")).filter_map(|pair| pair.strip_prefix(COOKIE)?.strip_prefix('='));
+    let (id, secret) = values.next().filter(|_| values.next().is_none())?.split_once('.')?;
+    Some((id.parse().ok()?, Secret::from_text(secret)?))
+}
+
+/// The header that sets the cookie.
+fn set(value: &str, seconds: u64) -> HeaderValue {
+    let text = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict");
+    let mut header = HeaderValue::try_from(text).expect("digits, base64 and a fixed text can stand in a header");
+    header.set_sensitive(true);
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cookie_is_read_as_it_was_set() {
+        let (id, secret) = (Id::draw(), Secret::draw());
+        let text = set(&format!("{id}.{}", secret.text()), 60).to_str().unwrap().to_owned();
+        let pair = text.split("; ").next().unwrap();
+        let read = |texts: &[&str]| {
+            let headers = texts.iter().map(|text| (header::COOKIE, text.parse().unwrap()));
+            cookie(&HeaderMap::from_iter(headers)).map(|(id, secret)| (id, secret.bytes().to_vec()))
+        };
+        let right = Some((id, secret.bytes().to_vec()));
+        assert_eq!(read(&[pair]), right);
+        assert_eq!(read(&[&format!("a=b; {pair}; c=d")]), right);
+        assert_eq!(read(&["a=b", pair]), right);
+        // A second one may be of somebody else: none of them counts.
+        assert_eq!(read(&[pair, pair]), None);
+        assert_eq!(read(&[&format!("{pair}; {pair}")]), None);
+        for wrong in
+            ["", "a=b", COOKIE, &pair[1..], &pair[..pair.len() - 1], &pair.replace('.', "-"), &pair.to_lowercase()]
+        {
+            assert_eq!(read(&[wrong]), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn orders_need_the_rights_of_their_calls() {
+        let known = |role| Visitor::Known(Identity { id: Id::draw(), role }, 0);
+        let may = |visitor: &Visitor| visitor.json()["may"].clone();
+        use evoxo_access::Role::{Operator, TrustedWorker, Viewer, Worker};
+        assert_eq!(may(&Visitor::Anybody), may(&known(Operator)));
+        assert_eq!(may(&known(Operator)), json!(ORDERS.map(|(verb, _)| verb)));
+        assert!(known(Viewer).may_look().is_ok() && known(Operator).may_look().is_ok());
+        for visitor in [known(Viewer), known(Worker), known(TrustedWorker), Visitor::Stranger] {
+            assert_eq!(may(&visitor), json!([]));
+        }
+        for visitor in [known(Worker), known(TrustedWorker), Visitor::Stranger] {
+            assert!(visitor.may_look().is_err());
+        }
+        assert!(known(Operator).may_order("delete").is_err());
+    }
+}

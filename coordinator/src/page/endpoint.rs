@@ -1,0 +1,81 @@
+//! The page's own listener on a coordinator with an access directory: TLS with the coordinator's certificate, and nobody
+//! is asked for one, since browsers have none of the cluster.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tracing::{info, warn};
+
+use super::Page;
+use crate::{
+    access::Access,
+    grpc::secure::{Caller, Handshakes, open},
+};
+
+/// A connection that sends nothing is closed after this time.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait if the system has no file descriptor for another connection.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Where browsers are served.
+pub(crate) struct Endpoint(std::net::TcpListener);
+
+impl Endpoint {
+    /// Listens at this address.
+    ///
+    /// # Errors
+    /// If the address cannot be had.
+    pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)
+            .with_context(|| format!("cannot listen on {address} for the page: choose another port with --page"))?;
+        listener.set_nonblocking(true).context("cannot wait for connections")?;
+        let address = listener.local_addr().context("the listener of the page has no address")?;
+        info!("the page is at https://{address}/ for those who log in with a token");
+        Ok(Self(listener))
+    }
+
+    /// The same once more, for another runtime.
+    ///
+    /// # Errors
+    /// If the system denies it.
+    pub(crate) fn again(&self) -> anyhow::Result<Self> {
+        self.0.try_clone().map(Self).context("cannot wait for connections")
+    }
+
+    /// Serves the page until the runtime ends. A standby, which has none, closes every connection.
+    ///
+    /// # Errors
+    /// If the system denies it.
+    pub(crate) fn serve(self, shown: Option<(Page, Access)>) -> anyhow::Result<()> {
+        let listener = TcpListener::from_std(self.0).context("cannot wait for connections")?;
+        // Apart from those of the workers: browsers take no place of theirs.
+        let shown = match shown {
+            Some((page, access)) => Some((page, Handshakes::start(access, Access::browsers)?)),
+            None => None,
+        };
+        tokio::spawn(converse(listener, shown));
+        Ok(())
+    }
+}
+
+/// Accepts connections for ever.
+async fn converse(listener: TcpListener, shown: Option<(Page, Handshakes)>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                let Some((page, handshakes)) = shown.clone() else { continue };
+                let Some(visit) = page.visit(from.ip()) else { continue };
+                tokio::spawn(async move {
+                    let opened = open(stream, from.ip(), Some(&handshakes), FIRST_TIMEOUT).await;
+                    let Some((stream, caller)) = opened else { return };
+                    page.serve(stream, visit, caller == Caller::PlainText).await;
+                });
+            }
+            Err(error) => {
+                warn!("a connection to the page could not be accepted: {error}");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}

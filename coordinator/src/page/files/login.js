@@ -1,0 +1,46 @@
+// Logging in, where the coordinator asks for it: a token is exchanged once for a session, which is a cookie that no
+// script sees.
+
+import { h, show, text } from "./dom.js";
+import { get } from "./live.js";
+
+const GIVEN = "#token=";
+
+/** The token after the address, if there is one; it does not stay there. */
+export function given() {
+  if (!location.hash.startsWith(GIVEN)) return "";
+  const token = location.hash.slice(GIVEN.length);
+  history.replaceState(null, "", "/");
+  return token;
+}
+
+/** The form; `done` is called when somebody is logged in. A token that was given is tried at once. */
+export function loginView(token, done) {
+  const input = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
+  const failed = h("p", { class: "warning", role: "alert", hidden: true });
+  const button = h("button", null, "Log in");
+  async function enter(shown) {
+    button.disabled = true;
+    show(failed, false);
+    try {
+      await get("/api/login", { method: "POST", headers: { Authorization: `Bearer ${shown.trim()}` } });
+      done("");
+    } catch (error) {
+      text(failed, `You are not logged in: ${error.message}.`);
+      show(failed, true);
+    }
+    button.disabled = false;
+  }
+  const form = h("form", { class: "search", onsubmit: (event) => {
+    event.preventDefault();
+    enter(input.value);
+    input.value = "";
+  } }, h("label", { for: "token" }, "Token"), input, button);
+  if (token) enter(token);
+  return h("div", { class: "inside" },
+    h("h1", { tabindex: "-1" }, "Log in"),
+    h("p", { class: "lead" }, "This coordinator shows its runs to those who were invited."),
+    h("section", { class: "card", "aria-label": "Login" }, form, failed,
+      h("p", { class: "soft" }, "An operator makes a token with ", h("code", null, "evoxo token create --role viewer"),
+        " (or operator). Each login uses it once.")));
+}

@@ -1,0 +1,66 @@
+// The page of a coordinator with an access directory, in a real browser: logging in and out, and what each role sees.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { accessible, begin, blameless, cluster, end, file, visit } from "./tabs.js";
+
+const RUN = `experiment = "invincible"
+[settings]
+generations = 100000
+`;
+
+const token = async (role) => (await cluster.evoxo("token", "create", "--role", role)).match(/^evoxo1\.\S+/m)[0];
+const live = (tab) => tab.locator(".link.live").waitFor();
+const pause = (tab) => tab.getByRole("button", { name: "Pause" });
+
+before(async () => {
+  await cluster.secure();
+  await begin();
+  await cluster.evoxo("submit", file("run.toml", RUN));
+});
+
+after(end);
+
+test("a viewer pastes a token, sees a run and no buttons, and logs out", async () => {
+  for (const [width, colorScheme] of [[1280, "light"], [360, "dark"]]) {
+    const tab = await visit("#/runs/run", { viewport: { width, height: 800 }, colorScheme });
+    await tab.getByRole("heading", { name: "Log in" }).waitFor();
+    await accessible(tab, "the login");
+    await tab.getByLabel("Token").fill("evoxo1.nothing");
+    await tab.keyboard.press("Enter");
+    await tab.getByText("You are not logged in: it is not a token").waitFor();
+    await accessible(tab, "a refused login");
+    await tab.getByLabel("Token").fill(await token("viewer"));
+    await tab.keyboard.press("Enter");
+    await live(tab);
+    // The view that was asked for.
+    await tab.getByRole("heading", { level: 1, name: "run" }).waitFor();
+    await tab.getByText(/^viewer [0-9a-f]{12}$/).waitFor();
+    assert.equal(await pause(tab).count(), 0);
+    await accessible(tab, "a viewer's page");
+    const scripts = await tab.evaluate(() => document.cookie);
+    assert.equal(scripts, "", "no script sees the cookie");
+    await tab.reload();
+    await live(tab);
+    await tab.getByRole("button", { name: "Log out" }).press("Enter");
+    await tab.getByRole("heading", { name: "Log in" }).waitFor();
+    await tab.context().close();
+  }
+});
+
+test("an operator's link has the token, which does not stay; who is revoked is out at once", async () => {
+  const tab = await visit(`#token=${await token("operator")}`);
+  await live(tab);
+  assert.equal(tab.url(), `${cluster.origin}/`);
+  await tab.getByRole("link", { name: "run", exact: true }).click();
+  await pause(tab).press("Enter");
+  await tab.locator(".head .badge.paused").waitFor();
+  assert.equal((await cluster.run("run")).state, "paused");
+  const id = (await tab.locator("#who span").textContent()).split(" ")[1];
+  await cluster.evoxo("access", "revoke", id);
+  await tab.getByRole("heading", { name: "Log in" }).waitFor();
+  await tab.context().close();
+});
+
+test("nothing was fetched from elsewhere, and no browser complained", blameless);
