@@ -236,7 +236,7 @@ mod tests {
         let introduction = ask("", "", who, Wanted::Introduction).unwrap();
         assert_eq!((&introduction["game"], &introduction["side"]), (&json!("tic-tac-toe"), &json!("O")));
         assert!(ask("", "b2", who, Wanted::Move).unwrap()["move"].is_string());
-        assert_eq!(ask("", "b2", who, Wanted::Thoughts).unwrap()["thoughts"].as_array().map(Vec::len), Some(1));
+        assert_eq!(ask("", "b2", who, Wanted::Thoughts).unwrap()["thoughts"].as_array().map(Vec::len), Some(8));
         let sentence = ask("", "", who, Wanted::Move).unwrap_err();
         assert_eq!(sentence, "this champion plays O only, and it is X's turn");
         let sentence = ask("qubic", "", who, Wanted::Move).unwrap_err();

@@ -10,13 +10,13 @@ use evoxo_common::{
 };
 use evoxo_games::{
     audit::{audit_json, audit_text},
-    board::{Board, Geometry, Position, pictures, tic_tac_toe},
-    player::{Move, Play, Player, equal_shares, line_move, random::any_of, side_of_card},
+    board::{Board, Geometry, Position, cells, pictures, tic_tac_toe},
+    player::{Move, Play, Player, Thought, equal_shares, line_move, line_thoughts, random::any_of, side_of_card},
 };
 use serde_json::{Map, Value, json};
 
 use super::player::{Alphabet, Code, Ternary};
-use evoxo_games::index::{Classes, PLACEMENT, Strings, board_of};
+use evoxo_games::index::{Classes, PLACEMENT, Strings, board_of, code_of};
 
 /// `{"kind": "ternary", "side": "X", "strings": "short", "alphabet": 3, "genome": "120011..."}`
 ///
@@ -149,6 +149,30 @@ impl Play for Ternary {
         )
     }
 
+    /// Each empty cell with what the rules say of it, or the place of the string for this board and the letters there. The
+    /// value is the share of the chance with which it goes there.
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
+        let ruled = self.code.strings == Strings::Short && geometry.forced(position.board()) != 0;
+        let decision = self.code.decision(&self.genome, code_of(position.board()));
+        let (false, Some(decision)) = (ruled, decision) else {
+            return line_thoughts(position, &self.choose_move(geometry, position, rng));
+        };
+        let (place, letters) = self.code.place(&self.genome, decision);
+        let named = PLACEMENT[usize::from(decision.cell)];
+        let chosen = self.code.choose(&self.genome, position.board());
+        let from = format!("place {place} of {} of its string, {letters}, names", self.code.index().len());
+        let thought = |cell: u8| {
+            let share = f64::from(u8::from(chosen >> cell & 1 == 1)) / f64::from(chosen.count_ones());
+            let says = match (cell == named, chosen.count_ones() > 1) {
+                (true, _) => format!("{from} this cell"),
+                (_, true) => format!("by chance: {from} {}, which is taken", geometry.cell_name(named)),
+                _ => format!("{from} {}", geometry.cell_name(named)),
+            };
+            Thought { cell, value: Some(share), says }
+        };
+        cells(position.legal(geometry)).map(thought).collect()
+    }
+
     fn is_random(&self) -> bool {
         self.code.broken(&self.genome) > 0
     }
@@ -251,5 +275,41 @@ mod tests {
         let lots: Vec<Move> = (0..30).map(|_| chosen(".../.../X..")).collect();
         assert!(lots.iter().all(|lot| lot.cell != 6 && lot.why.starts_with("by chance")), "{lots:?}");
         assert!(lots.windows(2).any(|two| two[0] != two[1]));
+    }
+
+    /// It says of each move what its rules or its string say.
+    #[test]
+    fn every_move_has_its_place_in_the_string() {
+        let thoughts = |alphabet: Alphabet, letter: u8, board: &str| {
+            let code = Code { side: Side::O, strings: Strings::Short, classes: Classes::Rotations, alphabet };
+            let mut string = Ternary { code, genome: vec![letter; code.len()] };
+            let position = Position::of(tic_tac_toe(), tic_tac_toe().board_of(board).unwrap());
+            let all = string.thoughts(tic_tac_toe(), position, &mut Stream::root(1).rng());
+            let total: f64 = all.iter().filter_map(|thought| thought.value).sum();
+            assert!((total - 1.0).abs() < 1e-9, "they are shares of the chance: {all:?}");
+            all
+        };
+        let of = |all: &[Thought], cell: u8| {
+            let thought = all.iter().find(|thought| thought.cell == cell).unwrap();
+            (thought.value, thought.says.clone())
+        };
+        let all = thoughts(Alphabet::Nine, 8, ".../.X./...");
+        assert_eq!(all.len(), 8);
+        let (value, says) = of(&all, 6);
+        assert!(
+            value == Some(1.0)
+                && says.starts_with("place ")
+                && says.ends_with(" of 68 of its string, 8, names this cell"),
+            "{says}"
+        );
+        let (value, says) = of(&all, 0);
+        assert!(value == Some(0.0) && says.ends_with(" of its string, 8, names a1"), "{says}");
+        // Two letters of three: 22 is cell 8.
+        assert_eq!(of(&thoughts(Alphabet::Three, 2, ".../.X./..."), 6).1, of(&all, 6).1.replace(", 8,", ", 22,"));
+        let all = thoughts(Alphabet::Nine, 8, ".../.../X..");
+        assert!(all.iter().all(|thought| thought.says.starts_with("by chance: place ")), "{all:?}");
+        let all = thoughts(Alphabet::Nine, 8, "XX./.O./...");
+        assert_eq!(of(&all, 2), (Some(1.0), why::BLOCKS.into()));
+        assert_eq!(of(&all, 6), (Some(0.0), "not while a line must be blocked".into()));
     }
 }

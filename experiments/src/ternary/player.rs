@@ -130,6 +130,14 @@ impl Code {
         Some(Decision { class, variation: entry.variation, cell: moved_cell(cell, inverse(entry.variation)) })
     }
 
+    /// The place of a decision in a string, counted from 1, and its letters there.
+    #[must_use]
+    pub fn place(self, genome: &[u8], decision: Decision) -> (usize, String) {
+        let digits = self.alphabet.digits();
+        let letters = &genome[digits * decision.class..][..digits];
+        (decision.class + 1, letters.iter().map(|letter| char::from(b'0' + letter)).collect())
+    }
+
     /// Replaces a decision that names a taken cell by the cell that was played instead.
     pub fn repair(self, genome: &mut [u8], decision: Decision, cell: u8) {
         let cell = moved_cell(cell, decision.variation);

@@ -144,6 +144,28 @@ pub fn filter_move(position: Position) -> Option<Move> {
         .or_else(|| first(position.wins(geometry, side.other()), why::BLOCKS))
 }
 
+/// What a player of 3x3 thinks of the empty cells where a line is completed or blocked before it decides, and it takes this cell.
+/// The values are its shares of the chance.
+#[must_use]
+pub fn line_thoughts(position: Position, taken: &Move) -> Vec<Thought> {
+    let (geometry, side) = (tic_tac_toe(), position.to_move());
+    let (lines, also, otherwise) = match position.wins(geometry, side) {
+        0 => {
+            (position.wins(geometry, side.other()), "it would block your line too", "not while a line must be blocked")
+        }
+        own => (own, "it would complete a line too", "not while a line can be completed"),
+    };
+    let thought = |cell: u8| {
+        let says = match lines >> cell & 1 == 1 {
+            _ if cell == taken.cell => &taken.why,
+            true => also,
+            false => otherwise,
+        };
+        Thought { cell, value: Some(f64::from(u8::from(cell == taken.cell))), says: says.into() }
+    };
+    cells(position.legal(geometry)).map(thought).collect()
+}
+
 /// What a champion is and where it comes from, at the beginning of a sentence: with its arm and replica, if its card has
 /// them.
 #[must_use]

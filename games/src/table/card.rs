@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use super::{TableGenome, graph::Graph};
 use crate::{
     audit::{audit_json, audit_text},
-    board::{Board, Geometry, Position, Side, Symmetry, pictures, tic_tac_toe},
-    player::{Move, Play, Player, filter_move, side_of_card},
+    board::{Board, Geometry, Position, Side, Symmetry, cells, pictures, tic_tac_toe},
+    player::{Move, Play, Player, Thought, filter_move, line_thoughts, side_of_card},
 };
 
 /// `{"kind": "table", "side": "O", "moves": {"X........": 4, ".X.......": 0}}`
@@ -78,6 +78,22 @@ impl Play for TableGenome {
         filter_move(position)
             .or_else(own)
             .expect("a table has a move for every board of its side that is neither over nor the filter's")
+    }
+
+    /// Each empty cell with what the filter says of it, or the entry for this board. The value is 1 where it goes.
+    fn thoughts(&mut self, geometry: &'static Geometry, position: Position, rng: &mut Generator) -> Vec<Thought> {
+        let chosen = self.choose_move(geometry, position, rng);
+        let graph = Graph::of(self.side());
+        let (None, Some((class, _))) = (filter_move(position), graph.class(position.board())) else {
+            return line_thoughts(position, &chosen);
+        };
+        let (gene, board) = (geometry.cell_name(self.genes()[class]), geometry.board_text(graph.boards()[class]));
+        let entry = format!("entry {} of {}, for the board {board} and its images", class + 1, graph.len());
+        let thought = |cell: u8| match cell == chosen.cell {
+            true => Thought { cell, value: Some(1.0), says: format!("its table says so: {entry}, is {gene}") },
+            false => Thought { cell, value: Some(0.0), says: format!("not by its table: {entry}, is {gene}") },
+        };
+        cells(position.legal(geometry)).map(thought).collect()
     }
 
     fn audit(&self) -> Result<Showing, String> {
@@ -307,6 +323,32 @@ mod tests {
             let board = tic_tac_toe().board_of(board).unwrap();
             assert_eq!(chosen(&table, board), Move::new(cell, why), "{board:?}");
         }
+    }
+
+    #[test]
+    fn every_move_has_what_the_table_knows_of_it() {
+        let table = optimum(Side::O, Ratio::from(100)).player;
+        let thoughts = |board: &str| {
+            let board = tic_tac_toe().board_of(board).unwrap();
+            let position = Position::of(tic_tac_toe(), board);
+            let all = table.clone().thoughts(tic_tac_toe(), position, &mut Stream::root(1).rng());
+            assert!(all.iter().map(|thought| thought.cell).eq(cells(tic_tac_toe().legal(board))));
+            let taken: Vec<u8> = all.iter().filter(|it| it.value == Some(1.0)).map(|thought| thought.cell).collect();
+            assert_eq!(taken, [chosen(&table, board).cell], "{all:?}");
+            all.into_iter().map(|thought| (thought.cell, thought.says)).collect::<Vec<(u8, String)>>()
+        };
+        let says = |board: &str, cell: u8| thoughts(board).into_iter().find(|(it, _)| *it == cell).unwrap().1;
+        let entry = "entry 1 of 43, for the board X........ and its images, is b2";
+        assert_eq!(says("X../.../...", 4), format!("its table says so: {entry}"));
+        assert_eq!(says("X../.../...", 8), format!("not by its table: {entry}"));
+        // The entry is that of the canonical image.
+        assert_eq!(says(".../.../..X", 0), format!("not by its table: {entry}"));
+        assert_eq!(says("XX./.O./...", 2), why::BLOCKS);
+        assert_eq!(says("XX./.O./...", 3), "not while a line must be blocked");
+        assert_eq!(says("XX./OO./X..", 5), why::COMPLETES);
+        assert_eq!(says("XX./OO./X..", 2), "not while a line can be completed");
+        assert_eq!(says("X.X/.O./X.O", 1), why::BLOCKS);
+        assert_eq!(says("X.X/.O./X.O", 3), "it would block your line too");
     }
 
     /// Also on boards that no play leads to, which a person may set up in an engine.
