@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { until } from "./cluster.js";
-import { accessible, allAccessible, begin, blameless, cluster, end, file, open } from "./tabs.js";
+import { accessible, allAccessible, begin, blameless, cluster, end, file, open, visit } from "./tabs.js";
 
 const RUN = `experiment = "invincible"
 seed = 3
@@ -153,6 +153,58 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   await tab.getByText(/worker ant is lost/).waitFor();
   await until("it is gone", async () => (await names()).length === 2);
   await allAccessible("workers with news", "#/workers", (other) => other.getByText(/worker ant is lost/).waitFor());
+});
+
+test("a worker is asked to leave", async () => {
+  const dog = cluster.worker("dog");
+  const gone = new Promise((done) => dog.once("exit", done));
+  const tab = await open("#/workers");
+  await tab.getByRole("button", { name: "Drain… dog" }).press("Enter");
+  await tab.getByRole("dialog", { name: "Ask dog to leave?" }).waitFor();
+  await accessible(tab, "the question about a worker");
+  await tab.keyboard.press("Escape");
+  await tab.getByRole("button", { name: "Drain… dog" }).press("Enter");
+  await tab.getByRole("button", { name: "Ask it to leave" }).press("Enter");
+  assert.equal(await gone, 0);
+  await tab.getByRole("rowheader", { name: "dog" }).waitFor({ state: "detached" });
+  await tab.context().close();
+});
+
+/** A worker as the coordinator tells of it. */
+const told = (number) => ({
+  session: number, name: `node-${String(number).padStart(3, "0")}`, host: `rack${number % 12}.cluster.example`,
+  address: `10.0.${number >> 8}.${number & 255}`, identity: number.toString(16).padStart(12, "0"),
+  build: "0.1.0 (0123456789ab)", slots: 64, slots_busy: 64, tasks_assigned: 128, tasks_done: 1_234_567 + number,
+  silent_s: number % 50 === 0 ? 7 : 0, since: 1000, rate: 123.4 + number, draining: number % 100 === 7, kinds: [],
+  kinds_refused: [], programs: [], runs: ["a-run-with-a-longer-name", "another"].slice(number % 2), tasks_last_minute: 9,
+});
+
+test("three hundred workers stay legible", async () => {
+  for (const width of [1280, 1600, 360]) {
+    const tab = await visit("#/elsewhere", { viewport: { width, height: 900 } });
+    const workers = Array.from({ length: 300 }, (_, index) => told(index + 1));
+    const message = { whole: true, number: 1, build: "", at: 2000, runs: [], workers, news: [], gone_runs: [],
+      gone_workers: [] };
+    await tab.context().route("**/api/events", (route) =>
+      route.fulfill({ contentType: "text/event-stream", body: `data: ${JSON.stringify(message)}\n\n` }));
+    await tab.goto(`${cluster.origin}/?#/workers`);
+    await tab.getByRole("rowheader", { name: "node-300" }).waitFor();
+    await tab.getByText("All have the build 0.1.0 (0123456789ab).").waitFor();
+    const table = tab.getByRole("region", { name: "Workers" });
+    const cut = await table.evaluate((node) => [...node.querySelectorAll("th, td")].filter((cell) =>
+      cell.offsetParent && cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent));
+    assert.deepEqual(cut, [], `nothing is cut at ${width}`);
+    const heights = await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.offsetHeight));
+    if (width > 1000) {
+      assert.ok(Math.max(...heights) <= 64, `${Math.max(...heights)} pixels`);
+      assert.ok(await table.evaluate((node) => node.scrollWidth <= node.clientWidth), `it fits ${width}`);
+    }
+    assert.equal(await table.getByRole("columnheader", { name: "Identity" }).isVisible(), width > 1000);
+    await tab.getByLabel("Filter").fill("rack7 another");
+    await tab.getByText("25 workers of 300").waitFor();
+    await accessible(tab, `300 workers, ${width}`);
+    await tab.context().close();
+  }
 });
 
 test("nothing was fetched from elsewhere, and no browser complained", blameless);

@@ -118,6 +118,30 @@ async fn a_run_is_paused_resumed_and_cancelled_by_the_page() {
     assert_eq!(post(coordinator.address, "/api/runs").await.status, 405);
 }
 
+/// It does what it does at SIGTERM, and another goes on.
+#[tokio::test]
+async fn a_worker_is_asked_to_leave_by_the_page() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let to = coordinator.address;
+    let (mut ant, _bee) = (site.worker(to, &["--name", "ant"]), site.worker(to, &["--name", "bee"]));
+    let mut person = Person::of(to);
+    person.submit("run", RUN).await;
+    let session = person.worker("ant").await.session;
+    person.worker("bee").await;
+    for (path, status) in [("workers/x/drain", 405), ("workers/999999/drain", 404), ("workers/-1/drain", 405)] {
+        assert_eq!(post(to, &format!("/api/{path}")).await.status, status, "{path}");
+    }
+    let path = format!("/api/workers/{session}/drain");
+    assert_eq!(get(to, &path).await.status, 405);
+    let stranger = format!("POST {path} HTTP/1.1\r\nHost: {to}\r\nOrigin: http://evil.example\r\n\r\n");
+    assert_eq!(send(to, &stranger).await.status, 403);
+    let asked = post(to, &path).await;
+    assert_eq!((asked.status, asked.json()["workers"][0]["draining"].clone()), (200, json!(true)));
+    assert!(ant.end().await.success(), "{}", ant.log());
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(RUN));
+}
+
 /// The curves of a run, of a coordinator that has begun anew too, are those of its report.
 #[tokio::test]
 async fn curves_are_those_of_one_thread() {

@@ -36,10 +36,11 @@ const LOGIN_EACH: Duration = Duration::from_secs(6);
 /// The call by whose rights somebody may look.
 const LOOK: &str = "/evoxo.v1.RunService/Watch";
 /// What can be done on a page, each with the call whose rights it needs.
-pub(super) const ORDERS: [(&str, &str); 3] = [
+pub(super) const ORDERS: [(&str, &str); 4] = [
     ("pause", "/evoxo.v1.RunService/Pause"),
     ("resume", "/evoxo.v1.RunService/Resume"),
     ("cancel", "/evoxo.v1.RunService/Cancel"),
+    ("drain", "/evoxo.v1.RunService/DrainWorkers"),
 ];
 
 /// Who asks.

@@ -26,7 +26,7 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 22] = [
+const FILES: [File; 23] = [
     file!("/", "index.html", HTML),
     file!("/files/style.css", "style.css", CSS),
     file!("/files/icon.svg", "icon.svg", SVG),
@@ -39,6 +39,7 @@ const FILES: [File; 22] = [
     file!("/files/chart.js", "chart.js", SCRIPT),
     file!("/files/curves.js", "curves.js", SCRIPT),
     file!("/files/details.js", "details.js", SCRIPT),
+    file!("/files/dialog.js", "dialog.js", SCRIPT),
     file!("/files/results.js", "results.js", SCRIPT),
     file!("/files/save.js", "save.js", SCRIPT),
     file!("/files/runs.js", "runs.js", SCRIPT),

@@ -4,6 +4,7 @@ use std::{convert::Infallible, net::IpAddr};
 
 use bytes::Bytes;
 use evoxo_common::{experiment::settings_json, play::Wanted};
+use evoxo_proto::v1;
 use futures_util::StreamExt as _;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
@@ -25,7 +26,7 @@ use super::{
 use crate::{
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
     replicas::ReplicaKey,
-    shown::run_to_json,
+    shown::{run_to_json, worker_to_json},
 };
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -118,9 +119,9 @@ async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let known = |etag: &str| request.headers().get(header::IF_NONE_MATCH).is_some_and(|tag| tag == etag);
-    if let ["api", "runs", name, verb @ ("pause" | "resume" | "cancel")] = parts.as_slice() {
+    if let Some(order) = order_of(&parts) {
         return match *request.method() == Method::POST {
-            true => order(page, peer, visitor, name, verb).await,
+            true => carry_out(page, peer, visitor, order).await,
             false => not_allowed("POST"),
         };
     }
@@ -128,14 +129,7 @@ async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request
         return not_allowed("GET, HEAD");
     }
     match parts.as_slice() {
-        ["api", "events"] => {
-            let events = page.live.events();
-            let stream = match &page.door {
-                None => StreamBody::new(events).boxed_unsync(),
-                Some(door) => StreamBody::new(events.take_until(Box::pin(door.ended(visitor)))).boxed_unsync(),
-            };
-            whole(StatusCode::OK, "text/event-stream", stream)
-        }
+        ["api", "events"] => whole(StatusCode::OK, "text/event-stream", events(page, visitor)),
         ["api", "runs"] => {
             let runs = page.core.views.list().iter().map(|view| run_to_json(&view.run)).collect::<Vec<Value>>();
             json_of(&json!({ "runs": runs }))
@@ -194,29 +188,66 @@ async fn routed(page: &Inner, peer: IpAddr, visitor: &Visitor, request: &Request
     }
 }
 
-/// Does what a person asked for with a button, if they may.
-async fn order(page: &Inner, peer: IpAddr, visitor: &Visitor, name: &str, verb: &str) -> Response<Body> {
-    let own = name.to_owned();
-    let (order, done) = match verb {
-        "pause" => (CoreRequest::Pause { name: own }, "paused"),
-        "resume" => (CoreRequest::Resume { name: own }, "resumed"),
-        _ => (CoreRequest::Cancel { name: own, delete: false }, "cancelled"),
-    };
+/// What happens, until the visitor's session ends.
+fn events(page: &Inner, visitor: &Visitor) -> Body {
+    let events = page.live.events();
+    match &page.door {
+        None => StreamBody::new(events).boxed_unsync(),
+        Some(door) => StreamBody::new(events.take_until(Box::pin(door.ended(visitor)))).boxed_unsync(),
+    }
+}
+
+/// What somebody asks for with a button.
+struct Order<'a> {
+    verb: &'a str,
+    /// What it is about: for people, and as it stands in the audit log.
+    what: &'static str,
+    object: String,
+    request: CoreRequest,
+    done: &'static str,
+}
+
+fn order_of<'a>(parts: &[&'a str]) -> Option<Order<'a>> {
+    Some(match *parts {
+        ["api", "runs", name, verb @ ("pause" | "resume" | "cancel")] => {
+            let own = name.to_owned();
+            let (request, done) = match verb {
+                "pause" => (CoreRequest::Pause { name: own }, "paused"),
+                "resume" => (CoreRequest::Resume { name: own }, "resumed"),
+                _ => (CoreRequest::Cancel { name: own, delete: false }, "cancelled"),
+            };
+            Order { verb, what: "run", object: name.to_owned(), request, done }
+        }
+        ["api", "workers", session, verb @ "drain"] => {
+            let named = v1::DrainWorkersRequest { sessions: vec![session.parse().ok()?], ..Default::default() };
+            let object = format!("session {session}");
+            Order { verb, what: "worker", object, request: CoreRequest::Drain(named), done: "drained" }
+        }
+        _ => return None,
+    })
+}
+
+/// Does what somebody asked for with a button, if they may.
+async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'_>) -> Response<Body> {
+    let Order { verb, what, object, request, done } = order;
     let answer = match visitor.may_order(verb) {
-        Ok(()) => page.core.ask(order).await.map_err(|rejection| refused(&rejection)),
+        Ok(()) => page.core.ask(request).await.map_err(|rejection| refused(&rejection)),
         Err(refused) => Err(refused),
     };
     if let Some(door) = &page.door {
-        door.audit(visitor, peer, done, name, answer.as_ref().map(drop));
+        door.audit(visitor, peer, done, &object, answer.as_ref().map(drop));
     }
-    match answer {
-        Ok(CoreResponse::Run(run)) => {
-            info!("run {name}: {done} on the page, asked from {peer}");
-            json_of(&run_to_json(&run))
+    let json = match answer {
+        Ok(CoreResponse::Run(run)) => run_to_json(&run),
+        Ok(CoreResponse::Workers(workers)) => json!({"workers": workers.iter().map(worker_to_json).collect::<Value>()}),
+        Ok(_) => {
+            let sentence = "the coordinator gave a response of the wrong kind";
+            return failure(StatusCode::INTERNAL_SERVER_ERROR, sentence);
         }
-        Ok(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "the coordinator gave a response of the wrong kind"),
-        Err(Refused(status, sentence)) => failure(status, &sentence),
-    }
+        Err(Refused(status, sentence)) => return failure(status, &sentence),
+    };
+    info!("{what} {object}: {done} on the page, asked from {peer}");
+    json_of(&json)
 }
 
 /// A run with its settings.

@@ -266,6 +266,7 @@ async fn a_viewer_changes_nothing_an_operator_does_and_the_log_says_who() {
         assert_eq!(refused.status, 403, "{verb}");
         assert!(refused.text().contains("your role is viewer"), "{}", refused.text());
     }
+    assert_eq!(viewer.ask("POST", "/api/workers/1/drain").await.status, 403);
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
     // Not for another page in the operator's browser, nor for this one without TLS.
     let host = operator.host();

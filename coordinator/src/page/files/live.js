@@ -111,7 +111,7 @@ export async function get(path, options) {
   throw Object.assign(new Error(sentence), { status: response.status });
 }
 
-/** Whether whoever looks may do this: "pause", "resume" or "cancel". */
+/** Whether whoever looks may do this: "pause", "resume", "cancel" or "drain". */
 export function may(verb) {
   return state.who.may.includes(verb);
 }
@@ -122,7 +122,7 @@ export async function leave() {
   state.who.id = null;
 }
 
-/** Asks for something to be done with a run: "pause", "resume" or "cancel". */
-export function order(name, verb) {
-  return get(`/api/runs/${name}/${verb}`, { method: "POST" });
+/** Asks for something to be done: "runs/NAME/pause", "workers/SESSION/drain". */
+export function order(what) {
+  return get(`/api/${what}`, { method: "POST" });
 }

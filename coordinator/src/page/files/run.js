@@ -3,6 +3,7 @@
 import { chooser } from "./compare.js";
 import { curvesOf } from "./curves.js";
 import { detailsOf } from "./details.js";
+import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { count, counted, number, percent } from "./format.js";
 import { get, may, order, starves, state } from "./live.js";
@@ -25,7 +26,7 @@ function orders(name) {
   const ask = async (verb) => {
     failed.hidden = true;
     try {
-      await order(name, verb);
+      await order(`runs/${name}/${verb}`);
     } catch (error) {
       text(failed, `It cannot be done: ${error.message}.`);
       failed.hidden = false;
@@ -33,20 +34,11 @@ function orders(name) {
   };
   const button = (label, verb) => h("button", { type: "button", onclick: () => ask(verb) }, label);
   const [pause, resume] = [button("Pause", "pause"), button("Resume", "resume")];
-  const dialog = h("dialog", { "aria-labelledby": "cancel-title" },
-    h("h2", { id: "cancel-title" }, `Cancel ${name}?`),
-    h("p", null, "What is computed stays in the store. To go on later, submit it again."),
-    h("form", { method: "dialog", class: "buttons" },
-      h("button", { type: "button", onclick: () => dialog.close("") }, "Keep it"),
-      h("button", { type: "button", class: "danger", onclick: () => dialog.close("cancel") }, "Cancel the run")));
-  dialog.addEventListener("close", () => dialog.returnValue === "cancel" && ask("cancel"));
-  const open = () => {
-    dialog.returnValue = "";
-    dialog.showModal();
-  };
-  const cancel = h("button", { type: "button", class: "danger", onclick: open }, "Cancel…");
+  const sure = question({ id: "cancel-title", title: `Cancel ${name}?`, keep: "Keep it", agree: "Cancel the run",
+    body: "What is computed stays in the store. To go on later, submit it again." }, () => ask("cancel"));
+  const cancel = h("button", { type: "button", class: "danger", onclick: () => sure.open() }, "Cancel…");
   return {
-    node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel), failed, dialog),
+    node: h("div", { class: "orders" }, h("div", { class: "buttons" }, pause, resume, cancel), failed, sure.node),
     update(run) {
       const offer = (shown, verb, ...states) => show(shown, may(verb) && states.includes(run.state));
       offer(pause, "pause", "running");

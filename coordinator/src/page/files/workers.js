@@ -1,8 +1,9 @@
 // All workers, and what happened to others.
 
-import { h, keyed, show, table, text } from "./dom.js";
+import { question } from "./dialog.js";
+import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { clock, count, counted, duration, number, rate } from "./format.js";
-import { now, runs, starves, state } from "./live.js";
+import { may, now, order, runs, starves, state } from "./live.js";
 import { figures } from "./runs.js";
 import { listSavers } from "./save.js";
 
@@ -26,6 +27,8 @@ function details(worker) {
 
 const COLUMNS = [
   { name: "Name", value: (worker) => worker.name, sort: (worker) => worker.name },
+  { name: "Host", class: "host", value: (worker) => worker.host, sort: (worker) => worker.host },
+  { name: "Identity", class: "identity", value: (worker) => worker.identity, sort: (worker) => worker.identity },
   { name: "Address", value: (worker) => worker.address, sort: (worker) => worker.address },
   { name: "Computes", value: computes, sort: computes },
   { name: "Slots", class: "number", value: (worker) => count(worker.slots),
@@ -39,8 +42,39 @@ const COLUMNS = [
   { name: "Heard", class: "number", value: heard, sort: (worker) => worker.silent_s },
   { name: "Connected", class: "number", value: (worker) => duration(Math.max(0, now() - worker.since)),
     sort: (worker) => -worker.since, down: true },
-  { name: "Build", class: "soft build", value: details, sort: details },
+  { name: "Build", class: "build", value: details, sort: details },
 ];
+
+/** A column with a button for each worker that asks it to leave. */
+function leaving() {
+  let meant = null;
+  const buttons = new Map();
+  const failed = h("p", { class: "warning", role: "alert", hidden: true });
+  const drain = async () => {
+    show(failed, false);
+    try {
+      await order(`workers/${meant.session}/drain`);
+    } catch (error) {
+      text(failed, `It cannot be done: ${error.message}.`);
+      show(failed, true);
+    }
+  };
+  const sure = question({ id: "drain-title", title: "", keep: "Keep it", agree: "Ask it to leave",
+    body: "It finishes what it has, gets nothing more, and ends. What starts it again brings it back." }, drain);
+  const ask = (worker) => {
+    meant = worker;
+    sure.open(`Ask ${worker.name} to leave?`);
+  };
+  const button = (worker) => {
+    if (worker.draining) return "";
+    const onclick = () => ask(worker);
+    const about = { type: "button", class: "small", "aria-label": `Drain… ${worker.name}`, onclick };
+    if (!buttons.has(worker.session)) buttons.set(worker.session, h("button", about, "Drain…"));
+    return buttons.get(worker.session);
+  };
+  const forget = () => [...buttons.keys()].forEach((key) => state.workers.has(key) || buttons.delete(key));
+  return { column: { name: "Leave", value: button }, node: h("div", null, failed, sure.node), forget };
+}
 
 function item() {
   const [time, topic, sentence] = [h("time"), h("strong"), h("span")];
@@ -59,9 +93,11 @@ export function workersView() {
   const tiles = figures("tiles");
   const banner = h("p", { class: "banner", role: "alert" });
   const filter = h("input", { type: "search", id: "filter", autocomplete: "off", oninput: () => update() });
-  const found = h("p", { class: "soft", role: "status" });
+  const [found, same] = [h("p", { class: "soft", role: "status" }), h("p", { class: "soft" })];
   const search = h("div", { class: "search" }, h("label", { for: "filter" }, "Filter"), filter, found);
-  const list = table("Workers", COLUMNS, (worker) => worker.session, { column: 0, down: false });
+  const drain = leaving();
+  const columns = may("drain") ? [...COLUMNS, drain.column] : COLUMNS;
+  const list = table("Workers", columns, (worker) => worker.session, { column: 0, down: false });
   const save = listSavers("the workers", () => "workers", () => [...state.workers.values()]);
   const empty = h("div", { class: "empty" },
     h("h2", null, "No workers are connected"),
@@ -69,9 +105,9 @@ export function workersView() {
     h("pre", null, h("code", null, `evoxo-worker --coordinator ${location.host}`)));
   const news = h("ul", { class: "news" });
   const quiet = h("p", { class: "soft" }, "Nothing since the coordinator started.");
-  const node = h("div", { class: "inside" },
+  const node = h("div", { class: "inside wide" },
     h("h1", { tabindex: "-1" }, "Workers"), banner,
-    tiles.node, empty, search, h("div", { class: "card flush" }, list.node), save,
+    tiles.node, empty, search, drain.node, h("div", { class: "card flush" }, list.node), same, save,
     h("h2", null, "What happened"),
     h("p", { class: "soft" }, "The coordinator's latest warnings: lost and refused workers, doubts, trouble."),
     quiet, news);
@@ -86,12 +122,21 @@ export function workersView() {
     const names = starving.map((run) => run.name).slice(0, 5).join(", ");
     text(banner, starving.length > 0 ? `Nobody computes ${names}.` : "");
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const about = (worker) => `${worker.name} ${worker.address} ${computes(worker)} ${details(worker)}`.toLowerCase();
+    const about = (worker) => [worker.name, worker.host, worker.identity, worker.address, computes(worker),
+      details(worker)].join(" ").toLowerCase();
     const shown = all.filter((worker) => words.every((word) => about(worker).includes(word)));
     show(empty, state.known && all.length === 0);
-    [search, list.node.parentElement, save].forEach((part) => show(part, all.length > 0));
+    [search, list.node.parentElement, same, save].forEach((part) => show(part, all.length > 0));
     text(found, words.length > 0 ? `${counted(shown.length, "worker")} of ${count(all.length)}` : "");
+    // A column in which all are the same says nothing: once is enough.
+    const builds = new Set(all.map(details));
+    text(same, builds.size === 1 ? `All have the build ${[...builds][0]}.` : "");
+    const named = all.some((worker) => worker.host && worker.host !== worker.name);
+    const without = [builds.size < 2 && "one-build", !named && "no-host",
+      !all.some((worker) => worker.identity) && "no-identity"];
+    attribute(list.node, "class", ["scroll", "dense", ...without].filter(Boolean).join(" "));
     list.update(shown);
+    drain.forget();
     show(quiet, state.known && state.news.length === 0);
     keyed(news, [...state.news].reverse(), (one) => one.number, item);
   }
