@@ -104,6 +104,17 @@ test("curves answer to the keyboard, and arms can be hidden", async () => {
   await accessible(page, "a run with everything open");
 });
 
+test("the list of runs has a small curve of each arm", async () => {
+  const tab = await open("");
+  const curve = tab.locator(".arms .spark path.c0, .arms .spark.c0 path").first();
+  await until("it is drawn", async () => /^M[\d.]+ [\d.]+L/.test(await curve.getAttribute("d")));
+  const points = (await curve.getAttribute("d")).split("L").length;
+  assert.ok(points > 20 && points <= 30, `${points} points`);
+  const drawn = await tab.locator(".arms .spark path").evaluateAll((all) => all.map((one) => one.getAttribute("d")));
+  assert.equal(drawn.filter(Boolean).length, 3);
+  await tab.context().close();
+});
+
 test("every view in light, dark and on a phone", async () => {
   await allAccessible("runs", "", (tab) => tab.getByRole("link", { name: "live" }).waitFor());
   await allAccessible("a run", "#/runs/live", (tab) => tab.locator("path.line.c0").first().waitFor());

@@ -26,7 +26,7 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 23] = [
+const FILES: [File; 24] = [
     file!("/", "index.html", HTML),
     file!("/files/style.css", "style.css", CSS),
     file!("/files/icon.svg", "icon.svg", SVG),
@@ -43,6 +43,7 @@ const FILES: [File; 23] = [
     file!("/files/results.js", "results.js", SCRIPT),
     file!("/files/save.js", "save.js", SCRIPT),
     file!("/files/runs.js", "runs.js", SCRIPT),
+    file!("/files/sparks.js", "sparks.js", SCRIPT),
     file!("/files/run.js", "run.js", SCRIPT),
     file!("/files/compare.js", "compare.js", SCRIPT),
     file!("/files/workers.js", "workers.js", SCRIPT),

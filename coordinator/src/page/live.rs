@@ -253,7 +253,7 @@ impl Sight {
             let known = self.runs.remove(name).filter(|known| known.holds(tick, view));
             let new = || Written {
                 view: Arc::clone(view),
-                text: self.run_json(&view.run).to_string().into(),
+                text: self.run_json(view).to_string().into(),
                 due: tick + 1 + view.run.arms.len() as u64 / ARMS_A_TICK,
             };
             written.insert(name.clone(), known.unwrap_or_else(new));
@@ -265,9 +265,11 @@ impl Sight {
         runs.chain(workers).chain(news).collect()
     }
 
-    /// A run with its rate in rounds a second, and the seconds that are left at that rate.
-    pub(super) fn run_json(&self, run: &v1::Run) -> Value {
+    /// A run with the column of its primary metric, its rate in rounds a second, and the seconds that are left at that rate.
+    fn run_json(&self, view: &View) -> Value {
+        let run = &view.run;
         let mut json = run_to_json(run);
+        json["primary"] = view.prepared.as_ref().map(|prepared| prepared.config.kind.primary_metric).into();
         let rate = self.rates.get(&run.name).and_then(Rate::per_second);
         json["rate"] = rate.map(significant).into();
         json["left_s"] =

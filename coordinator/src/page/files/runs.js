@@ -3,6 +3,7 @@
 import { attribute, h, keyed, show, text } from "./dom.js";
 import { count, counted, duration, number, percent, rate } from "./format.js";
 import { runs, starves, state } from "./live.js";
+import { sparks } from "./sparks.js";
 
 const SIGNS = {
   running: "▶", paused: "❚❚", finished: "✓", cancelled: "⊘", failed: "✕", blocked: "⚠", "in doubt": "?",
@@ -74,28 +75,31 @@ export function figuresOf(run) {
   ];
 }
 
-function arms() {
+/** The most arms of a run in the list. */
+const ARMS_MAX = 8;
+
+function arms(curves) {
   const list = h("ul", { class: "arms", "aria-label": "arms" });
   const more = h("p", { class: "soft" });
-  const one = () => {
-    const [name, value] = [h("span", { class: "name" }), h("span", { class: "value" })];
+  const one = ({ index, arm: { name: called } }) => {
+    const [name, value] = [h("span", { class: "name" }, called), h("span", { class: "value" })];
     return {
-      node: h("li", null, name, value),
-      update(arm) {
-        text(name, arm.name);
+      node: h("li", null, name, curves.of(called, index), value),
+      update({ arm }) {
         text(value, number(arm.value));
       },
     };
   };
-  const MOST = 8;
   return {
     node: h("div", null, more, list),
     update(run) {
       const metric = run.arms[0]?.primary_metric ?? "";
-      const rest = run.arms.length - MOST;
-      const first = rest > 0 ? `; the first ${MOST} of ${counted(run.arms.length, "arm")}` : "";
+      const rest = run.arms.length - ARMS_MAX;
+      const first = rest > 0 ? `; the first ${ARMS_MAX} of ${counted(run.arms.length, "arm")}` : "";
       text(more, `${metric}, mean over replicas${first}`);
-      keyed(list, run.arms.slice(0, MOST), (arm) => arm.name, one);
+      const items = run.arms.slice(0, ARMS_MAX).map((arm, index) => ({ arm, index }));
+      keyed(list, items, ({ arm }) => arm.name, one);
+      curves.update(run);
     },
   };
 }
@@ -103,13 +107,14 @@ function arms() {
 function card() {
   const link = h("a");
   const kind = h("span", { class: "kind" });
-  const [mark, bar, list] = [badge(), progress(), arms()];
+  const [mark, bar] = [badge(), progress()];
   const numbers = figures("figures");
   const warning = h("p", { class: "warning" });
   const node = h("li", { class: "card run" },
     h("div", { class: "row" }, h("h2", null, link), kind, mark.node),
-    bar.node,
-    numbers.node, warning, list.node);
+    bar.node, numbers.node, warning);
+  const list = arms(sparks(node, ARMS_MAX));
+  node.append(list.node);
   return {
     node,
     update(run) {
