@@ -143,6 +143,40 @@ test("a run is paused, resumed and cancelled by keyboard", async () => {
   await tab.context().close();
 });
 
+test("eight tabs of one browser share one stream, also when the one that has it is closed", async () => {
+  const first = await open("");
+  const tabs = [first];
+  const streams = new Set();
+  const note = (tab) => {
+    tab.setDefaultTimeout(60_000);
+    tab.on("request", (request) => request.url().endsWith("/api/events") && streams.add(request));
+    for (const end of ["requestfinished", "requestfailed"]) tab.on(end, (request) => streams.delete(request));
+  };
+  for (let count = 1; count < 8; count += 1) {
+    const tab = await first.context().newPage();
+    note(tab);
+    await tab.goto(`${cluster.origin}/#/runs/live`);
+    tabs.push(tab);
+  }
+  // A browser opens six connections to a host: what the others ask for would wait for ever.
+  for (const tab of tabs) await tab.locator(".link.live").waitFor();
+  await tabs[7].locator("path.line.c0").first().waitFor({ state: "attached" });
+  assert.equal(streams.size, 0, "the first tab has the stream");
+  await first.close();
+  await until("another has it", () => streams.size === 1);
+  await cluster.evoxo("submit", file("shared.toml", RUN.replace("generations = 500", "generations = 5")));
+  for (const tab of tabs.slice(1)) {
+    await tab.goto(`${cluster.origin}/#/`);
+    await tab.getByRole("link", { name: "shared" }).waitFor();
+  }
+  await cluster.evoxo("cancel", "shared");
+  for (const tab of tabs.slice(1)) {
+    await tab.locator(".card.run", { hasText: "shared" }).locator(".badge.cancelled").waitFor();
+  }
+  assert.equal(streams.size, 1);
+  await tabs[1].context().close();
+});
+
 test("workers are listed, sorted and filtered, and a lost one is news", async () => {
   await cluster.evoxo("submit", file("again.toml", RUN.replace("generations = 500", "generations = 100000")));
   const [first] = [cluster.worker("ant"), cluster.worker("bee"), cluster.worker("cow")];

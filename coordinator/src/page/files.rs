@@ -26,11 +26,12 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 24] = [
+const FILES: [File; 25] = [
     file!("/", "index.html", HTML),
     file!("/files/style.css", "style.css", CSS),
     file!("/files/icon.svg", "icon.svg", SVG),
     file!("/files/app.js", "app.js", SCRIPT),
+    file!("/files/feed.js", "feed.js", SCRIPT),
     file!("/files/live.js", "live.js", SCRIPT),
     file!("/files/login.js", "login.js", SCRIPT),
     file!("/files/dom.js", "dom.js", SCRIPT),

@@ -1,7 +1,8 @@
-// What the coordinator tells: runs, workers, news. One stream of events; it is closed while nobody sees the page.
+// What the coordinator tells: runs, workers, news. Nothing is heard while nobody sees the page.
+
+import { feed } from "./feed.js";
 
 const HIDDEN_MAX_MS = 20_000;
-const AGAIN_MS = 2000;
 const NEWS_MAX = 64;
 
 /** What is known now. `link` is "connecting", "live", "lost", "resting" or "out"; `who` looks, and what they may do. */
@@ -11,8 +12,6 @@ export const state = {
 };
 
 const listeners = new Set();
-let source = null;
-let timer = null;
 
 /** Calls this after each change; returns what ends that. */
 export function listen(listener) {
@@ -40,8 +39,7 @@ function tell() {
   for (const listener of listeners) listener();
 }
 
-function take(event) {
-  const message = JSON.parse(event.data);
+function take(message) {
   if (state.build && state.build !== message.build) return location.reload();
   state.build = message.build;
   state.skew = message.at - Date.now() / 1000;
@@ -60,40 +58,33 @@ function take(event) {
   tell();
 }
 
-function open() {
-  clearTimeout(timer);
-  if (source) return;
-  source = new EventSource("/api/events");
-  source.onmessage = take;
-  source.onerror = () => {
-    state.link = "lost";
-    // A browser tries again by itself, unless it was refused.
-    if (source?.readyState === EventSource.CLOSED) {
-      close();
-      timer = setTimeout(() => get("/api/session").catch(() => null).then(open), AGAIN_MS);
-    }
-    tell();
-  };
+/** All that is known, as a message. */
+function whole() {
+  if (!state.known) return null;
+  return { whole: true, build: state.build, at: now(), runs: [...state.runs.values()], gone_runs: [],
+    workers: [...state.workers.values()], gone_workers: [], news: state.news };
 }
 
-function close() {
-  source?.close();
-  source = null;
+function lost() {
+  state.link = "lost";
+  tell();
 }
 
 /** Begins. */
 export function start() {
-  open();
+  const { begin, end } = feed({ take, lost, whole, look: () => get("/api/session") });
+  let timer = null;
+  begin();
   document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
-    if (!document.hidden) return open();
+    if (!document.hidden) return begin();
     timer = setTimeout(() => {
-      close();
+      end();
       state.link = "resting";
     }, HIDDEN_MAX_MS);
   });
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", open);
+  addEventListener("pagehide", end);
+  addEventListener("pageshow", begin);
 }
 
 /** Reads JSON; an error is a sentence. Whoever was logged in and is not any more comes to the login. */
