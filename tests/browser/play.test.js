@@ -106,6 +106,79 @@ test("4x4x4: on the rack by mouse, in the layers by keyboard, by typing, against
   await tab.context().close();
 });
 
+test("hints while two champions play, and while one steps through their game", async () => {
+  const tab = await open("#/play/tic-tac-toe?x=tables/1/0&o=tables/0/0");
+  await status(tab, "It is X's turn.");
+  await tab.getByLabel("from").selectOption("mover");
+  const rows = tab.getByRole("region", { name: "What it thinks of each move" }).getByRole("row");
+  // Each empty cell has what the table knows of it, the one that it takes first.
+  await rows.nth(9).waitFor();
+  assert.match(await rows.nth(1).textContent(), /its table says so: entry 1 of 58, for the board \.{9}/);
+  assert.match(await rows.nth(2).textContent(), /not by its table: entry 1 of 58/);
+  await tab.getByRole("button", { name: "One move" }).click();
+  await until("one move", async () => (await moves(tab)).length === 1);
+  await until("O's hints", async () => (await rows.count()) === 9);
+  assert.match(await rows.nth(1).textContent(), /its table says so: entry \d+ of 43/);
+  // Of a champion of the other side there is a sentence.
+  await tab.getByLabel("from").selectOption("tables/1/0");
+  await tab.getByText("Nothing to say here: this champion plays X only, and it is O's turn.").waitFor();
+  await tab.getByRole("button", { name: "Earlier" }).click();
+  await status(tab, "After 0 of 1 moves.");
+  await rows.nth(9).waitFor();
+  await tab.getByRole("button", { name: "Later" }).click();
+  await tab.getByText("Nothing to say here").waitFor();
+  await tab.context().close();
+});
+
+/** A whole game against a player that moves by chance, each move as `make` makes it. */
+async function whole(game, make) {
+  const tab = await open(`#/play/${game}?x=you&o=random`);
+  const over = /wins|win!|lose\.|draw/;
+  const said = () => tab.locator(".status").textContent();
+  for (let turn = 0; !over.test(await said()); turn += 1) {
+    await until("my turn", async () => /Your move, X\.$/.test(await said()) || over.test(await said()));
+    if (over.test(await said())) break;
+    await make(tab, turn);
+    await until("it is played", async () => (await moves(tab)).length > 2 * turn);
+  }
+  const played = (await moves(tab)).length;
+  assert.ok(played >= 7 && (await tab.getByLabel("Type a move").isHidden()), `${played} moves`);
+  await accessible(tab, `the end of ${game}`);
+  // The address has it all.
+  const again = await open(tab.url().slice(tab.url().indexOf("#")));
+  await until("the same game", async () => (await moves(again)).length === played);
+  assert.match(await again.locator(".status").textContent(), over);
+  await Promise.all([tab, again].map((one) => one.context().close()));
+}
+
+/** The names of the cells in which one can play, in the order of the board. */
+const playable = (tab) => tab.locator(".layers .cell:not(.fixed)");
+
+/** Plays in a cell by the arrow keys, from the first cell of its layer on. */
+async function byKeys(tab, cell, width, height) {
+  const place = await cell.evaluate((node) => {
+    const layer = node.closest(".layer");
+    return [[...layer.parentElement.children].indexOf(layer), [...layer.querySelectorAll(".cell")].indexOf(node)];
+  });
+  const [layer, index] = place;
+  await tab.locator(".layer").nth(layer).locator(".cell[tabindex='0']").focus();
+  for (let step = 0; step < width; step += 1) await tab.keyboard.press("ArrowLeft");
+  for (let step = 0; step < height; step += 1) await tab.keyboard.press("ArrowUp");
+  for (let step = 0; step < index % width; step += 1) await tab.keyboard.press("ArrowRight");
+  for (let step = 0; step < Math.floor(index / width); step += 1) await tab.keyboard.press("ArrowDown");
+  await tab.keyboard.press("Enter");
+}
+
+test("a whole game of Connect Four by mouse, and one by keyboard", async () => {
+  await whole("connect-four", (tab, turn) => playable(tab).nth(turn % 3).click());
+  await whole("connect-four", (tab, turn) => byKeys(tab, playable(tab).nth(turn % 2), 7, 6));
+});
+
+test("a whole game of Qubic by mouse, and one by keyboard", async () => {
+  await whole("qubic", (tab) => playable(tab).first().click());
+  await whole("qubic", (tab) => byKeys(tab, playable(tab).last(), 4, 4));
+});
+
 test("two players play Connect Four move by move, then by themselves to the end", async () => {
   const tab = await open("#/play/connect-four?x=alpha-beta:3&o=filtered");
   await status(tab, "It is X's turn.");

@@ -8,6 +8,8 @@ import { chooser } from "./players.js";
 
 const SIDES = ["X", "O"];
 const PACE_MS = 900;
+/** The adviser that is the one who moves, where two players are watched. */
+const MOVER = "mover";
 
 const THOUGHTS = [
   { name: "Move", value: (thought) => thought.move },
@@ -38,8 +40,8 @@ function question(what, game, moves, who) {
 /** A game in progress: what is on the board, and who is asked next. `changed` is called when something changes. */
 function match(game, who, moves, changed) {
   const state = { game, who, moves: [...moves], whys: [], position: null, error: "", busy: false, going: false,
-    thoughts: [], adviser: "", seen: null };
-  let turn = 0;
+    thoughts: [], silent: "", adviser: "", seen: null };
+  let [turn, advice] = [0, 0];
 
   const human = () => state.who[state.position.to_move] === "you";
   const over = () => state.position?.to_move === null;
@@ -47,6 +49,7 @@ function match(game, who, moves, changed) {
   /** Asks, unless something else has been asked for meanwhile. */
   async function ask(path, took) {
     const own = (turn += 1);
+    advice += 1;
     [state.busy, state.error] = [true, ""];
     changed();
     try {
@@ -63,20 +66,25 @@ function match(game, who, moves, changed) {
 
   function settle(position) {
     state.position = position;
-    [state.thoughts, state.seen] = [[], null];
+    state.seen = null;
+    advise();
     if (over()) state.going = false;
-    else if (human()) advise();
+    else if (human()) return;
     else if (SIDES.some((side) => state.who[side] === "you")) step();
     else if (state.going) setTimeout(() => state.going && !state.busy && step(), PACE_MS);
   }
 
+  /** Asks what the adviser thinks of the moves in the position that is shown; it may have nothing to say there. */
   async function advise() {
-    if (!state.adviser || over()) return;
-    const own = turn;
-    const path = question("thoughts", game.name, state.moves, state.adviser);
+    [state.thoughts, state.silent] = [[], ""];
+    const own = (advice += 1);
+    const { position, count } = state.seen ?? { position: state.position, count: state.moves.length };
+    if (!state.adviser || !position?.to_move) return;
+    const adviser = state.adviser === MOVER ? state.who[position.to_move] : state.adviser;
+    const path = question("thoughts", game.name, state.moves.slice(0, count), adviser);
     const { thoughts, error } = await get(path).catch((problem) => ({ error: problem.message }));
-    if (own !== turn) return;
-    [state.thoughts, state.error] = [thoughts ?? [], error ?? ""];
+    if (own !== advice) return;
+    [state.thoughts, state.silent] = [thoughts ?? [], error ?? ""];
     changed();
   }
 
@@ -112,6 +120,7 @@ function match(game, who, moves, changed) {
       const position = count < state.moves.length ? await get(path).catch(() => null) : null;
       if (own !== turn || state.busy) return;
       state.seen = position && { position, count: Math.max(0, count) };
+      advise();
       changed();
     },
     go(going) {
@@ -120,12 +129,12 @@ function match(game, who, moves, changed) {
       if (going) step();
     },
     advisedBy(adviser) {
-      [state.adviser, state.thoughts] = [adviser, []];
-      changed();
+      state.adviser = adviser;
       advise();
+      changed();
     },
     end() {
-      [turn, state.going] = [turn + 1, false];
+      [turn, advice, state.going] = [turn + 1, advice + 1, false];
     },
   };
 }
@@ -186,21 +195,22 @@ function boardView(current, again) {
   const moves = h("ol", { class: "moves" });
   const none = h("p", { class: "soft" }, "None yet.");
   const thoughts = table("What it thinks of each move", THOUGHTS, (thought) => thought.cell);
+  const silent = h("p", { class: "soft" });
   const named = game.players.filter((one) => !["random", "filtered"].includes(one.name));
-  const advisers = [["", "nobody"], ...named.map((one) => [one.name, one.name]),
-    ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
+  const watched = SIDES.every((side) => state.who[side] !== "you");
+  const advisers = [["", "nobody"], ...(watched ? [[MOVER, "whoever moves"]] : []),
+    ...named.map((one) => [one.name, one.name]), ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
   const adviser = h("select", { id: "adviser", onchange: () => current.advisedBy(adviser.value) },
     ...advisers.map(([value, name]) => h("option", { value }, name)));
-  const watched = SIDES.every((side) => state.who[side] !== "you");
   const node = h("div", { class: "match" },
     h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
       h("div", { class: "buttons" }, watched && step, watched && go, undo, earlier, later, button("New game", again),
         share)),
     h("div", { class: "beside" },
       h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
-      !watched && h("section", { class: "card", "aria-labelledby": "hints" },
+      h("section", { class: "card", "aria-labelledby": "hints" },
         h("div", { class: "row" }, h("h2", { id: "hints" }, "Hints"),
-          h("span", { class: "controls" }, h("label", { for: "adviser" }, "from"), adviser)), thoughts.node)));
+          h("span", { class: "controls" }, h("label", { for: "adviser" }, "from"), adviser)), silent, thoughts.node)));
   function update() {
     text(status, said(state));
     text(failed, state.error && `It cannot be done: ${state.error}.`);
@@ -219,9 +229,10 @@ function boardView(current, again) {
       return { node: h("li", null, h("strong", null, `${SIDES[index % 2]} ${move}`), reason), update() {} };
     });
     show(thoughts.node, state.thoughts.length > 0);
+    text(silent, state.silent && `Nothing to say here: ${state.silent}.`);
     thoughts.update(state.thoughts);
     const position = state.seen?.position ?? state.position;
-    if (position) board.update(position, lastCell(position), state.seen ? [] : state.thoughts);
+    if (position) board.update(position, lastCell(position), state.thoughts);
   }
   /** The cell of the last move: where stones fall, the highest stone of its pile. */
   function lastCell(position) {
