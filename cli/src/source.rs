@@ -76,6 +76,12 @@ impl Experiment {
             }
         }
         config.notes().iter().for_each(notice);
+        let given = config.arms.len();
+        let config = config.completed(self.arms.is_empty());
+        for arm in &config.arms[given..] {
+            let (name, new, kind) = (&arm.name, program(), config.kind.name);
+            notice(format_args!("arm {name:?} is added to those of the file (`{new} new {kind}` says why)"));
+        }
         Ok(config)
     }
 

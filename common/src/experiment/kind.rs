@@ -117,6 +117,9 @@ pub struct Reads {
     pub settings: fn(&Values, &[u8]) -> Result<Vec<Said>, Refusal>,
 }
 
+/// What becomes of the arms of a person's file, and whether these are all of its arms: the kind may add some.
+pub type Complete = fn(&[Arm], bool) -> Vec<Arm>;
+
 /// A kind of experiment.
 pub struct Kind {
     /// The name in experiment files.
@@ -144,6 +147,8 @@ pub struct Kind {
     pub asks: Option<Asks>,
     /// How its settings take in a file, if they do.
     pub reads: Option<Reads>,
+    /// How the arms of a person's file are completed, if they are: see [`Config::completed`].
+    pub complete: Option<Complete>,
     /// The cards of its champions.
     pub cards: &'static [CardKind],
     /// The final report of replicas in order of arm, then number; some may be unfinished.

@@ -6,8 +6,10 @@
 //! the signature of the program in it.
 
 pub mod algorithm;
+mod baseline;
 mod card;
 mod choose;
+mod contests;
 pub mod evaluation;
 pub mod genome;
 pub mod pareto;
@@ -73,6 +75,7 @@ pub const KIND: Kind = Kind {
             Ok(vec![("module", wasm::encode(bytes))])
         },
     }),
+    complete: Some(baseline::completed),
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::report_of_result,
