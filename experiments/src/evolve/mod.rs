@@ -8,6 +8,7 @@
 pub mod algorithm;
 mod baseline;
 mod card;
+mod check;
 mod choose;
 mod contests;
 pub mod evaluation;
@@ -62,6 +63,8 @@ pub const KIND: Kind = Kind {
             let name = settings.program().unwrap_or_default();
             Asked { name, programs }.settings(&settings)
         },
+        arm: check::arm,
+        answers: check::answers,
     }),
     reads: Some(Reads {
         file: |settings| {
