@@ -47,6 +47,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Experiment {
+    /// A file as it is, with a program that it asks.
+    pub(crate) fn of(file: PathBuf, program: Program) -> Self {
+        Self { file, overrides: Vec::new(), arms: Vec::new(), seed: None, replicas: None, programs: vec![program] }
+    }
+
     /// The configuration of the file with the overrides.
     pub(crate) fn read(&self, registry: &Registry) -> anyhow::Result<Config> {
         let name = self.file.display().to_string();
@@ -76,6 +81,12 @@ impl Experiment {
             }
         }
         config.notes().iter().for_each(notice);
+        let given = config.arms.len();
+        let config = config.completed(self.arms.is_empty());
+        for arm in &config.arms[given..] {
+            let (name, new, kind) = (&arm.name, program(), config.kind.name);
+            notice(format_args!("arm {name:?} is added to those of the file (`{new} new {kind}` says why)"));
+        }
         Ok(config)
     }
 

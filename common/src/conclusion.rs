@@ -64,7 +64,9 @@ pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String 
             let each = reached.iter().take(ARMS_MAX).map(|arm| format!("{} in {:?}", text(&arm.estimate), arm.arm));
             let more = if reached.len() > ARMS_MAX { ", and so on" } else { "" };
             let each: Vec<String> = each.collect();
-            format!("{when} {metric} is, as a mean over replicas ± 95 % interval, {}{more}.", each.join(", "))
+            let means =
+                format!("{when} {metric} is, as a mean over replicas ± 95 % interval, {}{more}.", each.join(", "));
+            means + &contests(result)
         }
         _ => {
             // Of equals the first comes first.
@@ -119,6 +121,26 @@ pub fn own_words(config: &Config, result: &Value) -> Option<String> {
     let all: Option<Vec<String>> = config.arms.iter().take(ARMS_MAX).map(|arm| said(&arm.name)).collect();
     let more = if config.arms.len() > ARMS_MAX { " And so on." } else { "" };
     Some(all?.join(" ") + more)
+}
+
+/// Which arms are better than which, of a kind that has tested them in pairs: `contests` of the result.
+fn contests(result: &Value) -> String {
+    let all = result["contests"].as_array().map_or(&[][..], Vec::as_slice);
+    let sure = all.iter().filter(|contest| contest["p_holm"].as_f64().is_some_and(|p| p < LEVEL));
+    let sure: Vec<String> = sure
+        .filter_map(|it| Some(format!("{:?} is better than {:?}", it["better"].as_str()?, it["worse"].as_str()?)))
+        .collect();
+    let pairs = thousands(all.len() as u64);
+    let corrected = if all.len() > 1 { format!(", corrected for {pairs} pairs") } else { String::new() };
+    match sure.len() {
+        _ if all.is_empty() => String::new(),
+        0 => format!(" Which arm is better may be chance (Mann and Whitney's test{corrected})."),
+        count => {
+            let more = if count > ARMS_MAX { format!(", and {} more", count - ARMS_MAX) } else { String::new() };
+            let named = sure[..count.min(ARMS_MAX)].join(", ");
+            format!(" Hardly chance (Mann and Whitney's test, P < {LEVEL}{corrected}): {named}{more}.")
+        }
+    }
 }
 
 /// Arms that a sentence names.
@@ -205,6 +227,8 @@ pub fn state(result: &Value) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn reached(arm: &'static str, values: &[f64]) -> Reached<'static> {
@@ -234,6 +258,20 @@ mod tests {
         assert!(compared("win", &single).contains("one replica says nothing"));
         let equal = [reached("a", &[1.0, 1.0]), reached("b", &[1.0]), reached("c", &[0.0])];
         assert!(compared("win", &equal).contains("in 2 of 3 arms: 1.00"), "{}", compared("win", &equal));
+    }
+
+    #[test]
+    fn pairs_of_arms_that_a_kind_has_tested() {
+        let contest = |better: &str, p: f64| json!({"better": better, "worse": "z", "p_holm": p});
+        let said = |contests: &[Value]| super::contests(&json!({"contests": contests}));
+        assert_eq!(super::contests(&json!({})), "", "most kinds have none");
+        assert_eq!(said(&[contest("a", 0.3)]), " Which arm is better may be chance (Mann and Whitney's test).");
+        assert_eq!(
+            said(&[contest("a", 0.01), contest("b", 0.05)]),
+            " Hardly chance (Mann and Whitney's test, P < 0.05, corrected for 2 pairs): \"a\" is better than \"z\"."
+        );
+        let many = said(&vec![contest("a", 0.0); 6]);
+        assert!(many.ends_with("\"a\" is better than \"z\", and 2 more."), "{many}");
     }
 
     #[test]

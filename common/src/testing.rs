@@ -155,6 +155,7 @@ pub(crate) const SUMS: Kind = Kind {
     tasks: &[&MULTIPLY],
     asks: None,
     reads: None,
+    complete: None,
     cards: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,

@@ -223,6 +223,14 @@ def ert(rows: Sequence[Dict[str, str]], target: str) -> float:
     return sum(int(row[target] or row["budget"]) for row in rows) / times if times else math.inf
 
 
+def ert_text(rows: Sequence[Dict[str, str]], target: str) -> str:
+    """The expected running time, with the number of searches that reached the target if not all did."""
+    if not rows:
+        return "not run"
+    times = sum(1 for row in rows if row[target])
+    return f"{ert(rows, target):,.0f}" + (f" [{times}]" if times < len(rows) else "") if times else "-"
+
+
 def ratios(found: List[Runs], target: str, own: str, other: str) -> List[float]:
     """One's expected running time by the other's, of functions on which both reached the target in most runs."""
     known = []
@@ -268,20 +276,15 @@ def tables(_: argparse.Namespace) -> None:
             lines.append([f"{dimension}, {target}", *texts])
     common.table(["dimension, target", *(" / ".join(pair) for pair in PAIRS)], lines)
     for dimension in dimensions:
+        searched = {row["search"] for row in found if int(row["dimension"]) == dimension}
+        columns = [(target, search) for target in ("1e-1", "1e-8") for search in SEARCHES if search in searched]
         lines = []
         for function in range(1, 25):
             runs = rows_of(found, dimension, function)
-            if not any(runs.values()):
-                continue
-            names = [search for search, rows in runs.items() if rows]
-            texts = []
-            for target in ("1e-1", "1e-8"):
-                for rows in (rows for rows in runs.values() if rows):
-                    times, expected = sum(1 for row in rows if row[target]), ert(rows, target)
-                    texts.append(f"{expected:,.0f}" + (f" [{times}]" if times < len(rows) else "") if times else "-")
-            lines.append([f"f{function}", *texts])
+            if any(runs.values()):
+                lines.append([f"f{function}", *(ert_text(runs[search], target) for target, search in columns)])
         print(f"Dimension {dimension}\n")
-        common.table(["", *(f"{target}: {name}" for target in ("1e-1", "1e-8") for name in names)], lines)
+        common.table(["", *(f"{target}: {search}" for target, search in columns)], lines)
     draw(found, dimensions)
 
 

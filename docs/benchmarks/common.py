@@ -32,7 +32,8 @@ def evoxo(
     tables: further tables of the experiment file.
     """
     lines = ['experiment = "evolve"', f"seed = {seed}", f"replicas = {replicas}", "[settings]"]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    # What is measured is one search.
+    lines += [f"{key} = {json.dumps(value)}" for key, value in {"baseline": "none", **settings}.items()]
     file, out = Path(directory) / "run.toml", Path(directory) / "out"
     file.write_text("\n".join(lines) + "\n" + tables, encoding="utf-8")
     words = ["evoxo", "run", str(file), "--workers", "0", "--out", str(out), *more]

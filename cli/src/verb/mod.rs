@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod best;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod drain;
 pub(crate) mod engine;

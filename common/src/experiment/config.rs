@@ -85,6 +85,16 @@ impl Config {
         self.arms.iter().find_map(|arm| (reads.file)(&arm.settings))
     }
 
+    /// What a person's file means to its kind: with arms that the kind adds, if there is room for them. To a configuration that
+    /// was completed nothing is added, nor to one of which only some arms are wanted (`whole` is false), nor to a screen.
+    #[must_use]
+    pub fn completed(self, whole: bool) -> Self {
+        let (Some(complete), None) = (self.kind.complete, &self.screen) else { return self };
+        let with = |whole| Self { arms: complete(&self.arms, whole), ..self.clone() };
+        let all = with(whole);
+        if all.arms.len() <= ARMS_MAX && all.to_toml().len() <= FILE_BYTES_MAX { all } else { with(false) }
+    }
+
     /// The resolved configuration with every setting of every arm. [`Config::parse`] is the inverse.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -243,7 +253,7 @@ fn explained(field: &Field) -> String {
         Shape::List { .. } => format!("[{}]", field.default),
     };
     if field.scope == Scope::Execution {
-        text += &comment("Only divides the work: results do not depend on it.");
+        text += &comment("The results of an arm do not depend on it.");
     }
     if field.scope == Scope::Length {
         text += &comment("`evoxo run` goes on with a finished run if there is more of it.");

@@ -103,6 +103,20 @@ pub struct Asks {
     /// Asks the program of an arm for the settings that follow from it, the signature first of all: the name and the text of
     /// each that the file leaves empty; or a sentence, if what the file says is not so.
     pub settings: fn(&Values, &mut dyn Programs) -> Result<Vec<Said>, Refusal>,
+    /// The settings of an arm that asks the program of this name, before what follows from it.
+    pub arm: fn(&str) -> Values,
+    /// Asks the program of an arm some of the fixed candidates of a check, each by its number from 0, together and in this order.
+    /// A program that is what it should be always gives the same answers.
+    pub answers: fn(&Values, &[usize], &mut dyn Programs) -> Result<Vec<Answer>, Refusal>,
+}
+
+/// What a program says of a candidate of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What kind of candidate it is: "all genes low".
+    pub what: &'static str,
+    /// Its values with all their bits, or why it has none.
+    pub said: Result<String, String>,
 }
 
 /// How the settings of a kind take in files, one after another, so that nothing but the configuration is needed later.
@@ -116,6 +130,9 @@ pub struct Reads {
     /// these settings need.
     pub settings: fn(&Values, &[u8]) -> Result<Vec<Said>, Refusal>,
 }
+
+/// What becomes of the arms of a person's file, and whether these are all of its arms: the kind may add some.
+pub type Complete = fn(&[Arm], bool) -> Vec<Arm>;
 
 /// A kind of experiment.
 pub struct Kind {
@@ -144,6 +161,8 @@ pub struct Kind {
     pub asks: Option<Asks>,
     /// How its settings take in a file, if they do.
     pub reads: Option<Reads>,
+    /// How the arms of a person's file are completed, if they are: see [`Config::completed`].
+    pub complete: Option<Complete>,
     /// The cards of its champions.
     pub cards: &'static [CardKind],
     /// The final report of replicas in order of arm, then number; some may be unfinished.

@@ -26,7 +26,9 @@ use bytes::Bytes;
 
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
-pub use kind::{ArmReplicas, Asks, Column, Compare, Demand, Identity, Kernel, Kind, Parts, Reads, Restored, Said};
+pub use kind::{
+    Answer, ArmReplicas, Asks, Column, Compare, Complete, Demand, Identity, Kernel, Kind, Parts, Reads, Restored, Said,
+};
 pub use problems::{Problem, Problems};
 pub use registry::Registry;
 pub use replica::{Replica, replica_digest, run_digest};

@@ -91,7 +91,7 @@ pub enum Scope {
     /// They do, but the setting came later than runs whose names must stay: at its default everything is as it was before the
     /// setting existed, and it is left out of the hash and of tasks.
     Addition,
-    /// They do not: it only says how the work is divided.
+    /// Those of an arm do not: it says how the work is divided, or how a file is completed.
     Execution,
 }
 
@@ -233,10 +233,17 @@ impl Values {
         self.values.iter()
     }
 
-    #[cfg(test)]
-    pub(crate) fn set(&mut self, name: &str, value: Value) {
-        let place = self.schema.fields.iter().position(|field| field.name == name).expect("a field");
-        self.values[place] = value;
+    /// The same with another value of a setting, which is given as its text.
+    ///
+    /// # Panics
+    /// If there is no such setting, or no such value.
+    #[must_use]
+    pub fn with(&self, name: &str, text: &str) -> Self {
+        let place = self.schema.fields.iter().position(|field| field.name == name);
+        let place = place.unwrap_or_else(|| panic!("there is no setting {name}"));
+        let mut values = self.values.clone();
+        values[place] = self.schema.fields[place].read(text).unwrap_or_else(|why| panic!("{why}"));
+        Self::new(self.schema, values)
     }
 }
 

@@ -341,19 +341,18 @@ mod tests {
     /// What came later is told only where it differs from what was before: names of runs and of tasks stay.
     #[test]
     fn additions_are_left_out_at_their_default() {
-        let mut values = SCHEMA.defaults();
+        let values = SCHEMA.defaults();
         let before = values.to_text();
         assert!(before.ends_with("numbers = [1, 2.5]\n"), "{before}");
         assert_eq!(SCHEMA.read(&(before.clone() + "later = 0.5\n")).unwrap().to_text(), before);
-        values.set("later", super::Value::Decimal(Ratio::ONE));
+        let values = values.with("later", "1");
         assert_eq!(values.to_text(), before + "later = 1\n");
         assert_eq!(SCHEMA.read(&values.to_text()), Ok(values));
     }
 
     #[test]
     fn problems_name_their_field() {
-        let mut values = SCHEMA.defaults();
-        values.set("whole", super::Value::Integer(7));
+        let values = SCHEMA.defaults().with("whole", "7");
         assert_eq!((SCHEMA.check)(&values), [("whole", "not 7".to_owned())]);
         assert!(matches!(Name::whole.text(), "whole"));
     }

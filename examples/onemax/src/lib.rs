@@ -30,6 +30,7 @@ pub const KIND: Kind = Kind {
     tasks: &[&COUNT],
     asks: None,
     reads: None,
+    complete: None,
     cards: &[CardKind { name: NAME, keys: &["kind", "bits"], about: &[], read: read_card, file: None }],
     report: standard_report,
     report_of_result: standard_report_of_result,

@@ -43,6 +43,7 @@ pub const KIND: Kind = Kind {
     tasks: &[&ECHO],
     asks: None,
     reads: None,
+    complete: None,
     cards: &[],
     report,
     report_of_result: |_, _| {

@@ -6,8 +6,11 @@
 //! the signature of the program in it.
 
 pub mod algorithm;
+mod baseline;
 mod card;
+mod check;
 mod choose;
+mod contests;
 pub mod evaluation;
 pub mod genome;
 pub mod pareto;
@@ -60,6 +63,8 @@ pub const KIND: Kind = Kind {
             let name = settings.program().unwrap_or_default();
             Asked { name, programs }.settings(&settings)
         },
+        arm: check::arm,
+        answers: check::answers,
     }),
     reads: Some(Reads {
         file: |settings| {
@@ -73,6 +78,7 @@ pub const KIND: Kind = Kind {
             Ok(vec![("module", wasm::encode(bytes))])
         },
     }),
+    complete: Some(baseline::completed),
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::report_of_result,

@@ -11,7 +11,9 @@ use evoxo_common::{
 use serde_json::{Value, json};
 
 use super::{
+    contests::{self, Entry, Outcome},
     pictures,
+    search::HYPERVOLUME_OBJECTIVES_MAX,
     settings::{AlgorithmName, Settings},
 };
 
@@ -113,6 +115,12 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     }
     tables.extend(kept_table(&told));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
+    // What a screen has to say are its effects.
+    let entries = told.iter().filter(|_| config.screen.is_none()).filter_map(Told::entry).collect::<Vec<_>>();
+    let contests = contests::contests(&entries);
+    tables.extend(contests::table(&contests));
+    notes.extend(contests::notes(&contests));
+    let contests: Vec<Value> = contests.iter().map(contests::Contest::to_json).collect();
     if let Some(settings) = told.first().map(|arm| &arm.settings).filter(|_| !several) {
         let optimum = settings.built_in().and_then(|problem| {
             let genes = settings.genome().genes();
@@ -150,7 +158,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     Ok(Report {
         tables,
         notes,
-        json: json!({"arms": arms, "summary": summary}),
+        json: json!({"arms": arms, "summary": summary, "contests": contests}),
         figures: Some(figure).into_iter().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
         maps,
     })
@@ -229,12 +237,40 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
 }
 
 impl Told<'_> {
+    fn maximised(&self) -> bool {
+        self.settings.objectives().first().is_some_and(|(maximised, _)| *maximised)
+    }
+
+    /// Whether a value is as good as the target; none without a target.
+    fn reaches(&self, best: f64) -> Option<bool> {
+        let target = self.settings.target_number()?;
+        Some(if self.maximised() { best >= target } else { best <= target })
+    }
+
     /// Replicas that are as good as the target.
     fn reached(&self) -> Option<usize> {
-        let target = self.settings.target_number()?;
-        let maximised = self.settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
-        let good = |best: &&f64| if maximised { **best >= target } else { **best <= target };
-        Some(self.bests.iter().filter(good).count())
+        self.settings.target_number()?;
+        Some(self.bests.iter().filter(|best| self.reaches(**best) == Some(true)).count())
+    }
+
+    /// What it is tested with against other arms, if all its replicas are finished and have a feasible candidate, and one number
+    /// says which of two is better.
+    fn entry(&self) -> Option<Entry<'_>> {
+        let mut replicas = self.json["replicas"].as_array()?.iter();
+        let complete = self.bests.len() == self.replicas && replicas.all(|replica| replica["finished"] == true);
+        let objectives = self.settings.objectives().len();
+        let single = |(best, evaluations): (&f64, &f64)| match self.reaches(*best) {
+            Some(true) => Outcome::Reached(*evaluations),
+            _ => Outcome::Ended(if self.maximised() { -best } else { *best }),
+        };
+        let outcomes: Vec<Outcome> = match self.settings.reference_point() {
+            None if objectives == 1 => self.bests.iter().zip(&self.evaluations).map(single).collect(),
+            Some(_) if objectives <= HYPERVOLUME_OBJECTIVES_MAX => {
+                self.hypervolumes.iter().map(|volume| Outcome::Ended(-volume)).collect()
+            }
+            _ => return None,
+        };
+        (complete && !outcomes.is_empty()).then_some(Entry { name: self.name, settings: &self.settings, outcomes })
     }
 
     fn row(&self) -> Vec<String> {

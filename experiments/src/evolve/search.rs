@@ -29,7 +29,7 @@ use super::{
 /// The columns of a row: see [`super::KIND`].
 pub(super) const COLUMNS: usize = 7;
 /// The most objectives with which the hypervolume is computed: its cost grows with a power of their number.
-const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
+pub(super) const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
 /// The most rows of a replica; between two of them there are as many evaluations.
 const ROWS_MAX: u64 = 500;
 

@@ -1,6 +1,13 @@
 //! The settings of `evolve`: what is searched, by which algorithm, and for how long.
 
-use evoxo_common::{choice, ratio::Ratio, settings};
+mod choices;
+
+use evoxo_common::{ratio::Ratio, settings};
+
+pub use choices::{
+    AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, OnFailure, OrderCrossoverName,
+    OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
+};
 
 use super::{
     genome::Genome,
@@ -8,120 +15,6 @@ use super::{
     tables::{GRID, Grid, PART, PartSettings, Parts},
     wasm,
 };
-
-choice! {
-    /// What searches.
-    pub enum AlgorithmName {
-        /// uniform random search, the baseline
-        Random = "random",
-        /// a genetic algorithm, for genes of every type
-        Ga = "ga",
-        /// CMA-ES, for real genes
-        Cma = "cma-es",
-        /// OpenAI's evolution strategy, for thousands of real genes
-        OpenAiEs = "openai-es",
-        /// NSGA-II, for several objectives
-        Nsga2 = "nsga2",
-        /// MAP-Elites, for the best of every kind: the problem must have behaviour measures
-        MapElites = "map-elites",
-    }
-}
-
-choice! {
-    /// What a candidate without a value means.
-    pub enum OnFailure {
-        /// the task has failed; if it fails on three workers, so does the run
-        Stop = "stop",
-        /// the candidate is worse than any other; failures are counted, and shown beside the results
-        Worst = "worst",
-    }
-}
-
-choice! {
-    /// Mutation of real genes.
-    pub enum RealMutationName {
-        /// polynomial mutation (Deb and Agrawal 1999), with mutation_eta
-        Polynomial = "polynomial",
-        /// a normal deviate, with deviation
-        Gaussian = "gaussian",
-    }
-}
-
-choice! {
-    /// Mutation of whole numbers.
-    pub enum IntegerMutationName {
-        /// a step up or down, geometrically distributed, with deviation as its mean
-        Step = "step",
-        /// any other number, each equally likely
-        Redraw = "redraw",
-    }
-}
-
-choice! {
-    /// Crossover of bits and symbols.
-    pub enum StringCrossoverName {
-        /// each gene from either parent
-        Uniform = "uniform",
-        /// cut at one place
-        OnePoint = "one-point",
-        /// cut at two places
-        TwoPoint = "two-point",
-    }
-}
-
-choice! {
-    /// Crossover of permutations.
-    pub enum OrderCrossoverName {
-        /// order crossover, OX (Davis 1985)
-        Order = "order",
-        /// edge recombination (Whitley, Starkweather and Fuquay 1989)
-        Edge = "edge",
-    }
-}
-
-choice! {
-    /// Mutation of permutations.
-    pub enum OrderMutationName {
-        /// two places change their contents
-        Swap = "swap",
-        /// a piece is turned round: the 2-opt move of a tour
-        Inversion = "inversion",
-        /// one place moves
-        Insertion = "insertion",
-    }
-}
-
-choice! {
-    /// What the bounds of real genes are for.
-    pub enum BoundsName {
-        /// no gene leaves them
-        Kept = "kept",
-        /// a search begins between them and may leave them: for functions that have a value everywhere
-        Begin = "begin",
-    }
-}
-
-choice! {
-    /// The covariance matrix of CMA-ES.
-    pub enum CovarianceName {
-        /// full, up to some hundred genes
-        Full = "full",
-        /// diagonal, for long genomes (Ros and Hansen 2008)
-        Separable = "separable",
-    }
-}
-
-choice! {
-    /// What CMA-ES does when a search has converged.
-    pub enum RestartsName {
-        /// it ends
-        None = "none",
-        /// it begins again with twice the population (Auger and Hansen 2005)
-        Ipop = "ipop",
-        /// it alternates between twice the population and small ones (Hansen 2009)
-        Bipop = "bipop",
-    }
-}
 
 /// Cells of each measure of a built-in problem.
 const OWN_CELLS: usize = 20;
@@ -158,6 +51,10 @@ settings! {
         on_failure: OnFailure = choice("stop"),
         /// What searches.
         algorithm: AlgorithmName = choice("ga"),
+        /// Whether `evoxo run` and `evoxo submit` add random search, with these settings, to the arms of a file that has none for
+        /// the same problem: what does not beat it has learnt nothing. It needs one objective; to the arms of programs, whose
+        /// candidates may take an hour, and of screens nothing is added.
+        baseline: BaselineName = execution choice("random"),
         /// Evaluations of a replica, at most.
         evaluations: u64 = whole(1, 1_000_000_000, "10000"),
         /// A replica ends when its objective is as good as this number, for example 1e-8. Empty: it never ends early.
@@ -265,6 +162,15 @@ impl Settings {
             Some(problem) => problem.objectives.iter().map(|it| (it.maximised, it.name.to_owned())).collect(),
             None => self.objectives.split(',').filter_map(objective).collect(),
         }
+    }
+
+    /// Whether candidates of these settings are candidates of those, and worth the same.
+    #[must_use]
+    pub fn same_problem(&self, other: &Self) -> bool {
+        [&self.problem, &self.signature, &self.module] == [&other.problem, &other.signature, &other.module]
+            && self.genome == other.genome
+            && self.genome().parts == other.genome().parts
+            && self.objectives() == other.objectives()
     }
 
     /// The constraints of the problem.

@@ -148,16 +148,21 @@ fn ask<'a>(
 ) -> Result<Vec<Evaluation>, Refusal> {
     let name = settings.program().ok_or_else(|| Refusal("the task has no problem".into()))?;
     let alphabets = settings.alphabets();
-    let form = Form {
-        genome,
-        alphabets: &alphabets,
-        objectives: settings.objectives().len(),
-        constraints: settings.constraints,
-        measures: settings.measures,
-    };
+    let form = form(settings, genome, &alphabets);
     let question = |(item, candidate): (&'a Item, &'a Candidate)| Question { id: &item.id, seed: item.seed, candidate };
     let questions: Vec<Question<'_>> = task.items.iter().zip(candidates).map(question).collect();
     Asked { name, programs }.evaluate(&form, &questions, task.timeout_ms.saturating_mul(questions.len() as u64))
+}
+
+/// What the answers of the program of these settings must fit.
+pub(super) fn form<'a>(settings: &Settings, genome: &'a Genome, alphabets: &'a [String]) -> Form<'a> {
+    Form {
+        genome,
+        alphabets,
+        objectives: settings.objectives().len(),
+        constraints: settings.constraints,
+        measures: settings.measures,
+    }
 }
 
 /// Checks that there is one good evaluation for each candidate.

@@ -14,7 +14,7 @@ use super::{
     KIND,
     messages::{EvaluateTask, Evaluation},
     program::Asked,
-    settings::Settings,
+    settings::{AlgorithmName, BoundsName, Settings},
 };
 use crate::{
     registry,
@@ -348,6 +348,79 @@ fn every_candidate_has_its_own_seed() {
     let all = seeds(0);
     assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (60, 60));
     assert_eq!(seeds(7), all);
+}
+
+/// The arms of a person's file with these settings, as the client completes it.
+fn completed(text: &str) -> Config {
+    parse(&format!("experiment = \"evolve\"\nreplicas = 2\n{text}\n")).completed(true)
+}
+
+#[test]
+fn random_search_is_added_once_to_the_arms_that_have_none() {
+    let names = |config: &Config| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
+    let alone = completed("[settings]\nevaluations = 300\npopulation = 20\nislands = 4\nbounds = \"kept\"");
+    assert_eq!(names(&alone), ["main", "random search"]);
+    let added = Settings::of(&alone.arms[1].settings);
+    assert_eq!((added.algorithm, added.evaluations, added.population), (AlgorithmName::Random, 300, 20));
+    let written = parse(&alone.to_toml());
+    assert_eq!((&written, written.clone().completed(true)), (&alone, alone.clone()), "what was written is complete");
+    let settings = |config: &Config| config.arms[0].settings.to_text();
+    assert_eq!(
+        settings(&alone),
+        settings(&parse(&alone.to_toml().replace("\"none\"", "\"random\""))),
+        "it is not in tasks"
+    );
+    // It is a search: what it finds is what any arm of this name and these settings finds.
+    assert_eq!(run(&alone).len(), 4);
+
+    let two = "[arms.a]\n[arms.\"random search\"]\nlength = 4\n[arms.c]\nproblem = \"onemax\"\nalgorithm = \"random\"";
+    assert_eq!(names(&completed(two)), ["a", "random search", "c", "random search 2", "random search 3"]);
+    let strategy = completed("[settings]\nalgorithm = \"cma-es\"\nbounds = \"begin\"");
+    assert_eq!(Settings::of(&strategy.arms[1].settings).bounds, BoundsName::Kept);
+
+    let none = [
+        "[settings]\nbaseline = \"none\"",
+        "[settings]\nproblem = \"program:p\"",
+        "[settings]\nproblem = \"zdt1\"\nalgorithm = \"nsga2\"",
+        "[settings]\n[arms.a]\nalgorithm = \"random\"\n[arms.b]",
+        "[screen]\n[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]",
+    ];
+    for text in none {
+        let before = parse(&format!("experiment = \"evolve\"\nreplicas = 2\n{text}\n"));
+        let after = before.clone().completed(true);
+        assert_eq!((names(&after), after.hash()), (names(&before), before.hash()), "{text}");
+    }
+    let chosen = parse("experiment = \"evolve\"\n").completed(false);
+    assert_eq!(names(&chosen.completed(true)), ["main"], "its file was complete too, with the arm that was chosen");
+    let many: String = (0..64).map(|arm| format!("[arms.a{arm}]\n")).collect();
+    assert_eq!(completed(&many).arms.len(), 64, "a file has no room for more");
+}
+
+/// The table, `result.json` and the sentence say which of two arms is better; a report that is made again says the same.
+#[test]
+fn arms_are_tested_against_each_other() {
+    let config =
+        completed("[settings]\nevaluations = 400\npopulation = 20\n[arms.ga]\n[arms.infeasible]\nproblem = \"g06\"");
+    let config = Config { replicas: 6, ..config };
+    let mut replicas = run(&config);
+    let report = config.report(&replicas);
+    insta::assert_snapshot!(format!("{}\n{}", report.tables[1], report.notes.join("\n")));
+    let contests = report.json["contests"].as_array().unwrap();
+    assert_eq!((&contests[0]["better"], &contests[0]["worse"]), (&json!("ga"), &json!("random search")));
+    let arms = report.json["arms"].as_array().unwrap();
+    let again = (KIND.report_of_result)(&config, arms).unwrap();
+    assert_eq!((&again.tables, &again.json["contests"]), (&report.tables, &report.json["contests"]));
+    let mut result = report.json.clone();
+    result["digest"] = "of a finished run".into();
+    let sentence = evoxo_common::conclusion::sentence(
+        &config,
+        &result,
+        &evoxo_common::conclusion::last_values(&config, &replicas),
+    );
+    assert!(sentence.contains("\"ga\" is better than \"random search\""), "{sentence}");
+    // A replica that is on its way says nothing yet.
+    replicas[0] = Replica::start(&config, &config.arms[0], 0);
+    assert_eq!(config.report(&replicas).json["contests"].as_array().map(Vec::len), Some(contests.len() - 1));
 }
 
 #[test]

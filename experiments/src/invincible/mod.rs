@@ -50,6 +50,7 @@ pub const KIND: Kind = Kind {
     tasks: &[&SCORE],
     asks: None,
     reads: None,
+    complete: None,
     cards: &[table::CARD],
     report: report::report,
     report_of_result: report::of_result,

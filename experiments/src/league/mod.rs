@@ -61,6 +61,7 @@ pub const KIND: Kind = Kind {
             }
         },
     }),
+    complete: None,
     cards: &[],
     report: report::report,
     report_of_result: report::of_result,

@@ -59,6 +59,7 @@ pub const KIND: Kind = Kind {
     tasks: &[&COUPLES, &CYCLES],
     asks: None,
     reads: None,
+    complete: None,
     cards: &[card::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -58,6 +58,7 @@ pub const KIND: Kind = Kind {
     tasks: &[&LEARN, &PART],
     asks: None,
     reads: None,
+    complete: None,
     cards: &[net::CARD],
     report: report::report,
     report_of_result: report::of_result,

@@ -1,0 +1,249 @@
+//! `evoxo check --program rosen="python3 rosen.py"`: whether a program always answers the same.
+
+use std::{
+    io::Write as _,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::anyhow;
+use evoxo_common::{
+    experiment::{Answer, Asks, Registry},
+    settings::Values,
+};
+use evoxo_worker::{Processes, Program};
+use serde_json::{Value, json};
+
+use crate::{
+    json,
+    say::{usage, whole},
+    source::Experiment,
+};
+
+/// The program and its candidates.
+#[derive(clap::Args)]
+#[command(
+    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small batches, in
+a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A check that finds
+nothing is no proof.
+
+Exit status: 0 if all values are the same, 1 if not, or if the program failed, 2 wrong usage."
+)]
+pub(crate) struct Arguments {
+    /// The program, for example rosen="python3 rosen.py"
+    #[arg(long, value_name = "NAME=COMMAND")]
+    program: Program,
+    /// An experiment file that asks it, where the program does not say its genome
+    file: Option<PathBuf>,
+    /// Candidates that are evaluated
+    #[arg(long, value_name = "N", default_value_t = 12, allow_negative_numbers = true, value_parser = whole::<usize>(1, 10_000))]
+    candidates: usize,
+    /// Print it as JSON: {"program", "pure", "candidates", "seconds", "differences", "failed"}
+    #[arg(long)]
+    json: bool,
+}
+
+/// The last processes start at least this long after the first one: a clock of whole seconds has moved on.
+const CLOCK: Duration = Duration::from_millis(1100);
+/// Candidates of a small batch.
+const BATCH: usize = 5;
+/// The hash seed of the first processes, and those of the others: a set of two texts has the same order under two of them half of
+/// the time.
+const HASH_SEED: u32 = 1;
+const OTHER_HASH_SEEDS: [u32; 3] = [2, 3, 4];
+
+/// How candidates are evaluated, and what is wrong if their values are others then.
+type Way = (&'static str, &'static str);
+
+const FIRST: &str = "the first run";
+const AGAIN: Way = (
+    "the same process once more",
+    "something is kept from one candidate to the next, or a clock or unseeded random numbers are used",
+);
+const REVERSED: Way = ("the same process in reversed order", "the value depends on the candidates before it");
+const ALONE: Way = ("the same process, one at a time", "the value depends on the candidates of the same batch");
+const BATCHES: Way = ("the same process, in small batches", "the value depends on the candidates of the same batch");
+const FRESH: Way =
+    ("a fresh process", "a clock, unseeded random numbers, or something that differs from start to start is used");
+const SEEDED: Way = ("a fresh process with another PYTHONHASHSEED", "the order of a set, or hash() of a text, is used");
+
+/// The answers in one way, by candidate.
+struct Run {
+    way: Way,
+    answers: Vec<Answer>,
+}
+
+/// What was found.
+struct Found {
+    expected: Vec<Answer>,
+    runs: Vec<Run>,
+    /// For one candidate.
+    seconds: f64,
+}
+
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let (asks, values) = arm(arguments, registry)?;
+    let program = Checked { program: &arguments.program, asks, values };
+    let found = program.check(arguments.candidates)?;
+    let mut out = std::io::stdout().lock();
+    let text = if arguments.json {
+        json::text(&found.json(&arguments.program.name))
+    } else {
+        found.text(&arguments.program.name)
+    };
+    write!(out, "{text}")?;
+    Ok(if found.differences().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The settings of an arm that asks the program: of the file, or what follows from the program alone.
+fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Values)> {
+    let program = &arguments.program;
+    if let Some(file) = &arguments.file {
+        let config = Experiment::of(file.clone(), program.clone()).read(registry)?;
+        let asked =
+            |asks: &Asks, values: &Values| (asks.program)(values).is_some_and(|asked| asked.name == program.name);
+        let found =
+            config.kind.asks.and_then(|asks| Some((asks, config.arms.iter().find(|arm| asked(&asks, &arm.settings))?)));
+        let (asks, arm) = found.ok_or_else(|| {
+            usage(format!("{} asks no program {}: give the file that does", file.display(), program.name))
+        })?;
+        return Ok((asks, arm.settings.clone()));
+    }
+    let asks = registry.kinds().iter().find_map(|kind| kind.asks);
+    let asks = asks.ok_or_else(|| usage("no kind of experiment of this build asks programs"))?;
+    let values = (asks.arm)(&program.name);
+    let mut processes = Processes::new(Arc::from([program.clone()]));
+    let said = (asks.settings)(&values, &mut processes).map_err(|why| anyhow!(why.to_string()))?;
+    Ok((asks, said.iter().fold(values, |values, (name, text)| values.with(name, text))))
+}
+
+/// A program that is checked.
+struct Checked<'a> {
+    program: &'a Program,
+    asks: Asks,
+    values: Values,
+}
+
+impl Checked<'_> {
+    fn check(&self, count: usize) -> anyhow::Result<Found> {
+        let began = Instant::now();
+        let (forward, backward): (Vec<usize>, Vec<usize>) = ((0..count).collect(), (0..count).rev().collect());
+        let mut processes = self.processes(HASH_SEED);
+        let expected = self.ask(&mut processes, forward.chunks(count))?;
+        let asked = Instant::now();
+        let mut runs = vec![Run { way: AGAIN, answers: self.ask(&mut processes, forward.chunks(count))? }];
+        let seconds = asked.elapsed().as_secs_f64() / count as f64;
+        for (way, order, batch) in [(REVERSED, &backward, count), (ALONE, &forward, 1), (BATCHES, &forward, BATCH)] {
+            runs.push(Run { way, answers: self.ask(&mut processes, order.chunks(batch))? });
+        }
+        processes = self.processes(HASH_SEED);
+        runs.push(Run { way: FRESH, answers: self.ask(&mut processes, forward.chunks(count))? });
+        sleep(CLOCK.saturating_sub(began.elapsed()));
+        for seed in OTHER_HASH_SEEDS {
+            processes = self.processes(seed);
+            let answers = self.ask(&mut processes, forward.chunks(count))?;
+            let differs = answers != expected;
+            runs.push(Run { way: SEEDED, answers });
+            if differs {
+                break;
+            }
+        }
+        Ok(Found { expected, runs, seconds })
+    }
+
+    /// A process that is not started yet, with this seed for the hashes of Python.
+    fn processes(&self, hash_seed: u32) -> Processes {
+        let command = format!("export PYTHONHASHSEED={hash_seed}\n{}", self.program.command);
+        Processes::new(Arc::from([Program { name: self.program.name.clone(), command }]))
+    }
+
+    /// The answers to all candidates in the order of their numbers, asked in these batches.
+    fn ask<'b>(
+        &self,
+        processes: &mut Processes,
+        batches: impl Iterator<Item = &'b [usize]>,
+    ) -> anyhow::Result<Vec<Answer>> {
+        let mut answers = Vec::new();
+        for batch in batches {
+            let said = (self.asks.answers)(&self.values, batch, processes).map_err(|why| anyhow!(why.to_string()))?;
+            answers.extend(batch.iter().copied().zip(said));
+        }
+        answers.sort_by_key(|(number, _)| *number);
+        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    }
+}
+
+impl Found {
+    /// The runs in which some candidates have other values, with these candidates.
+    fn differences(&self) -> Vec<(&Run, Vec<usize>)> {
+        let differing = |run: &Run| -> Vec<usize> {
+            (0..self.expected.len()).filter(|number| run.answers[*number] != self.expected[*number]).collect()
+        };
+        self.runs.iter().map(|run| (run, differing(run))).filter(|(_, numbers)| !numbers.is_empty()).collect()
+    }
+
+    fn text(&self, name: &str) -> String {
+        let (mut lines, differences) = (Vec::new(), self.differences());
+        for (run, numbers) in &differences {
+            let (first, (way, why)) = (numbers[0], run.way);
+            let more = if numbers.len() > 1 { format!(", and {} more", numbers.len() - 1) } else { String::new() };
+            let what = self.expected[first].what;
+            lines.push(format!("candidate {first} ({what}){more}: other values in {way}: {why}"));
+            lines.push(format!("  {FIRST}: {}", words(&self.expected[first])));
+            lines.push(format!("  {way}: {}", words(&run.answers[first])));
+        }
+        for (number, answer) in self.expected.iter().enumerate() {
+            if let Err(why) = &answer.said {
+                lines.push(format!("candidate {number} ({}) failed: {why}", answer.what));
+            }
+        }
+        lines.push(match differences.is_empty() {
+            false => format!("{name} is not pure: its values must follow from the genes and the seed alone"),
+            true => format!(
+                "{name} is pure as far as {} candidates show; one candidate takes {}",
+                self.expected.len(),
+                duration(self.seconds)
+            ),
+        });
+        lines.join("\n") + "\n"
+    }
+
+    fn json(&self, name: &str) -> Value {
+        let differences = self.differences();
+        let difference = |(run, numbers): &(&Run, Vec<usize>)| {
+            let (way, why) = run.way;
+            json!({
+                "run": way,
+                "why": why,
+                "candidates": numbers,
+                "first": words(&self.expected[numbers[0]]),
+                "then": words(&run.answers[numbers[0]]),
+            })
+        };
+        let failed =
+            |(number, answer): (usize, &Answer)| Some(json!({"candidate": number, "why": answer.said.as_ref().err()?}));
+        json!({
+            "program": name,
+            "pure": differences.is_empty(),
+            "candidates": self.expected.len(),
+            "seconds": self.seconds,
+            "differences": differences.iter().map(difference).collect::<Value>(),
+            "failed": self.expected.iter().enumerate().filter_map(failed).collect::<Value>(),
+        })
+    }
+}
+
+fn words(answer: &Answer) -> String {
+    answer.said.clone().unwrap_or_else(|why| format!("no value: {why}"))
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        1.0.. => format!("{seconds:.1} s"),
+        1e-3.. => format!("{:.1} ms", seconds * 1e3),
+        _ => format!("{:.1} us", seconds * 1e6),
+    }
+}

@@ -1,0 +1,42 @@
+//! Random search as an arm of every file: what does not beat it has learnt nothing.
+
+use evoxo_common::experiment::Arm;
+
+use super::settings::{AlgorithmName, BaselineName, Settings};
+
+/// The name of the arm.
+const NAME: &str = "random search";
+
+/// The arms of a person's file, and if these are all of them, random search for each problem that has none: see the setting
+/// `baseline`. Then it says `none` in every arm: what was completed once is complete.
+pub(super) fn completed(arms: &[Arm], whole: bool) -> Vec<Arm> {
+    let all: Vec<Settings> = arms.iter().map(|arm| Settings::of(&arm.settings)).collect();
+    let mut complete = arms.to_vec();
+    for (place, settings) in all.iter().enumerate().filter(|_| whole) {
+        let same = |other: &&Settings| other.same_problem(settings);
+        let first = all[..place].iter().find(same).is_none();
+        let searched = all.iter().filter(same).any(|other| other.algorithm == AlgorithmName::Random);
+        if first && !searched && takes_one(settings) {
+            complete.push(random(&complete, &arms[place]));
+        }
+    }
+    for arm in &mut complete {
+        arm.settings = arm.settings.with("baseline", "none");
+    }
+    complete
+}
+
+/// Whether random search is wanted, and can be had without a program.
+fn takes_one(settings: &Settings) -> bool {
+    settings.baseline == BaselineName::Random && settings.program().is_none() && settings.objectives().len() == 1
+}
+
+/// Random search with the settings of an arm, under a name that no arm has.
+fn random(arms: &[Arm], like: &Arm) -> Arm {
+    let free = |name: &String| arms.iter().all(|arm| arm.name != *name);
+    let numbered = (2..).map(|number| format!("{NAME} {number}"));
+    let name = std::iter::once(NAME.to_owned()).chain(numbered).find(free).expect("there are as many numbers as arms");
+    // What only other algorithms take.
+    let settings = like.settings.with("islands", "1").with("bounds", "kept").with("algorithm", "random");
+    Arm { name, settings }
+}

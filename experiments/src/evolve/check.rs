@@ -1,0 +1,124 @@
+//! What `evoxo check` asks a program: fixed candidates of its genome, whose answers must always be the same.
+
+use evoxo_common::{
+    experiment::Answer,
+    rng::Stream,
+    settings::Values,
+    task::{Programs, Refusal},
+};
+use rand_core::Rng as _;
+use serde_json::json;
+
+use super::{
+    genome::{Candidate, Genes, Genome, Part, Type},
+    messages::Evaluation,
+    program::{Asked, Question},
+    settings::{SCHEMA, Settings},
+    task::form,
+};
+
+/// A place between the bounds of a genome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Low,
+    High,
+    Middle,
+}
+
+/// The first candidates, in words; the others are random.
+const PLACES: [(Place, &str); 3] =
+    [(Place::Low, "all genes low"), (Place::High, "all genes high"), (Place::Middle, "all genes in the middle")];
+
+/// The settings of a file that says no more than that the problem is this program.
+pub(super) fn arm(name: &str) -> Values {
+    SCHEMA.defaults().with("problem", &format!("program:{name}"))
+}
+
+/// The answers of an arm's program to these candidates, each by its number, asked together in this order.
+pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Result<Vec<Answer>, Refusal> {
+    let settings = Settings::of(values);
+    let name = settings.program().ok_or_else(|| Refusal("the problem is no program".into()))?;
+    let (genome, alphabets) = (settings.genome(), settings.alphabets());
+    let drawn = |number: &usize| {
+        let mut rng = Stream::root(0).text("evolve").text("check").word(*number as u64).rng();
+        let seed = rng.next_u64();
+        let (candidate, what) = match PLACES.get(*number) {
+            Some((place, what)) => (at(&genome, *place), *what),
+            None => (genome.random(&mut rng), "random genes"),
+        };
+        (format!("check-{number}"), seed, candidate, what)
+    };
+    let drawn: Vec<(String, u64, Candidate, &str)> = numbers.iter().map(drawn).collect();
+    let questions: Vec<Question<'_>> =
+        drawn.iter().map(|(id, seed, candidate, _)| Question { id, seed: *seed, candidate }).collect();
+    let within_ms = settings.timeout.saturating_mul(1000 * numbers.len() as u64);
+    let answers = Asked { name, programs }.evaluate(&form(&settings, &genome, &alphabets), &questions, within_ms)?;
+    let answer = |(answer, (.., what)): (Evaluation, &(_, _, _, &'static str))| Answer { what, said: said(answer) };
+    Ok(answers.into_iter().zip(&drawn).map(answer).collect())
+}
+
+/// The numbers of an answer, with every bit of them; or why there are none.
+fn said(answer: Evaluation) -> Result<String, String> {
+    let Evaluation { objectives, constraints, measures, failure } = answer;
+    if !failure.is_empty() {
+        return Err(failure);
+    }
+    let mut said = json!({"f": objectives});
+    for (key, numbers) in [("g", constraints), ("m", measures)] {
+        if !numbers.is_empty() {
+            said[key] = numbers.into();
+        }
+    }
+    Ok(said.to_string())
+}
+
+fn at(genome: &Genome, place: Place) -> Candidate {
+    Candidate { parts: genome.parts.iter().map(|part| genes(part, place)).collect() }
+}
+
+fn genes(part: &Part, place: Place) -> Genes {
+    let all = 0..part.length;
+    match (part.of, place) {
+        (Type::Real { low, .. }, Place::Low) => Genes::Real(vec![low; part.length]),
+        (Type::Real { high, .. }, Place::High) => Genes::Real(vec![high; part.length]),
+        (Type::Real { low, high }, Place::Middle) => Genes::Real(vec![low + (high - low) / 2.0; part.length]),
+        (Type::Integer { low, .. }, Place::Low) => Genes::Integer(vec![low; part.length]),
+        (Type::Integer { high, .. }, Place::High) => Genes::Integer(vec![high; part.length]),
+        (Type::Integer { low, high }, Place::Middle) => Genes::Integer(vec![low + (high - low) / 2; part.length]),
+        (Type::Bits, Place::Middle) => Genes::Bits(all.map(|gene| gene % 2 == 1).collect()),
+        (Type::Bits, end) => Genes::Bits(vec![end == Place::High; part.length]),
+        (Type::Permutation, Place::Low) => Genes::Permutation(all.map(|gene| gene as u32).collect()),
+        (Type::Permutation, Place::High) => Genes::Permutation(all.rev().map(|gene| gene as u32).collect()),
+        (Type::Permutation, Place::Middle) => {
+            Genes::Permutation(all.map(|gene| ((gene + part.length / 2) % part.length) as u32).collect())
+        }
+        (Type::Symbols { .. }, Place::Low) => Genes::Symbols(vec![0; part.length]),
+        (Type::Symbols { alphabet }, Place::High) => Genes::Symbols(vec![alphabet - 1; part.length]),
+        (Type::Symbols { alphabet }, Place::Middle) => Genes::Symbols(all.map(|gene| gene as u32 % alphabet).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the type, the places are candidates, and no two of them are the same.
+    #[test]
+    fn places_are_different_candidates() {
+        let types = [
+            Type::Real { low: -5.0, high: 10.0 },
+            Type::Integer { low: -3, high: 4 },
+            Type::Bits,
+            Type::Permutation,
+            Type::Symbols { alphabet: 4 },
+        ];
+        for of in types {
+            let genome = Genome { parts: vec![Part { name: "x".into(), length: 5, of }], bounded: true };
+            let all = PLACES.map(|(place, _)| at(&genome, place));
+            for (index, candidate) in all.iter().enumerate() {
+                assert_eq!(genome.candidate(&candidate.message()).as_ref(), Ok(candidate), "{of:?}");
+                assert!(!all[..index].contains(candidate), "{of:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Which arm is better than which, as far as a test can say: pairs of arms that solve the same problem, replica by replica.
+
+use std::cmp::Ordering;
+
+use evoxo_common::{
+    report::Table,
+    stats::{holm, rank_test, rank_test_least, rank_test_values},
+    text::probability,
+};
+use serde_json::{Value, json};
+
+use super::settings::Settings;
+
+/// With more arms there are more pairs than anybody reads.
+const ARMS_MAX: usize = 12;
+/// At or below this probability a difference is hardly chance.
+const LEVEL: f64 = 0.05;
+
+/// What a replica came to: less is better.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    /// It has reached the target, after so many evaluations.
+    Reached(f64),
+    /// It has not, or there is none: the best objective or the hypervolume, with the sign of what is to be minimised.
+    Ended(f64),
+}
+
+/// An arm whose replicas are all finished, and have a feasible candidate.
+pub(super) struct Entry<'a> {
+    pub(super) name: &'a str,
+    pub(super) settings: &'a Settings,
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+/// Two arms of one problem.
+pub(super) struct Contest<'a> {
+    better: &'a str,
+    worse: &'a str,
+    /// In how many of all pairs of replicas the better arm's is better; equal ones count half.
+    share: f64,
+    p: f64,
+    /// Corrected for all contests by Holm's method.
+    corrected: f64,
+    /// Of each arm.
+    replicas: [usize; 2],
+}
+
+impl Outcome {
+    /// Sooner is before later, and a target that was reached before one that was not: the order in which BBOB tests searches
+    /// (N. Hansen, A. Auger, R. Ros, S. Finck and P. Pošík, "Comparing Results of 31 Algorithms from the Black-Box
+    /// Optimization Benchmarking BBOB-2009", GECCO 2010).
+    fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Reached(_), Self::Ended(_)) => Ordering::Less,
+            (Self::Ended(_), Self::Reached(_)) => Ordering::Greater,
+            (Self::Reached(one), Self::Reached(two)) | (Self::Ended(one), Self::Ended(two)) => one.total_cmp(&two),
+        }
+    }
+}
+
+/// All pairs of arms of one problem; none of too many.
+pub(super) fn contests<'a>(entries: &[Entry<'a>]) -> Vec<Contest<'a>> {
+    if entries.len() > ARMS_MAX {
+        return Vec::new();
+    }
+    let pairs =
+        entries.iter().enumerate().flat_map(|(place, one)| entries[place + 1..].iter().map(move |two| (one, two)));
+    let mut all: Vec<Contest<'a>> = pairs.filter_map(|(one, two)| contest(one, two)).collect();
+    let corrected = holm(&all.iter().map(|contest| contest.p).collect::<Vec<f64>>());
+    all.iter_mut().zip(corrected).for_each(|(contest, p)| contest.corrected = p);
+    all
+}
+
+/// None unless both solve the same problem.
+fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
+    let same = one.settings.same_problem(two.settings)
+        && one.settings.target_number() == two.settings.target_number()
+        && one.settings.reference_point() == two.settings.reference_point();
+    if !same {
+        return None;
+    }
+    // A rank says all that the test asks of a value.
+    let mut order: Vec<Outcome> = one.outcomes.iter().chain(&two.outcomes).copied().collect();
+    order.sort_by(|one, two| one.compare(*two));
+    let rank = |outcome: &Outcome| order.partition_point(|other| other.compare(*outcome) == Ordering::Less) as f64;
+    let [first, second] = [one, two].map(|entry| entry.outcomes.iter().map(rank).collect::<Vec<f64>>());
+    // A greater rank is worse.
+    let found = rank_test(&second, &first)?;
+    let share = found.u / (first.len() * second.len()) as f64;
+    let (better, worse, share) =
+        if share < 0.5 { (two.name, one.name, 1.0 - share) } else { (one.name, two.name, share) };
+    Some(Contest { better, worse, share, p: found.p, corrected: 1.0, replicas: [first.len(), second.len()] })
+}
+
+impl Contest<'_> {
+    /// What `result.json` says of it.
+    pub(super) fn to_json(&self) -> Value {
+        let Self { better, worse, share, p, corrected, .. } = self;
+        json!({"better": better, "worse": worse, "share": share, "p": p, "p_holm": corrected})
+    }
+}
+
+/// The contests, if there are any.
+pub(super) fn table(contests: &[Contest<'_>]) -> Option<Table> {
+    let row = |it: &Contest<'_>| {
+        let share = format!("{:.0} %", 100.0 * it.share);
+        vec![it.better.to_owned(), it.worse.to_owned(), share, probability(it.p), probability(it.corrected)]
+    };
+    (!contests.is_empty()).then(|| Table {
+        title: "Arms against each other: which is better, and whether that may be chance".into(),
+        header: ["arm", "better than", "in pairs of replicas", "P", "P, corrected"].map(String::from).to_vec(),
+        rows: contests.iter().map(row).collect(),
+    })
+}
+
+/// How they were tested, and whether there are replicas enough.
+pub(super) fn notes(contests: &[Contest<'_>]) -> Vec<String> {
+    if contests.is_empty() {
+        return Vec::new();
+    }
+    let pairs = contests.len();
+    let corrected = if pairs > 1 { format!(", corrected by Holm's method for {pairs} pairs") } else { String::new() };
+    let mut notes = vec![format!(
+        "P: Mann and Whitney's test of what each replica came to, the best value or the hypervolume{corrected}. A replica that \
+         reaches a target is before one that does not, and sooner is before later."
+    )];
+    let least = contests.iter().map(|it| rank_test_least(it.replicas[0], it.replicas[1])).fold(1.0, f64::min);
+    if least * pairs as f64 > LEVEL {
+        let replicas = rank_test_values(pairs, LEVEL);
+        notes.push(format!(
+            "With so few replicas no difference can come to P = {LEVEL}; that takes {replicas} of each arm."
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_common::stats::rank_test;
+
+    use super::*;
+    use crate::testing::parse;
+
+    fn settings(text: &str) -> Settings {
+        Settings::of(&parse(&format!("experiment = \"evolve\"\n[settings]\n{text}\n")).arms[0].settings)
+    }
+
+    fn told(contests: &[Contest<'_>]) -> Vec<(String, String, f64)> {
+        contests.iter().map(|it| (it.better.to_owned(), it.worse.to_owned(), it.share)).collect()
+    }
+
+    #[test]
+    fn arms_of_one_problem_are_tested_in_pairs_and_corrected_for_their_number() {
+        let (sphere, other) = (settings("problem = \"sphere\""), settings("problem = \"sphere\"\nlength = 7"));
+        let ended = |values: &[f64]| values.iter().map(|value| Outcome::Ended(*value)).collect::<Vec<_>>();
+        let entry = |name, settings, values: &[f64]| Entry { name, settings, outcomes: ended(values) };
+        let entries = [
+            entry("a", &sphere, &[5.0, 6.0, 7.0, 8.0]),
+            entry("b", &sphere, &[1.0, 2.0, 3.0, 4.0]),
+            entry("c", &sphere, &[3.5, 4.5, 5.5, 6.5]),
+            entry("longer", &other, &[0.0; 4]),
+        ];
+        let found = contests(&entries);
+        let name = |text: &str| text.to_owned();
+        let expected =
+            [(name("b"), name("a"), 1.0), (name("c"), name("a"), 13.0 / 16.0), (name("b"), name("c"), 15.0 / 16.0)];
+        assert_eq!(told(&found), expected, "longer has another genome");
+        let p = rank_test(&[5.0, 6.0, 7.0, 8.0], &[1.0, 2.0, 3.0, 4.0]).unwrap().p;
+        assert_eq!((found[0].p, found[0].corrected), (p, 3.0 * p));
+        assert!(notes(&found)[1].ends_with("that takes 5 of each arm."), "{:?}", notes(&found));
+        let many: Vec<Entry<'_>> = (0..=ARMS_MAX).map(|_| entry("a", &sphere, &[1.0])).collect();
+        assert!(contests(&many).is_empty() && contests(&many[1..]).len() == 66);
+    }
+
+    #[test]
+    fn a_target_that_is_reached_sooner_is_before_any_that_is_not() {
+        let settings = settings("problem = \"sphere\"\ntarget = \"0.1\"");
+        let entry = |name, outcomes: &[Outcome]| Entry { name, settings: &settings, outcomes: outcomes.to_vec() };
+        let slow = entry("slow", &[Outcome::Reached(900.0), Outcome::Reached(800.0), Outcome::Ended(0.2)]);
+        let fast = entry("fast", &[Outcome::Reached(100.0), Outcome::Reached(800.0), Outcome::Ended(0.3)]);
+        // fast: 100 beats three, 800 beats 900 and 0.2 and half of 800, 0.3 none.
+        assert_eq!(told(&contests(&[slow, fast])), [("fast".to_owned(), "slow".to_owned(), 5.5 / 9.0)]);
+    }
+}

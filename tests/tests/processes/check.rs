@@ -1,0 +1,89 @@
+//! `evoxo check` with programs in C: one that is pure, and what makes one impure.
+
+use std::{fs, path::Path, process::Command};
+
+use evoxo_tests::programs::{program, workspace};
+use serde_json::Value;
+
+/// Compiles the example with a change; the option for `evoxo check`.
+fn compiled(directory: &Path, name: &str, from: &str, to: &str) -> String {
+    let text = fs::read_to_string(workspace().join("examples/programs/rosen.c")).expect("the example");
+    assert!(text.contains(from), "the example has changed");
+    let (source, binary) = (directory.join(format!("{name}.c")), directory.join(name));
+    fs::write(&source, text.replace(from, to)).expect("a file");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-w", "-ffp-contract=off", "-o"]).arg(&binary).arg(&source).arg("-lm");
+    assert!(compiler.status().is_ok_and(|status| status.success()), "{compiler:?}");
+    format!("rosen=exec {}", binary.display())
+}
+
+/// The exit status of `evoxo check` and all that it says.
+fn check(arguments: &[&str]) -> (Option<i32>, String) {
+    let done = Command::new(program("evoxo")).arg("check").args(arguments).output().expect("evoxo starts");
+    let text = [done.stdout, done.stderr].concat();
+    (done.status.code(), String::from_utf8(text).expect("UTF-8"))
+}
+
+/// The start of the value in the example.
+const COST: &str = "double cost = 0;\n    int i;";
+
+#[test]
+fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pure = compiled(directory.path(), "pure", COST, COST);
+    let (status, said) = check(&["--program", &pure]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.starts_with("rosen is pure as far as 12 candidates show; one candidate takes "), "{said}");
+    let impurities = [
+        ("kept", "static double cost = 0;\n    int i;", "the same process once more", 0),
+        ("seeded", "double cost = atof(getenv(\"PYTHONHASHSEED\"));\n    int i;", "another PYTHONHASHSEED", 0),
+        ("started", "extern int getpid(void);\n    double cost = getpid();\n    int i;", "a fresh process", 0),
+        // Only the candidate in the middle, of which all genes are 0.
+        (
+            "before",
+            "static double last;\n    double cost = x[0] == 0 ? last : 0;\n    int i;\n    last = x[0];",
+            "in reversed order",
+            2,
+        ),
+    ];
+    for (name, change, way, candidate) in impurities {
+        let program = compiled(directory.path(), name, COST, change);
+        let (status, said) = check(&["--program", &program, "--json"]);
+        assert_eq!(status, Some(1), "{said}");
+        let told: Value = serde_json::from_str(&said).expect("JSON");
+        let runs: Vec<&Value> = told["differences"].as_array().expect("a list").iter().collect();
+        assert_eq!((&told["pure"], told["candidates"].as_u64()), (&Value::from(false), Some(12)), "{name}: {told}");
+        let found = |run: &&&Value| run["run"].as_str().is_some_and(|run| run.ends_with(way));
+        let run = runs.iter().find(found).unwrap_or_else(|| panic!("{name}: {told}"));
+        assert_eq!(run["candidates"][0], candidate, "{name}: {told}");
+    }
+    let kept = compiled(directory.path(), "kept", COST, impurities[0].1);
+    let (_, said) = check(&["--program", &kept, "--candidates", "4"]);
+    let first =
+        "candidate 0 (all genes low), and 3 more: other values in the same process once more: something is kept";
+    assert!(said.starts_with(first), "{said}");
+    assert!(said.ends_with("rosen is not pure: its values must follow from the genes and the seed alone\n"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_checked_has_its_sentence() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (status, said) = check(&["--program", "rosen=exit 3"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("the program rosen ended (exit status: 3) before it could introduce itself"), "{said}");
+    let bare = compiled(directory.path(), "bare", r#"\"genome\":["#, r#"\"other\":["#);
+    let (status, said) = check(&["--program", &bare]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("describes the genome: add [[genome]]"), "{said}");
+    let file = directory.path().join("rosen.toml");
+    let genome = "[[genome]]\nlength = 30\nlow = -5\nhigh = 5\n";
+    let text = |problem: &str| format!("experiment = \"evolve\"\n[settings]\nproblem = \"{problem}\"\n");
+    fs::write(&file, text("program:rosen") + genome).expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    assert_eq!(check(&["--program", &bare, file]).0, Some(0));
+    fs::write(file, text("sphere")).expect("a file");
+    let (status, said) = check(&["--program", &bare, file]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("asks no program rosen: give the file that does"), "{said}");
+    assert_eq!(check(&[]).0, Some(2));
+}
