@@ -13,6 +13,7 @@ mod claims;
 mod cluster;
 mod directory;
 mod file;
+mod epochs;
 mod history;
 mod html;
 mod inline;
