@@ -7,13 +7,14 @@
 //! ```
 
 mod arguments;
+mod autoscale;
 mod champion;
 mod children;
 mod claims;
 mod cluster;
 mod directory;
-mod file;
 mod epochs;
+mod file;
 mod history;
 mod html;
 mod inline;

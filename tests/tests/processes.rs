@@ -2,6 +2,7 @@
 //! time, a run has the result of one undisturbed thread.
 
 mod processes {
+    mod autoscale;
     mod crashes;
     mod daemon;
     mod leaders;
