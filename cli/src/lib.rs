@@ -7,11 +7,13 @@
 //! ```
 
 mod arguments;
+mod autoscale;
 mod champion;
 mod children;
 mod claims;
 mod cluster;
 mod directory;
+mod epochs;
 mod file;
 mod history;
 mod html;

@@ -17,12 +17,14 @@ use evoxo_proto::{
 };
 use tokio::{task::JoinSet, time::timeout};
 use tonic::{
-    Code, Status,
+    Code, Response, Status,
     transport::{Channel, Endpoint},
 };
-use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+use tonic_health::pb::{
+    HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus, health_client::HealthClient,
+};
 
-use crate::say::usage;
+use crate::{epochs::Epochs, say::usage};
 
 /// The option for the addresses of the coordinator.
 #[derive(Clone, Debug, clap::Args)]
@@ -79,9 +81,10 @@ pub(crate) async fn channel(coordinator: &Coordinator) -> anyhow::Result<Channel
         None => Dialer::plain(),
         Some(path) => Dialer::with(&access_file(path, all).await?)?,
     };
+    let mut epochs = Epochs::of(coordinator.access.as_deref())?;
     match all {
-        [address] => started(&dialer, address).await,
-        _ => leading(&dialer, all).await,
+        [address] => started(&dialer, address, &mut epochs).await,
+        _ => leading(&dialer, all, &mut epochs).await,
     }
 }
 
@@ -101,12 +104,15 @@ async fn dial(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> {
 }
 
 /// Connects to the only address. A coordinator that has just been started answers when it has loaded its store.
-async fn started(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> {
+async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> anyhow::Result<Channel> {
     let start = Instant::now();
     loop {
         let channel = dial(dialer, address).await?;
         // What is wrong otherwise is said in answer to the call.
         let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
+        if let Some(led) = answer.as_ref().ok().and_then(led) {
+            epochs.check(address, &led)?;
+        }
         let waits = answer.is_ok_and(|answer| {
             answer.metadata().get(LEADER_HEADER).is_none() && answer.get_ref().status() == ServingStatus::NotServing
         });
@@ -117,9 +123,14 @@ async fn started(dialer: &Dialer, address: &Address) -> anyhow::Result<Channel> 
     }
 }
 
+/// What a coordinator says of itself, if it leads.
+fn led(answer: &Response<HealthCheckResponse>) -> Option<Led> {
+    answer.metadata().get(LEADER_HEADER)?.to_str().ok()?.parse().ok()
+}
+
 /// Asks all addresses at once who leads, and takes the highest epoch: a coordinator that was cut off may not know yet that it
 /// leads no more.
-async fn leading(dialer: &Dialer, all: &[Address]) -> anyhow::Result<Channel> {
+async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyhow::Result<Channel> {
     let mut attempts = JoinSet::new();
     for address in all {
         let (address, dialer) = (address.clone(), dialer.clone());
@@ -127,16 +138,16 @@ async fn leading(dialer: &Dialer, all: &[Address]) -> anyhow::Result<Channel> {
             let channel = dial(&dialer, &address).await?;
             let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
             let answer = answer.map_err(|status| anyhow!("{address}: {}", refused(status)))?;
-            let led = answer.metadata().get(LEADER_HEADER).and_then(|led| led.to_str().ok()?.parse::<Led>().ok());
-            let led = led.ok_or_else(|| anyhow!("{address} does not lead"))?;
-            anyhow::Ok((led.epoch, channel))
+            let led = led(&answer).ok_or_else(|| anyhow!("{address} does not lead"))?;
+            anyhow::Ok((address, led, channel))
         });
     }
     let (mut best, mut problems) = (None::<(u64, Channel)>, Vec::new());
     // Some may be gone: once one leads, the others get little time.
     let mut wait = CONNECT_TIMEOUT;
     while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
-        match attempt.context("the attempt to connect ended early")? {
+        let attempt = attempt.context("the attempt to connect ended early")?;
+        match attempt.and_then(|(address, led, channel)| epochs.check(&address, &led).map(|()| (led.epoch, channel))) {
             Ok(found) => {
                 wait = OTHERS_TIMEOUT;
                 best = best.into_iter().chain([found]).max_by_key(|(epoch, _)| *epoch);

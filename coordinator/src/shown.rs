@@ -31,6 +31,7 @@ pub fn run_to_json(run: &v1::Run) -> Value {
         "rounds_total": run.rounds_total,
         "tasks_done": run.tasks_done,
         "tasks_assigned": run.tasks_assigned,
+        "tasks_waiting": run.tasks_waiting,
         "workers": run.workers,
         "slots": run.slots,
         "digest": run.digest,

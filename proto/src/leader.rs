@@ -51,8 +51,8 @@ impl FromStr for Led {
 /// The most clusters whose epochs are remembered.
 const CLUSTERS_MAX: usize = 16;
 
-/// The highest epoch of each cluster that a client has seen.
-#[derive(Clone, Debug, Default)]
+/// The highest epoch of each cluster that a client has seen. As text, a line for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen(BTreeMap<String, u64>);
 
 impl Seen {
@@ -69,6 +69,24 @@ impl Seen {
     }
 }
 
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(cluster, epoch)| writeln!(f, "{cluster}:{epoch}"))
+    }
+}
+
+impl FromStr for Seen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let mut seen = Self::default();
+        for line in text.lines() {
+            seen.accepts(&line.parse()?);
+        }
+        Ok(seen)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +99,7 @@ mod tests {
         {
             assert_eq!(seen.accepts(&Led::new([cluster; 16], epoch)), accepted, "{cluster} {epoch}");
         }
+        assert_eq!(seen.to_string().parse(), Ok(seen.clone()));
         (10..200).for_each(|cluster| assert!(seen.accepts(&Led::new([cluster; 16], 1))));
         assert!(seen.0.len() <= CLUSTERS_MAX);
     }
@@ -91,6 +110,7 @@ mod tests {
         assert_eq!(led.to_string().parse(), Ok(led));
         for bad in ["", ":", "ab:1", "abababababababababababababababAB:1", "abababababababababababababababab:x"] {
             assert!(bad.parse::<Led>().is_err(), "{bad}");
+            assert_eq!(bad.parse::<Seen>().is_err(), !bad.is_empty(), "{bad}");
         }
     }
 }

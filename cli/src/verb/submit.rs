@@ -8,6 +8,7 @@ use evoxo_coordinator::trust::Level;
 use evoxo_proto::v1;
 
 use crate::{
+    autoscale::Autoscale,
     remote::{Coordinator, connect, converse, refused, run_to_json, standstill},
     say::{program, share},
     source::Experiment,
@@ -15,6 +16,10 @@ use crate::{
 
 /// The experiment and the coordinator.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evoxo submit mine.toml --coordinator lab7:7600
+  evoxo submit mine.toml --coordinator lab7:7600 --autoscale slurm --max-jobs 20 -- \\
+      --cpus-per-task=8 deploy/slurm/worker.sbatch     (stays; Ctrl-C ends the jobs, not the run)")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
@@ -28,6 +33,8 @@ pub(crate) struct Arguments {
     /// that again, and if something was wrong the run ends in doubt. Who differs from a trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     verify: Option<Level>,
+    #[command(flatten)]
+    autoscale: Autoscale,
     #[command(flatten)]
     coordinator: Coordinator,
     /// Print the run as JSON
@@ -46,6 +53,7 @@ fn level(text: &str) -> Result<Level, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    let autoscale = arguments.autoscale.is_wanted()?;
     let config = arguments.experiment.read(registry)?;
     let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
     let answer = converse(async {
@@ -69,5 +77,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         let (done, total) = (run.rounds_done, run.rounds_total);
         writeln!(out, "{name} exists already, with {done} of {total} rounds done{}", standstill(&run))?;
     }
-    Ok(ExitCode::SUCCESS)
+    drop(out);
+    match autoscale {
+        true => arguments.autoscale.follow(&arguments.coordinator, &name, arguments.json),
+        false => Ok(ExitCode::SUCCESS),
+    }
 }

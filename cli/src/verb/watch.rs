@@ -3,6 +3,7 @@
 use std::{io::Write as _, process::ExitCode};
 
 use anyhow::bail;
+use evoxo_process::Addresses;
 use evoxo_proto::v1::{self, RunState};
 
 use crate::{
@@ -41,25 +42,30 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Ok(last)
     });
     progress.end();
-    let last = last?;
+    verdict(&last?, &arguments.coordinator.address, arguments.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says how a run ended; an error if it is not finished.
+pub(crate) fn verdict(last: &v1::Run, address: &Addresses, json: bool) -> anyhow::Result<()> {
     match last.state() {
-        RunState::Finished if arguments.json => {}
+        RunState::Finished if json => {}
         RunState::Finished => {
-            let (name, program, address) = (&last.name, program(), &arguments.coordinator.address);
+            let (name, program) = (&last.name, program());
             let mut out = std::io::stdout().lock();
-            writeln!(out, "{name} is finished, {}", digest(&last))?;
+            writeln!(out, "{name} is finished, {}", digest(last))?;
             writeln!(out, "`{program} fetch {name} --coordinator {address}` gets its results")?;
         }
         RunState::Cancelled => bail!("{} was cancelled", last.name),
         RunState::InDoubt => {
-            let (name, digest, message) = (&last.name, digest(&last), &last.message);
+            let (name, digest, message) = (&last.name, digest(last), &last.message);
             bail!("{name} is in doubt, {digest}: {message}; `{} fetch` gets its results", program())
         }
         RunState::Failed => bail!("{} failed: {}; `{} resume` tries it again", last.name, last.message, program()),
         RunState::Blocked => bail!("{} is blocked: {}", last.name, last.message),
         _ => bail!("the coordinator closed the connection: the run continues; watch it again"),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A digest is of a stated set of replicas.

@@ -1,28 +1,55 @@
 //! The memory budget of runs.
 
-/// Bytes for all runs together.
+use std::collections::BTreeMap;
+
+/// Bytes for all runs together, of which the runs of one submitter get three quarters at most.
 #[derive(Debug)]
 pub(super) struct Budget {
     total: u64,
     given: u64,
+    /// By submitter.
+    given_to: BTreeMap<String, u64>,
+}
+
+/// Why bytes cannot be had now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortage {
+    /// Of what one submitter may have, too little is left.
+    Own,
+    /// Of all, too little is left.
+    All,
 }
 
 impl Budget {
     pub(super) fn new(total: u64) -> Self {
-        Self { total, given: 0 }
+        Self { total, given: 0, given_to: BTreeMap::new() }
     }
 
-    /// Reserves this many bytes, if they are free.
-    pub(super) fn take(&mut self, bytes: u64) -> bool {
-        let fits = bytes <= self.total - self.given;
-        if fits {
-            self.given += bytes;
+    /// Reserves this many bytes for a run of this submitter, if they are free.
+    pub(super) fn take(&mut self, submitter: &str, bytes: u64) -> Result<(), Shortage> {
+        let own = self.given_to.get(submitter).copied().unwrap_or(0);
+        if bytes > (self.total / 4 * 3).saturating_sub(own) {
+            return Err(Shortage::Own);
         }
-        fits
+        if bytes > self.total - self.given {
+            return Err(Shortage::All);
+        }
+        self.given += bytes;
+        if bytes > 0 {
+            self.given_to.insert(submitter.to_owned(), own + bytes);
+        }
+        Ok(())
     }
 
-    pub(super) fn give_back(&mut self, bytes: u64) {
+    /// Gives back bytes that were reserved for this submitter.
+    pub(super) fn give_back(&mut self, submitter: &str, bytes: u64) {
         self.given -= bytes;
+        if let Some(own) = self.given_to.get_mut(submitter) {
+            *own -= bytes;
+            if *own == 0 {
+                self.given_to.remove(submitter);
+            }
+        }
     }
 
     /// Bytes reserved.

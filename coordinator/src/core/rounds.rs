@@ -40,12 +40,12 @@ impl Coordinator {
             let why = too_large(needed, most);
             return self.block(id, Blocked::Unfit(why));
         }
-        let waits = !self.budget.take(needed);
-        if run.waits_for_memory != waits {
-            run.waits_for_memory = waits;
+        let shortage = self.budget.take(&run.submitter, needed).err();
+        if run.waits_for_memory != shortage {
+            run.waits_for_memory = shortage;
             self.runs.change(id);
         }
-        if waits {
+        if shortage.is_some() {
             return;
         }
         if let Some(run) = self.runs.change(id) {
@@ -82,7 +82,7 @@ impl Coordinator {
         let Some(run) = self.runs.adjust(id) else { return false };
         let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), Some(key));
         let more = needed.saturating_sub(run.reserved_bytes);
-        if needed > most || !self.budget.take(more) {
+        if needed > most || self.budget.take(&run.submitter, more).is_err() {
             return false;
         }
         run.reserved_bytes += more;
@@ -98,7 +98,7 @@ impl Coordinator {
         let over = run.reserved_bytes.saturating_sub(needed);
         if over > 0 {
             run.reserved_bytes -= over;
-            self.budget.give_back(over);
+            self.budget.give_back(&run.submitter, over);
             self.runs.move_all();
         }
     }

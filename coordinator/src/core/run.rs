@@ -9,7 +9,7 @@ use bytes::Bytes;
 use evoxo_common::{digest::Digest, experiment::run_digest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
-use super::events::ReplicaAt;
+use super::{budget::Shortage, events::ReplicaAt};
 use crate::{
     id::ThreadId,
     prepared::Prepared,
@@ -142,7 +142,7 @@ pub(super) struct Run {
     pub(super) name: String,
     pub(super) prepared: Arc<Prepared>,
     pub(super) wanted: Wanted,
-    /// The address that submitted it.
+    /// Who submitted it: see [`v1::Order::submitter`].
     pub(super) submitter: String,
     /// How outputs are verified.
     pub(super) level: Level,
@@ -164,8 +164,8 @@ pub(super) struct Run {
     /// Bytes of memory reserved for it, and bytes of its replicas that have begun and are not stored.
     pub(super) reserved_bytes: u64,
     begun_bytes: u64,
-    /// It waits for memory.
-    pub(super) waits_for_memory: bool,
+    /// Why it waits for memory, if it does.
+    pub(super) waits_for_memory: Option<Shortage>,
     pub(super) replicas: BTreeMap<ReplicaKey, ReplicaRecord>,
     /// Replicas that have begun and are not open, and replicas that have not begun.
     pub(super) waiting: BTreeSet<ReplicaKey>,
@@ -210,7 +210,7 @@ impl Run {
             presence: Presence::Resting,
             reserved_bytes: 0,
             begun_bytes: 0,
-            waits_for_memory: false,
+            waits_for_memory: None,
             replicas: BTreeMap::new(),
             waiting: BTreeSet::new(),
             unbegun: BTreeSet::new(),
@@ -377,7 +377,7 @@ impl Run {
     pub(super) fn is_quiet(&self) -> bool {
         let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
         let unwritten = self.failure_unsaved || !self.to_write_again.is_empty();
-        !(unsaved || unwritten || self.waits_for_memory || matches!(self.presence, Presence::Leaving(_)))
+        !(unsaved || unwritten || self.waits_for_memory.is_some() || matches!(self.presence, Presence::Leaving(_)))
     }
 
     /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.

@@ -315,7 +315,7 @@ impl Coordinator {
             let why = too_large(needed, self.settings.run_memory_bytes_max());
             return self.block(id, Blocked::Unfit(why));
         }
-        if !self.budget.take(needed) {
+        if self.budget.take(&run.submitter, needed).is_err() {
             // They are read again when there is memory.
             return;
         }
@@ -331,7 +331,7 @@ impl Coordinator {
     /// Gives back the memory of a run that is not loaded.
     fn release_resting(&mut self, id: RunId) {
         if let Some(run) = self.runs.adjust(id) {
-            self.budget.give_back(std::mem::take(&mut run.reserved_bytes));
+            self.budget.give_back(&run.submitter, std::mem::take(&mut run.reserved_bytes));
             self.runs.move_all();
         }
     }

@@ -4,6 +4,7 @@ use evoxo_proto::v1::{self, RunState};
 
 use super::{
     about::About,
+    budget::Shortage,
     run::{ReplicaRecord, Run, Wanted},
 };
 use crate::replicas::ReplicaKey;
@@ -59,8 +60,14 @@ impl Run {
                      the doubts"
                 )
             }
-            _ if self.waits_for_memory => "it waits for memory that other runs use".into(),
-            _ => self.store_trouble.clone().unwrap_or_default(),
+            _ => match self.waits_for_memory {
+                Some(Shortage::All) => "it waits for memory that other runs use".into(),
+                Some(Shortage::Own) => format!(
+                    "it waits for memory: other runs of {} use most of the three quarters that one submitter may have",
+                    self.submitter
+                ),
+                None => self.store_trouble.clone().unwrap_or_default(),
+            },
         }
     }
 

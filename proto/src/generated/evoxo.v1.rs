@@ -699,6 +699,10 @@ pub struct Run {
     /// Tasks that are assigned to workers now.
     #[prost(uint32, tag = "11")]
     pub tasks_assigned: u32,
+    /// Tasks that are planned and that any worker would get now, if one had room. The coordinator plans no more than it must,
+    /// so more may follow.
+    #[prost(uint32, tag = "22")]
+    pub tasks_waiting: u32,
     /// When FINISHED or IN_DOUBT: SHA-256, in hexadecimal, over all replicas' final states.
     #[prost(string, tag = "12")]
     pub digest: ::prost::alloc::string::String,

@@ -107,6 +107,39 @@ async fn of_two_coordinators_on_one_store_the_later_one_leads() {
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
 
+/// A tool that has seen a later epoch with its access file does not believe an earlier one, though nobody else answers.
+#[tokio::test]
+async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    drop(secure.coordinator("127.0.0.1:0", &[]));
+    let before = site.path("before");
+    let copied = Command::new("cp").arg("-a").arg(site.path("store")).arg(&before).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    drop(secure.coordinator("127.0.0.1:0", &[]));
+    let leader = secure.coordinator("127.0.0.1:0", &[]);
+    let superseded = secure.coordinator("127.0.0.1:0", &["--store", &before.to_string_lossy()]);
+    let access = secure.operator_path();
+    let runs = |coordinator: &str| {
+        let mut command = Command::new(program("evoxo"));
+        command.args(["runs", "--coordinator", coordinator, "--access"]).arg(&access);
+        command.output().expect("it starts")
+    };
+    let [old, new] = [&superseded, &leader].map(|coordinator| coordinator.address.to_string());
+    assert!(runs(&old).status.success(), "nothing is known yet");
+    assert!(runs(&format!("{old},{new}")).status.success());
+    for addresses in [old.clone(), format!("{old},127.0.0.1:9")] {
+        let refused = runs(&addresses);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("leads no more: it says epoch 2, and a later one was seen"), "{said}");
+    }
+    assert!(runs(&new).status.success());
+    // As after a backup was restored.
+    fs::remove_file(site.path("access/operator.access.epochs")).expect("it was kept");
+    assert!(runs(&old).status.success());
+}
+
 /// Three standbys on an unused store: one leads, and another one after it.
 #[tokio::test]
 async fn of_several_standbys_one_leads() {

@@ -77,6 +77,29 @@ fn a_recovered_run_that_does_not_fit_is_blocked_and_others_continue() {
     assert_eq!(next.run("small").digest, expected_digest(CONFIG));
 }
 
+/// Somebody's second large run waits for the first one, and not for somebody else's, who does not wait either.
+#[test]
+fn one_submitter_does_not_take_all_memory() {
+    let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
+    let least = story::prepared(&config).least_bytes(64 << 20);
+    let settings = Settings { memory_bytes_max: 2 * least + least / 2, ..singly() };
+    let mut story = Story::begin(settings);
+    story.submit_by("greedy", "a", &config).unwrap();
+    story.submit_by("greedy", "b", &config).unwrap();
+    story.submit_by("modest", "c", &config).unwrap();
+    story.join(1, 8);
+    let sentence =
+        "it waits for memory: other runs of greedy use most of the three quarters that one submitter may have";
+    assert_eq!([story.run("b").message.as_str(), story.run("c").message.as_str()], [sentence, ""]);
+    for _ in 0..2000 {
+        story.answer(1, honest);
+    }
+    for name in ["a", "b", "c"] {
+        assert_eq!(story.run(name).digest, expected_digest(&config), "{name}");
+    }
+    assert_eq!(story.core.budget.given(), 0);
+}
+
 /// Replicas are opened as memory allows, runs wait for each other, and all reserved memory is given back.
 #[test]
 fn memory_is_shared_and_given_back() {
@@ -85,7 +108,7 @@ fn memory_is_shared_and_given_back() {
     let settings = Settings { memory_bytes_max: 2 * least + least / 2, ..singly() };
     let mut story = Story::begin(settings);
     for name in ["a", "b", "c"] {
-        story.submit(name, &config).unwrap();
+        story.submit_by(&format!("somebody with {name}"), name, &config).unwrap();
     }
     story.join(1, 8);
     let waiting: Vec<&str> = story

@@ -1,0 +1,289 @@
+//! `evoxo submit --autoscale slurm`: worker jobs begin and end by what is open of a run, until the run or the command ends.
+//! What is wanted stands in `scale`; here is who is asked, and how often.
+
+mod scale;
+mod slurm;
+
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::bail;
+use evoxo_process::duration;
+use evoxo_proto::v1::{self, RunState};
+use tokio::time::timeout;
+
+use crate::{
+    progress::Progress,
+    remote::{Client, Coordinator, connect, converse, is_lost, refused},
+    say::{tell, usage, whole},
+    stop::Stop,
+    verb::watch::verdict,
+};
+use scale::{Action, FAILURES_MAX, Scale, Seen, Stage};
+use slurm::{Queued, Slurm};
+
+/// The time between two looks; there are at least four in the time after which a job is of no use, if that is not very short.
+const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
+const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(5);
+const LOOKS_UNTIL_IDLE: u32 = 4;
+/// Between two looks, how often it is seen that somebody wants to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
+/// The time in which the coordinator must answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// After a refusal of `sbatch` no job is started for this long.
+const REFUSED_PAUSE: Duration = Duration::from_secs(60);
+/// If the coordinator or Slurm cannot be asked for this long, the command ends.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Options of `sbatch` by which jobs are told apart here.
+const OWN_OPTIONS: [&str; 4] = ["--array", "-a", "--job-name", "-J"];
+
+/// Who starts the jobs.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Scheduler {
+    /// `sbatch`, `squeue` and `scancel` on this machine
+    Slurm,
+}
+
+/// The options of it.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Autoscale {
+    /// Start worker jobs while tasks are left over, end those that are of no use, and stay until the run ends. All jobs end
+    /// with this command
+    #[arg(long, value_name = "SCHEDULER", value_enum, requires = "sbatch")]
+    autoscale: Option<Scheduler>,
+    /// With --autoscale: the most jobs at once
+    #[arg(long, value_name = "N", default_value = "8", value_parser = whole::<u32>(1, 1000), requires = "autoscale")]
+    max_jobs: u32,
+    /// With --autoscale: end a job that was of no use for this time: 90s, 2m, 1h
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration, requires = "autoscale")]
+    idle: Duration,
+    /// With --autoscale: what `sbatch` gets, its options and the script of a worker, without --array and --job-name
+    #[arg(last = true, value_name = "SBATCH", requires = "autoscale")]
+    sbatch: Vec<String>,
+}
+
+impl Autoscale {
+    /// Whether it is wanted; an error if what is for `sbatch` cannot be said there.
+    pub(crate) fn is_wanted(&self) -> anyhow::Result<bool> {
+        let own = |word: &&String| OWN_OPTIONS.iter().any(|option| word.starts_with(option));
+        match self.sbatch.iter().find(own) {
+            Some(word) => {
+                Err(usage(format!("{word} is not for --autoscale, which says --array and --job-name itself")))
+            }
+            None => Ok(self.autoscale.is_some()),
+        }
+    }
+
+    /// Starts and ends jobs until the run ends, or somebody stops it.
+    pub(crate) fn follow(&self, coordinator: &Coordinator, run: &str, json: bool) -> anyhow::Result<ExitCode> {
+        let stop = Stop::listen()?;
+        let slurm = Slurm::new(run, coordinator.address.to_string(), self.sbatch.clone());
+        let mut looks = Looks { run, coordinator, slurm: &slurm, client: None, progress: Progress::new() };
+        let followed = converse(self.rounds(&mut looks, &stop));
+        looks.progress.end();
+        let ended = slurm.end_all();
+        let Some(last) = followed? else {
+            ended?;
+            tell(format_args!("stopped: {run} goes on with other workers, if there are any; the same command goes on"));
+            return Ok(ExitCode::FAILURE);
+        };
+        ended?;
+        verdict(&last, &coordinator.address, json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Looks, and does what follows; the run at its end, or nothing if somebody stops it.
+    async fn rounds(&self, looks: &mut Looks<'_>, stop: &Stop) -> anyhow::Result<Option<v1::Run>> {
+        let interval = (self.idle / LOOKS_UNTIL_IDLE).clamp(LOOK_INTERVAL_MIN, LOOK_INTERVAL_MAX);
+        let (start, mut scale) = (Instant::now(), Scale::new(self.max_jobs, self.idle));
+        let (mut said, mut answered) = (String::new(), None);
+        while !stop.is_asked() {
+            let looked = Instant::now();
+            let news = match looks.look().await? {
+                Looked::Ended(run) => return Ok(Some(run)),
+                Looked::Seen(seen) => {
+                    answered = Some(looked);
+                    looks.act(&mut scale, start.elapsed(), &seen)?;
+                    describe(&seen)
+                }
+                // What does not answer at first will not do so later.
+                Looked::Unanswered(why) if answered.is_none_or(|at| at.elapsed() > PATIENCE) => bail!("{why}"),
+                Looked::Unanswered(why) => why,
+            };
+            if news != said {
+                looks.progress.say(&news);
+                said = news;
+            }
+            while looked.elapsed() < interval && !stop.is_asked() {
+                tokio::time::sleep(STOP_INTERVAL).await;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What one look gave.
+enum Looked {
+    Ended(v1::Run),
+    Seen(Seen),
+    /// Somebody did not answer, for this reason.
+    Unanswered(String),
+}
+
+/// Who is asked.
+struct Looks<'a> {
+    run: &'a str,
+    coordinator: &'a Coordinator,
+    slurm: &'a Slurm,
+    client: Option<Client>,
+    progress: Progress,
+}
+
+impl Looks<'_> {
+    /// Asks the coordinator, then Slurm.
+    async fn look(&mut self) -> anyhow::Result<Looked> {
+        let answers = timeout(ANSWER_TIMEOUT, self.ask()).await;
+        let (run, workers) = match answers.map_err(|_| "the coordinator does not answer".to_owned()) {
+            Ok(Ok(Ok(answers))) => answers,
+            Ok(Ok(Err(why))) | Err(why) => {
+                self.client = None;
+                return Ok(Looked::Unanswered(why));
+            }
+            Ok(Err(error)) => return Err(error),
+        };
+        self.progress.show(&run);
+        if !matches!(run.state(), RunState::Running | RunState::Paused) {
+            return Ok(Looked::Ended(run));
+        }
+        Ok(match self.slurm.jobs() {
+            Ok(jobs) => Looked::Seen(seen(&run, &workers, &jobs)),
+            Err(why) => Looked::Unanswered(format!("{why:#}")),
+        })
+    }
+
+    /// The run and the workers, or why the coordinator cannot be asked now.
+    async fn ask(&mut self) -> anyhow::Result<Result<(v1::Run, Vec<v1::Worker>), String>> {
+        let mut client = match self.client.take() {
+            Some(client) => client,
+            None => match connect(self.coordinator).await {
+                Ok(client) => client,
+                Err(why) => return Ok(Err(format!("{why:#}"))),
+            },
+        };
+        let answers = async {
+            let run = client.get(v1::GetRequest { name: self.run.into() }).await?.into_inner();
+            let workers = client.list_workers(v1::ListWorkersRequest {}).await?.into_inner().workers;
+            Ok((run, workers))
+        };
+        match answers.await {
+            Ok(answers) => {
+                self.client = Some(client);
+                Ok(Ok(answers))
+            }
+            Err(status) if is_lost(&status) => Ok(Err(format!("{:#}", refused(status)))),
+            Err(status) => Err(refused(status)),
+        }
+    }
+
+    /// Does what is to be done.
+    fn act(&self, scale: &mut Scale, now: Duration, seen: &Seen) -> anyhow::Result<()> {
+        for action in scale.decide(now, seen) {
+            match action {
+                Action::Start(jobs) => match self.slurm.start(jobs) {
+                    Ok(()) => scale.started(jobs),
+                    Err(why) if seen.jobs.is_empty() => return Err(why),
+                    Err(why) => {
+                        self.progress.say(&format!("note: {why:#}"));
+                        scale.pause(now + REFUSED_PAUSE);
+                    }
+                },
+                Action::End(jobs) => {
+                    if let Err(why) = self.slurm.end(&jobs) {
+                        self.progress.say(&format!("note: {why:#}"));
+                    }
+                }
+                Action::Failed(jobs) => {
+                    let jobs = if jobs == 1 { "a job".to_owned() } else { format!("{jobs} jobs") };
+                    self.progress.say(&format!("note: {jobs} ended before a worker joined: what it wrote says why"));
+                }
+                Action::GiveUp => bail!(
+                    "{FAILURES_MAX} jobs in a row ended before their workers joined: what they wrote says why (with \
+                     deploy/slurm/worker.sbatch, evoxo-worker-*.log where they began)"
+                ),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What there is. A job's worker has a name that ends with the job's number, as `deploy/slurm/worker.sbatch` names it.
+fn seen(run: &v1::Run, workers: &[v1::Worker], jobs: &[Queued]) -> Seen {
+    let computes = |worker: &&v1::Worker| worker.kinds.contains(&run.kind);
+    let stage = |job: &Queued| {
+        let suffix = format!("-{}", job.id.replace('_', "-"));
+        match workers.iter().filter(computes).find(|worker| worker.name.ends_with(&suffix)) {
+            Some(worker) => Stage::Joined { busy: worker.slots_busy > 0, tasks_done: worker.tasks_done },
+            None if job.runs => Stage::Started,
+            None => Stage::Queued,
+        }
+    };
+    let open = match run.state() {
+        RunState::Running => u64::from(run.tasks_waiting) + u64::from(run.tasks_assigned),
+        _ => 0,
+    };
+    let jobs: BTreeMap<String, Stage> = jobs.iter().map(|job| (job.id.clone(), stage(job))).collect();
+    Seen { open, slots: run.slots.into(), jobs }
+}
+
+/// "3 jobs: 1 queued, 0 starting, 2 at work".
+fn describe(seen: &Seen) -> String {
+    let of = |wanted: fn(&Stage) -> bool| seen.jobs.values().filter(|stage| wanted(stage)).count();
+    let [queued, starting] = [of(|stage| *stage == Stage::Queued), of(|stage| *stage == Stage::Started)];
+    let joined = of(|stage| matches!(stage, Stage::Joined { .. }));
+    format!("{} jobs: {queued} queued, {starting} starting, {joined} at work", seen.jobs.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(name: &str, kinds: &[&str], slots_busy: u32) -> v1::Worker {
+        let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        v1::Worker { name: name.into(), kinds, slots_busy, tasks_done: 5, ..v1::Worker::default() }
+    }
+
+    #[test]
+    fn workers_are_found_by_the_numbers_of_their_jobs() {
+        let state = RunState::Running.into();
+        let run = v1::Run {
+            kind: "rules".into(),
+            state,
+            tasks_waiting: 3,
+            tasks_assigned: 2,
+            slots: 4,
+            ..v1::Run::default()
+        };
+        let jobs = [("12_1", true), ("12_2", true), ("12_3", true), ("12_11", true), ("13_1", false)];
+        let jobs = jobs.map(|(id, runs)| Queued { id: id.into(), runs });
+        let workers =
+            [worker("lab-12-1", &["rules"], 1), worker("lab-12-2", &["rules"], 0), worker("lab-12-3", &["nndtf"], 0)];
+        let seen_now = seen(&run, &workers, &jobs);
+        let stages: Vec<(&str, Stage)> = seen_now.jobs.iter().map(|(id, stage)| (id.as_str(), *stage)).collect();
+        let expected = [
+            ("12_1", Stage::Joined { busy: true, tasks_done: 5 }),
+            ("12_11", Stage::Started),
+            ("12_2", Stage::Joined { busy: false, tasks_done: 5 }),
+            ("12_3", Stage::Started),
+            ("13_1", Stage::Queued),
+        ];
+        assert_eq!(stages, expected);
+        assert_eq!((seen_now.open, seen_now.slots), (5, 4));
+        assert_eq!(describe(&seen_now), "5 jobs: 1 queued, 2 starting, 2 at work");
+        let paused = v1::Run { state: RunState::Paused.into(), ..run };
+        assert_eq!(seen(&paused, &workers, &jobs).open, 0, "a paused run needs nobody");
+    }
+}

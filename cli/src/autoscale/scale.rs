@@ -1,0 +1,270 @@
+//! How many jobs a run needs: pure. What was seen goes in, what to do comes out; time comes in with each look.
+
+use std::{collections::BTreeMap, time::Duration};
+
+/// After so many jobs in a row that ended before their workers joined, something is wrong with them.
+pub(super) const FAILURES_MAX: usize = 3;
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It waits for its host.
+    Queued,
+    /// It runs, and its worker has not joined.
+    Started,
+    /// Its worker is connected and computes the run's kind.
+    Joined {
+        busy: bool,
+        /// Tasks that it computed since it joined.
+        tasks_done: u64,
+    },
+}
+
+/// What there is at one time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// Tasks of the run that can be computed now and are not, and the slots of all workers that compute its kind.
+    pub(super) open: u64,
+    pub(super) slots: u64,
+    /// The jobs, by their numbers.
+    pub(super) jobs: BTreeMap<String, Stage>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Start this number of jobs.
+    Start(u32),
+    /// End these.
+    End(Vec<String>),
+    /// Say that so many ended before their workers joined.
+    Failed(usize),
+    /// Nobody computes, and no job gets as far as that.
+    GiveUp,
+}
+
+/// What is remembered of a job.
+#[derive(Default)]
+struct Known {
+    joined: bool,
+    asked_to_end: bool,
+    tasks_done: u64,
+    /// Since when it was of no use, at every look.
+    idle_since: Option<Duration>,
+}
+
+/// Decides for one run.
+pub(super) struct Scale {
+    jobs_max: u32,
+    idle: Duration,
+    known: BTreeMap<String, Known>,
+    /// Jobs that were started after the last look.
+    started: usize,
+    /// Jobs that failed since the last worker joined.
+    failures: usize,
+    /// No job is started before.
+    pause_until: Duration,
+}
+
+impl Scale {
+    /// For at most this number of jobs, each of which ends when it was of no use for this time.
+    pub(super) fn new(jobs_max: u32, idle: Duration) -> Self {
+        let (known, pause_until) = (BTreeMap::new(), Duration::ZERO);
+        Self { jobs_max, idle, known, started: 0, failures: 0, pause_until }
+    }
+
+    /// So many jobs were started.
+    pub(super) fn started(&mut self, jobs: u32) {
+        self.started = jobs as usize;
+    }
+
+    /// No job is started before this time.
+    pub(super) fn pause(&mut self, until: Duration) {
+        self.pause_until = until;
+    }
+
+    /// What to do now.
+    pub(super) fn decide(&mut self, now: Duration, seen: &Seen) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let failed = self.note(now, seen);
+        if failed > 0 {
+            actions.push(Action::Failed(failed));
+        }
+        let joined = seen.jobs.values().filter(|stage| matches!(stage, Stage::Joined { .. })).count();
+        if self.failures >= FAILURES_MAX && joined == 0 {
+            actions.push(Action::GiveUp);
+            return actions;
+        }
+        let useless = self.useless(now);
+        if !useless.is_empty() {
+            actions.push(Action::End(useless));
+        }
+        let room = self.jobs_max.saturating_sub(seen.jobs.len() as u32);
+        let wanted = seen.open.saturating_sub(seen.slots).min(joined.max(1) as u64).min(room.into()) as u32;
+        if wanted > 0 && now >= self.pause_until && self.failures < FAILURES_MAX && !self.awaits(seen) {
+            actions.push(Action::Start(wanted));
+        }
+        actions
+    }
+
+    /// Notes what became of each job; returns how many ended before their workers joined.
+    fn note(&mut self, now: Duration, seen: &Seen) -> usize {
+        let new = seen.jobs.keys().filter(|id| !self.known.contains_key(*id)).count();
+        // A job that nobody has seen began and ended between two looks.
+        let mut failed = std::mem::take(&mut self.started).saturating_sub(new);
+        self.known.retain(|id, known| {
+            let there = seen.jobs.contains_key(id);
+            failed += usize::from(!there && !known.joined && !known.asked_to_end);
+            there
+        });
+        self.failures += failed;
+        let enough = seen.open <= seen.slots;
+        for (id, stage) in &seen.jobs {
+            let known = self.known.entry(id.clone()).or_default();
+            let mut idle = enough;
+            if let Stage::Joined { busy, tasks_done } = *stage {
+                idle &= !busy && tasks_done == known.tasks_done;
+                known.tasks_done = tasks_done;
+                if !std::mem::replace(&mut known.joined, true) {
+                    self.failures = 0;
+                }
+            }
+            known.idle_since = if idle { known.idle_since.or(Some(now)) } else { None };
+        }
+        failed
+    }
+
+    /// The jobs that were of no use for long enough. If one does not end, it is asked again as late.
+    fn useless(&mut self, now: Duration) -> Vec<String> {
+        let idle = self.idle;
+        let of_no_use = |known: &Known| known.idle_since.is_some_and(|since| now.saturating_sub(since) >= idle);
+        let useless = self.known.iter_mut().filter(|(_, known)| of_no_use(known));
+        let end = |(id, known): (&String, &mut Known)| {
+            (known.asked_to_end, known.idle_since) = (true, Some(now));
+            id.clone()
+        };
+        useless.map(end).collect()
+    }
+
+    /// Whether a job may still bring a worker.
+    fn awaits(&self, seen: &Seen) -> bool {
+        let coming = |stage: &Stage| matches!(stage, Stage::Queued | Stage::Started);
+        let stays = |id: &String| self.known.get(id).is_some_and(|known| !known.asked_to_end);
+        seen.jobs.iter().any(|(id, stage)| coming(stage) && stays(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUSY: Stage = Stage::Joined { busy: true, tasks_done: 0 };
+    const IDLE: Stage = Stage::Joined { busy: false, tasks_done: 7 };
+
+    fn scale() -> Scale {
+        Scale::new(10, Duration::from_secs(60))
+    }
+
+    /// Jobs with these stages, each with one slot once it has joined.
+    fn seen(open: u64, stages: &[Stage]) -> Seen {
+        let slots = stages.iter().filter(|stage| matches!(stage, Stage::Joined { .. })).count() as u64;
+        let jobs = stages.iter().enumerate().map(|(number, stage)| (format!("5_{number}"), *stage)).collect();
+        Seen { open, slots, jobs }
+    }
+
+    fn at(scale: &mut Scale, second: u64, seen: &Seen) -> Vec<Action> {
+        let actions = scale.decide(Duration::from_secs(second), seen);
+        if let Some(Action::Start(jobs)) = actions.last() {
+            scale.started(*jobs);
+        }
+        actions
+    }
+
+    #[test]
+    fn jobs_double_while_tasks_are_left_over() {
+        let mut scale = scale();
+        assert_eq!(at(&mut scale, 0, &seen(0, &[])), [], "nothing is open");
+        assert_eq!(at(&mut scale, 1, &seen(100, &[])), [Action::Start(1)]);
+        assert_eq!(at(&mut scale, 2, &seen(100, &[Stage::Queued])), [], "it may take hours until it starts");
+        assert_eq!(at(&mut scale, 3, &seen(100, &[Stage::Started])), []);
+        for (second, joined, more) in [(4, 1, 1), (5, 2, 2), (6, 4, 4), (7, 8, 2)] {
+            assert_eq!(at(&mut scale, second, &seen(100, &vec![BUSY; joined])), [Action::Start(more)]);
+        }
+        assert_eq!(at(&mut scale, 8, &seen(100, &[BUSY; 10])), [], "no more than the most");
+    }
+
+    #[test]
+    fn there_are_not_more_slots_than_tasks() {
+        let mut scale = scale();
+        assert_eq!(at(&mut scale, 0, &seen(6, &[BUSY; 4])), [Action::Start(2)]);
+        assert_eq!(at(&mut scale, 1, &seen(6, &[BUSY; 6])), []);
+    }
+
+    #[test]
+    fn what_is_of_no_use_ends_after_a_while() {
+        let mut scale = scale();
+        let end = |ids: &[&str]| vec![Action::End(ids.iter().map(|id| (*id).to_owned()).collect())];
+        let quiet = seen(1, &[BUSY, IDLE, Stage::Queued]);
+        assert_eq!(at(&mut scale, 0, &quiet), []);
+        assert_eq!(at(&mut scale, 10, &quiet), []);
+        // It computed between two looks.
+        let worked = Stage::Joined { busy: false, tasks_done: 8 };
+        assert_eq!(at(&mut scale, 40, &seen(1, &[BUSY, worked, Stage::Queued])), []);
+        assert_eq!(at(&mut scale, 60, &quiet), end(&["5_2"]));
+        assert_eq!(at(&mut scale, 61, &seen(1, &[BUSY, IDLE])), [], "who was asked has not failed");
+        assert_eq!(at(&mut scale, 121, &seen(1, &[BUSY, IDLE])), end(&["5_1"]));
+        assert_eq!(at(&mut scale, 122, &seen(1, &[BUSY, IDLE])), [], "it is leaving");
+        assert_eq!(at(&mut scale, 181, &seen(1, &[BUSY, IDLE])), end(&["5_1"]), "and does not leave");
+    }
+
+    #[test]
+    fn nothing_ends_while_tasks_are_left_over() {
+        let mut scale = scale();
+        let waits = seen(100, &[BUSY, IDLE, Stage::Queued]);
+        assert!((0..10).all(|minute| at(&mut scale, 60 * minute, &waits).is_empty()));
+    }
+
+    #[test]
+    fn jobs_that_end_before_their_workers_join_are_not_started_for_ever() {
+        let mut scale = scale();
+        assert_eq!(at(&mut scale, 0, &seen(100, &[])), [Action::Start(1)]);
+        // The first two are never seen.
+        assert_eq!(at(&mut scale, 1, &seen(100, &[])), [Action::Failed(1), Action::Start(1)]);
+        assert_eq!(at(&mut scale, 2, &seen(100, &[])), [Action::Failed(1), Action::Start(1)]);
+        assert_eq!(at(&mut scale, 3, &seen(100, &[Stage::Started])), []);
+        assert_eq!(at(&mut scale, 4, &seen(100, &[])), [Action::Failed(1), Action::GiveUp]);
+    }
+
+    #[test]
+    fn beside_workers_that_compute_no_further_ones_are_tried() {
+        let mut scale = scale();
+        let one = seen(100, &[BUSY]);
+        assert_eq!(at(&mut scale, 0, &one), [Action::Start(1)]);
+        for second in 1..3 {
+            assert_eq!(at(&mut scale, second, &one), [Action::Failed(1), Action::Start(1)]);
+        }
+        assert_eq!(at(&mut scale, 3, &one), [Action::Failed(1)]);
+        assert_eq!(at(&mut scale, 4, &one), []);
+        // A worker that joins shows that jobs are good again.
+        assert_eq!(at(&mut scale, 5, &seen(100, &[BUSY, BUSY])), [Action::Start(2)]);
+    }
+
+    #[test]
+    fn a_job_that_was_preempted_is_no_failure() {
+        let mut scale = scale();
+        assert_eq!(at(&mut scale, 0, &seen(100, &[BUSY])), [Action::Start(1)]);
+        assert_eq!(at(&mut scale, 1, &seen(100, &[BUSY, BUSY])), [Action::Start(2)]);
+        scale.started(0);
+        assert_eq!(at(&mut scale, 2, &seen(100, &[Stage::Queued, BUSY])), [], "it is queued again");
+        assert_eq!(at(&mut scale, 3, &seen(100, &[BUSY])), [Action::Start(1)], "it is gone");
+    }
+
+    #[test]
+    fn after_a_refusal_there_is_a_pause() {
+        let mut scale = scale();
+        assert_eq!(scale.decide(Duration::ZERO, &seen(100, &[BUSY])), [Action::Start(1)]);
+        scale.pause(Duration::from_secs(60));
+        assert_eq!(at(&mut scale, 59, &seen(100, &[BUSY])), []);
+        assert_eq!(at(&mut scale, 60, &seen(100, &[BUSY])), [Action::Start(1)]);
+    }
+}

@@ -1,0 +1,90 @@
+//! The highest epochs that were seen with an access file, kept in a file beside it. A coordinator that was cut off and does not
+//! know yet that another one leads is refused, also by a command that reaches nobody else. Without an access file nothing is
+//! kept: whoever reaches such a coordinator's port can say any epoch.
+
+use std::{
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, anyhow};
+use evoxo_access::{read_private, write_private};
+use evoxo_process::Address;
+use evoxo_proto::{Led, Seen};
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    file: Option<PathBuf>,
+    seen: Seen,
+}
+
+impl Epochs {
+    /// What was seen with this access file.
+    pub(crate) fn of(access: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(access) = access else { return Ok(Self::default()) };
+        let mut name = access.as_os_str().to_owned();
+        name.push(".epochs");
+        let file = PathBuf::from(name);
+        let none = |error: &anyhow::Error| {
+            error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        let seen = match read_private(&file) {
+            Ok(bytes) => {
+                let read = String::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+                read.with_context(|| format!("{} is not a list of epochs: remove it", file.display()))?
+            }
+            Err(error) if none(&error) => Seen::default(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { file: Some(file), seen })
+    }
+
+    /// Refuses a coordinator that leads no more, and remembers one that does.
+    pub(crate) fn check(&mut self, address: &Address, led: &Led) -> anyhow::Result<()> {
+        let before = self.seen.clone();
+        let accepted = self.seen.accepts(led);
+        match &self.file {
+            Some(file) if accepted && self.seen != before => {
+                // If it cannot be kept, the next command sees it again.
+                drop(write_private(file, self.seen.to_string().as_bytes()));
+            }
+            Some(file) if !accepted => {
+                let (epoch, file) = (led.epoch, file.display());
+                return Err(anyhow!(
+                    "{address} leads no more: it says epoch {epoch}, and a later one was seen. Ask the addresses of all \
+                     coordinators; if the store was restored from a backup, remove {file}"
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_epoch_is_kept_beside_the_access_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let access = directory.path().join("mine.access");
+        let address: Address = "lab1:7600".parse().unwrap();
+        let say = |cluster: u8, epoch: u64| Epochs::of(Some(&access))?.check(&address, &Led::new([cluster; 16], epoch));
+        assert!([(1, 5), (1, 5), (2, 1), (1, 7)].iter().all(|(cluster, epoch)| say(*cluster, *epoch).is_ok()));
+        let refused = format!("{:#}", say(1, 6).unwrap_err());
+        assert!(refused.starts_with("lab1:7600 leads no more: it says epoch 6"), "{refused}");
+        assert!(refused.ends_with("mine.access.epochs"), "{refused}");
+        say(2, 1).unwrap();
+        std::fs::write(directory.path().join("mine.access.epochs"), "nonsense").unwrap();
+        assert!(format!("{:#}", say(1, 9).unwrap_err()).contains("not a list of epochs"));
+    }
+
+    #[test]
+    fn without_an_access_file_nothing_is_kept() {
+        let address: Address = "lab1:7600".parse().unwrap();
+        let say = |epoch: u64| Epochs::of(None)?.check(&address, &Led::new([1; 16], epoch));
+        assert!(say(5).is_ok() && say(4).is_ok());
+    }
+}
