@@ -333,6 +333,7 @@ impl Inline {
             Effect::Send { .. }
             | Effect::End { .. }
             | Effect::Convict { .. }
+            | Effect::Audit { .. }
             | Effect::Healthy(_)
             | Effect::Log { .. } => {}
         }

@@ -28,6 +28,7 @@ use tonic::transport::Server;
 use tonic_health::server::HealthReporter;
 use tower_layer::{Identity, Stack};
 use tracing::{info, warn};
+use turn::Loaded;
 
 use crate::{
     access::Access,
@@ -44,7 +45,6 @@ use crate::{
     metrics,
     page::{Hosts, Page},
     peers::Peers,
-    saved::SavedRun,
     shell::{self, Handle},
     store::{Epoch, Lock, Reader, Store, StoreError, superseded_by},
     trust::AuditKey,
@@ -173,8 +173,8 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         announced = true;
     }
     loop {
-        let Some((led, saved)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
-        match lead(&mut place, led, saved, &mut announced)? {
+        let Some((led, loaded)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
+        match lead(&mut place, led, loaded, &mut announced)? {
             Ended::Asked => return Ok(()),
             Ended::Superseded => {}
         }
@@ -196,11 +196,11 @@ fn open_store(settings: &Settings, address: SocketAddr, registry: &Registry) -> 
 }
 
 /// Leads until the process is asked to stop, or another coordinator leads.
-fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut bool) -> anyhow::Result<Ended> {
+fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -> anyhow::Result<Ended> {
+    let Loaded { saved, convicted } = loaded;
     let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
     let led = store.epoch().cloned().zip(store.cluster());
     let reader = store.reader();
-    let convicted = place.access.as_ref().map(Access::convicted).unwrap_or_default();
     let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
     let core_settings = core::Settings { audit_key: AuditKey(secret), ..settings.core };
     let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
@@ -318,7 +318,7 @@ async fn serve(
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let calls = AccessServiceServer::new(AccessCalls::new(access.clone())).max_decoding_message_size(ACCESS_BYTES_MAX);
+    let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone())).max_decoding_message_size(ACCESS_BYTES_MAX);
     let superseded = core.superseded.clone();
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
     let header = led.and_then(|led| http::HeaderValue::from_str(&led.to_string()).ok());

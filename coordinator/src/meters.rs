@@ -118,6 +118,8 @@ fn name_of_write(what: &Write) -> &'static str {
         Write::Finished { .. } => "finished",
         Write::Unfinish { .. } | Write::UnfinishOwn { .. } => "void replica",
         Write::Doubt { .. } => "doubt",
+        Write::Convict { .. } => "conviction",
+        Write::Revoke { .. } => "revocation",
         Write::DropCheckpoints => "dropped checkpoints",
         Write::Poison { .. } => "task",
         Write::Delete => "deletion",

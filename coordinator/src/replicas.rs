@@ -20,7 +20,7 @@ use evoxo_proto::v1;
 use crate::{
     id::{RequestId, SessionId, TaskId},
     prepared::Prepared,
-    saved::{Origin, origin_of, seal_checkpoint, seal_replica},
+    saved::{Exposed, Origin, origin_of, seal_checkpoint, seal_replica},
     trust::{Holder, Worth},
 };
 
@@ -160,8 +160,8 @@ pub enum Report {
         digest: Digest,
         /// Its bytes, ready to be stored.
         sealed: Bytes,
-        /// The identities whose outputs it has absorbed on their own word.
-        exposed: Vec<Arc<str>>,
+        /// On whose word it rests.
+        exposed: Exposed,
     },
     /// A replica has not begun any more, because of [`Job::Void`].
     Voided {
@@ -338,7 +338,7 @@ impl Replicas {
         let total = round.replica.tasks();
         if total == 0 {
             let sealed = seal_replica(&self.origin, round.save());
-            let exposed = round.exposed.keys().cloned().collect();
+            let exposed = round.exposed.iter().map(|(id, since)| (Arc::clone(id), *since)).collect();
             reports.push(Report::Finished { replica: key, digest: round.replica.digest(), sealed, exposed });
             return;
         }

@@ -16,6 +16,7 @@ mod leader;
 mod load;
 mod place;
 mod prune;
+mod refused;
 #[cfg(test)]
 mod tests;
 
@@ -33,12 +34,14 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
-    names::{object_name, order_name},
+    names::{CONVICTED, REVOKED, object_name, order_name},
 };
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, superseded_by};
 pub use place::Lock;
+pub(crate) use refused::REVOKED_LIFE;
+pub use refused::Refused;
 
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -258,6 +261,11 @@ impl Store {
     /// valid order; otherwise [`StoreFault::Failed`].
     pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
         self.check_leadership()?;
+        match write {
+            Write::Convict { identity, bytes } => return self.refuse(CONVICTED, identity, bytes),
+            Write::Revoke { id, bytes } => return self.refuse(REVOKED, id, bytes),
+            _ => {}
+        }
         if *write == Write::Load {
             let saved = self.load_run(run);
             let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;

@@ -158,7 +158,7 @@ impl Coordinator {
             (Ok(output), Some(_)) => {
                 self.tasks.end_check(task, asked);
                 // What a convicted identity had sent before does not count.
-                let convicted = from.holder.as_ref().is_some_and(|holder| self.convicted.contains(&holder.id));
+                let convicted = from.holder.as_ref().is_some_and(|holder| self.convictions.contains(&holder.id));
                 if !convicted {
                     self.tasks.claim(task, Claim { from: from.clone(), output });
                 }

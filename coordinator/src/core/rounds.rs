@@ -137,9 +137,12 @@ impl Coordinator {
                 Report::Absorbed { replica, rounds, metric, failure } => {
                     self.on_absorbed(id, replica, rounds, metric, failure);
                 }
-                Report::Finished { replica, exposed, .. } if self.is_void(&exposed) => self.begin_anew(id, replica, 0),
                 Report::Voided { replica, since } => self.begin_anew(id, replica, since),
                 Report::Finished { replica, digest, sealed, exposed } => {
+                    if let Some(since) = self.void_since(&exposed) {
+                        self.begin_anew(id, replica, since);
+                        continue;
+                    }
                     // A search without a barrier may end while workers still have tasks of it.
                     self.tasks.close_replica(id, replica);
                     if let Some(run) = self.runs.change(id) {

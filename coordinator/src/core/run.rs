@@ -14,7 +14,7 @@ use crate::{
     id::ThreadId,
     prepared::Prepared,
     replicas::ReplicaKey,
-    saved::{SavedFinished, SavedRun},
+    saved::{Exposed, SavedFinished, SavedRun},
     trust::Level,
     write::Write,
 };
@@ -92,8 +92,8 @@ pub(super) struct ReplicaRecord {
     pub(super) rounds: u64,
     /// The primary metric of the newest row of its history.
     pub(super) metric: Option<f64>,
-    /// The identities whose outputs it has absorbed on their own word, as far as it is stored or finished.
-    pub(super) exposed: Vec<Arc<str>>,
+    /// On whose word it rests, as far as it is stored or finished.
+    pub(super) exposed: Exposed,
     /// How often it was begun anew. A write of an earlier attempt says nothing of this one.
     pub(super) attempt: u32,
 }

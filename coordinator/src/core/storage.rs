@@ -23,7 +23,7 @@ const STORE_FAILURES_MAX: u32 = 3;
 /// cost at most a twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
 /// The wait before the store is tried again, in milliseconds.
-const STORE_RETRY_MS: u64 = 1000;
+pub(super) const STORE_RETRY_MS: u64 = 1000;
 
 /// The number that names a finished replica's object.
 pub(super) fn ordinal(key: ReplicaKey) -> u64 {
@@ -110,6 +110,9 @@ impl Coordinator {
 
     /// The store reports a write.
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
+        if let Some(refusal) = self.writes.take_refusal(write) {
+            return self.on_refusal_stored(refusal, outcome);
+        }
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
         let now = self.now;
         if let (Pending::Checkpoint, Some(run)) = (&what, self.runs.adjust(id)) {
@@ -282,7 +285,10 @@ impl Coordinator {
             }
             return;
         };
-        let void = self.leave_out_void(&mut saved);
+        let (left_out, void) = self.leave_out_void(&mut saved);
+        for (replica, since) in left_out {
+            self.tell_void(&saved.name, &replica.arm, replica.index, since);
+        }
         let unfit = self.unfit_because(&saved);
         let Some(run) = self.runs.change(id) else { return };
         run.presence = Presence::Resting;

@@ -151,9 +151,18 @@ impl Tasks {
         self.update_ready(id);
     }
 
-    /// Closes an audit; returns what is audited.
-    pub(super) fn close_audit(&mut self, id: TaskId) -> Vec<Claim> {
-        self.remove(id).map(|task| task.claims).unwrap_or_default()
+    /// A trusted worker had this output of what is audited. Returns how many outputs were, and the wrong ones; if there are none
+    /// the audit is closed, otherwise [`Self::drop_claims`] does it.
+    pub(super) fn settle_audit(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
+        let Some(task) = self.open.get_mut(&id) else { return (0, Vec::new()) };
+        let audited = task.claims.len();
+        // It counts as being checked from now on, so that it is not given out again.
+        task.claims.retain(|claim| claim.output != output);
+        let wrong = task.claims.clone();
+        if wrong.is_empty() {
+            drop(self.remove(id));
+        }
+        (audited, wrong)
     }
 
     /// The number of open tasks.

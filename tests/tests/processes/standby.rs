@@ -131,17 +131,22 @@ async fn of_several_standbys_one_leads() {
     }
 }
 
+/// A standby with a copy of the access directory, as it is now.
+pub(crate) fn secure_standby(site: &Site) -> Coordinator {
+    let copied = Command::new("cp").arg("-a").arg(site.path("access")).arg(site.path("copy")).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let copy = site.path("copy");
+    let copy = copy.to_str().expect("a path of plain letters");
+    site.coordinator(&[STANDBY.as_slice(), &["--access", copy]].concat())
+}
+
 /// With TLS, each with a copy of the access directory.
 #[tokio::test]
 async fn a_secure_standby_takes_over() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut one = secure.coordinator("127.0.0.1:0", &[]);
-    let copied = Command::new("cp").arg("-a").arg(site.path("access")).arg(site.path("copy")).status();
-    assert!(copied.is_ok_and(|status| status.success()));
-    let copy = site.path("copy");
-    let copy = copy.to_str().expect("a path of plain letters");
-    let two = site.coordinator(&[STANDBY.as_slice(), &["--access", copy]].concat());
+    let two = secure_standby(&site);
     let (mut first, mut second) = (secure.person(one.address), secure.person(two.address));
     first.submit("echo", crate::DISPATCH).await;
     // It sees that the leader lives.

@@ -5,6 +5,7 @@ use evoxo_common::rng::{Stream, below};
 use super::*;
 use crate::{
     replicas::{Job, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
+    saved::seal_conviction,
     trust::{AuditKey, Holder, Level, Worth},
 };
 use story::result_of;
@@ -356,7 +357,39 @@ fn a_run_that_is_stored_goes_on_if_its_last_audit_fails() {
     assert_ne!(after, before);
 }
 
-/// A coordinator that is killed at once after a conviction knows it from the journal, and what the store has is void.
+/// A store that is full for a while. Whoever would take over meanwhile knows nothing, so nothing of it is seen: the liar is
+/// connected, and the run is not finished.
+#[test]
+fn a_conviction_takes_effect_when_the_store_has_it() {
+    let mut story = lied_to(1, 1_000_000);
+    while story.answer(2, honest) > 0 {}
+    story.wait(4000);
+    story.store = Err(StoreFault::Failed("the store is full".into()));
+    story.greet_as(3, "trusted", true);
+    for _ in 0..6 {
+        while story.answer(3, honest) > 0 {}
+        story.wait(500);
+        (1..=3).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert!(story.log.iter().any(|(_, line)| line.contains("identity liar is not convicted yet")), "{:?}", story.log);
+    assert_eq!((story.convicted.len(), story.audited.len()), (0, 0));
+    assert!(!story.closed.contains_key(&1), "{:?}", story.closed);
+    assert_eq!(story.run("r").state(), RunState::Running);
+    assert!(!story.run("r").notices.iter().any(|notice| notice.contains("is convicted")));
+    assert_eq!(Story::go_on(auditor(1), story.objects.clone()).run("r").state(), RunState::Running);
+    story.store = Ok(());
+    work(&mut story, &[(2, honest), (3, honest)]);
+    assert_eq!((story.convicted.len(), story.closed[&1].kind()), (1, CloseKind::Refused));
+    assert!(story.objects.contains_key("convicted/liar"));
+    assert!(story.audited.iter().any(|line| line.starts_with("void: run r, arm \"main\", replica ")), "{:?}", story.audited);
+    assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, of_two()));
+    // It stays out where its certificate is still good.
+    let mut again = Story::go_on(auditor(2), story.objects);
+    again.greet_as(1, "liar", false);
+    assert_eq!(again.closed[&1].kind(), CloseKind::Refused);
+}
+
+/// A coordinator that leads after a conviction knows it from the store, and what the store has of states is void.
 #[test]
 fn what_is_void_is_not_taken_up_after_a_restart() {
     // Nothing is audited, so all of it is absorbed and stored.
@@ -369,7 +402,9 @@ fn what_is_void_is_not_taken_up_after_a_restart() {
         } else {
             story.wait(4000);
         }
-        let mut again = Story::go_on_knowing(auditor(1), story.objects, &["liar"]);
+        let mut objects = story.objects;
+        objects.insert("convicted/liar".into(), seal_conviction("liar", "it lied"));
+        let mut again = Story::go_on(auditor(1), objects);
         again.greet_as(2, "good", false);
         work(&mut again, &[(2, honest)]);
         let run = again.run("r");

@@ -1,6 +1,7 @@
 //! The effects of the coordinators and the workers of a simulated cluster.
 
 use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response, StoreFault};
+use evoxo_proto::v1::to_worker;
 
 use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, chance, v1, worker_core};
 use crate::sim::seat::Done;
@@ -22,6 +23,9 @@ impl Cluster {
         match effect {
             Effect::Send { session, message } => {
                 let Some(ends) = self.sessions.get(&session).copied() else { return };
+                if matches!(message.message, Some(to_worker::Message::Welcome(_))) {
+                    self.check_welcome(seat, ends.worker);
+                }
                 if !self.fault(self.faults.lose) {
                     let ms = self.arrival_ms(session, false);
                     self.plan(ms, SimEvent::ToWorker(ends.worker, session, message));
@@ -51,9 +55,14 @@ impl Cluster {
                 let number = usize::from_str_radix(&identity, 16).expect("a number of the simulation");
                 let character = self.workers[number].character;
                 assert!(matches!(character, Character::Liar(_)), "{character:?} {number} was convicted: {what}");
-                self.outcome.convicted.insert(identity);
+                let epoch = self.seats[seat].epoch().expect("who convicts leads");
+                self.outcome.convicted.entry(identity).or_insert(epoch);
             }
-            Effect::Publish(_) | Effect::Unpublish { .. } | Effect::Healthy(_) | Effect::Stopped => {}
+            Effect::Audit { .. }
+            | Effect::Publish(_)
+            | Effect::Unpublish { .. }
+            | Effect::Healthy(_)
+            | Effect::Stopped => {}
         }
     }
 
