@@ -318,7 +318,8 @@ async fn serve(
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone())).max_decoding_message_size(ACCESS_BYTES_MAX);
+    let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone()))
+        .max_decoding_message_size(ACCESS_BYTES_MAX);
     let superseded = core.superseded.clone();
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
     let header = led.and_then(|led| http::HeaderValue::from_str(&led.to_string()).ok());

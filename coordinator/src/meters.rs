@@ -136,6 +136,7 @@ pub(crate) fn name_of_job(job: &Job) -> &'static str {
         Job::Checkpoint { .. } => "checkpoint",
         Job::Copy { .. } => "copy",
         Job::Void { .. } => "void",
+        Job::Pass { .. } => "pass",
         Job::Forget { .. } => "forget",
     }
 }

@@ -290,7 +290,7 @@ impl Shell {
                     drop(responder.send(response));
                 }
             }
-            Effect::Start { thread, prepared, states } => self.runs.start(thread, prepared, states),
+            Effect::Start { thread, prepared, draw, states } => self.runs.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => self.runs.send(thread, job),
             Effect::Drop { thread } => self.runs.end(thread),
             Effect::Store { write, run, what } => drop(self.store.send((write, run, what))),

@@ -261,15 +261,15 @@ impl Store {
     /// valid order; otherwise [`StoreFault::Failed`].
     pub fn write(&mut self, run: &str, write: &Write) -> Result<Stored, StoreFault> {
         self.check_leadership()?;
-        match write {
-            Write::Convict { identity, bytes } => return self.refuse(CONVICTED, identity, bytes),
-            Write::Revoke { id, bytes } => return self.refuse(REVOKED, id, bytes),
-            _ => {}
-        }
         if *write == Write::Load {
             let saved = self.load_run(run);
             let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;
             return Ok(Stored::Loaded(saved.map(Box::new)));
+        }
+        match write {
+            Write::Convict { identity, bytes } => return self.refuse(CONVICTED, identity, bytes),
+            Write::Revoke { id, bytes } => return self.refuse(REVOKED, id, bytes),
+            _ => {}
         }
         self.check_run(run)?;
         let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);

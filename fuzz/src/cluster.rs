@@ -109,8 +109,8 @@ impl Cluster {
                 let outcome = self.store.write(&run, &what);
                 events.push_back(Event::Stored { write, outcome });
             }
-            Effect::Start { thread, prepared, states } => {
-                self.threads.insert(thread, Replicas::new(registry(), prepared, states));
+            Effect::Start { thread, prepared, draw, states } => {
+                self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states));
             }
             Effect::Job { thread, job } => {
                 if let Some(replicas) = self.threads.get_mut(&thread) {

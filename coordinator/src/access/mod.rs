@@ -339,7 +339,11 @@ impl Access {
             let usable = joined.filter(|id| records.tokens.get(id).is_some_and(|token| token.is_usable(now_s)));
             (records.identities.contains_key(id) || records.tokens.contains_key(id), usable)
         };
-        self.append(&mut journal, Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_LIFE.as_secs(), convicted }, now_s)?;
+        self.append(
+            &mut journal,
+            Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_LIFE.as_secs(), convicted },
+            now_s,
+        )?;
         // Whoever shows the certificate from now on is refused in the handshake.
         Ok(Revoked { known, connections: self.disconnect(id), token })
     }

@@ -11,7 +11,7 @@ use crate::{
     prepared::Prepared,
     replicas::{Job, ReplicaKey, Report},
     saved::SavedRun,
-    trust::{Holder, Level},
+    trust::{Draw, Holder, Level},
     write::{StoreFault, Write},
 };
 
@@ -250,6 +250,8 @@ pub enum Effect {
         thread: ThreadId,
         /// The run.
         prepared: Arc<Prepared>,
+        /// What is audited of it.
+        draw: Draw,
         /// The saved states of replicas that have begun, in order.
         states: Vec<v1::ReplicaState>,
     },

@@ -128,7 +128,7 @@ impl Coordinator {
         if let Some(blocked) = &run.blocked {
             return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
         }
-        if run.creating {
+        if run.creating || run.deleting {
             return Err(being_stored(name));
         }
         let more = prepared.config.replicas > run.prepared.config.replicas;

@@ -71,7 +71,9 @@ pub(super) enum ReplicaPhase {
         total: usize,
         planned: usize,
     },
-    /// All rounds are absorbed; its sealed bytes are to be stored, or are being stored.
+    /// All rounds are absorbed, and its thread has it until its audits are done.
+    Computed,
+    /// Finished; its sealed bytes are to be stored, or are being stored.
     Finished {
         digest: Digest,
         sealed: Bytes,
@@ -146,7 +148,7 @@ pub(super) struct Run {
     pub(super) submitter: String,
     /// How outputs are verified.
     pub(super) level: Level,
-    /// Outputs that count and are being computed again.
+    /// Outputs that count and are being computed again because another copy differed.
     pub(super) audits_open: usize,
     /// The order that creates the run is not in the store yet.
     pub(super) creating: bool,
@@ -319,9 +321,11 @@ impl Run {
         self.update_digest();
     }
 
-    /// Open replicas become waiting ones.
+    /// Open replicas become waiting ones, and so do those that wait for audits.
     pub(super) fn rest_replicas(&mut self) {
-        for key in std::mem::take(&mut self.open) {
+        let computed = self.replicas.iter().filter(|(_, record)| record.phase == ReplicaPhase::Computed);
+        let computed: Vec<ReplicaKey> = computed.map(|(key, _)| *key).collect();
+        for key in std::mem::take(&mut self.open).into_iter().chain(computed) {
             self.set_phase(key, ReplicaPhase::Waiting);
         }
         self.planning = false;

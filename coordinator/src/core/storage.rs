@@ -14,7 +14,7 @@ use super::{
 use crate::{
     replicas::{Job, ReplicaKey},
     saved::{Origin, SavedRun, origin_of, seal_order},
-    trust::Level,
+    trust::{Draw, Level},
 };
 
 /// Failed writes in a row after which a run waits for the store.
@@ -327,11 +327,12 @@ impl Coordinator {
         }
         run.reserved_bytes = needed;
         let prepared = run.prepared.clone();
+        let draw = Draw { key: self.settings.audit_key, millionths: run.level.millionths() };
         let thread = self.runs.begin_thread(id);
         if let Some(run) = self.runs.change(id) {
             run.presence = Presence::Loaded(thread);
         }
-        self.effects.push(Effect::Start { thread, prepared, states });
+        self.effects.push(Effect::Start { thread, prepared, draw, states });
     }
 
     /// Gives back the memory of a run that is not loaded.

@@ -19,7 +19,7 @@ use super::{
     runs::RunId,
     sessions::Session,
     storage::{STORE_RETRY_MS, ordinal},
-    tasks::{Claim, OpenTask},
+    tasks::{Claim, OpenTask, Why},
     writes::Refusal,
 };
 use crate::{
@@ -131,40 +131,38 @@ impl Coordinator {
         }
     }
 
-    /// What audits an output that is about to be taken, if it is drawn.
-    pub(super) fn drawn(&self, task: super::TaskId, from: &Sender, output: Digest) -> Option<OpenTask> {
-        let open = self.tasks.get(task)?;
-        let Level::Audited { millionths } = self.runs.get(open.run)?.level else { return None };
-        let holder = from.holder.as_ref().filter(|holder| !holder.trusted)?;
-        let drawn = self.settings.audit_key.draws(millionths, open.encoded.hash, &holder.id, output);
-        drawn.then(|| open.audit(vec![Claim { from: from.clone(), output }]))
-    }
-
-    /// An output that counts is computed again.
-    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) {
+    /// An output that counts is to be computed again; whether it is.
+    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> bool {
         // What was still being checked when its sender was convicted is void in any case.
         audit.claims.retain(|claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity)));
-        if audit.claims.is_empty() {
-            return;
+        let begins = !audit.claims.is_empty();
+        if begins {
+            self.tasks.add_audit(audit);
         }
-        if let Some(run) = self.runs.change(audit.run) {
-            run.audits_open += 1;
-        }
-        self.tasks.add_audit(audit);
+        begins
     }
 
     /// A trusted worker has computed what is audited.
-    pub(super) fn end_audit(&mut self, task: super::TaskId, place: &Place, output: Digest) {
+    pub(super) fn end_audit(&mut self, task: super::TaskId, why: Why, place: &Place, output: Digest) {
         let (audited, wrong) = self.tasks.settle_audit(task, output);
         self.tally.audits += audited as u64;
-        if wrong.is_empty() {
-            if let Some(run) = self.runs.change(place.run) {
-                run.audits_open -= 1;
-            }
-            return self.end_if_complete(place.run);
-        }
-        // The audit ends with the conviction: until that is stored, the run must not look finished.
+        // A wrong one ends with the conviction: until that is stored, the run must not look finished.
         wrong.iter().for_each(|claim| self.convict(place, &claim.from));
+        match why {
+            _ if !wrong.is_empty() => {}
+            Why::Drawn => {
+                if let Some(thread) = self.runs.get(place.run).and_then(Run::thread) {
+                    let job = Job::Pass { replica: place.replica, task: place.task, output };
+                    self.effects.push(Effect::Job { thread, job });
+                }
+            }
+            Why::Differs => {
+                if let Some(run) = self.runs.change(place.run) {
+                    run.audits_open -= 1;
+                }
+                self.end_if_complete(place.run);
+            }
+        }
     }
 
     /// An output is not the one that was taken, which this sender sent last.
@@ -218,7 +216,8 @@ impl Coordinator {
             // Whoever leads now can be asked the same, and will find out the same.
             (Refusal::Convicted(_), Err(StoreFault::Superseded(_))) => {}
             (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
-                let sentence = format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
+                let sentence =
+                    format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
                 self.effects.log(Topic::Trouble, sentence);
                 self.convictions.again(&identity, self.now + STORE_RETRY_MS);
             }
@@ -289,7 +288,11 @@ impl Coordinator {
             let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
             let exposed = exposed.filter_map(|(key, since, phase)| match phase {
                 // Its thread knows it better.
-                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } if thread.is_some() => None,
+                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } | ReplicaPhase::Computed
+                    if thread.is_some() =>
+                {
+                    None
+                }
                 ReplicaPhase::Finished { sealed, .. } => {
                     let write = Write::UnfinishOwn { ordinal: ordinal(key), bytes: sealed.clone() };
                     Some((key, since, Some(write)))

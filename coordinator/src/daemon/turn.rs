@@ -47,11 +47,7 @@ pub(super) fn service_of(epoch: u64) -> String {
 }
 
 /// Waits, takes over and loads; `None` if the process was asked to end.
-pub(super) fn wait(
-    place: &mut Place,
-    mut store: Store,
-    at_once: bool,
-) -> anyhow::Result<Option<(Store, Loaded)>> {
+pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
     let (say, said) = watch::channel("this coordinator is starting".to_owned());
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
@@ -129,7 +125,8 @@ fn share(store: &mut Store, own: &Refused) {
         identity: Arc::clone(identity),
         bytes: seal_conviction(identity, "it was known to a coordinator before"),
     });
-    let revoked = own.revoked.keys().map(|id| Write::Revoke { id: id.to_string(), bytes: seal_revocation(&id.to_string(), "") });
+    let revoked =
+        own.revoked.keys().map(|id| Write::Revoke { id: id.to_string(), bytes: seal_revocation(&id.to_string(), "") });
     for write in convicted.chain(revoked) {
         let Err(fault) = store.write("", &write) else { continue };
         let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;

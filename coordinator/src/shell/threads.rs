@@ -19,6 +19,7 @@ use crate::{
     prepared::Prepared,
     replicas::{Job, Replicas},
     store::Store,
+    trust::Draw,
 };
 
 /// The shortest time between two attempts to write to a store that cannot be written.
@@ -98,11 +99,17 @@ impl RunThreads {
         Self { registry, inbox, jobs: BTreeMap::new(), meters }
     }
 
-    pub(super) fn start(&mut self, thread: ThreadId, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) {
+    pub(super) fn start(
+        &mut self,
+        thread: ThreadId,
+        prepared: Arc<Prepared>,
+        draw: Draw,
+        states: Vec<v1::ReplicaState>,
+    ) {
         let (jobs, received) = mpsc::channel();
         let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
-            let mut replicas = Replicas::new(&registry, prepared, states);
+            let mut replicas = Replicas::new(&registry, prepared, draw, states);
             while let Ok(job) = received.recv() {
                 let (began, name) = (Instant::now(), meters::name_of_job(&job));
                 let reports = replicas.run(job);

@@ -13,6 +13,7 @@ use evoxo_coordinator::{
     replicas::{Job, Replicas, Report},
     standby::{Look, Watch},
     store::Store,
+    trust::Draw,
 };
 use evoxo_proto::v1;
 use evoxo_tests::registry;
@@ -175,9 +176,15 @@ impl Seat {
         new
     }
 
-    pub(super) fn start_thread(&mut self, thread: ThreadId, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) {
+    pub(super) fn start_thread(
+        &mut self,
+        thread: ThreadId,
+        prepared: Arc<Prepared>,
+        draw: Draw,
+        states: Vec<v1::ReplicaState>,
+    ) {
         if let Some(process) = &mut self.process {
-            process.threads.insert(thread, Replicas::new(registry(), prepared, states));
+            process.threads.insert(thread, Replicas::new(registry(), prepared, draw, states));
         }
     }
 

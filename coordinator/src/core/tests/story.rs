@@ -82,12 +82,7 @@ impl Story {
         let runs: BTreeSet<String> = runs.collect();
         let saved = runs.iter().filter_map(|run| load(&objects, run, false)).collect();
         let mut story = Self {
-            core: Coordinator::recover_knowing(
-                settings,
-                registry().clone(),
-                saved,
-                convicted,
-            ),
+            core: Coordinator::recover_knowing(settings, registry().clone(), saved, convicted),
             now: Millis(0),
             assigned: BTreeMap::new(),
             caches: BTreeMap::new(),
@@ -141,8 +136,8 @@ impl Story {
                 let outcome = self.store(&run, what);
                 events.push_back(Event::Stored { write, outcome });
             }
-            Effect::Start { thread, prepared, states } => {
-                drop(self.threads.insert(thread, Replicas::new(registry(), prepared, states)));
+            Effect::Start { thread, prepared, draw, states } => {
+                drop(self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states)));
             }
             Effect::Job { thread, job } => {
                 if let Some(replicas) = self.threads.get_mut(&thread) {

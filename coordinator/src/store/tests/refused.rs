@@ -71,12 +71,9 @@ fn a_revocation_is_forgotten_when_nothing_of_it_can_be_valid_and_a_conviction_ne
 
 #[test]
 fn a_lost_answer_convicts_and_a_full_store_says_so() {
-    for (fault, good) in [
-        (Fault::WrittenButDenied, true),
-        (Fault::WrittenButTaken, true),
-        (Fault::Failed, false),
-        (Fault::Taken, true),
-    ] {
+    for (fault, good) in
+        [(Fault::WrittenButDenied, true), (Fault::WrittenButTaken, true), (Fault::Failed, false), (Fault::Taken, true)]
+    {
         let objects = Arc::new(Faulty::default());
         let mut store = leading(&objects);
         let shown = format!("{fault:?}");

@@ -37,7 +37,9 @@ impl Cluster {
             }
             Effect::Log { topic, sentence, .. } => self.note(seat, topic, &sentence),
             Effect::Respond { id, response } => self.on_response(id, &response),
-            Effect::Start { thread, prepared, states } => self.seats[seat].start_thread(thread, prepared, states),
+            Effect::Start { thread, prepared, draw, states } => {
+                self.seats[seat].start_thread(thread, prepared, draw, states);
+            }
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
             Effect::Job { thread, job } => {
                 let ms = self.draw_ms(5);
