@@ -25,13 +25,13 @@ use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
 use tracing::{info, warn};
 
-pub(crate) use audit::Asker;
 use audit::Audit;
+pub(crate) use audit::{Asker, merge};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
 
-use crate::store::{REVOKED_LIFE, Refused as RefusedByAll};
+use crate::store::{Log, REVOKED_LIFE, Refused as RefusedByAll};
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";
@@ -410,12 +410,33 @@ impl Access {
         self.audit(&asker, what, object, Ok(()));
     }
 
-    /// The newest lines of the audit log.
+    /// The newest lines of the audit log on this host.
     ///
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
         lock(&self.0.audit).newest(lines)
+    }
+
+    /// From now on the audit log is that of the leader of this epoch, or of a coordinator that does not lead.
+    pub(crate) fn lead(&self, epoch: Option<u64>) {
+        lock(&self.0.audit).lead(epoch);
+    }
+
+    /// Gives the store what it does not have of the audit log.
+    ///
+    /// # Errors
+    /// A sentence, if it cannot be written; the lines wait.
+    pub(crate) async fn save_log(&self, log: &tokio::sync::Mutex<Log>) -> Result<(), String> {
+        let mut log = log.lock().await;
+        loop {
+            let lines = lock(&self.0.audit).unsaved();
+            if lines.is_empty() {
+                return Ok(());
+            }
+            log.add(lines.clone()).await?;
+            lock(&self.0.audit).saved(&lines);
+        }
     }
 }
 
