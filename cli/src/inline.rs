@@ -317,8 +317,8 @@ impl Inline {
             Effect::End { session } if session == self.session => {
                 self.worker_events.push_back(worker::Event::LinkDown("the session has ended".into()));
             }
-            Effect::Start { thread, prepared, states } => {
-                drop(self.replicas.insert(thread, Replicas::new(&self.registry, prepared, states)));
+            Effect::Start { thread, prepared, draw, states } => {
+                drop(self.replicas.insert(thread, Replicas::new(&self.registry, prepared, draw, states)));
             }
             Effect::Job { thread, job } => self.jobs.push_back((thread, job)),
             Effect::Drop { thread } => drop(self.replicas.remove(&thread)),
@@ -333,6 +333,7 @@ impl Inline {
             Effect::Send { .. }
             | Effect::End { .. }
             | Effect::Convict { .. }
+            | Effect::Audit { .. }
             | Effect::Healthy(_)
             | Effect::Log { .. } => {}
         }

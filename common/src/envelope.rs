@@ -24,6 +24,12 @@ pub enum Kind {
     Epoch = 4,
     /// A `Doubt`.
     Doubt = 5,
+    /// A `Conviction`.
+    Conviction = 6,
+    /// A `Revocation`.
+    Revocation = 7,
+    /// An `AuditLog`.
+    AuditLog = 8,
 }
 
 /// Why bytes are not a valid object. Each completes the sentence "the object X ...".

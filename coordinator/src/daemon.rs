@@ -1,6 +1,7 @@
 //! The process: store, core, services, signals. It is a standby and a leader in turn, as often as need be; see
 //! [`crate::standby`].
 
+mod log;
 mod services;
 mod turn;
 
@@ -21,6 +22,7 @@ use evoxo_proto::{
         worker_service_server::WorkerServiceServer,
     },
 };
+use log::Keeper;
 use services::{Services, listen};
 use tokio::{net::TcpListener, sync::watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -28,6 +30,7 @@ use tonic::transport::Server;
 use tonic_health::server::HealthReporter;
 use tower_layer::{Identity, Stack};
 use tracing::{info, warn};
+use turn::Loaded;
 
 use crate::{
     access::Access,
@@ -44,7 +47,6 @@ use crate::{
     metrics,
     page::{self, Hosts, Page},
     peers::Peers,
-    saved::SavedRun,
     shell::{self, Handle},
     store::{Epoch, Lock, Reader, Store, StoreError, superseded_by},
     trust::AuditKey,
@@ -189,8 +191,8 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         announced = true;
     }
     loop {
-        let Some((led, saved)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
-        match lead(&mut place, led, saved, &mut announced)? {
+        let Some((led, loaded)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
+        match lead(&mut place, led, loaded, &mut announced)? {
             Ended::Asked => return Ok(()),
             Ended::Superseded => {}
         }
@@ -212,11 +214,11 @@ fn open_store(settings: &Settings, address: SocketAddr, registry: &Registry) -> 
 }
 
 /// Leads until the process is asked to stop, or another coordinator leads.
-fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut bool) -> anyhow::Result<Ended> {
+fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -> anyhow::Result<Ended> {
+    let Loaded { saved, convicted } = loaded;
     let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
     let led = store.epoch().cloned().zip(store.cluster());
     let reader = store.reader();
-    let convicted = place.access.as_ref().map(Access::convicted).unwrap_or_default();
     let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
     let core_settings = core::Settings { audit_key: AuditKey(secret), ..settings.core };
     let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
@@ -225,11 +227,16 @@ fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut b
     let life = settings.session_life;
     let said = led.as_ref().map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
     let (connections, epoch) = (place.connections, led.as_ref().map(|(epoch, _)| epoch.number));
+    let log = Keeper::begin(place.access.as_ref(), reader.clone(), epoch, place.address);
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
     let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
+    let keeper = log.clone();
     let mut services = Services::start(&place.listener, move |listener| async move {
         if let Some(figures) = figures.take() {
             figures.serve(Some((core.clone(), epoch)))?;
+        }
+        if let Some(keeper) = keeper {
+            tokio::spawn(keeper.keep());
         }
         let page = show(&core, access.clone(), page_hosts.as_deref(), page.take().map(|own| (own, life)))?;
         serve(listener, connections, core, access, page, said).await
@@ -251,9 +258,12 @@ fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut b
         };
         if let Some(why) = why {
             warn!("{why}: it is a standby from now on");
-            handle.give_up(why).await;
+            handle.give_up(why.clone()).await;
             // It ends with the core.
             drop(stopped.await);
+            if let Some(log) = &log {
+                log.end("superseded", &why).await;
+            }
             tokio::time::sleep(PARTING).await;
             return Ok(Ended::Superseded);
         }
@@ -263,6 +273,9 @@ fn lead(place: &mut Place, store: Store, saved: Vec<SavedRun>, announced: &mut b
             ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
                 ended.context("the last checkpoints were not stored in time; the previous ones are valid")?.ok();
                 tokio::time::sleep(FLUSH).await;
+                if let Some(log) = &log {
+                    log.end("step down", "this coordinator was asked to stop").await;
+                }
                 Ok(Ended::Asked)
             }
             _ = requests.next() => bail!("stopped at once: work that was not saved is computed again after a restart"),
@@ -355,7 +368,8 @@ async fn serve(
     let workers = WorkerServiceServer::new(Workers { core: core.clone() })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let calls = AccessServiceServer::new(AccessCalls::new(access.clone())).max_decoding_message_size(ACCESS_BYTES_MAX);
+    let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone()))
+        .max_decoding_message_size(ACCESS_BYTES_MAX);
     let superseded = core.superseded.clone();
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
     let header = led.and_then(|led| http::HeaderValue::from_str(&led.to_string()).ok());

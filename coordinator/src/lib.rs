@@ -5,6 +5,7 @@
 //! them with time, threads, sockets and a [`store`].
 
 mod access;
+pub mod audits;
 pub mod cli;
 pub mod core;
 pub mod daemon;
@@ -12,6 +13,7 @@ pub mod daemon;
 pub mod fuzzing;
 mod grpc;
 pub mod id;
+mod jobs;
 mod meters;
 mod metrics;
 pub mod names;

@@ -118,6 +118,8 @@ fn name_of_write(what: &Write) -> &'static str {
         Write::Finished { .. } => "finished",
         Write::Unfinish { .. } | Write::UnfinishOwn { .. } => "void replica",
         Write::Doubt { .. } => "doubt",
+        Write::Convict { .. } => "conviction",
+        Write::Revoke { .. } => "revocation",
         Write::DropCheckpoints => "dropped checkpoints",
         Write::Poison { .. } => "task",
         Write::Delete => "deletion",
@@ -134,6 +136,7 @@ pub(crate) fn name_of_job(job: &Job) -> &'static str {
         Job::Checkpoint { .. } => "checkpoint",
         Job::Copy { .. } => "copy",
         Job::Void { .. } => "void",
+        Job::Pass { .. } => "pass",
         Job::Forget { .. } => "forget",
     }
 }

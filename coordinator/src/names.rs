@@ -6,6 +6,9 @@
 //! SHA-256 of the object's bytes. An order has no digest and no writer in its name: who creates `000007-000002` first has
 //! given the second order, and any other coordinator sees that it has not.
 //!
+//! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
+//! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log.
+//!
 //! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
 //! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
 
@@ -48,6 +51,8 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
         Write::Doubt { number, bytes } => Some(format!("doubt/{epoch:06}-{number:06}-{}", short(bytes))),
         Write::Poison { hash, .. } => Some(format!("poison/{hash}.task")),
         Write::Order { .. }
+        | Write::Convict { .. }
+        | Write::Revoke { .. }
         | Write::Unfinish { .. }
         | Write::UnfinishOwn { .. }
         | Write::DropCheckpoints
@@ -55,6 +60,14 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
         | Write::Load => None,
     }
 }
+
+/// The directory of the convictions.
+pub(crate) const CONVICTED: &str = "convicted";
+/// The directory of what people have revoked.
+pub(crate) const REVOKED: &str = "revoked";
+
+/// The directory of the audit log.
+pub(crate) const AUDIT: &str = "audit";
 
 /// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
 #[must_use]
@@ -88,7 +101,7 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         ("finished", [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        ("checkpoint" | "doubt", [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
+        ("checkpoint" | "doubt" | AUDIT, [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
         ("order" | "finished" | "checkpoint" | "doubt", [count, hash]) => (0, number(count)?, Some(digest(hash)?)),
         _ => return None,
     };

@@ -13,192 +13,18 @@ use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
     experiment::{Registry, Replica},
-    task::{Encoded, Encoder, Refusal},
+    task::Encoder,
 };
 use evoxo_proto::v1;
 
+pub use crate::jobs::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Report, Sender};
 use crate::{
-    id::{RequestId, SessionId, TaskId},
+    audits::{Audit, Audits},
+    id::TaskId,
     prepared::Prepared,
     saved::{Origin, origin_of, seal_checkpoint, seal_replica},
-    trust::{Holder, Worth},
+    trust::{Draw, Holder, Worth},
 };
-
-/// A replica of a run: the arm's index in the configuration, and the replica's number within the arm. This order is
-/// used everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ReplicaKey {
-    /// Index of the arm.
-    pub arm: u32,
-    /// From 0.
-    pub index: u32,
-}
-
-/// A job from the core for a run's thread.
-#[derive(Debug)]
-pub enum Job {
-    /// Begin or continue this replica: plan the first piece of its next round, or find it finished.
-    Open(ReplicaKey),
-    /// Plan the next piece of its round.
-    Plan(ReplicaKey),
-    /// Check these outputs, and keep the valid ones that are still needed. The last output of a round completes it.
-    Take(Vec<ReceivedOutput>),
-    /// Seal all replicas that have begun and are not finished.
-    Checkpoint {
-        /// Returned in the report.
-        number: u64,
-    },
-    /// Seal one replica for a person's request.
-    Copy {
-        /// Returned in the report.
-        request: RequestId,
-        /// Which replica.
-        replica: ReplicaKey,
-    },
-    /// Begin all replicas anew that have absorbed outputs of this identity on its own word.
-    Void {
-        /// Its number.
-        identity: Arc<str>,
-    },
-    /// Forget what this identity sent and nobody seconded.
-    Forget {
-        /// Its number.
-        identity: Arc<str>,
-    },
-}
-
-/// The sender of an output. Its session may have ended when the output is checked.
-#[derive(Clone, Debug)]
-pub struct Sender {
-    /// Its session.
-    pub session: SessionId,
-    /// The worker's name.
-    pub worker: Arc<str>,
-    /// Whether the worker had been assigned the task.
-    pub asked: bool,
-    /// By its certificate.
-    pub holder: Option<Holder>,
-}
-
-/// A worker's output of a task.
-#[derive(Debug)]
-pub struct ReceivedOutput {
-    /// The core's id of the task.
-    pub task: TaskId,
-    /// The sender.
-    pub from: Sender,
-    /// The replica whose round has the task.
-    pub replica: ReplicaKey,
-    /// Rounds that the replica had absorbed before.
-    pub round: u64,
-    /// The task's index in the round.
-    pub index: usize,
-    /// The task.
-    pub encoded: Encoded,
-    /// As received.
-    pub output: Bytes,
-    /// What it is worth if it is valid.
-    pub worth: Worth,
-}
-
-/// A planned task.
-#[derive(Debug)]
-pub struct PlannedTask {
-    /// Its index in the round.
-    pub index: usize,
-    /// Which of the kind's tasks it is.
-    pub work: &'static str,
-    /// The task.
-    pub encoded: Encoded,
-}
-
-/// The result of a job.
-#[derive(Debug)]
-pub enum Report {
-    /// A piece of a replica's round.
-    Planned {
-        /// Which replica.
-        replica: ReplicaKey,
-        /// Whether it was planned by [`Job::Plan`].
-        requested: bool,
-        /// Rounds absorbed before.
-        round: u64,
-        /// Tasks of the whole round.
-        total: usize,
-        /// The tasks of this piece.
-        tasks: Vec<PlannedTask>,
-    },
-    /// An output was checked: the hash of its canonical bytes, or why it is invalid.
-    Checked {
-        /// The task.
-        task: TaskId,
-        /// The task's hash.
-        hash: Digest,
-        /// The sender.
-        from: Sender,
-        /// What was found.
-        found: Result<Digest, Refusal>,
-        /// Whether it was taken.
-        taken: bool,
-    },
-    /// A replica has absorbed a round, or ended early.
-    Absorbed {
-        /// Which replica.
-        replica: ReplicaKey,
-        /// Rounds absorbed.
-        rounds: u64,
-        /// The primary metric of the newest row of its history, if it has one.
-        metric: Option<f64>,
-        /// Why it ended early.
-        failure: Option<String>,
-    },
-    /// A replica is finished.
-    Finished {
-        /// Which replica.
-        replica: ReplicaKey,
-        /// Its digest.
-        digest: Digest,
-        /// Its bytes, ready to be stored.
-        sealed: Bytes,
-        /// The identities whose outputs it has absorbed on their own word.
-        exposed: Vec<Arc<str>>,
-    },
-    /// A replica has not begun any more, because of [`Job::Void`].
-    Voided {
-        /// Which replica.
-        replica: ReplicaKey,
-        /// Rounds absorbed before the first output of that identity.
-        since: u64,
-    },
-    /// A saved state does not fit: the replica begins anew.
-    Unusable {
-        /// Which replica.
-        replica: ReplicaKey,
-        /// A sentence.
-        why: String,
-    },
-    /// A checkpoint, ready to be stored.
-    Checkpoint {
-        /// As in the job.
-        number: u64,
-        /// Its bytes.
-        sealed: Bytes,
-    },
-    /// A replica for a person's request, sealed; `None` if it has not begun, or is no longer here.
-    Copy {
-        /// As in the job.
-        request: RequestId,
-        /// As in the job.
-        replica: ReplicaKey,
-        /// Its bytes.
-        sealed: Option<Bytes>,
-    },
-    /// The experiment's code panicked. This is the thread's last report.
-    Broken {
-        /// The panic's message.
-        why: String,
-    },
-}
 
 /// One replica that has begun.
 enum Begun {
@@ -220,12 +46,15 @@ struct Round {
     unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
     /// The identities whose outputs were absorbed on their own word, with the rounds absorbed before the first of them.
     exposed: BTreeMap<Arc<str>, u64>,
+    /// Outputs that were drawn, and that no trusted worker has computed again yet.
+    audits: Audits,
 }
 
 /// The replicas of a run that have begun and are not finished.
 pub struct Replicas {
     prepared: Arc<Prepared>,
     origin: Origin,
+    draw: Draw,
     begun: BTreeMap<ReplicaKey, Begun>,
     broken: bool,
 }
@@ -233,14 +62,14 @@ pub struct Replicas {
 impl Replicas {
     /// Begins with these saved states.
     #[must_use]
-    pub fn new(registry: &Registry, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) -> Self {
+    pub fn new(registry: &Registry, prepared: Arc<Prepared>, draw: Draw, states: Vec<v1::ReplicaState>) -> Self {
         let arms = &prepared.config.arms;
         let key = |state: &v1::ReplicaState| {
             let arm = arms.iter().position(|arm| arm.name == state.arm)?;
             Some(ReplicaKey { arm: arm as u32, index: state.replica })
         };
         let begun = states.into_iter().filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
-        Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, broken: false }
+        Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, draw, broken: false }
     }
 
     /// Does a job. A panic in the experiment's code is reported too, as the last report.
@@ -266,8 +95,8 @@ impl Replicas {
             Job::Plan(replica) => {
                 let most = self.prepared.piece_tasks(replica.arm);
                 reports.push(match self.begun.get_mut(&replica) {
-                    Some(Begun::Open(round)) => round.plan(replica, most, true),
-                    // It is finished.
+                    Some(Begun::Open(round)) if !round.outputs.is_empty() => round.plan(replica, most, true),
+                    // It is finished, or waits for audits.
                     _ => Report::Planned { replica, requested: true, round: 0, total: 0, tasks: Vec::new() },
                 });
             }
@@ -277,7 +106,9 @@ impl Replicas {
                 reports.push(Report::Checkpoint { number, sealed: seal_checkpoint(&self.origin, states) });
             }
             Job::Copy { request, replica } => {
-                let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, begun.save()));
+                // Which of their outputs are looked at is nobody's business.
+                let shown = |begun: &Begun| v1::ReplicaState { audits: Vec::new(), ..begun.save() };
+                let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, shown(begun)));
                 reports.push(Report::Copy { request, replica, sealed });
             }
             Job::Void { identity } => {
@@ -288,6 +119,7 @@ impl Replicas {
                     reports.push(Report::Voided { replica, since });
                 }
             }
+            Job::Pass { replica, task, output } => self.pass(replica, task, output, reports),
             Job::Forget { identity } => {
                 for begun in self.begun.values_mut() {
                     let Begun::Open(round) = begun else { continue };
@@ -300,11 +132,15 @@ impl Replicas {
 
     fn open(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
         let config = &self.prepared.config;
-        let mut exposed = BTreeMap::new();
+        let (mut exposed, mut audits) = (BTreeMap::new(), Audits::default());
         let restored = match self.begun.remove(&key) {
             Some(Begun::Saved(state)) => {
                 exposed = state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect();
-                Some(Replica::restore(config, &state))
+                let restored = Audits::restore(config.kind, &state.audits).and_then(|restored| {
+                    audits = restored;
+                    Replica::restore(config, &state)
+                });
+                Some(restored)
             }
             Some(open @ Begun::Open(_)) => {
                 self.begun.insert(key, open);
@@ -315,7 +151,7 @@ impl Replicas {
         let replica = match restored {
             Some(Ok(replica)) => replica,
             Some(Err(why)) => {
-                exposed.clear();
+                (exposed, audits) = (BTreeMap::new(), Audits::default());
                 reports.push(Report::Unusable { replica: key, why });
                 Replica::start(config, &config.arms[key.arm as usize], key.index)
             }
@@ -329,16 +165,43 @@ impl Replicas {
             encoder: Encoder::default(),
             unseconded: BTreeMap::new(),
             exposed,
+            audits,
         };
+        if !round.audits.is_empty() {
+            reports.push(Report::Drawn { replica: key, audits: round.audits.all() });
+        }
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
-    /// Plans at most this number of the tasks that a replica has now, or finds it finished.
+    /// A trusted worker has computed an output that was drawn: the replica may go on, or be finished now.
+    fn pass(&mut self, key: ReplicaKey, task: Digest, output: Digest, reports: &mut Vec<Report>) {
+        let Some(Begun::Open(round)) = self.begun.get_mut(&key) else { return };
+        round.audits.pass(task, output);
+        let goes_on = match round.replica.tasks() {
+            0 => round.audits.is_empty(),
+            total => round.outputs.len() < total,
+        };
+        if goes_on && let Some(Begun::Open(round)) = self.begun.remove(&key) {
+            self.go_on(key, round, self.prepared.piece_tasks(key.arm), reports);
+        }
+    }
+
+    /// Plans at most this number of the tasks that a replica has now, or finds it finished; or it waits for audits.
     fn go_on(&mut self, key: ReplicaKey, mut round: Box<Round>, most: usize, reports: &mut Vec<Report>) {
         let total = round.replica.tasks();
+        if total > 0 && round.audits.are_too_many() {
+            self.begun.insert(key, Begun::Open(round));
+            return;
+        }
+        if total == 0 && !round.audits.is_empty() {
+            // What workers still compute of a search without a barrier is of no use.
+            round.outputs.clear();
+            self.begun.insert(key, Begun::Open(round));
+            return reports.push(Report::Computed { replica: key });
+        }
         if total == 0 {
             let sealed = seal_replica(&self.origin, round.save());
-            let exposed = round.exposed.keys().cloned().collect();
+            let exposed = round.exposed.iter().map(|(id, since)| (Arc::clone(id), *since)).collect();
             reports.push(Report::Finished { replica: key, digest: round.replica.digest(), sealed, exposed });
             return;
         }
@@ -351,34 +214,47 @@ impl Replicas {
     }
 
     fn take(&mut self, received: ReceivedOutput, reports: &mut Vec<Report>) {
-        let ReceivedOutput { task, from, replica: key, round, index, encoded, output, worth } = received;
+        let ReceivedOutput { task, from, replica: key, round, index, work, encoded, output, worth } = received;
         let hash = encoded.hash;
         let kind = self.prepared.config.kind;
         let checked = kind.decode(&encoded).and_then(|task| task.check(&output));
         let found = checked.as_ref().map(|output| Digest::of(output)).map_err(Clone::clone);
-        let believed = from.holder.as_ref().filter(|_| worth == Worth::Believed).map(|holder| holder.id.clone());
         let taken = match (&found, worth, self.begun.get_mut(&key)) {
             (Err(_), ..) | (_, Worth::Compared, _) => false,
             (Ok(digest), Worth::Seconded, Some(Begun::Open(open))) => open.is_seconded(task, &from, *digest),
             (Ok(_), Worth::Seconded, _) => false,
             (Ok(_), Worth::Taken | Worth::Believed, _) => true,
         };
-        reports.push(Report::Checked { task, hash, from, found, taken });
-        let (Ok(output), Some(Begun::Open(open))) = (checked, self.begun.get_mut(&key)) else { return };
-        if !taken {
-            return;
-        }
-        open.unseconded.remove(&task);
-        let Some(missing) = open.place(round, index).and_then(|place| open.outputs.get_mut(place)) else { return };
-        if missing.is_some() {
-            return;
-        }
+        let believed = from.holder.clone().filter(|_| worth == Worth::Believed);
+        let audit = believed.as_ref().zip(found.as_ref().ok()).map(|(holder, output)| Audit {
+            identity: Arc::clone(&holder.id),
+            worker: Arc::clone(&from.worker),
+            output: *output,
+            round,
+            index,
+            work,
+            encoded,
+        });
+        let audit = audit.filter(|audit| self.draw.draws(hash, &audit.identity, audit.output));
+        let mut place = match self.begun.get_mut(&key) {
+            Some(Begun::Open(open)) if taken => {
+                open.unseconded.remove(&task);
+                open.place(round, index).map(|place| (open, place))
+            }
+            _ => None,
+        };
+        let missing = place.as_mut().and_then(|(open, place)| open.outputs.get_mut(*place)).filter(|it| it.is_none());
+        let drawn = audit.filter(|_| missing.is_some());
+        reports.push(Report::Checked { task, hash, from, found, taken, drawn: drawn.is_some() });
+        let (Some(missing), Ok(output)) = (missing, checked) else { return };
         *missing = Some(output);
+        let Some((open, _)) = place else { return };
         open.missing -= 1;
         let rounds = open.replica.rounds();
-        if let Some(identity) = believed {
-            open.exposed.entry(identity).or_insert(rounds);
+        if let Some(holder) = believed {
+            open.exposed.entry(holder.id).or_insert(rounds);
         }
+        drawn.into_iter().for_each(|audit| open.audits.add(audit));
         while let Some(Begun::Open(open)) = self.begun.get(&key)
             && open.is_ready()
             && let Some(Begun::Open(open)) = self.begun.remove(&key)
@@ -426,7 +302,7 @@ impl Begun {
 impl Round {
     fn save(&self) -> v1::ReplicaState {
         let exposed = self.exposed.iter().map(|(id, round)| v1::Exposure { identity: id.to_string(), round: *round });
-        v1::ReplicaState { exposed: exposed.collect(), ..self.replica.save() }
+        v1::ReplicaState { exposed: exposed.collect(), audits: self.audits.save(), ..self.replica.save() }
     }
 
     /// Plans the next tasks, at most this number.
@@ -468,7 +344,8 @@ impl Round {
     /// Whether the outputs that are needed next are there.
     fn is_ready(&self) -> bool {
         match self.replica.has_barrier() {
-            true => self.missing == 0,
+            // Without outputs it waits for audits.
+            true => self.missing == 0 && !self.outputs.is_empty(),
             false => self.outputs.front().is_some_and(Option::is_some),
         }
     }

@@ -94,9 +94,12 @@ pub struct ReplicaSummary {
     pub last_row: Vec<f64>,
     /// See [`Replica::digest`].
     pub digest: Digest,
-    /// The identities whose outputs it has absorbed on their own word.
-    pub exposed: Vec<Arc<str>>,
+    /// On whose word it rests.
+    pub exposed: Exposed,
 }
+
+/// The identities whose outputs a state has absorbed on their own word, each with the rounds absorbed before the first of them.
+pub type Exposed = Vec<(Arc<str>, u64)>;
 
 impl ReplicaSummary {
     /// The summary of a saved state.
@@ -108,7 +111,7 @@ impl ReplicaSummary {
             rounds: state.rounds,
             last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
             digest: replica_digest(&state.arm, state.replica, &state.state, &state.failure),
-            exposed: state.exposed.iter().map(|it| it.identity.as_str().into()).collect(),
+            exposed: state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect(),
         }
     }
 }
@@ -123,6 +126,19 @@ pub fn seal_order(order: &v1::Order) -> Bytes {
 #[must_use]
 pub fn seal_doubt(doubt: &v1::Doubt) -> Bytes {
     seal(Kind::Doubt, &doubt.encode_to_vec())
+}
+
+/// The bytes of a stored conviction.
+#[must_use]
+pub fn seal_conviction(identity: &str, what: &str) -> Bytes {
+    let conviction = v1::Conviction { identity: identity.to_owned(), what: what.to_owned() };
+    seal(Kind::Conviction, &conviction.encode_to_vec())
+}
+
+/// The bytes of a stored revocation.
+#[must_use]
+pub fn seal_revocation(id: &str, by: &str) -> Bytes {
+    seal(Kind::Revocation, &v1::Revocation { id: id.to_owned(), by: by.to_owned() }.encode_to_vec())
 }
 
 /// The bytes of a stored checkpoint.
@@ -149,7 +165,8 @@ pub fn replica_of_checkpoint(bytes: &Bytes, arm: &str, index: u32) -> Result<Byt
         v1::Checkpoint::decode(body).map_err(|_| Damage::Body.to_string())?;
     let found = replicas.into_iter().find(|state| state.arm == arm && state.replica == index);
     let state = found.ok_or_else(|| format!("has no replica {index} of arm {arm:?}"))?;
-    Ok(seal_replica(&Origin { config_hash, signature }, state))
+    // Which of their outputs are looked at is nobody's business.
+    Ok(seal_replica(&Origin { config_hash, signature }, v1::ReplicaState { audits: Vec::new(), ..state }))
 }
 
 /// The objects of a run, and a function that reads them.

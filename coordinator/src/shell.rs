@@ -29,7 +29,7 @@ use crate::{
     views::Views,
 };
 use clock::Clock;
-use threads::{RunThreads, StoreOrders};
+use threads::{Note, RunThreads, StoreOrders};
 
 /// Events that may wait for the core; further senders wait. ([`crate::grpc::gate`] limits their total size.)
 const INBOX_MAX: usize = 512;
@@ -155,7 +155,7 @@ pub(crate) fn start(
         runs: RunThreads::new(registry, inbox, Arc::clone(&meters)),
         meters,
         healthy: healthy_sender,
-        access,
+        notes: access.map(threads::start_access),
         outboxes: BTreeMap::new(),
         responders: BTreeMap::new(),
         request: 0,
@@ -178,7 +178,8 @@ struct Shell {
     runs: RunThreads,
     meters: Arc<Meters>,
     healthy: watch::Sender<bool>,
-    access: Option<Access>,
+    /// What the thread for access is to write; without an access directory there is none.
+    notes: Option<std::sync::mpsc::Sender<Note>>,
     outboxes: BTreeMap<SessionId, Outbox>,
     responders: BTreeMap<RequestId, oneshot::Sender<Result<Response, Rejection>>>,
     request: u64,
@@ -263,6 +264,13 @@ impl Shell {
         effects.into_iter().for_each(|effect| self.carry_out(effect));
     }
 
+    fn note(&self, note: Note) {
+        if let Some(notes) = &self.notes {
+            // The thread ends with this one.
+            let _ = notes.send(note);
+        }
+    }
+
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Send { session, message } => {
@@ -282,13 +290,14 @@ impl Shell {
                     drop(responder.send(response));
                 }
             }
-            Effect::Start { thread, prepared, states } => self.runs.start(thread, prepared, states),
+            Effect::Start { thread, prepared, draw, states } => self.runs.start(thread, prepared, draw, states),
             Effect::Job { thread, job } => self.runs.send(thread, job),
             Effect::Drop { thread } => self.runs.end(thread),
             Effect::Store { write, run, what } => drop(self.store.send((write, run, what))),
             Effect::Publish(view) => self.views.publish(view),
             Effect::Unpublish { run } => self.views.remove(&run),
-            Effect::Convict { identity, what } => threads::convict(self.access.clone(), identity, what),
+            Effect::Convict { identity, what } => self.note(Note::Convicted { identity, what }),
+            Effect::Audit { what, object } => self.note(Note::Done { what, object }),
             Effect::Healthy(healthy) => drop(self.healthy.send_replace(healthy)),
             Effect::Log { topic, about, sentence } => {
                 if topic.is_warning() {

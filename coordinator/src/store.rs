@@ -14,8 +14,10 @@ mod bucket;
 mod check;
 mod leader;
 mod load;
+mod log;
 mod place;
 mod prune;
+mod refused;
 #[cfg(test)]
 mod tests;
 
@@ -33,12 +35,15 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path};
 
 use crate::{
     core::{StoreFault, Stored, Write},
-    names::{object_name, order_name},
+    names::{CONVICTED, REVOKED, object_name, order_name},
 };
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, superseded_by};
+pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log};
 pub use place::Lock;
+pub(crate) use refused::REVOKED_LIFE;
+pub use refused::Refused;
 
 /// Why a store cannot be used: one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -262,6 +267,11 @@ impl Store {
             let saved = self.load_run(run);
             let saved = saved.map_err(|error| StoreFault::Failed(format!("run {run} cannot be read: {error}")))?;
             return Ok(Stored::Loaded(saved.map(Box::new)));
+        }
+        match write {
+            Write::Convict { identity, bytes } => return self.refuse(CONVICTED, identity, bytes),
+            Write::Revoke { id, bytes } => return self.refuse(REVOKED, id, bytes),
+            _ => {}
         }
         self.check_run(run)?;
         let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);

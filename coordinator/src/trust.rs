@@ -52,6 +52,23 @@ impl AuditKey {
     }
 }
 
+/// What draws the outputs of a run that are computed again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Draw {
+    /// The secret. It is not stored: whoever leads next has another one.
+    pub key: AuditKey,
+    /// The share; 0 where nothing is audited.
+    pub millionths: u32,
+}
+
+impl Draw {
+    /// See [`AuditKey::draws`].
+    #[must_use]
+    pub fn draws(&self, task: Digest, identity: &str, output: Digest) -> bool {
+        self.key.draws(self.millionths, task, identity, output)
+    }
+}
+
 /// All, in millionths.
 const ALL: u32 = 1_000_000;
 

@@ -1,5 +1,7 @@
 //! Writes to the store, and why they can fail.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use evoxo_common::digest::Digest;
 
@@ -22,6 +24,16 @@ pub enum Write {
     },
     Doubt {
         number: u64,
+        bytes: Bytes,
+    },
+    /// An identity computed wrongly. It belongs to no run.
+    Convict {
+        identity: Arc<str>,
+        bytes: Bytes,
+    },
+    /// An operator refuses an identity or a token. It belongs to no run.
+    Revoke {
+        id: String,
         bytes: Bytes,
     },
     /// A finished replica is void: it is removed.

@@ -2,7 +2,7 @@
 //! over objects in memory. What it asks for is done at once.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
@@ -50,7 +50,6 @@ pub struct Cluster {
     pub views: BTreeMap<String, v1::Run>,
     /// The answers to people.
     pub responses: Vec<Result<Response, Rejection>>,
-    convicted: BTreeSet<Arc<str>>,
 }
 
 /// Little memory, so that no run of a stranger takes long to plan.
@@ -61,16 +60,13 @@ fn settings() -> Settings {
 impl Cluster {
     /// A coordinator that takes up what these objects have.
     pub fn over(objects: Arc<InMemory>) -> Self {
-        Self::knowing(objects, BTreeSet::new())
-    }
-
-    fn knowing(objects: Arc<InMemory>, convicted: BTreeSet<Arc<str>>) -> Self {
         let mut store = Store::over(objects.clone(), "memory", registry().clone());
         // Foreign objects may prevent it: then it only shows what it has.
         let _ = store.lead();
+        let (refused, _) = store.load_refused().expect("objects in memory can be listed");
         let (saved, _) = store.load().expect("objects in memory can be listed");
         let mut cluster = Self {
-            core: Coordinator::recover_knowing(settings(), registry().clone(), saved, convicted.clone()),
+            core: Coordinator::recover_knowing(settings(), registry().clone(), saved, refused.convicted),
             now: Millis(0),
             objects,
             store,
@@ -79,7 +75,6 @@ impl Cluster {
             assigned: BTreeMap::new(),
             views: BTreeMap::new(),
             responses: Vec::new(),
-            convicted,
         };
         cluster.tell(Event::Wake);
         cluster
@@ -87,7 +82,7 @@ impl Cluster {
 
     /// kill -9, and another process over the same objects.
     pub fn restart(&mut self) {
-        *self = Self::knowing(self.objects.clone(), self.convicted.clone());
+        *self = Self::over(self.objects.clone());
     }
 
     /// An event, and all that follows from it.
@@ -114,8 +109,8 @@ impl Cluster {
                 let outcome = self.store.write(&run, &what);
                 events.push_back(Event::Stored { write, outcome });
             }
-            Effect::Start { thread, prepared, states } => {
-                self.threads.insert(thread, Replicas::new(registry(), prepared, states));
+            Effect::Start { thread, prepared, draw, states } => {
+                self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states));
             }
             Effect::Job { thread, job } => {
                 if let Some(replicas) = self.threads.get_mut(&thread) {
@@ -127,8 +122,7 @@ impl Cluster {
             Effect::Respond { response, .. } => self.responses.push(response),
             Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
-            Effect::Convict { identity, .. } => drop(self.convicted.insert(identity.into())),
-            Effect::Healthy(_) | Effect::Log { .. } | Effect::Stopped => {}
+            Effect::Convict { .. } | Effect::Audit { .. } | Effect::Healthy(_) | Effect::Log { .. } | Effect::Stopped => {}
         }
     }
 

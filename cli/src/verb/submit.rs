@@ -30,7 +30,8 @@ pub(crate) struct Arguments {
     ///
     /// quorum: workers with certificates of two identities sent the same, or a trusted worker computed it. verified: a trusted
     /// worker computed it; others are compared with it. audited:5%: any worker computed it; a trusted worker computes 5% of
-    /// that again, and if something was wrong the run ends in doubt. Who differs from a trusted worker is revoked.
+    /// that again, and if something was wrong, all that rests on that worker's word is computed again. Who differs from a
+    /// trusted worker is revoked.
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     verify: Option<Level>,
     #[command(flatten)]

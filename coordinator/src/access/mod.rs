@@ -9,7 +9,7 @@ mod journal;
 mod records;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
@@ -25,18 +25,18 @@ use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
 use tracing::{info, warn};
 
-pub(crate) use audit::Asker;
 use audit::Audit;
+pub(crate) use audit::{Asker, merge};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
+
+use crate::store::{Log, REVOKED_LIFE, Refused as RefusedByAll};
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";
 /// How long the certificate of a person is valid, in seconds: 90 days. `evoxo` renews it when it is used.
 const PERSON_LIFE_S: u64 = 90 * 24 * 3600;
-/// How long a revocation of somebody who is not known is remembered, in seconds: longer than any certificate is valid.
-const REVOKED_S: u64 = 366 * 24 * 3600;
 /// The name in lists of whoever came with a browser.
 const BROWSER: &str = "browser";
 /// How often the files are looked at, for a new certificate.
@@ -395,14 +395,36 @@ impl Access {
             let usable = joined.filter(|id| records.tokens.get(id).is_some_and(|token| token.is_usable(now_s)));
             (records.identities.contains_key(id) || records.tokens.contains_key(id), usable)
         };
-        self.append(&mut journal, Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_S, convicted }, now_s)?;
+        self.append(
+            &mut journal,
+            Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_LIFE.as_secs(), convicted },
+            now_s,
+        )?;
         // Whoever shows the certificate from now on is refused in the handshake.
         Ok(Revoked { known, connections: self.disconnect(id), token })
     }
 
-    /// The identities that were convicted of a wrong output.
-    pub(crate) fn convicted(&self) -> BTreeSet<Arc<str>> {
-        self.0.records.read().convicted().map(|id| id.to_string().into()).collect()
+    /// Takes over who is refused, as the store has it; returns what only this directory has. The store has it for every start,
+    /// so nothing is written here.
+    pub(crate) fn take_over(&self, refused: &RefusedByAll) -> RefusedByAll {
+        let now_s = now_s();
+        let own = {
+            let records = self.0.records.read();
+            let revoked = records.revoked().filter(|(id, ..)| !refused.revoked.contains_key(*id));
+            let convicted = records.convicted().map(|id| id.to_string().into());
+            RefusedByAll {
+                convicted: convicted.filter(|id| !refused.convicted.contains(id)).collect(),
+                revoked: revoked.map(|(id, until_s)| (id.clone(), until_s)).collect(),
+            }
+        };
+        let convicted = refused.convicted.iter().filter_map(|id| id.parse().ok());
+        let convicted = convicted.map(|id| (id, now_s + REVOKED_LIFE.as_secs(), true));
+        let revoked = refused.revoked.iter().map(|(id, until_s)| (id.clone(), *until_s, false));
+        for (id, until_s, convicted) in convicted.chain(revoked) {
+            self.0.records.apply(Record::Revoked { id: id.clone(), until_s, convicted }, now_s);
+            self.disconnect(&id);
+        }
+        own
     }
 
     /// Revokes an identity that computed wrongly, and writes down why. Blocks.
@@ -411,8 +433,7 @@ impl Access {
     /// If the directory cannot be written.
     pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<()> {
         let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
-        let asker = Asker { id: String::new(), role: "coordinator", address: String::new() };
-        self.audit(&asker, "convict", &format!("{identity}: {what}"), Ok(()));
+        self.audit_own("convict", &format!("{identity}: {what}"));
         match self.revoke_as(&id, true) {
             Ok(_) => Ok(()),
             Err(Refused::Failed(why)) => Err(why),
@@ -439,12 +460,39 @@ impl Access {
         }
     }
 
-    /// The newest lines of the audit log.
+    /// The same about something that this coordinator did by itself.
+    pub(crate) fn audit_own(&self, what: &str, object: &str) {
+        let asker = Asker { id: String::new(), role: "coordinator", address: String::new() };
+        self.audit(&asker, what, object, Ok(()));
+    }
+
+    /// The newest lines of the audit log on this host.
     ///
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
         lock(&self.0.audit).newest(lines)
+    }
+
+    /// From now on the audit log is that of the leader of this epoch, or of a coordinator that does not lead.
+    pub(crate) fn lead(&self, epoch: Option<u64>) {
+        lock(&self.0.audit).lead(epoch);
+    }
+
+    /// Gives the store what it does not have of the audit log.
+    ///
+    /// # Errors
+    /// A sentence, if it cannot be written; the lines wait.
+    pub(crate) async fn save_log(&self, log: &tokio::sync::Mutex<Log>) -> Result<(), String> {
+        let mut log = log.lock().await;
+        loop {
+            let lines = lock(&self.0.audit).unsaved();
+            if lines.is_empty() {
+                return Ok(());
+            }
+            log.add(lines.clone()).await?;
+            lock(&self.0.audit).saved(&lines);
+        }
     }
 }
 

@@ -125,6 +125,11 @@ impl Records {
         self.tokens.len() + self.identities.len() + self.revoked.len()
     }
 
+    /// What was revoked by hand, each with the time until which that is remembered.
+    pub(crate) fn revoked(&self) -> impl Iterator<Item = (&Id, u64)> {
+        self.revoked.iter().filter(|(_, (_, convicted))| !convicted).map(|(id, (until_s, _))| (id, *until_s))
+    }
+
     /// The identities that were convicted.
     pub(crate) fn convicted(&self) -> impl Iterator<Item = &Id> {
         self.revoked.iter().filter(|(_, (_, convicted))| *convicted).map(|(id, _)| id)

@@ -11,7 +11,7 @@ use crate::{
     prepared::Prepared,
     replicas::{Job, ReplicaKey, Report},
     saved::SavedRun,
-    trust::{Holder, Level},
+    trust::{Draw, Holder, Level},
     write::{StoreFault, Write},
 };
 
@@ -117,6 +117,11 @@ pub enum Request {
     /// The workers that were lost last.
     Lost,
     Drain(v1::DrainWorkersRequest),
+    /// Keep in the store that this identity or token is refused, by whom.
+    Revoke {
+        id: String,
+        by: String,
+    },
     /// What is measured.
     Figures,
 }
@@ -141,6 +146,7 @@ pub enum Response {
     /// All that are connected, or those that were asked to leave.
     Workers(Vec<v1::Worker>),
     Lost(Vec<v1::LostWorker>),
+    Revoked,
     Figures(Box<Figures>),
 }
 
@@ -244,6 +250,8 @@ pub enum Effect {
         thread: ThreadId,
         /// The run.
         prepared: Arc<Prepared>,
+        /// What is audited of it.
+        draw: Draw,
         /// The saved states of replicas that have begun, in order.
         states: Vec<v1::ReplicaState>,
     },
@@ -275,7 +283,14 @@ pub enum Effect {
         /// Its name.
         run: String,
     },
-    /// Revoke an identity for good, because it computed wrongly.
+    /// A line for the audit log, of something that this coordinator did.
+    Audit {
+        /// What it did, in a word.
+        what: &'static str,
+        /// To what, and how.
+        object: String,
+    },
+    /// Revoke an identity for good, because it computed wrongly. The store has that already.
     Convict {
         /// Its number.
         identity: String,

@@ -6,7 +6,7 @@
 //! and will be assigned again.
 //!
 //! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
-//! workers), `evidence` (against tasks), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
+//! workers), `evidence` (against tasks), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
 //! happens between them is in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `verification` (of
 //! outputs), `losses`, `storage`, `requests` (people), `workers` (people look at workers, and ask them to leave), `ticks`
 //! (time).
@@ -14,6 +14,7 @@
 mod about;
 mod assign;
 mod budget;
+mod convictions;
 mod events;
 mod evidence;
 mod groups;
@@ -54,6 +55,7 @@ pub use crate::{
     write::{StoreFault, Write},
 };
 use budget::Budget;
+use convictions::Convictions;
 use runs::Runs;
 use sessions::Sessions;
 use standing::Standings;
@@ -73,8 +75,7 @@ pub struct Coordinator {
     standings: Standings,
     writes: Writes,
     budget: Budget,
-    /// The identities that were convicted.
-    convicted: BTreeSet<Arc<str>>,
+    convictions: Convictions,
     tally: Tally,
     /// Workers that were lost, and workers that are to leave.
     lost: Lost,
@@ -95,7 +96,8 @@ impl Coordinator {
         Self::recover_knowing(settings, registry, saved, BTreeSet::new())
     }
 
-    /// The same with the identities that were convicted: what was absorbed on their word is not used.
+    /// The same with the identities that were convicted, as the store has them: they stay out, and what was absorbed on their
+    /// word is not used.
     #[must_use]
     pub fn recover_knowing(
         settings: Settings,
@@ -116,7 +118,7 @@ impl Coordinator {
             sessions: Sessions::default(),
             standings: Standings::default(),
             writes: Writes::default(),
-            convicted,
+            convictions: Convictions::known(convicted),
             tally: Tally::default(),
             lost: Lost::default(),
             leaving: Leaving::default(),
@@ -153,7 +155,10 @@ impl Coordinator {
     /// When [`Event::Wake`] is due, if there is no other event before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Millis> {
-        let quiet = self.sessions.is_empty() && self.writes.is_empty() && self.runs.changed().is_empty();
+        let quiet = self.sessions.is_empty()
+            && self.writes.is_empty()
+            && self.convictions.are_stored()
+            && self.runs.changed().is_empty();
         (!(quiet && self.runs.iter().all(|(_, run)| run.is_quiet()))).then_some(self.tick)
     }
 }

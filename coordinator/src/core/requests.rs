@@ -5,16 +5,17 @@ use std::{collections::BTreeSet, sync::Arc};
 use evoxo_proto::v1::{self, RunState};
 
 use super::{
-    Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View,
+    Coordinator, Effect, Rejection, ReplicaAt, Request, RequestId, Response, Topic, View, Write,
     budget::too_large,
     run::{Blocked, Presence, ReplicaPhase, ReplicaRecord, Run, Wanted},
     runs::RunId,
-    writes::{Pending, PendingOrder},
+    writes::{Pending, PendingOrder, Refusal},
 };
 use crate::{
     names::check_run_name,
     prepared::Prepared,
     replicas::{Job, ReplicaKey},
+    saved::seal_revocation,
     trust::Level,
 };
 
@@ -39,6 +40,13 @@ impl Coordinator {
             Request::Workers => Ok(Some(Response::Workers(self.workers()))),
             Request::Lost => Ok(Some(Response::Lost(self.lost.list(self.now)))),
             Request::Drain(named) => self.drain(&named).map(|workers| Some(Response::Workers(workers))),
+            Request::Revoke { id: refused, by } => {
+                let write = self.writes.add_refusal(Refusal::Revoked(id));
+                let bytes = seal_revocation(&refused, &by);
+                let what = Write::Revoke { id: refused, bytes };
+                self.effects.push(Effect::Store { write, run: String::new(), what });
+                Ok(None)
+            }
             Request::Figures => Ok(Some(Response::Figures(Box::new(self.figures())))),
         };
         if let Some(response) = reply.transpose() {
@@ -120,7 +128,7 @@ impl Coordinator {
         if let Some(blocked) = &run.blocked {
             return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
         }
-        if run.creating {
+        if run.creating || run.deleting {
             return Err(being_stored(name));
         }
         let more = prepared.config.replicas > run.prepared.config.replicas;
@@ -164,7 +172,7 @@ impl Coordinator {
                 if let Some(run) = self.runs.change(id) {
                     run.presence = Presence::Loading;
                 }
-                self.write(id, super::Write::Load, Pending::Load(Some(request)));
+                self.write(id, Write::Load, Pending::Load(Some(request)));
                 return Ok(None);
             }
             (Some(Blocked::Unfit(_)), Wanted::Cancelled) | (None, _) => {}

@@ -11,8 +11,13 @@ use evoxo_proto::{
 };
 
 use super::{
-    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write, about::About, losses::Cause, run::DOUBTS_MAX,
-    sessions::Credit, tasks::Claim, verification::Place,
+    Coordinator, Effect, SessionId, TaskId, ThreadId, Topic, Write,
+    about::About,
+    losses::Cause,
+    run::DOUBTS_MAX,
+    sessions::Credit,
+    tasks::{Claim, Why},
+    verification::Place,
 };
 use crate::{
     replicas::{Job, ReceivedOutput, Sender},
@@ -90,7 +95,7 @@ impl Coordinator {
         let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
         // An audit is for who is trusted alone.
         let trusted = asked && session.is_trusted();
-        let may = |task: &TaskId| trusted || self.tasks.get(*task).is_some_and(|found| !found.audit);
+        let may = |task: &TaskId| trusted || self.tasks.get(*task).is_some_and(|found| found.audit.is_none());
         let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
         if open.is_empty() {
             // Another copy of a closed task: it shows whether the first output was correct.
@@ -117,7 +122,11 @@ impl Coordinator {
             if !asked && found.is_being_checked() {
                 continue;
             }
-            let worth = if found.audit { Some(Worth::Compared) } else { run.level.worth(from.holder.as_ref(), asked) };
+            let worth = if found.audit.is_some() {
+                Some(Worth::Compared)
+            } else {
+                run.level.worth(from.holder.as_ref(), asked)
+            };
             let Some(worth) = worth else { continue };
             let Some(thread) = run.thread() else { continue };
             outputs.entry(thread).or_default().push(found.received(task, from.clone(), bytes.clone(), worth));
@@ -133,18 +142,19 @@ impl Coordinator {
         hash: Digest,
         from: &Sender,
         found: Result<Digest, Refusal>,
-        taken: bool,
+        (taken, drawn): (bool, bool),
     ) {
         let asked = from.asked;
         let open = self.tasks.get(task).map(Place::of);
-        let is_audit = self.tasks.get(task).is_some_and(|task| task.audit);
+        let audits = self.tasks.get(task).and_then(|task| task.audit);
+        if let (Ok(output), Some(place), Some(why)) = (&found, &open, audits) {
+            self.tasks.forget_copy(hash);
+            return self.end_audit(task, why, place, *output);
+        }
         match (found, open) {
-            (Ok(output), Some(place)) if is_audit => {
-                self.tasks.forget_copy(hash);
-                self.end_audit(task, &place, output);
-            }
             (Ok(output), Some(place)) if taken => {
-                let audit = self.drawn(task, from, output);
+                let claim = || vec![Claim { from: from.clone(), output }];
+                let audit = self.tasks.get(task).filter(|_| drawn).map(|open| open.audit(Why::Drawn, claim()));
                 let claims = self.tasks.close(task, output, from);
                 if let Some(audit) = audit {
                     self.begin_audit(audit);
@@ -158,7 +168,7 @@ impl Coordinator {
             (Ok(output), Some(_)) => {
                 self.tasks.end_check(task, asked);
                 // What a convicted identity had sent before does not count.
-                let convicted = from.holder.as_ref().is_some_and(|holder| self.convicted.contains(&holder.id));
+                let convicted = from.holder.as_ref().is_some_and(|holder| self.convictions.contains(&holder.id));
                 if !convicted {
                     self.tasks.claim(task, Claim { from: from.clone(), output });
                 }
@@ -194,8 +204,13 @@ impl Coordinator {
         if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(&right) {
             // One of them is wrong, whatever was drawn.
             let claims = [(right, taken), (from.clone(), output)].map(|(from, output)| Claim { from, output });
-            let audit = first.task.audit(claims.into());
-            return self.begin_audit(audit);
+            let (audit, run) = (first.task.audit(Why::Differs, claims.into()), place.run);
+            if self.begin_audit(audit)
+                && let Some(run) = self.runs.change(run)
+            {
+                run.audits_open += 1;
+            }
+            return;
         }
         // Where outputs are audited, a conviction voids what was absorbed.
         let voids = matches!(level, Level::Audited { .. }) && trusted(from) != trusted(&right);

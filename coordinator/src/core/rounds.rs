@@ -8,6 +8,7 @@ use super::{
     budget::too_large,
     run::{Blocked, Presence, ReplicaPhase, Wanted},
     runs::RunId,
+    tasks::OpenTask,
     writes::Pending,
 };
 use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
@@ -131,15 +132,31 @@ impl Coordinator {
                     }
                     self.on_planned(id, replica, round, total, tasks);
                 }
-                Report::Checked { task, hash, from, found, taken } => {
-                    self.on_checked(task, hash, &from, found, taken);
+                Report::Checked { task, hash, from, found, taken, drawn } => {
+                    self.on_checked(task, hash, &from, found, (taken, drawn));
+                }
+                Report::Drawn { replica, audits } => {
+                    for audit in audits {
+                        self.begin_audit(OpenTask::drawn_before(id, replica, audit));
+                    }
+                    self.runs.change(id);
+                }
+                Report::Computed { replica } => {
+                    // A search without a barrier may end while workers still have tasks of it.
+                    self.tasks.close_replica(id, replica);
+                    if let Some(run) = self.runs.change(id) {
+                        run.set_phase(replica, ReplicaPhase::Computed);
+                    }
                 }
                 Report::Absorbed { replica, rounds, metric, failure } => {
                     self.on_absorbed(id, replica, rounds, metric, failure);
                 }
-                Report::Finished { replica, exposed, .. } if self.is_void(&exposed) => self.begin_anew(id, replica, 0),
                 Report::Voided { replica, since } => self.begin_anew(id, replica, since),
                 Report::Finished { replica, digest, sealed, exposed } => {
+                    if let Some(since) = self.void_since(&exposed) {
+                        self.begin_anew(id, replica, since);
+                        continue;
+                    }
                     // A search without a barrier may end while workers still have tasks of it.
                     self.tasks.close_replica(id, replica);
                     if let Some(run) = self.runs.change(id) {

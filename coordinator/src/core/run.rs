@@ -14,7 +14,7 @@ use crate::{
     id::ThreadId,
     prepared::Prepared,
     replicas::ReplicaKey,
-    saved::{SavedFinished, SavedRun},
+    saved::{Exposed, SavedFinished, SavedRun},
     trust::Level,
     write::Write,
 };
@@ -71,7 +71,9 @@ pub(super) enum ReplicaPhase {
         total: usize,
         planned: usize,
     },
-    /// All rounds are absorbed; its sealed bytes are to be stored, or are being stored.
+    /// All rounds are absorbed, and its thread has it until its audits are done.
+    Computed,
+    /// Finished; its sealed bytes are to be stored, or are being stored.
     Finished {
         digest: Digest,
         sealed: Bytes,
@@ -92,8 +94,8 @@ pub(super) struct ReplicaRecord {
     pub(super) rounds: u64,
     /// The primary metric of the newest row of its history.
     pub(super) metric: Option<f64>,
-    /// The identities whose outputs it has absorbed on their own word, as far as it is stored or finished.
-    pub(super) exposed: Vec<Arc<str>>,
+    /// On whose word it rests, as far as it is stored or finished.
+    pub(super) exposed: Exposed,
     /// How often it was begun anew. A write of an earlier attempt says nothing of this one.
     pub(super) attempt: u32,
 }
@@ -146,7 +148,7 @@ pub(super) struct Run {
     pub(super) submitter: String,
     /// How outputs are verified.
     pub(super) level: Level,
-    /// Outputs that count and are being computed again.
+    /// Outputs that count and are being computed again because another copy differed.
     pub(super) audits_open: usize,
     /// The order that creates the run is not in the store yet.
     pub(super) creating: bool,
@@ -319,9 +321,11 @@ impl Run {
         self.update_digest();
     }
 
-    /// Open replicas become waiting ones.
+    /// Open replicas become waiting ones, and so do those that wait for audits.
     pub(super) fn rest_replicas(&mut self) {
-        for key in std::mem::take(&mut self.open) {
+        let computed = self.replicas.iter().filter(|(_, record)| record.phase == ReplicaPhase::Computed);
+        let computed: Vec<ReplicaKey> = computed.map(|(key, _)| *key).collect();
+        for key in std::mem::take(&mut self.open).into_iter().chain(computed) {
             self.set_phase(key, ReplicaPhase::Waiting);
         }
         self.planning = false;

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     replicas::{Job, ReplicaKey},
     saved::{Origin, SavedRun, origin_of, seal_order},
-    trust::Level,
+    trust::{Draw, Level},
 };
 
 /// Failed writes in a row after which a run waits for the store.
@@ -23,7 +23,7 @@ const STORE_FAILURES_MAX: u32 = 3;
 /// cost at most a twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
 /// The wait before the store is tried again, in milliseconds.
-const STORE_RETRY_MS: u64 = 1000;
+pub(super) const STORE_RETRY_MS: u64 = 1000;
 
 /// The number that names a finished replica's object.
 pub(super) fn ordinal(key: ReplicaKey) -> u64 {
@@ -110,6 +110,9 @@ impl Coordinator {
 
     /// The store reports a write.
     pub(super) fn on_stored(&mut self, write: WriteId, outcome: Result<Stored, StoreFault>) {
+        if let Some(refusal) = self.writes.take_refusal(write) {
+            return self.on_refusal_stored(refusal, outcome);
+        }
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
         let now = self.now;
         if let (Pending::Checkpoint, Some(run)) = (&what, self.runs.adjust(id)) {
@@ -282,7 +285,10 @@ impl Coordinator {
             }
             return;
         };
-        let void = self.leave_out_void(&mut saved);
+        let (left_out, void) = self.leave_out_void(&mut saved);
+        for (replica, since) in left_out {
+            self.tell_void(&saved.name, &replica.arm, replica.index, since);
+        }
         let unfit = self.unfit_because(&saved);
         let Some(run) = self.runs.change(id) else { return };
         run.presence = Presence::Resting;
@@ -321,11 +327,12 @@ impl Coordinator {
         }
         run.reserved_bytes = needed;
         let prepared = run.prepared.clone();
+        let draw = Draw { key: self.settings.audit_key, millionths: run.level.millionths() };
         let thread = self.runs.begin_thread(id);
         if let Some(run) = self.runs.change(id) {
             run.presence = Presence::Loaded(thread);
         }
-        self.effects.push(Effect::Start { thread, prepared, states });
+        self.effects.push(Effect::Start { thread, prepared, draw, states });
     }
 
     /// Gives back the memory of a run that is not loaded.

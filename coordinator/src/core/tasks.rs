@@ -13,10 +13,11 @@ use super::{
     runs::RunId,
 };
 use crate::{
+    audits::Audit,
     id::{SessionId, TaskId},
     prepared::Prepared,
     replicas::{PlannedTask, ReceivedOutput, ReplicaKey, Sender},
-    trust::Worth,
+    trust::{Holder, Worth},
 };
 
 /// One open task.
@@ -38,7 +39,16 @@ pub(super) struct OpenTask {
     /// Valid outputs that do not count yet.
     pub(super) claims: Vec<Claim>,
     /// Its output has counted already, and is computed again by a trusted worker.
-    pub(super) audit: bool,
+    pub(super) audit: Option<Why>,
+}
+
+/// Why an output is computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was drawn: its replica waits for that, also after a restart.
+    Drawn,
+    /// Another copy of the task had another output. The run waits for that.
+    Differs,
 }
 
 /// An output that does not count until somebody else has computed the task.
@@ -60,8 +70,8 @@ impl Claim {
 impl OpenTask {
     /// A received output of it, for the run's thread.
     pub(super) fn received(&self, task: TaskId, from: Sender, output: Bytes, worth: Worth) -> ReceivedOutput {
-        let Self { replica, round, index, .. } = *self;
-        ReceivedOutput { task, from, replica, round, index, encoded: self.encoded.clone(), output, worth }
+        let Self { replica, round, index, work, .. } = *self;
+        ReceivedOutput { task, from, replica, round, index, work, encoded: self.encoded.clone(), output, worth }
     }
 
     /// Whether workers disagree about it.
@@ -70,10 +80,21 @@ impl OpenTask {
     }
 
     /// The task that audits these outputs of it.
-    pub(super) fn audit(&self, claims: Vec<Claim>) -> Self {
+    pub(super) fn audit(&self, why: Why, claims: Vec<Claim>) -> Self {
         let Self { run, replica, round, index, work, .. } = *self;
         let (encoded, copies) = (self.encoded.clone(), Vec::new());
-        let (checking, checking_asked, evidence, audit) = (0, 0, None, true);
+        let (checking, checking_asked, evidence, audit) = (0, 0, None, Some(why));
+        Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
+    }
+
+    /// The task that audits an output which was drawn before the run was loaded.
+    pub(super) fn drawn_before(run: RunId, replica: ReplicaKey, audit: Audit) -> Self {
+        let Audit { identity, worker, output, round, index, work, encoded } = audit;
+        let holder = Some(Holder { id: identity, trusted: false });
+        // Its session is over.
+        let from = Sender { session: SessionId(0), worker, asked: true, holder };
+        let (copies, claims, audit) = (Vec::new(), vec![Claim { from, output }], Some(Why::Drawn));
+        let (checking, checking_asked, evidence) = (0, 0, None);
         Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
     }
 
@@ -136,7 +157,7 @@ impl Tasks {
             checking_asked: 0,
             evidence: None,
             claims: Vec::new(),
-            audit: false,
+            audit: None,
         };
         self.open.insert(id, task);
     }
@@ -151,9 +172,18 @@ impl Tasks {
         self.update_ready(id);
     }
 
-    /// Closes an audit; returns what is audited.
-    pub(super) fn close_audit(&mut self, id: TaskId) -> Vec<Claim> {
-        self.remove(id).map(|task| task.claims).unwrap_or_default()
+    /// A trusted worker had this output of what is audited. Returns how many outputs were, and the wrong ones; if there are none
+    /// the audit is closed, otherwise [`Self::drop_claims`] does it.
+    pub(super) fn settle_audit(&mut self, id: TaskId, output: Digest) -> (usize, Vec<Claim>) {
+        let Some(task) = self.open.get_mut(&id) else { return (0, Vec::new()) };
+        let audited = task.claims.len();
+        // It counts as being checked from now on, so that it is not given out again.
+        task.claims.retain(|claim| claim.output != output);
+        let wrong = task.claims.clone();
+        if wrong.is_empty() {
+            drop(self.remove(id));
+        }
+        (audited, wrong)
     }
 
     /// The number of open tasks.
@@ -197,8 +227,8 @@ impl Tasks {
         }
     }
 
-    /// Drops what an identity sent and what does not count yet, and the audits of it; returns the runs of these audits, one
-    /// entry for each.
+    /// Drops what an identity sent and what does not count yet, and the audits of it; returns the runs that wait for these
+    /// audits, one entry for each.
     pub(super) fn drop_claims(&mut self, identity: &Arc<str>) -> Vec<RunId> {
         let of = |claim: &Claim| claim.identity() == Some(identity);
         let claimed = self.open.iter().filter(|(_, task)| task.claims.iter().any(of));
@@ -206,9 +236,9 @@ impl Tasks {
         for (id, run) in claimed.map(|(id, task)| (*id, task.run)).collect::<Vec<_>>() {
             let Some(task) = self.open.get_mut(&id) else { continue };
             task.claims.retain(|claim| !of(claim));
-            if task.audit && task.claims.is_empty() {
+            if let Some(why) = task.audit.filter(|_| task.claims.is_empty()) {
                 drop(self.remove(id));
-                audited.push(run);
+                audited.extend(Some(run).filter(|_| why == Why::Differs));
                 continue;
             }
             self.unready(id, run);
@@ -242,7 +272,7 @@ impl Tasks {
 
     /// Closes the open tasks of a replica, whose outputs are no longer needed; not its audits.
     pub(super) fn close_replica(&mut self, run: RunId, replica: ReplicaKey) {
-        let of_replica = |task: &OpenTask| task.run == run && task.replica == replica && !task.audit;
+        let of_replica = |task: &OpenTask| task.run == run && task.replica == replica && task.audit.is_none();
         let ids: Vec<TaskId> = self.open.iter().filter(|(_, task)| of_replica(task)).map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| drop(self.remove(id)));
     }

@@ -25,6 +25,7 @@ impl Coordinator {
         for id in self.sessions_where(|session| self.is_overdue(session)) {
             self.lose(id, Cause::Overdue);
         }
+        self.write_convictions();
         let due =
             |(id, run): (RunId, &super::run::Run)| (run.checkpoints.due <= self.now && !run.is_quiet()).then_some(id);
         let due: Vec<RunId> = self.runs.iter().filter_map(due).collect();
@@ -70,7 +71,7 @@ impl Coordinator {
     }
 
     pub(super) fn finish_stopping(&mut self) {
-        if !self.stopping || !self.writes.is_empty() {
+        if !self.stopping || !self.writes.is_empty() || !self.convictions.are_stored() {
             return;
         }
         // Rounds absorbed after the last checkpoint was sealed need another one.

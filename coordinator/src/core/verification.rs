@@ -1,7 +1,7 @@
 //! Runs that do not trust every worker: who may compute which task, who is convicted, and of what.
 //!
-//! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out at once
-//! and for good. What was absorbed on its own word, where outputs are audited, is void: those replicas begin anew. A quorum
+//! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
+//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void: those replicas begin anew. A quorum
 //! that was wrong leaves its run in doubt. Where only equals
 //! contradict each other, nobody knows who is wrong: the one against two must wait, and is not convicted.
 
@@ -11,18 +11,20 @@ use evoxo_common::digest::Digest;
 use evoxo_proto::v1::CloseKind;
 
 use super::{
-    Coordinator, Effect, SessionId, Topic,
+    Coordinator, Effect, Rejection, Response, SessionId, StoreFault, Stored, Topic,
+    convictions::Accused,
     evidence::Jury,
     losses::Cause,
-    run::{ReplicaPhase, Run},
+    run::{ReplicaPhase, ReplicaRecord, Run},
     runs::RunId,
     sessions::Session,
-    storage::ordinal,
-    tasks::{Claim, OpenTask},
+    storage::{STORE_RETRY_MS, ordinal},
+    tasks::{Claim, OpenTask, Why},
+    writes::Refusal,
 };
 use crate::{
     replicas::{Job, ReplicaKey, Sender},
-    saved::{ReplicaSummary, SavedFinished, SavedRun},
+    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, seal_conviction},
     trust::Level,
     write::Write,
 };
@@ -129,34 +131,38 @@ impl Coordinator {
         }
     }
 
-    /// What audits an output that is about to be taken, if it is drawn.
-    pub(super) fn drawn(&self, task: super::TaskId, from: &Sender, output: Digest) -> Option<OpenTask> {
-        let open = self.tasks.get(task)?;
-        let Level::Audited { millionths } = self.runs.get(open.run)?.level else { return None };
-        let holder = from.holder.as_ref().filter(|holder| !holder.trusted)?;
-        let drawn = self.settings.audit_key.draws(millionths, open.encoded.hash, &holder.id, output);
-        drawn.then(|| open.audit(vec![Claim { from: from.clone(), output }]))
-    }
-
-    /// An output that counts is computed again.
-    pub(super) fn begin_audit(&mut self, audit: OpenTask) {
-        if let Some(run) = self.runs.change(audit.run) {
-            run.audits_open += 1;
+    /// An output that counts is to be computed again; whether it is.
+    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> bool {
+        // What was still being checked when its sender was convicted is void in any case.
+        audit.claims.retain(|claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity)));
+        let begins = !audit.claims.is_empty();
+        if begins {
+            self.tasks.add_audit(audit);
         }
-        self.tasks.add_audit(audit);
+        begins
     }
 
     /// A trusted worker has computed what is audited.
-    pub(super) fn end_audit(&mut self, task: super::TaskId, place: &Place, output: Digest) {
-        let claims = self.tasks.close_audit(task);
-        self.tally.audits += claims.len() as u64;
-        for claim in claims.into_iter().filter(|claim| claim.output != output) {
-            self.convict(place, &claim.from);
+    pub(super) fn end_audit(&mut self, task: super::TaskId, why: Why, place: &Place, output: Digest) {
+        let (audited, wrong) = self.tasks.settle_audit(task, output);
+        self.tally.audits += audited as u64;
+        // A wrong one ends with the conviction: until that is stored, the run must not look finished.
+        wrong.iter().for_each(|claim| self.convict(place, &claim.from));
+        match why {
+            _ if !wrong.is_empty() => {}
+            Why::Drawn => {
+                if let Some(thread) = self.runs.get(place.run).and_then(Run::thread) {
+                    let job = Job::Pass { replica: place.replica, task: place.task, output };
+                    self.effects.push(Effect::Job { thread, job });
+                }
+            }
+            Why::Differs => {
+                if let Some(run) = self.runs.change(place.run) {
+                    run.audits_open -= 1;
+                }
+                self.end_if_complete(place.run);
+            }
         }
-        if let Some(run) = self.runs.change(place.run) {
-            run.audits_open -= 1;
-        }
-        self.end_if_complete(place.run);
     }
 
     /// An output is not the one that was taken, which this sender sent last.
@@ -177,10 +183,10 @@ impl Coordinator {
         self.lose(wrong.session, Cause::Outvoted);
     }
 
-    /// A trusted worker has computed something else than this worker: nothing of its identity counts any more.
+    /// A trusted worker has computed something else than this worker: its identity is convicted when the store has that.
     pub(super) fn convict(&mut self, place: &Place, liar: &Sender) {
         let Some(identity) = liar.holder.as_ref().map(|holder| holder.id.clone()) else { return };
-        let Some(run) = self.runs.change(place.run) else { return };
+        let Some(run) = self.runs.get(place.run) else { return };
         let arm = &run.prepared.config.arms[place.replica.arm as usize].name;
         let what = format!(
             "its output of task {} is wrong: run {}, arm {arm:?}, replica {}, round {}",
@@ -189,42 +195,85 @@ impl Coordinator {
             place.replica.index,
             place.round + 1
         );
-        let sentence = format!("worker {} with the identity {identity} is convicted: {what}", liar.worker);
-        if !self.convicted.insert(identity.clone()) {
-            return;
+        self.convictions.accuse(&identity, Arc::clone(&liar.worker), place.run, what);
+        self.write_convictions();
+    }
+
+    /// Has the store write the convictions that it does not have.
+    pub(super) fn write_convictions(&mut self) {
+        for (identity, what) in self.convictions.to_write(self.now) {
+            let bytes = seal_conviction(&identity, &what);
+            let write = self.writes.add_refusal(Refusal::Convicted(Arc::clone(&identity)));
+            self.effects.push(Effect::Store { write, run: String::new(), what: Write::Convict { identity, bytes } });
         }
-        run.notice(sentence.clone());
+    }
+
+    /// The store reports that it has written, or not, that somebody is refused.
+    pub(super) fn on_refusal_stored(&mut self, refusal: Refusal, outcome: Result<Stored, StoreFault>) {
+        match (refusal, outcome) {
+            (Refusal::Convicted(identity), Ok(_)) => self.apply_conviction(&identity),
+            (Refusal::Revoked(request), Ok(_)) => self.effects.respond(request, Ok(Response::Revoked)),
+            // Whoever leads now can be asked the same, and will find out the same.
+            (Refusal::Convicted(_), Err(StoreFault::Superseded(_))) => {}
+            (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
+                let sentence =
+                    format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
+                self.effects.log(Topic::Trouble, sentence);
+                self.convictions.again(&identity, self.now + STORE_RETRY_MS);
+            }
+            (Refusal::Revoked(request), Err(fault)) => {
+                let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
+                self.effects.respond(request, Err(Rejection::Unavailable(why)));
+            }
+        }
+    }
+
+    /// The store has a conviction: nothing of this identity counts any more.
+    fn apply_conviction(&mut self, identity: &Arc<str>) {
+        let Some(Accused { worker, run, what, .. }) = self.convictions.convict(identity) else { return };
+        let sentence = format!("worker {worker} with the identity {identity} is convicted: {what}");
+        if let Some(run) = self.runs.change(run) {
+            run.notice(sentence.clone());
+        }
         self.tally.convictions += 1;
         self.effects.log(Topic::WorkerRefused, sentence);
         self.effects.push(Effect::Convict { identity: identity.to_string(), what });
-        let of = |session: &Session| session.identity_number() == Some(&identity);
+        let of = |session: &Session| session.identity_number() == Some(identity);
         let sessions: Vec<SessionId> =
             self.sessions.iter().filter(|(_, session)| of(session)).map(|(id, _)| id).collect();
         for id in sessions {
             self.lose(id, Cause::Convicted);
         }
-        let audited = self.forget(&identity);
-        self.void(&identity);
+        let audited = self.forget(identity);
+        self.void(identity);
         // A run may have waited for nothing but the audits of this identity.
         audited.into_iter().for_each(|id| self.end_if_complete(id));
     }
 
     /// Whether a state was computed with outputs that were taken on the word of somebody who was convicted.
-    pub(super) fn is_void(&self, exposed: &[Arc<str>]) -> bool {
-        exposed.iter().any(|identity| self.convicted.contains(identity))
+    /// Returns the rounds absorbed before the first of them.
+    pub(super) fn void_since(&self, exposed: &Exposed) -> Option<u64> {
+        let void = exposed.iter().filter(|(identity, _)| self.convictions.contains(identity));
+        void.map(|(_, since)| *since).min()
     }
 
-    /// Leaves void replicas out of a run as the store has it; returns the objects to remove.
-    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> Vec<String> {
-        let is_void = |replica: &ReplicaSummary| self.is_void(&replica.exposed);
+    /// Leaves void replicas out of a run as the store has it; returns them, and the objects to remove.
+    pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
+        let since = |replica: &ReplicaSummary| self.void_since(&replica.exposed);
+        let mut left_out = Vec::new();
+        let mut keep = |replica: &ReplicaSummary| {
+            let since = since(replica);
+            left_out.extend(since.map(|since| (replica.clone(), since)));
+            since.is_none()
+        };
         if let Some(checkpoint) = &mut saved.checkpoint {
-            checkpoint.replicas.retain(|replica| !is_void(replica));
-            checkpoint.states.retain(|state| !is_void(&ReplicaSummary::of(state)));
+            checkpoint.replicas.retain(&mut keep);
+            checkpoint.states.retain(|state| since(&ReplicaSummary::of(state)).is_none());
         }
-        let (void, kept): (Vec<SavedFinished>, _) =
-            std::mem::take(&mut saved.finished).into_iter().partition(|it| is_void(&it.replica));
+        let (kept, void): (Vec<SavedFinished>, _) =
+            std::mem::take(&mut saved.finished).into_iter().partition(|it| keep(&it.replica));
         saved.finished = kept;
-        void.into_iter().map(|finished| finished.object).collect()
+        (left_out, void.into_iter().map(|finished| finished.object).collect())
     }
 
     /// Everything that was absorbed on the word of an identity is void, in all runs.
@@ -232,19 +281,29 @@ impl Coordinator {
         for id in self.runs.ids() {
             let Some(run) = self.runs.get(id).filter(|run| run.blocked.is_none()) else { continue };
             let thread = run.thread();
-            let exposed = run.replicas.iter().filter(|(_, record)| record.exposed.contains(identity));
-            let exposed = exposed.filter_map(|(key, record)| match &record.phase {
+            let since = |record: &ReplicaRecord| {
+                let exposed = record.exposed.iter().find(|(other, _)| other == identity);
+                exposed.map(|(_, since)| *since)
+            };
+            let exposed = run.replicas.iter().filter_map(|(key, record)| Some((*key, since(record)?, &record.phase)));
+            let exposed = exposed.filter_map(|(key, since, phase)| match phase {
                 // Its thread knows it better.
-                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } if thread.is_some() => None,
-                ReplicaPhase::Finished { sealed, .. } => {
-                    let write = Write::UnfinishOwn { ordinal: ordinal(*key), bytes: sealed.clone() };
-                    Some((*key, Some(write)))
+                ReplicaPhase::Waiting | ReplicaPhase::Opening | ReplicaPhase::Open { .. } | ReplicaPhase::Computed
+                    if thread.is_some() =>
+                {
+                    None
                 }
-                ReplicaPhase::Stored { object, .. } => Some((*key, Some(Write::Unfinish { object: object.clone() }))),
-                _ => Some((*key, None)),
+                ReplicaPhase::Finished { sealed, .. } => {
+                    let write = Write::UnfinishOwn { ordinal: ordinal(key), bytes: sealed.clone() };
+                    Some((key, since, Some(write)))
+                }
+                ReplicaPhase::Stored { object, .. } => {
+                    Some((key, since, Some(Write::Unfinish { object: object.clone() })))
+                }
+                _ => Some((key, since, None)),
             });
-            for (key, write) in exposed.collect::<Vec<_>>() {
-                self.begin_anew(id, key, 0);
+            for (key, since, write) in exposed.collect::<Vec<_>>() {
+                self.begin_anew(id, key, since);
                 // What is not in memory is looked at again when it is read.
                 if let Some(write) = write.filter(|_| thread.is_some()) {
                     self.store(id, write);
@@ -262,17 +321,22 @@ impl Coordinator {
         let Some(run) = self.runs.change(id) else { return };
         run.begin_anew(replica);
         run.checkpoints.dirty |= run.thread().is_some();
-        let arm = &run.prepared.config.arms[replica.arm as usize].name;
+        let (name, arm) = (run.name.clone(), run.prepared.config.arms[replica.arm as usize].name.clone());
+        self.tell_void(&name, &arm, replica.index, since);
+        self.release(id);
+    }
+
+    /// Says that a replica is void since the round after these.
+    pub(super) fn tell_void(&mut self, run: &str, arm: &str, replica: u32, since: u64) {
+        let round = since + 1;
+        let object = format!("run {run}, arm {arm:?}, replica {replica}: void from round {round} on");
+        self.effects.push(Effect::Audit { what: "void", object });
         let line = format!(
-            "run {}: replica {} of arm {arm:?} is computed again, because it had absorbed outputs of a convicted worker from \
-             round {} on",
-            run.name,
-            replica.index,
-            since + 1
+            "run {run}: replica {replica} of arm {arm:?} is computed again, because it had absorbed outputs of a convicted \
+             worker from round {round} on"
         );
         // There may be thousands; the conviction is the notice.
         self.effects.log(Topic::Progress, line);
-        self.release(id);
     }
 
     /// What an identity sent and what nobody else has confirmed yet does not count.
@@ -297,7 +361,7 @@ impl Coordinator {
 
     /// Refuses a worker whose identity is convicted; whether it did.
     pub(super) fn refuses_convicted(&mut self, id: SessionId, session: &Session) -> bool {
-        let convicted = session.identity_number().is_some_and(|identity| self.convicted.contains(identity));
+        let convicted = session.identity_number().is_some_and(|identity| self.convictions.contains(identity));
         if convicted {
             let why = format!("worker {} is refused: its identity was convicted of a wrong output", session.name);
             self.effects.log(Topic::WorkerRefused, why.clone());

@@ -44,11 +44,20 @@ pub(super) struct PendingOrder {
     pub(super) delete: bool,
 }
 
+/// A write that refuses somebody, and belongs to no run.
+pub(super) enum Refusal {
+    /// This identity is convicted when it is in the store.
+    Convicted(Arc<str>),
+    /// A person has revoked something.
+    Revoked(RequestId),
+}
+
 /// All of them.
 #[derive(Default)]
 pub(super) struct Writes {
     last: u64,
     pending: BTreeMap<WriteId, PendingWrite>,
+    refusals: BTreeMap<WriteId, Refusal>,
 }
 
 impl Writes {
@@ -57,6 +66,17 @@ impl Writes {
         let id = WriteId(self.last);
         self.pending.insert(id, PendingWrite { run, what });
         id
+    }
+
+    pub(super) fn add_refusal(&mut self, what: Refusal) -> WriteId {
+        self.last += 1;
+        let id = WriteId(self.last);
+        self.refusals.insert(id, what);
+        id
+    }
+
+    pub(super) fn take_refusal(&mut self, id: WriteId) -> Option<Refusal> {
+        self.refusals.remove(&id)
     }
 
     pub(super) fn take(&mut self, id: WriteId) -> Option<PendingWrite> {
@@ -71,6 +91,6 @@ impl Writes {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.pending.is_empty()
+        self.pending.is_empty() && self.refusals.is_empty()
     }
 }

@@ -1,7 +1,11 @@
 //! Waiting for the turn to lead: a standby watches the leader, takes the store over, and only then loads it. A coordinator that
 //! was not started as a standby takes it over at once.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use evoxo_access::Dialer;
 use evoxo_process::{Address, host_name};
@@ -15,11 +19,12 @@ use tracing::{info, warn};
 
 use super::{Place, Services};
 use crate::{
-    core::StoreFault,
+    access::Access,
+    core::{StoreFault, Write},
     metrics, page,
-    saved::SavedRun,
+    saved::{SavedRun, seal_conviction, seal_revocation},
     standby::{Look, Watch},
-    store::{Epoch, Leader, Reader, Store, StoreError},
+    store::{Epoch, Leader, Reader, Refused, Store, StoreError},
 };
 
 /// How often a standby looks, and how often a leader looks whether it still is one.
@@ -42,11 +47,7 @@ pub(super) fn service_of(epoch: u64) -> String {
 }
 
 /// Waits, takes over and loads; `None` if the process was asked to end.
-pub(super) fn wait(
-    place: &mut Place,
-    mut store: Store,
-    at_once: bool,
-) -> anyhow::Result<Option<(Store, Vec<SavedRun>)>> {
+pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
     let (say, said) = watch::channel("this coordinator is starting".to_owned());
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
@@ -99,14 +100,42 @@ pub(super) fn wait(
     }
     // Another standby must see that somebody leads, however long it takes to load.
     loads.send_replace(store.epoch().map(|epoch| epoch.number));
-    let loaded = load(&mut store)?;
+    let loaded = load(&mut store, place.access.as_ref())?;
     Ok(Some((store, loaded)))
 }
 
-fn load(store: &mut Store) -> Result<Vec<SavedRun>, StoreError> {
-    let (saved, notices) = store.load()?;
-    notices.iter().for_each(|notice| warn!("{notice}"));
-    Ok(saved)
+/// What whoever leads takes up.
+pub(super) struct Loaded {
+    pub(super) saved: Vec<SavedRun>,
+    pub(super) convicted: BTreeSet<Arc<str>>,
+}
+
+fn load(store: &mut Store, access: Option<&Access>) -> Result<Loaded, StoreError> {
+    let (Refused { mut convicted, revoked }, notices) = store.load_refused()?;
+    if let Some(access) = access {
+        let own = access.take_over(&Refused { convicted: convicted.clone(), revoked });
+        share(store, &own);
+        convicted.extend(own.convicted);
+    }
+    let (saved, more) = store.load()?;
+    notices.iter().chain(&more).for_each(|notice| warn!("{notice}"));
+    Ok(Loaded { saved, convicted })
+}
+
+/// Gives the store what only the access directory of this coordinator has: from a build that kept it there, or from a time when
+/// the store could not be written, or was another one.
+fn share(store: &mut Store, own: &Refused) {
+    let convicted = own.convicted.iter().map(|identity| Write::Convict {
+        identity: Arc::clone(identity),
+        bytes: seal_conviction(identity, "it was known to a coordinator before"),
+    });
+    let revoked =
+        own.revoked.keys().map(|id| Write::Revoke { id: id.to_string(), bytes: seal_revocation(&id.to_string(), "") });
+    for write in convicted.chain(revoked) {
+        let Err(fault) = store.write("", &write) else { continue };
+        let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;
+        return warn!("who is refused here is not known to a standby yet: {why}");
+    }
 }
 
 /// The number of looks in this time.
@@ -162,7 +191,7 @@ struct Eyes {
 
 impl Eyes {
     /// Looks once; also returns who leads.
-    async fn look(&mut self, access: Option<&crate::access::Access>) -> (Look, Option<Leader>) {
+    async fn look(&mut self, access: Option<&Access>) -> (Look, Option<Leader>) {
         let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
             Ok(Ok(Some(leader))) => leader,
             Ok(Ok(None)) => return (Look::NoLeader, None),
@@ -198,11 +227,11 @@ impl Eyes {
         Look::Nothing
     }
 
-    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&crate::access::Access>) -> bool {
+    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> bool {
         let is_good = |(known, _, since): &(Epoch, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
         if !self.known.as_ref().is_some_and(is_good) {
             let endpoint = Endpoint::from(address.uri()).connect_timeout(CONNECT_TIMEOUT);
-            let dialer = match access.map(crate::access::Access::dialer).transpose() {
+            let dialer = match access.map(Access::dialer).transpose() {
                 Ok(dialer) => dialer.unwrap_or_else(Dialer::plain),
                 Err(error) => {
                     warn!("the leader cannot be asked: {error:#}");

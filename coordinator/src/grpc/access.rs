@@ -12,7 +12,11 @@ use tonic::{Request, Response, Status};
 use tracing::{info, warn};
 
 use super::{accept::ConnectionInfo, cut, secure::Caller};
-use crate::access::{Access, Issued, Refused, Revoked};
+use crate::{
+    access::{Access, Issued, Refused, Revoked, merge},
+    core::Request as CoreRequest,
+    shell::Handle,
+};
 
 /// Requests that wait for the disk at once, each on its own thread.
 const AT_ONCE: usize = 2;
@@ -23,12 +27,13 @@ const LINES_MAX: u32 = 1000;
 /// See `access.proto`.
 pub(crate) struct AccessCalls {
     access: Option<Access>,
+    core: Handle,
     turns: Arc<Semaphore>,
 }
 
 impl AccessCalls {
-    pub(crate) fn new(access: Option<Access>) -> Self {
-        Self { access, turns: Arc::new(Semaphore::new(AT_ONCE)) }
+    pub(crate) fn new(access: Option<Access>, core: Handle) -> Self {
+        Self { access, core, turns: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// Does something that may wait for the disk, apart from the thread that serves connections.
@@ -44,6 +49,21 @@ impl AccessCalls {
         let _turn = self.turns.acquire().await;
         let done = tokio::task::spawn_blocking(move || work(&access)).await;
         done.map_err(|_| Status::internal("a request about access panicked: please report this"))?.map_err(Into::into)
+    }
+}
+
+impl AccessCalls {
+    async fn keep_revoked(&self, id: &str, by: String) -> Result<(), Status> {
+        match self.core.ask(CoreRequest::Revoke { id: id.to_owned(), by }).await {
+            Ok(_) => Ok(()),
+            Err(rejection) => {
+                let why = Status::from(rejection);
+                Err(Status::unavailable(cut(format!(
+                    "{id} is revoked on this coordinator, and a standby does not know it yet: {}; revoke it again",
+                    why.message()
+                ))))
+            }
+        }
     }
 }
 
@@ -161,7 +181,12 @@ impl AccessService for AccessCalls {
         let info = info(&request)?;
         let id: evoxo_access::Id = request.into_inner().id.parse().map_err(Status::invalid_argument)?;
         let what = id.to_string();
-        let revoked = self.on_disk(move |access| access.revoke(&id)).await;
+        let by = identity(&info).map(|identity| identity.id.to_string()).unwrap_or_default();
+        // Here first, where it takes effect at once; then in the store, for whoever leads later.
+        let revoked = match self.on_disk(move |access| access.revoke(&id)).await {
+            Ok(revoked) => self.keep_revoked(&what, by).await.map(|()| revoked),
+            Err(status) => Err(status),
+        };
         info.audit("revoke", &what, revoked.as_ref().map(drop).map_err(|status| status.message()));
         let Revoked { known, connections, token } = revoked?;
         info!("{what} is revoked: {connections} connections are ended");
@@ -173,7 +198,9 @@ impl AccessService for AccessCalls {
             0 => LINES,
             lines => lines.min(LINES_MAX),
         };
-        let read = self.on_disk(move |access| access.newest(lines as usize).map_err(Refused::Failed)).await;
-        Ok(Response::new(v1::ReadLogResponse { lines: read? }))
+        let lines = lines as usize;
+        let here = self.on_disk(move |access| access.newest(lines).map_err(Refused::Failed)).await?;
+        let stored = self.core.reader.newest_log(lines).await.map_err(|why| Status::unavailable(cut(why)))?;
+        Ok(Response::new(v1::ReadLogResponse { lines: merge(here, stored, lines) }))
     }
 }

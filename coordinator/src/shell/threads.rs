@@ -19,6 +19,7 @@ use crate::{
     prepared::Prepared,
     replicas::{Job, Replicas},
     store::Store,
+    trust::Draw,
 };
 
 /// The shortest time between two attempts to write to a store that cannot be written.
@@ -59,19 +60,30 @@ pub(super) fn start_store(
     orders
 }
 
-/// Revokes an identity on a thread of its own, because that waits for the disk.
-pub(super) fn convict(access: Option<Access>, identity: String, what: String) {
-    // Without an access directory there are no identities to convict.
-    let Some(access) = access else { return };
-    spawn("convict", move || {
-        let outcome = access.convict(&identity, &what);
-        if let Err(why) = outcome {
-            error!(
-                "the convicted identity {identity} cannot be revoked, and could come back after a restart: {why:#}; \
-                 revoke it with `evoxo access revoke {identity}`"
-            );
+/// What is written in the access directory.
+pub(super) enum Note {
+    /// An identity is convicted: it is revoked too.
+    Convicted { identity: String, what: String },
+    /// A line of the audit log.
+    Done { what: &'static str, object: String },
+}
+
+/// Starts the thread that writes in the access directory, because that waits for the disk.
+pub(super) fn start_access(access: Access) -> mpsc::Sender<Note> {
+    let (notes, received) = mpsc::channel();
+    spawn("access", move || {
+        while let Ok(note) = received.recv() {
+            match note {
+                Note::Done { what, object } => access.audit_own(what, &object),
+                Note::Convicted { identity, what } => {
+                    if let Err(why) = access.convict(&identity, &what) {
+                        error!("the conviction of {identity} cannot be written in the access directory: {why:#}");
+                    }
+                }
+            }
         }
     });
+    notes
 }
 
 /// The threads of runs.
@@ -87,11 +99,17 @@ impl RunThreads {
         Self { registry, inbox, jobs: BTreeMap::new(), meters }
     }
 
-    pub(super) fn start(&mut self, thread: ThreadId, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) {
+    pub(super) fn start(
+        &mut self,
+        thread: ThreadId,
+        prepared: Arc<Prepared>,
+        draw: Draw,
+        states: Vec<v1::ReplicaState>,
+    ) {
         let (jobs, received) = mpsc::channel();
         let (registry, inbox, meters) = (self.registry.clone(), self.inbox.clone(), Arc::clone(&self.meters));
         spawn("run", move || {
-            let mut replicas = Replicas::new(&registry, prepared, states);
+            let mut replicas = Replicas::new(&registry, prepared, draw, states);
             while let Ok(job) = received.recv() {
                 let (began, name) = (Instant::now(), meters::name_of_job(&job));
                 let reports = replicas.run(job);

@@ -124,7 +124,7 @@ impl Store {
         Ok(found)
     }
 
-    fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
+    pub(super) fn unreadable(&self, name: &str, error: &object_store::Error) -> StoreError {
         StoreError::Unreadable { place: self.shown.clone(), name: name.to_owned(), cause: cause(error) }
     }
 }

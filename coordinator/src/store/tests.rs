@@ -4,6 +4,8 @@ mod buckets;
 mod checked;
 mod faulty;
 mod leaders;
+mod log;
+mod refused;
 
 use std::{
     fs,

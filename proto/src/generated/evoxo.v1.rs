@@ -2133,6 +2133,30 @@ pub struct ReplicaState {
     /// convicted, this state is void.
     #[prost(message, repeated, tag = "7")]
     pub exposed: ::prost::alloc::vec::Vec<Exposure>,
+    /// In runs that are audited: outputs that were taken and drawn, and that no trusted worker has computed again yet. A replica is
+    /// stored as finished when there are none.
+    #[prost(message, repeated, tag = "8")]
+    pub audits: ::prost::alloc::vec::Vec<Audit>,
+}
+/// An output that a trusted worker is to compute again.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Audit {
+    /// The number of the identity that sent it, and the worker's name.
+    #[prost(string, tag = "1")]
+    pub identity: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub worker: ::prost::alloc::string::String,
+    /// SHA-256 of the canonical output, 32 bytes.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub output: ::prost::bytes::Bytes,
+    /// Rounds that the replica had completed when the task was planned, and the task's index in its round.
+    #[prost(uint64, tag = "4")]
+    pub round: u64,
+    #[prost(uint64, tag = "5")]
+    pub index: u64,
+    /// The task, whole: a message Task.
+    #[prost(bytes = "bytes", tag = "6")]
+    pub task: ::prost::bytes::Bytes,
 }
 /// Outputs of an identity that count on its own word.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2167,6 +2191,35 @@ pub struct Leader {
     /// Its host's name, by which another host sees that an address of the loopback is not its own.
     #[prost(string, tag = "4")]
     pub host: ::prost::alloc::string::String,
+}
+/// An identity that sent a wrong output, as a trusted worker has shown: nothing counts that rests on its word alone, and it is let
+/// in nowhere. Object convicted/IDENTITY. The name alone convicts, so that no damage acquits anybody.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Conviction {
+    /// The number of the identity.
+    #[prost(string, tag = "1")]
+    pub identity: ::prost::alloc::string::String,
+    /// For people: which output of which task it was.
+    #[prost(string, tag = "2")]
+    pub what: ::prost::alloc::string::String,
+}
+/// An identity or a token that an operator has revoked. Object revoked/ID; the name alone revokes. It is removed when nothing of
+/// it can be valid any more.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Revocation {
+    /// The number of the identity or the token.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// The number of the operator's identity.
+    #[prost(string, tag = "2")]
+    pub by: ::prost::alloc::string::String,
+}
+/// Some lines of the audit log. Object audit/EPOCH-NUMBER-DIGEST, written by the coordinator that led in that epoch.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditLog {
+    /// JSON objects in the order in which they were written; each has the epoch and its number in it.
+    #[prost(string, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A token, and a request for a certificate.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -15,6 +15,7 @@ use evoxo_tests::{
 };
 use serde_json::Value;
 
+use super::standby::secure_standby;
 use crate::DISPATCH;
 
 /// The access of somebody who has joined.
@@ -101,8 +102,8 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
-    let run = person.wait(RUN, |run| run.replicas_finished == 3).await;
-    assert_eq!(run.state(), RunState::Running, "it waits for audits: {run:?}");
+    let run = person.wait(RUN, |run| run.rounds_done >= 3).await;
+    assert_eq!((run.state(), run.replicas_finished), (RunState::Running, 0), "it waits for audits: {run:?}");
     let token = secure.token(address, Role::TrustedWorker, 3600, 1).await;
     let trusted = secure.worker(address, &token, "trusted");
     while secure.identities(address).await.iter().any(|known| known.id == id) {
@@ -113,6 +114,42 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     let run = person.finished(RUN).await;
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
     drop((trusted, coordinator));
+}
+
+/// The standby's copy of the access directory is from before. A liar is convicted, a guest is revoked, and the leader is killed:
+/// both stay out, and what the liar did is undone.
+#[tokio::test]
+async fn who_is_refused_stays_out_when_a_standby_takes_over() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut one = secure.coordinator("127.0.0.1:0", &[]);
+    let two = secure_standby(&site);
+    assert!(submit(&secure, &site, one.address, "audited:100%").0);
+    let access = newcomer(&secure, one.address, Role::Worker, "liar").await;
+    let guest = newcomer(&secure, one.address, Role::Viewer, "guest").await;
+    assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
+    let id = |access: &AccessFile| access.certificate().expect("a certificate").identity.id.to_string();
+    assert!(secure.revoke(one.address, &id(&guest)).await.known);
+    let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
+    while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
+        liar.answer(assigned.id, &assigned.tasks, lie).await;
+    }
+    let both = format!("{},{}", one.address, two.address);
+    let token = secure.token(one.address, Role::TrustedWorker, 3600, 1).await;
+    let file = site.path("trusted.access");
+    let file = file.to_str().expect("a path of plain letters");
+    let trusted = site.program("evoxo-worker", &["--coordinator", &both, "--join", &token, "--access", file]);
+    while secure.identities(one.address).await.iter().any(|known| known.id == id(&access)) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    one.process.kill();
+    let records = fs::read_to_string(site.path("copy/records.jsonl")).expect("records");
+    assert!(!records.contains("revoked"), "the copy knows of nobody: {records}");
+    let run = secure.person(two.address).finished(RUN).await;
+    assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
+    assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
+    assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "so is who was revoked");
+    drop(trusted);
 }
 
 /// Two identities are a quorum; one, however often it connects, is none.

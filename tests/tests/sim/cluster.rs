@@ -48,8 +48,8 @@ pub(crate) struct Outcome {
     pub(crate) tasks_repeated: u64,
     /// Workers that computed a task that kills its worker.
     pub(crate) victims: u64,
-    /// Identities that were convicted.
-    pub(crate) convicted: BTreeSet<String>,
+    /// Identities that were convicted, each with the epoch.
+    pub(crate) convicted: BTreeMap<String, u64>,
     /// Replicas that were begun anew because of that.
     pub(crate) undone: u64,
     /// The message of a failed run.
@@ -341,10 +341,6 @@ impl Cluster {
     }
 
     fn connect(&mut self, worker: usize) {
-        if self.outcome.convicted.contains(&*self.workers[worker].holder().id) {
-            // TLS refuses it for good.
-            return self.silence(worker);
-        }
         let Some(seat) = self.address_of(worker) else {
             return self.tell_worker(worker, worker_core::Event::LinkDown("no coordinator leads".into()));
         };

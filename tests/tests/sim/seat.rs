@@ -2,7 +2,7 @@
 //! runs, and the real watch of a standby. Its threads' work takes time on the virtual clock.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
@@ -13,6 +13,7 @@ use evoxo_coordinator::{
     replicas::{Job, Replicas, Report},
     standby::{Look, Watch},
     store::Store,
+    trust::Draw,
 };
 use evoxo_proto::v1;
 use evoxo_tests::registry;
@@ -86,35 +87,29 @@ impl Seat {
         self.views.clear();
     }
 
-    /// Starts a process on these objects that knows these convictions and leads, whoever led before; false if it
-    /// cannot write.
-    pub(super) fn take_over_at_once(
-        &mut self,
-        settings: Settings,
-        objects: &Arc<Objects>,
-        convicted: &BTreeSet<String>,
-    ) -> bool {
+    /// Starts a process on these objects that leads, whoever led before; false if it cannot write.
+    pub(super) fn take_over_at_once(&mut self, settings: Settings, objects: &Arc<Objects>) -> bool {
         let mut store = Store::over(objects.clone(), "the simulation", registry().clone());
         if store.lead().is_err() {
             return false;
         }
-        self.begin(settings, store, convicted);
+        self.begin(settings, store);
         true
     }
 
     /// Takes up everything after it has become the leader.
-    fn begin(&mut self, settings: Settings, mut store: Store, convicted: &BTreeSet<String>) {
+    fn begin(&mut self, settings: Settings, mut store: Store) {
+        let (refused, _) = store.load_refused().expect("objects in memory can be listed");
         let (saved, _) = store.load().expect("objects in memory can be listed");
         self.loaded_orders = saved.iter().map(|saved| (saved.name.clone(), (saved.born, saved.order_number))).collect();
-        let convicted = convicted.iter().map(|id| id.as_str().into()).collect();
-        let core = Coordinator::recover_knowing(settings, registry().clone(), saved, convicted);
+        let core = Coordinator::recover_knowing(settings, registry().clone(), saved, refused.convicted);
         let (writes, threads, idle_at) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
         self.process = Some(Process { core, store, writes, threads, idle_at });
         self.views.clear();
     }
 
-    /// Looks who leads; these epochs' coordinators answer, and these identities were convicted.
-    pub(super) fn look(&mut self, settings: Settings, answering: &[u64], convicted: &BTreeSet<String>) -> Seen {
+    /// Looks who leads; these epochs' coordinators answer.
+    pub(super) fn look(&mut self, settings: Settings, answering: &[u64]) -> Seen {
         if let Some(process) = &self.process {
             let leader = process.store.leader().expect("objects in memory can be listed");
             let same = leader.map(|leader| leader.epoch).as_ref() == process.store.epoch();
@@ -127,7 +122,7 @@ impl Seat {
             Some(leader) => Look::Leader(leader.epoch.clone(), answering.contains(&leader.epoch.number)),
         };
         if watch.look(&look) && store.lead_after(leader.as_ref()) == Ok(true) {
-            self.begin(settings, store, convicted);
+            self.begin(settings, store);
             return Seen::TookOver;
         }
         self.standby = Some((watch, store));
@@ -181,9 +176,15 @@ impl Seat {
         new
     }
 
-    pub(super) fn start_thread(&mut self, thread: ThreadId, prepared: Arc<Prepared>, states: Vec<v1::ReplicaState>) {
+    pub(super) fn start_thread(
+        &mut self,
+        thread: ThreadId,
+        prepared: Arc<Prepared>,
+        draw: Draw,
+        states: Vec<v1::ReplicaState>,
+    ) {
         if let Some(process) = &mut self.process {
-            process.threads.insert(thread, Replicas::new(registry(), prepared, states));
+            process.threads.insert(thread, Replicas::new(registry(), prepared, draw, states));
         }
     }
 

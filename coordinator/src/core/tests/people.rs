@@ -302,3 +302,16 @@ fn states_of_another_build_are_not_used() {
     next.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
     assert!(next.objects.is_empty(), "it can be deleted");
 }
+
+/// The store is slow to delete, and somebody submits the run again meanwhile: it must not be written behind the deletion, unknown to
+/// everybody.
+#[test]
+fn a_run_that_is_being_deleted_cannot_be_submitted_again_yet() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    let id = story.core.runs.find("r").unwrap();
+    story.core.runs.adjust(id).unwrap().deleting = true;
+    let more = CONFIG.replace("replicas = 2", "replicas = 5");
+    let refused = story.submit("r", &more);
+    assert!(matches!(&refused, Err(Rejection::Unavailable(why)) if why.contains("is being stored")), "{refused:?}");
+}

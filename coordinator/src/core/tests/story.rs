@@ -57,6 +57,8 @@ pub(super) struct Story {
     pub(super) log: Vec<(Topic, String)>,
     /// Who was convicted, and of what.
     pub(super) convicted: Vec<(String, String)>,
+    /// Lines for the audit log.
+    pub(super) audited: Vec<String>,
     threads: BTreeMap<ThreadId, Replicas>,
     /// The outcome of every write.
     pub(super) store: Result<(), StoreFault>,
@@ -75,21 +77,12 @@ impl Story {
 
     /// A coordinator that recovers these objects.
     pub(super) fn go_on(settings: Settings, objects: BTreeMap<String, Bytes>) -> Self {
-        Self::go_on_knowing(settings, objects, &[])
-    }
-
-    /// The same, with the identities that were convicted.
-    pub(super) fn go_on_knowing(settings: Settings, objects: BTreeMap<String, Bytes>, convicted: &[&str]) -> Self {
+        let convicted = objects.keys().filter_map(|name| Some(name.strip_prefix("convicted/")?.into())).collect();
         let runs = objects.keys().filter_map(|name| name.strip_prefix("runs/")?.split('/').next().map(str::to_owned));
         let runs: BTreeSet<String> = runs.collect();
         let saved = runs.iter().filter_map(|run| load(&objects, run, false)).collect();
         let mut story = Self {
-            core: Coordinator::recover_knowing(
-                settings,
-                registry().clone(),
-                saved,
-                convicted.iter().map(|id| (*id).into()).collect(),
-            ),
+            core: Coordinator::recover_knowing(settings, registry().clone(), saved, convicted),
             now: Millis(0),
             assigned: BTreeMap::new(),
             caches: BTreeMap::new(),
@@ -103,6 +96,7 @@ impl Story {
             views_when_answered: BTreeMap::new(),
             log: Vec::new(),
             convicted: Vec::new(),
+            audited: Vec::new(),
             threads: BTreeMap::new(),
             store: Ok(()),
             store_ms: 0,
@@ -142,8 +136,8 @@ impl Story {
                 let outcome = self.store(&run, what);
                 events.push_back(Event::Stored { write, outcome });
             }
-            Effect::Start { thread, prepared, states } => {
-                drop(self.threads.insert(thread, Replicas::new(registry(), prepared, states)));
+            Effect::Start { thread, prepared, draw, states } => {
+                drop(self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states)));
             }
             Effect::Job { thread, job } => {
                 if let Some(replicas) = self.threads.get_mut(&thread) {
@@ -159,6 +153,7 @@ impl Story {
             Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
             Effect::Convict { identity, what } => self.convicted.push((identity, what)),
+            Effect::Audit { what, object } => self.audited.push(format!("{what}: {object}")),
             Effect::Healthy(healthy) => self.healthy = healthy,
             Effect::Stopped => self.stopped = true,
             Effect::End { session } => drop(self.assigned.remove(&session.0)),
@@ -171,7 +166,9 @@ impl Story {
         if self.fail_deletions && what == Write::Delete {
             outcome = Err(StoreFault::Failed(format!("run {run} cannot be deleted")));
         }
-        if outcome.is_ok() {
+        if let (Ok(_), Write::Convict { identity, bytes }) = (&outcome, &what) {
+            self.objects.insert(format!("convicted/{identity}"), bytes.clone());
+        } else if outcome.is_ok() {
             let bytes = match &what {
                 Write::Order { bytes, .. }
                 | Write::Checkpoint { bytes, .. }

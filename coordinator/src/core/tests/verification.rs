@@ -4,8 +4,9 @@ use evoxo_common::rng::{Stream, below};
 
 use super::*;
 use crate::{
-    replicas::{Job, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
-    trust::{AuditKey, Holder, Level, Worth},
+    replicas::{Job, PlannedTask, ReceivedOutput, ReplicaKey, Replicas, Report, Sender},
+    saved::seal_conviction,
+    trust::{AuditKey, Draw, Holder, Level, Worth},
 };
 use story::result_of;
 
@@ -99,17 +100,17 @@ fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
 /// The run's thread, where outputs of two sessions can meet: one is taken when another identity sent the same before.
 #[test]
 fn an_output_is_seconded_by_the_same_of_another_identity() {
-    let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Vec::new());
+    let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
     let replica = ReplicaKey { arm: 0, index: 0 };
     let Report::Planned { mut tasks, .. } = replicas.run(Job::Open(replica)).remove(0) else { panic!("it is planned") };
-    let encoded = tasks.remove(0).encoded;
+    let PlannedTask { work, encoded, .. } = tasks.remove(0);
     let send = |replicas: &mut Replicas, id: &str, outcome: Answer| {
         let Outcome::Output(output) = outcome(&encoded) else { unreachable!("it is an output") };
         let holder = Some(Holder { id: id.into(), trusted: false });
         let from = Sender { session: SessionId(1), worker: "w".into(), asked: true, holder };
         let (task, worth) = (TaskId(1), Worth::Seconded);
         let encoded = encoded.clone();
-        let received = ReceivedOutput { task, from, replica, round: 0, index: 0, encoded, output, worth };
+        let received = ReceivedOutput { task, from, replica, round: 0, index: 0, work, encoded, output, worth };
         let Report::Checked { taken, .. } = replicas.run(Job::Take(vec![received])).remove(0) else {
             panic!("checked")
         };
@@ -251,7 +252,14 @@ fn survives(seed: u64, millionths: u32, lies_in_hundred: u64) -> (u64, u64) {
     story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
     story.greet_as(1, "liar", false);
     story.greet_as(2, "trusted", true);
-    let audits = |story: &Story| story.core.runs.iter().map(|(_, run)| run.audits_open).sum::<usize>();
+    let is_audit = |story: &Story, hash| {
+        let tasks = story.core.tasks.with_hash(hash);
+        tasks.iter().any(|task| story.core.tasks.get(*task).is_some_and(|task| task.audit.is_some()))
+    };
+    let audits = |story: &Story| {
+        let assigned = story.tasks_of(2).into_iter().flatten().filter(|hash| is_audit(story, *hash));
+        story.core.tasks.claimed().len() + assigned.count()
+    };
     let (mut tasks, mut lies) = (0, 0);
     while story.convicted.is_empty() {
         let lying = below(&mut Stream::root(seed).text("lies").word(tasks).rng(), 100) < lies_in_hundred;
@@ -295,7 +303,7 @@ fn a_run_is_not_finished_while_something_is_audited() {
     story.greet_as(1, "one", false);
     work(&mut story, &[(1, honest)]);
     let run = story.run("r");
-    assert_eq!((run.state(), run.tasks_done, run.replicas_finished), (RunState::Running, 8, 1));
+    assert_eq!((run.state(), run.tasks_done, run.replicas_finished), (RunState::Running, 8, 0));
     assert!(run.message.contains("nothing is audited"), "{}", run.message);
     story.greet_as(2, "trusted", true);
     work(&mut story, &[(2, honest)]);
@@ -339,24 +347,93 @@ fn what_was_absorbed_on_a_liars_word_is_computed_again() {
     assert!(story.log.iter().any(|(_, line)| line.contains("is computed again") && line.contains("from round 1 on")));
 }
 
-/// At the end of a run, when everything is stored: it goes on, and what is void leaves the store.
+/// At the end of a run, when everything is computed: nothing is stored as finished before its audits are done.
 #[test]
-fn a_run_that_is_stored_goes_on_if_its_last_audit_fails() {
+fn a_run_that_is_computed_goes_on_if_its_last_audit_fails() {
     let mut story = lied_to(1, 1_000_000);
     work(&mut story, &[(2, honest)]);
-    let finished = |story: &Story| story.objects.keys().filter(|name| name.contains("/finished/")).cloned().collect();
-    let before: Vec<String> = finished(&story);
-    assert_eq!((before.len(), story.run("r").state()), (2, RunState::Running), "everything waits for audits");
+    let finished = |story: &Story| story.objects.keys().filter(|name| name.contains("/finished/")).count();
+    assert_eq!((finished(&story), story.run("r").state()), (0, RunState::Running), "everything waits for audits");
     story.greet_as(3, "trusted", true);
     work(&mut story, &[(2, honest), (3, honest)]);
     let run = story.run("r");
-    assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()));
-    let after: Vec<String> = finished(&story);
-    assert_eq!(after.len(), 2, "the void ones are gone: {after:?}");
-    assert_ne!(after, before);
+    assert_eq!((run.state(), &run.digest, finished(&story)), (RunState::Finished, &of_two(), 2));
 }
 
-/// A coordinator that is killed at once after a conviction knows it from the journal, and what the store has is void.
+/// Whoever goes on with a state makes the audits that are missing, after a pause or under another secret, which would draw nothing.
+#[test]
+fn audits_belong_to_the_states_that_wait_for_them() {
+    for paused in [false, true] {
+        let mut story = lied_to(1, 1_000_000);
+        work(&mut story, &[(2, honest)]);
+        let replica = ReplicaKey { arm: 0, index: 0 };
+        let Ok(Response::Replica(ReplicaAt::Bytes(sealed))) = story.ask(Request::Replica { name: "r".into(), replica })
+        else {
+            panic!("its thread has it")
+        };
+        let body = evoxo_common::envelope::open(evoxo_common::envelope::Kind::Finished, &sealed).unwrap();
+        let shown = <v1::Finished as prost::Message>::decode(body).unwrap().replica.unwrap();
+        assert_eq!((shown.exposed.len(), shown.audits.len()), (2, 0), "nobody is told what is looked at");
+        if paused {
+            story.ask(Request::Pause { name: "r".into() }).unwrap();
+            story.wait(4000);
+            story.ask(Request::Resume { name: "r".into() }).unwrap();
+        } else {
+            story = Story::go_on(auditor(2), story.objects);
+        }
+        assert_eq!(story.run("r").state(), RunState::Running);
+        story.greet_as(3, "trusted", true);
+        work(&mut story, &[(3, honest)]);
+        let run = story.run("r");
+        assert_eq!((run.state(), &run.digest), (RunState::Finished, &of_two()), "paused: {paused}");
+        assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["liar"]);
+    }
+}
+
+/// Nobody audits: workers do not run away, and what waits stays small.
+#[test]
+fn a_replica_waits_when_too_much_of_it_waits_for_audits() {
+    let mut story = Story::begin(auditor(1));
+    let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 4\ntasks = 40\npayload_bytes = 65536\n";
+    story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", config).unwrap();
+    story.greet_as(1, "good", false);
+    work(&mut story, &[(1, honest)]);
+    assert_eq!((story.run("r").rounds_done, story.run("r").tasks_done), (1, 40));
+    story.greet_as(2, "trusted", true);
+    work(&mut story, &[(1, honest), (2, honest)]);
+    assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, expected_digest(config)));
+}
+
+/// A store that is full for a while. Whoever would take over meanwhile knows nothing, so nothing of it is seen: the liar is
+/// connected, and the run is not finished.
+#[test]
+fn a_conviction_takes_effect_when_the_store_has_it() {
+    let mut story = lied_to(1, 1_000_000);
+    while story.answer(2, honest) > 0 {}
+    story.wait(4000);
+    story.store = Err(StoreFault::Failed("the store is full".into()));
+    story.greet_as(3, "trusted", true);
+    for _ in 0..6 {
+        while story.answer(3, honest) > 0 {}
+        story.wait(500);
+        (1..=3).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert!(story.log.iter().any(|(_, line)| line.contains("identity liar is not convicted yet")), "{:?}", story.log);
+    assert_eq!((story.convicted.len(), story.audited.len()), (0, 0));
+    assert!(!story.closed.contains_key(&1), "{:?}", story.closed);
+    assert_eq!(story.run("r").state(), RunState::Running);
+    story.store = Ok(());
+    work(&mut story, &[(2, honest), (3, honest)]);
+    assert_eq!((story.convicted.len(), story.closed[&1].kind()), (1, CloseKind::Refused));
+    assert!(
+        story.audited.iter().any(|line| line.starts_with("void: run r, arm \"main\", replica ")),
+        "{:?}",
+        story.audited
+    );
+    assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, of_two()));
+}
+
+/// A coordinator that leads after a conviction knows it from the store, and what the store has of states is void.
 #[test]
 fn what_is_void_is_not_taken_up_after_a_restart() {
     // Nothing is audited, so all of it is absorbed and stored.
@@ -369,7 +446,9 @@ fn what_is_void_is_not_taken_up_after_a_restart() {
         } else {
             story.wait(4000);
         }
-        let mut again = Story::go_on_knowing(auditor(1), story.objects, &["liar"]);
+        let mut objects = story.objects;
+        objects.insert("convicted/liar".into(), seal_conviction("liar", "it lied"));
+        let mut again = Story::go_on(auditor(1), objects);
         again.greet_as(2, "good", false);
         work(&mut again, &[(2, honest)]);
         let run = again.run("r");
@@ -395,22 +474,27 @@ fn a_finished_run_is_computed_again_if_a_worker_of_it_is_convicted_elsewhere() {
     assert_eq!(story.run("v").state(), RunState::Finished);
 }
 
-/// A liar has a copy of a task that somebody else has answered, and that is being audited: it decides nothing.
+/// A liar has a copy of a task that somebody else has answered, and that is being audited: it decides nothing. If it was not
+/// drawn, it is audited because the two differ, and the run waits for that.
 #[test]
 fn an_audit_is_for_trusted_workers_alone() {
-    let settings = Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(1) };
-    let mut story = Story::begin(settings);
-    let config = SMALL.replace("tasks = 4", "tasks = 1");
-    story.submit_at(Level::Audited { millionths: 1_000_000 }, "r", &config).unwrap();
-    story.greet_as(1, "good", false);
-    story.greet_as(2, "liar", false);
-    story.wait(6000);
-    assert_eq!((story.tasks_of(1), story.tasks_of(1).len()), (story.tasks_of(2), 1), "both have it");
-    story.answer(1, honest);
-    story.answer(2, lie);
-    assert_eq!(story.convicted, [], "nobody who is trusted has said anything");
-    story.greet_as(3, "trusted", true);
-    work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
-    assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["liar"]);
-    assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, expected_digest(&config)));
+    for millionths in [1_000_000, 1] {
+        let settings = Settings { second_copy_ms_unknown: 100, second_copy_ms_min: 100, ..auditor(1) };
+        let mut story = Story::begin(settings);
+        let config = SMALL.replace("tasks = 4", "tasks = 1");
+        story.submit_at(Level::Audited { millionths }, "r", &config).unwrap();
+        story.greet_as(1, "good", false);
+        story.greet_as(2, "liar", false);
+        story.wait(6000);
+        assert_eq!((story.tasks_of(1), story.tasks_of(1).len()), (story.tasks_of(2), 1), "both have it");
+        story.answer(1, honest);
+        story.answer(2, lie);
+        work(&mut story, &[(1, honest)]);
+        assert_eq!(story.convicted, [], "nobody who is trusted has said anything");
+        assert_eq!((story.run("r").state(), story.run("r").rounds_done), (RunState::Running, 2), "{millionths}");
+        story.greet_as(3, "trusted", true);
+        work(&mut story, &[(1, honest), (2, honest), (3, honest)]);
+        assert_eq!(story.convicted.iter().map(|(identity, _)| identity.as_str()).collect::<Vec<_>>(), ["liar"]);
+        assert_eq!((story.run("r").state(), story.run("r").digest), (RunState::Finished, expected_digest(&config)));
+    }
 }

@@ -1,6 +1,7 @@
 //! The effects of the coordinators and the workers of a simulated cluster.
 
 use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response, StoreFault};
+use evoxo_proto::v1::to_worker;
 
 use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, chance, v1, worker_core};
 use crate::sim::seat::Done;
@@ -22,6 +23,9 @@ impl Cluster {
         match effect {
             Effect::Send { session, message } => {
                 let Some(ends) = self.sessions.get(&session).copied() else { return };
+                if matches!(message.message, Some(to_worker::Message::Welcome(_))) {
+                    self.check_welcome(seat, ends.worker);
+                }
                 if !self.fault(self.faults.lose) {
                     let ms = self.arrival_ms(session, false);
                     self.plan(ms, SimEvent::ToWorker(ends.worker, session, message));
@@ -33,7 +37,9 @@ impl Cluster {
             }
             Effect::Log { topic, sentence, .. } => self.note(seat, topic, &sentence),
             Effect::Respond { id, response } => self.on_response(id, &response),
-            Effect::Start { thread, prepared, states } => self.seats[seat].start_thread(thread, prepared, states),
+            Effect::Start { thread, prepared, draw, states } => {
+                self.seats[seat].start_thread(thread, prepared, draw, states);
+            }
             Effect::Drop { thread } => self.seats[seat].drop_thread(thread),
             Effect::Job { thread, job } => {
                 let ms = self.draw_ms(5);
@@ -51,9 +57,14 @@ impl Cluster {
                 let number = usize::from_str_radix(&identity, 16).expect("a number of the simulation");
                 let character = self.workers[number].character;
                 assert!(matches!(character, Character::Liar(_)), "{character:?} {number} was convicted: {what}");
-                self.outcome.convicted.insert(identity);
+                let epoch = self.seats[seat].epoch().expect("who convicts leads");
+                self.outcome.convicted.entry(identity).or_insert(epoch);
             }
-            Effect::Publish(_) | Effect::Unpublish { .. } | Effect::Healthy(_) | Effect::Stopped => {}
+            Effect::Audit { .. }
+            | Effect::Publish(_)
+            | Effect::Unpublish { .. }
+            | Effect::Healthy(_)
+            | Effect::Stopped => {}
         }
     }
 

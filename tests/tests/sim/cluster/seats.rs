@@ -63,7 +63,7 @@ impl Cluster {
         let objects = Arc::clone(&self.objects);
         if as_standby {
             self.seats[seat].stand_by(&objects);
-        } else if self.seats[seat].take_over_at_once(self.settings, &objects, &self.outcome.convicted) {
+        } else if self.seats[seat].take_over_at_once(self.settings, &objects) {
             self.begin(seat);
         } else {
             return self.plan(1000, SimEvent::Start(seat, false));
@@ -93,7 +93,7 @@ impl Cluster {
         let split = self.now <= self.split_until;
         let answering = if split { Vec::new() } else { self.leading() };
         let answering: Vec<u64> = answering.into_iter().filter_map(|leads| self.seats[leads].epoch()).collect();
-        match self.seats[seat].look(self.settings, &answering, &self.outcome.convicted) {
+        match self.seats[seat].look(self.settings, &answering) {
             Seen::Nothing => {}
             Seen::Superseded => self.supersede(seat),
             Seen::TookOver => {
@@ -204,6 +204,16 @@ impl Cluster {
         if let Event::Stored { outcome: Ok(stored), .. } = event {
             confirm(&self.confirmed, run, stored);
         }
+    }
+
+    /// Whoever leads since a conviction knows of it.
+    pub(super) fn check_welcome(&self, seat: usize, worker: usize) {
+        let (epoch, holder) = (self.seats[seat].epoch(), self.workers[worker].holder());
+        let since = self.outcome.convicted.get(&*holder.id);
+        assert!(
+            since.is_none_or(|since| epoch < Some(*since)),
+            "worker {worker} was convicted in epoch {since:?} and is let in again in {epoch:?}"
+        );
     }
 
     /// A new session of a worker with a seat.

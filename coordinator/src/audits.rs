@@ -1,0 +1,106 @@
+//! Outputs of one replica that were drawn to be computed again. They belong to its state: they are stored with it until a trusted
+//! worker has computed them, so that whoever goes on with the state makes the audits that are missing. Who draws is not stored.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use evoxo_common::{digest::Digest, experiment::Kind, task::Encoded};
+use evoxo_proto::v1;
+
+use crate::prepared::Prepared;
+
+/// The bytes of tasks that wait for their audits from which on a replica begins no further round: so the states in checkpoints
+/// stay small, and workers cannot run away from those who audit them.
+pub(crate) const AUDIT_BYTES_MAX: u64 = 1 << 20;
+
+/// An output that was drawn.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// Who sent it.
+    pub identity: Arc<str>,
+    /// The worker's name.
+    pub worker: Arc<str>,
+    /// The hash of the canonical output.
+    pub output: Digest,
+    /// Rounds that the replica had absorbed when the task was planned.
+    pub round: u64,
+    /// The task's index in its round.
+    pub index: usize,
+    /// Which of the kind's tasks it is.
+    pub work: &'static str,
+    /// The task.
+    pub encoded: Encoded,
+}
+
+impl Audit {
+    fn bytes(&self) -> u64 {
+        Prepared::task_bytes(self.encoded.bytes())
+    }
+}
+
+/// Those of a replica, by task, output and identity.
+#[derive(Debug, Default)]
+pub(crate) struct Audits {
+    open: BTreeMap<(Digest, Digest, Arc<str>), Audit>,
+    bytes: u64,
+}
+
+impl Audits {
+    pub(crate) fn add(&mut self, audit: Audit) {
+        self.bytes += audit.bytes();
+        let replaced = self.open.insert((audit.encoded.hash, audit.output, Arc::clone(&audit.identity)), audit);
+        self.bytes -= replaced.map_or(0, |audit| audit.bytes());
+    }
+
+    /// A trusted worker has computed this output of this task, whoever else sent it.
+    pub(crate) fn pass(&mut self, task: Digest, output: Digest) {
+        let same = |(of, sent, _): &&(Digest, Digest, Arc<str>)| (*of, *sent) == (task, output);
+        let first = (task, output, Arc::from(""));
+        for key in self.open.range(first..).map(|(key, _)| key).take_while(same).cloned().collect::<Vec<_>>() {
+            self.bytes -= self.open.remove(&key).map_or(0, |audit| audit.bytes());
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether the replica must wait for some of them.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.bytes >= AUDIT_BYTES_MAX
+    }
+
+    pub(crate) fn all(&self) -> Vec<Audit> {
+        self.open.values().cloned().collect()
+    }
+
+    /// As they are stored.
+    pub(crate) fn save(&self) -> Vec<v1::Audit> {
+        let save = |audit: &Audit| v1::Audit {
+            identity: audit.identity.to_string(),
+            worker: audit.worker.to_string(),
+            output: Bytes::copy_from_slice(&audit.output.0),
+            round: audit.round,
+            index: audit.index as u64,
+            task: audit.encoded.whole(),
+        };
+        self.open.values().map(save).collect()
+    }
+
+    /// The inverse, for a kind of experiment.
+    ///
+    /// # Errors
+    /// A sentence about the first one that makes no sense.
+    pub(crate) fn restore(kind: &Kind, stored: &[v1::Audit]) -> Result<Self, String> {
+        let mut audits = Self::default();
+        for v1::Audit { identity, worker, output, round, index, task } in stored {
+            let encoded = Encoded::of_whole(task)?;
+            let work = kind.decode(&encoded).map_err(|refusal| refusal.0)?.kind.work;
+            let output = Digest::from_slice(output).ok_or("an output has no hash")?;
+            let (identity, worker) = (Arc::from(identity.as_str()), Arc::from(worker.as_str()));
+            let index = usize::try_from(*index).map_err(|_| "a task has no place")?;
+            audits.add(Audit { identity, worker, output, round: *round, index, work, encoded });
+        }
+        Ok(audits)
+    }
+}

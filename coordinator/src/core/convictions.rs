@@ -1,0 +1,80 @@
+//! Who was convicted. A conviction takes effect when the store has it: whoever leads later knows it then, and until then nobody
+//! has seen anything that follows from it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use evoxo_common::time::Millis;
+
+use super::runs::RunId;
+
+/// Somebody who is convicted as soon as the store has it.
+pub(super) struct Accused {
+    /// The worker's name.
+    pub(super) worker: Arc<str>,
+    /// The run of which it had the task.
+    pub(super) run: RunId,
+    /// What it did.
+    pub(super) what: String,
+    /// The store has been asked to write it.
+    writing: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Convictions {
+    convicted: BTreeSet<Arc<str>>,
+    accused: BTreeMap<Arc<str>, Accused>,
+    /// When those that could not be written are tried again.
+    due: Millis,
+}
+
+impl Convictions {
+    /// Those that the store has.
+    pub(super) fn known(convicted: BTreeSet<Arc<str>>) -> Self {
+        Self { convicted, ..Self::default() }
+    }
+
+    pub(super) fn contains(&self, identity: &str) -> bool {
+        self.convicted.contains(identity)
+    }
+
+    /// Notes what somebody did, if it is the first thing.
+    pub(super) fn accuse(&mut self, identity: &Arc<str>, worker: Arc<str>, run: RunId, what: String) {
+        if !self.contains(identity) {
+            let accused = Accused { worker, run, what, writing: false };
+            self.accused.entry(Arc::clone(identity)).or_insert(accused);
+        }
+    }
+
+    /// Those that are to be written now, each with what it did.
+    pub(super) fn to_write(&mut self, now: Millis) -> Vec<(Arc<str>, String)> {
+        let waiting = self.accused.iter_mut().filter(|(_, accused)| !accused.writing && self.due <= now);
+        let begin = |(identity, accused): (&Arc<str>, &mut Accused)| {
+            accused.writing = true;
+            (Arc::clone(identity), accused.what.clone())
+        };
+        waiting.map(begin).collect()
+    }
+
+    /// It could not be written: it is tried again then.
+    pub(super) fn again(&mut self, identity: &str, due: Millis) {
+        self.due = due;
+        if let Some(accused) = self.accused.get_mut(identity) {
+            accused.writing = false;
+        }
+    }
+
+    /// The store has it.
+    pub(super) fn convict(&mut self, identity: &Arc<str>) -> Option<Accused> {
+        self.convicted.insert(Arc::clone(identity));
+        self.accused.remove(identity)
+    }
+
+    /// Whether the store has all of them.
+    pub(super) fn are_stored(&self) -> bool {
+        self.accused.is_empty()
+    }
+}

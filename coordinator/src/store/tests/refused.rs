@@ -1,0 +1,101 @@
+//! Who is refused is in the store for whoever leads later.
+
+use super::*;
+use crate::{
+    core::Stored,
+    saved::{seal_conviction, seal_revocation},
+};
+
+const LIAR: &str = "0123456789ab";
+const GUEST: &str = "ba9876543210";
+
+fn conviction(what: &str) -> Write {
+    Write::Convict { identity: LIAR.into(), bytes: seal_conviction(LIAR, what) }
+}
+
+fn revocation() -> Write {
+    Write::Revoke { id: GUEST.into(), bytes: seal_revocation(GUEST, "0000000000aa") }
+}
+
+fn over(objects: &Arc<Faulty>) -> Store {
+    Store::over(objects.clone(), "memory", registry().clone())
+}
+
+fn leading(objects: &Arc<Faulty>) -> Store {
+    let mut store = over(objects);
+    store.lead().unwrap();
+    store
+}
+
+fn convicted(store: &Store) -> Vec<String> {
+    store.load_refused().unwrap().0.convicted.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn who_is_refused_is_known_to_the_next_leader_whatever_is_in_the_object() {
+    let (directory, mut store) = with_run(1);
+    let stored = store.write("", &conviction("it lied")).unwrap();
+    assert!(matches!(stored, Stored::Written(Some(name)) if name == format!("convicted/{LIAR}")));
+    store.write("", &revocation()).unwrap();
+    fs::write(directory.path().join("convicted").join(LIAR), b"").unwrap();
+    fs::write(directory.path().join("revoked/notes"), b"").unwrap();
+    let (refused, notices) = open(&directory).load_refused().unwrap();
+    assert_eq!(refused.convicted.iter().map(|id| &**id).collect::<Vec<_>>(), [LIAR]);
+    assert_eq!(refused.revoked.keys().map(ToString::to_string).collect::<Vec<_>>(), [GUEST]);
+    assert_eq!(notices, ["revoked/notes was not written by evoxo and is not used"]);
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "they are no runs");
+    // Another coordinator has found out the same, with other words.
+    assert!(open(&directory).lead().is_ok());
+    let mut next = open(&directory);
+    next.lead().unwrap();
+    assert!(next.write("", &conviction("it lied again")).is_ok());
+}
+
+#[test]
+fn a_revocation_is_forgotten_when_nothing_of_it_can_be_valid_and_a_conviction_never() {
+    let (directory, mut store) = with_run(1);
+    store.write("", &conviction("it lied")).unwrap();
+    store.write("", &revocation()).unwrap();
+    let old = std::time::SystemTime::now() - super::super::REVOKED_LIFE - std::time::Duration::from_secs(60);
+    for name in [format!("convicted/{LIAR}"), format!("revoked/{GUEST}")] {
+        let file = fs::File::options().write(true).open(directory.path().join(name)).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    let (refused, _) = open(&directory).load_refused().unwrap();
+    assert_eq!((refused.convicted.len(), refused.revoked.len()), (1, 0));
+    assert_eq!(names(&directory.path().join("revoked")), [GUEST], "who does not lead removes nothing");
+    store.load_refused().unwrap();
+    assert_eq!(names(&directory.path().join("revoked")), Vec::<String>::new());
+    assert_eq!(names(&directory.path().join("convicted")), [LIAR]);
+}
+
+#[test]
+fn a_lost_answer_convicts_and_a_full_store_says_so() {
+    for (fault, good) in
+        [(Fault::WrittenButDenied, true), (Fault::WrittenButTaken, true), (Fault::Failed, false), (Fault::Taken, true)]
+    {
+        let objects = Arc::new(Faulty::default());
+        let mut store = leading(&objects);
+        let shown = format!("{fault:?}");
+        objects.next_put(fault);
+        let outcome = store.write("", &conviction("it lied"));
+        match good {
+            true => assert!(outcome.is_ok(), "{shown}: {outcome:?}"),
+            false => assert!(matches!(outcome, Err(StoreFault::Failed(_))), "{shown}: {outcome:?}"),
+        }
+        assert_eq!(convicted(&over(&objects)).len(), usize::from(good), "{shown}");
+        assert!(store.write("", &conviction("it lied")).is_ok(), "{shown}: the next attempt");
+        assert_eq!(convicted(&over(&objects)), [LIAR]);
+    }
+}
+
+/// The new leader has loaded before the old one's conviction was there: the old one must not act on what nobody else knows.
+#[test]
+fn who_leads_no_more_convicts_nobody() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || drop(leading(&meanwhile)));
+    assert!(matches!(old.write("", &conviction("it lied")), Err(StoreFault::Superseded(_))));
+    assert!(matches!(old.write("", &conviction("it lied")), Err(StoreFault::Superseded(_))));
+}
