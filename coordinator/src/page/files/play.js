@@ -199,7 +199,8 @@ function boardView(current, again) {
   const named = game.players.filter((one) => !["random", "filtered"].includes(one.name));
   const watched = SIDES.every((side) => state.who[side] !== "you");
   const advisers = [["", "nobody"], ...(watched ? [[MOVER, "whoever moves"]] : []),
-    ...named.map((one) => [one.name, one.name]), ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
+    ...named.map((one) => [one.name, one.name]),
+    ...SIDES.map((side) => [state.who[side], `${side}: ${state.who[side]}`]).filter(([who]) => who.includes("/"))];
   const adviser = h("select", { id: "adviser", onchange: () => current.advisedBy(adviser.value) },
     ...advisers.map(([value, name]) => h("option", { value }, name)));
   const node = h("div", { class: "match" },
