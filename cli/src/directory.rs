@@ -119,6 +119,7 @@ impl Directory {
         if !effects.is_empty() {
             self.write("effects.csv", csv_text(&effects)?)?;
         }
+        results.sheets()?.into_iter().try_for_each(|(name, bytes)| self.write(&name, bytes))?;
         self.write(RESULT, json::text(result))
     }
 

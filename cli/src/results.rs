@@ -1,6 +1,7 @@
 //! From fetched replicas to what a person keeps: `result.json`, `history.csv`, champions, plots, tables.
 
 use std::{
+    collections::BTreeMap,
     io::{IsTerminal as _, Write},
     path::Path,
     process::ExitCode,
@@ -13,7 +14,7 @@ use evoxo_common::{
     digest::Digest,
     envelope::{Kind, open},
     experiment::{Config, Replica, champion_stem, run_digest},
-    report::Report,
+    report::{Report, Sheet},
     text::wrapped,
 };
 use evoxo_proto::v1;
@@ -178,6 +179,38 @@ impl Results {
             })
         };
         self.replicas.iter().filter_map(of).flatten().collect()
+    }
+
+    /// The tables of present players, each with the name of its file: those of all replicas below one another, with all columns
+    /// that one of them has.
+    pub(crate) fn sheets(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+        let mut sheets: BTreeMap<&str, Vec<(&Replica, Sheet)>> = BTreeMap::new();
+        for replica in &self.replicas {
+            if let Some(sheet) = replica.sheet() {
+                sheets.entry(sheet.name).or_default().push((replica, sheet));
+            }
+        }
+        let text = |(name, sheets): (&str, Vec<(&Replica, Sheet)>)| {
+            let (mut columns, mut places): (Vec<&str>, BTreeMap<&str, usize>) = Default::default();
+            for column in sheets.iter().flat_map(|(_, sheet)| &sheet.header) {
+                places.entry(column).or_insert_with(|| {
+                    columns.push(column);
+                    columns.len() - 1
+                });
+            }
+            let mut table = csv::Writer::from_writer(Vec::new());
+            table.write_record(["arm", "replica"].iter().chain(&columns))?;
+            for (replica, sheet) in &sheets {
+                let number = replica.index().to_string();
+                for row in &sheet.rows {
+                    let mut entries = vec![""; columns.len()];
+                    sheet.header.iter().zip(row).for_each(|(column, entry)| entries[places[column.as_str()]] = entry);
+                    table.write_record([replica.arm(), &number].into_iter().chain(entries))?;
+                }
+            }
+            Ok((format!("{name}.csv"), table.into_inner().context("cannot write a table")?))
+        };
+        sheets.into_iter().map(text).collect()
     }
 
     /// The arms whose replicas have no population.

@@ -44,6 +44,17 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// A table for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sheet {
+    /// Of the file, without directory and ending.
+    pub name: &'static str,
+    /// The name of each column.
+    pub header: Vec<String>,
+    /// As many entries as the header each.
+    pub rows: Vec<Vec<String>>,
+}
+
 /// A picture with curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {

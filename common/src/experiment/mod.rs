@@ -37,7 +37,7 @@ pub use screen::{At, Factor, Goal, SCREEN_ARMS_MAX, Screen};
 pub use screen_report::{ScreenFiles, screen_files};
 pub use standard::{standard_report, standard_report_of_result};
 
-use crate::{card::Card, task::Task};
+use crate::{card::Card, report::Sheet, task::Task};
 
 /// One replica of one arm. It is pure, so its states are equal bit for bit wherever its tasks were computed.
 pub trait Experiment: Send {
@@ -78,5 +78,10 @@ pub trait Experiment: Send {
     /// All present players, including the champion; empty if there is at most one.
     fn population(&self) -> Vec<Card> {
         Vec::new()
+    }
+
+    /// The present players as a table, if that says what they are.
+    fn sheet(&self) -> Option<Sheet> {
+        None
     }
 }

@@ -7,7 +7,7 @@ use evoxo_proto::v1::{HistoryRow, ReplicaState};
 use serde_json::Value;
 
 use super::{Arm, Config, Experiment, Identity, Kind};
-use crate::{card::Card, digest::Digest, task::Task};
+use crate::{card::Card, digest::Digest, report::Sheet, task::Task};
 
 /// One replica of one arm.
 pub struct Replica {
@@ -165,6 +165,12 @@ impl Replica {
     pub fn population(&self) -> Vec<Card> {
         let digest = self.digest().to_string();
         self.experiment.population().into_iter().map(|card| self.signed(card, &digest)).collect()
+    }
+
+    /// The present players as a table, if the kind has one.
+    #[must_use]
+    pub fn sheet(&self) -> Option<Sheet> {
+        self.experiment.sheet()
     }
 
     fn signed(&self, mut card: Card, digest: &str) -> Card {

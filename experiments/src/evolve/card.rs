@@ -8,12 +8,15 @@
 
 use std::sync::Arc;
 
-use evoxo_common::card::{CardKind, Champion, Entries, FileBeside, Load, Showing};
+use evoxo_common::{
+    card::{CardKind, Champion, Entries, FileBeside, Load, Showing},
+    report::Sheet,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
     evaluation::Evaluation,
-    genome::{Candidate, Genes, spelt},
+    genome::{Candidate, Genes, Type, spelt},
     settings::Settings,
 };
 
@@ -69,6 +72,39 @@ impl Found {
             genes: parts.zip(candidate.parts.iter().enumerate().map(genes)).collect(),
         }
     }
+}
+
+/// The most genes of a table.
+const SHEET_GENES_MAX: usize = 1_000_000;
+
+/// Candidates as a table: objectives, measures and genes; no genes if there are more than [`SHEET_GENES_MAX`].
+pub(super) fn sheet(name: &'static str, settings: &Settings, found: &[Found]) -> Sheet {
+    let genome = settings.genome();
+    let with_genes = genome.genes().saturating_mul(found.len()) <= SHEET_GENES_MAX;
+    let objectives = settings.objectives().into_iter().map(|(_, name)| name);
+    let measures = (0..settings.measure_count()).map(|index| settings.measure_name(index));
+    let mut header: Vec<String> = objectives.chain(measures).collect();
+    for part in genome.parts.iter().filter(|_| with_genes) {
+        match part.of {
+            // One word.
+            Type::Bits | Type::Symbols { .. } => header.push(part.name.clone()),
+            _ if part.length == 1 => header.push(part.name.clone()),
+            _ => header.extend((0..part.length).map(|gene| format!("{}[{gene}]", part.name))),
+        }
+    }
+    let row = |found: &Found| {
+        let numbers = found.objectives.values().map(Value::to_string);
+        let mut row: Vec<String> =
+            numbers.chain(found.measures.iter().map(|number| json!(number).to_string())).collect();
+        for genes in found.genes.values().filter(|_| with_genes) {
+            match genes {
+                Value::String(word) => row.push(word.clone()),
+                genes => row.extend(genes.as_array().into_iter().flatten().map(Value::to_string)),
+            }
+        }
+        row
+    };
+    Sheet { name, header, rows: found.iter().map(row).collect() }
 }
 
 fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> evoxo_common::card::Found {
@@ -141,7 +177,14 @@ impl Champion for Found {
             text += &format!("\n{part}\n{line}\n");
             shown.insert(part.clone(), value);
         }
-        let json = json!({"problem": self.problem, "version": self.version, "objectives": self.objectives, "violation": self.violation, "genes": shown});
+        let json = json!({
+            "problem": self.problem,
+            "version": self.version,
+            "objectives": self.objectives,
+            "violation": self.violation,
+            "measures": self.measures,
+            "genes": shown,
+        });
         Showing { text, json }
     }
 }

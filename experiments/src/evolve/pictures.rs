@@ -151,14 +151,12 @@ pub(super) fn archive_map(file: &str, name: &str, settings: &Settings, json: &Va
     };
     let cells: Vec<_> = json.as_array()?.iter().filter_map(cell).collect();
     let (maximised, objective) = settings.objectives().into_iter().next()?;
-    let names = settings.built_in().map_or(&[][..], |problem| problem.measures);
-    let label = |index: usize| names.get(index).map_or_else(|| format!("measure {}", index + 1), |it| it.name.into());
     let count = cells.len();
     (count > 0).then(|| Map {
         name: format!("map-{file}"),
         title: format!("{name}: {count} of {} cells, replica 0", columns * rows),
-        x_label: label(0),
-        y_label: label(1),
+        x_label: settings.measure_name(0),
+        y_label: settings.measure_name(1),
         x: (x_low, x_high),
         y: (y_low, y_high),
         columns,

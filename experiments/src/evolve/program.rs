@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
-    settings::{SCHEMA, Settings, objective},
+    settings::{MEASURE_NAMES_MAX, SCHEMA, Settings, objective},
     tables::{PartSettings, Parts},
 };
 
@@ -204,6 +204,15 @@ impl Asked<'_> {
                 said if said != own => return differ(what),
                 _ => {}
             }
+        }
+        // Names are for people only: one that no file can have stays where it is.
+        let names = introduction.measures.join(", ");
+        let plain = introduction
+            .measures
+            .iter()
+            .all(|name| name.chars().all(|c| (' '..='~').contains(&c) && !"\"\\,".contains(c)));
+        if settings.measure_names.is_empty() && !names.is_empty() && names.len() <= MEASURE_NAMES_MAX && plain {
+            follow.push(("measure_names", names));
         }
         if !introduction.genome.is_empty() {
             let (own, text) = self.genome(&introduction.genome)?;

@@ -7,6 +7,7 @@ use evoxo_common::{
     card::Card,
     digest::Digest,
     experiment::{Demand, Experiment, Identity},
+    report::Sheet,
     rng::Stream,
     task::{Task, checked},
 };
@@ -15,7 +16,7 @@ use rand_core::Rng as _;
 
 use super::{
     algorithm::{Algorithm, Individual},
-    card::Found,
+    card::{Found, sheet},
     choose::{algorithm, most, search},
     evaluation::Evaluation,
     genome::Candidate,
@@ -155,6 +156,22 @@ impl Replica {
         hypervolume(&points, &reference)
     }
 
+    /// The first front of several objectives, or the elites of every kind.
+    fn shown(&self) -> Vec<Found> {
+        let kept = self.algorithm.population();
+        let evaluations: Vec<Evaluation> = kept.iter().map(|individual| individual.evaluation.clone()).collect();
+        let fronts = match self.settings.algorithm {
+            AlgorithmName::Nsga2 => fronts(&evaluations),
+            AlgorithmName::MapElites => vec![0; kept.len()],
+            _ => return Vec::new(),
+        };
+        let shown =
+            kept.iter().zip(fronts).filter(|(individual, front)| *front == 0 && individual.evaluation.feasible());
+        shown
+            .map(|(Individual { candidate, evaluation }, _)| Found::new(&self.settings, candidate, evaluation))
+            .collect()
+    }
+
     fn batch(&self) -> usize {
         if self.has_reached_target() { 0 } else { self.algorithm.size() }
     }
@@ -248,21 +265,16 @@ impl Experiment for Replica {
         Some(Card::new(Found::new(&self.settings, candidate, evaluation)))
     }
 
-    /// The first front of several objectives, or the elites of every kind.
     fn population(&self) -> Vec<Card> {
-        let kept = self.algorithm.population();
-        let evaluations: Vec<Evaluation> = kept.iter().map(|individual| individual.evaluation.clone()).collect();
-        let fronts = match self.settings.algorithm {
-            AlgorithmName::Nsga2 => fronts(&evaluations),
-            AlgorithmName::MapElites => vec![0; kept.len()],
-            _ => return Vec::new(),
+        self.shown().into_iter().map(Card::new).collect()
+    }
+
+    fn sheet(&self) -> Option<Sheet> {
+        let name = match self.settings.algorithm {
+            AlgorithmName::Nsga2 => "front",
+            AlgorithmName::MapElites => "map",
+            _ => return None,
         };
-        let shown =
-            kept.iter().zip(fronts).filter(|(individual, front)| *front == 0 && individual.evaluation.feasible());
-        shown
-            .map(|(Individual { candidate, evaluation }, _)| {
-                Card::new(Found::new(&self.settings, candidate, evaluation))
-            })
-            .collect()
+        Some(sheet(name, &self.settings, &self.shown()))
     }
 }

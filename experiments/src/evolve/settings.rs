@@ -20,6 +20,8 @@ use super::{
 const OWN_CELLS: usize = 20;
 /// The most genes of a genome.
 const GENES_MAX: usize = 100_000;
+/// The most characters of the names of measures.
+pub(super) const MEASURE_NAMES_MAX: usize = 400;
 /// The greatest number of a reference point, and its negative the least.
 const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
@@ -40,6 +42,9 @@ settings! {
         constraints: usize = whole(0, 100, "0"),
         /// Of a module or program: its behaviour measures.
         measures: usize = whole(0, 10, "0"),
+        /// Of a module or program: the names of its measures, with commas between, for tables and pictures. Empty: as the
+        /// program says.
+        measure_names: String = execution text(MEASURE_NAMES_MAX, ""),
         /// Of a program: the hash of what it says and answers. Empty: `evoxo run` and `evoxo submit` ask the program.
         signature: String = text(64, ""),
         /// Of a module: what the file has, in base64. Empty: `evoxo run` and `evoxo submit` read the file.
@@ -196,6 +201,14 @@ impl Settings {
     #[must_use]
     pub fn measure_count(&self) -> usize {
         self.built_in().map_or(self.measures, |problem| problem.measures.len())
+    }
+
+    /// The name of a measure, by its number from 0.
+    #[must_use]
+    pub fn measure_name(&self, index: usize) -> String {
+        let own = self.built_in().and_then(|problem| Some(problem.measures.get(index)?.name));
+        let said = self.measure_names.split(',').map(str::trim).nth(index).filter(|name| !name.is_empty());
+        own.or(said).map_or_else(|| format!("measure {}", index + 1), str::to_owned)
     }
 
     /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none.

@@ -423,6 +423,40 @@ fn arms_are_tested_against_each_other() {
     assert_eq!(config.report(&replicas).json["contests"].as_array().map(Vec::len), Some(contests.len() - 1));
 }
 
+/// What nsga2 and map-elites keep, as a table with objectives, measures and genes.
+#[test]
+fn fronts_and_maps_are_tables() {
+    let sheet = |settings: &str| {
+        let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}\n"));
+        let replica = run(&config).swap_remove(0);
+        (replica.sheet(), replica.population().len())
+    };
+    let (front, kept) =
+        sheet("problem = \"zdt1\"\nalgorithm = \"nsga2\"\nlength = 3\nevaluations = 100\npopulation = 20");
+    let front = front.unwrap();
+    assert_eq!((front.name, front.rows.len(), front.header.join(",")), ("front", kept, "f1,f2,x[0],x[1],x[2]".into()));
+    // Of zdt1 the first objective is the first gene.
+    assert!(front.rows.iter().all(|row| row.len() == 5 && row[0] == row[2]), "{front:?}");
+    let (map, kept) =
+        sheet("problem = \"arm\"\nalgorithm = \"map-elites\"\nlength = 2\nevaluations = 200\ninitial = 50");
+    let map = map.unwrap();
+    assert_eq!((map.name, map.rows.len(), map.header.len()), ("map", kept, 5), "{:?}", map.header);
+    assert_eq!(sheet("problem = \"sphere\"\nevaluations = 200").0, None, "its champions are all there is");
+}
+
+/// A program's measures have their names.
+#[test]
+fn measures_are_called_as_the_program_calls_them() {
+    let mut programs = actor(|item| json!({"f": sphere(item)["f"], "m": [0.5, 1]}));
+    programs.introduction["measures"] = json!(["speed", "weight"]);
+    let named = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
+    assert_eq!([0, 1, 2].map(|index| named.measure_name(index)), ["speed", "weight", "measure 3"]);
+    // A name that a file cannot have.
+    programs.introduction["measures"] = json!(["speed, m/s", "weight"]);
+    let unnamed = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
+    assert_eq!((unnamed.measures, unnamed.measure_name(0)), (2, "measure 1".into()));
+}
+
 #[test]
 fn a_failure_is_not_a_number() {
     let failed = Evaluation { failure: "why".into(), ..Evaluation::default() };

@@ -36,7 +36,12 @@ fn a_pure_program_is_found_to_be_pure_and_each_impurity_has_its_name() {
     assert!(said.starts_with("rosen is pure as far as 12 candidates show; one candidate takes "), "{said}");
     let impurities = [
         ("kept", "static double cost = 0;\n    int i;", "the same process once more", 0),
-        ("seeded", "double cost = atof(getenv(\"PYTHONHASHSEED\"));\n    int i;", "another PYTHONHASHSEED", 0),
+        (
+            "seeded",
+            "char *seed = getenv(\"PYTHONHASHSEED\");\n    double cost = seed ? atof(seed) : 0;\n    int i;",
+            "another PYTHONHASHSEED",
+            0,
+        ),
         ("started", "extern int getpid(void);\n    double cost = getpid();\n    int i;", "a fresh process", 0),
         // Only the candidate in the middle, of which all genes are 0.
         (
