@@ -1,6 +1,6 @@
 //! Reading certificates. They come from the network, so nothing here panics.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{fmt, net::IpAddr, ops::Range, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
@@ -91,11 +91,12 @@ fn validity(certificate: &X509Certificate<'_>) -> (u64, u64) {
     (seconds(validity.not_before), seconds(validity.not_after))
 }
 
-/// The names in a server's certificate, as `--name` takes them, and when it should be replaced, in seconds since 1970.
+/// The names in a server's certificate, as `--name` takes them, and the time in which it need not be replaced, in seconds since
+/// 1970.
 ///
 /// # Errors
 /// If it is no certificate.
-pub fn server_names(der: &[u8]) -> Result<(Vec<String>, u64), String> {
+pub fn server_names(der: &[u8]) -> Result<(Vec<String>, Range<u64>), String> {
     let certificate = parse(der)?;
     let names = names(&certificate).filter_map(|name| match name {
         GeneralName::DNSName(name) => Some((*name).to_owned()),
@@ -106,7 +107,7 @@ pub fn server_names(der: &[u8]) -> Result<(Vec<String>, u64), String> {
         _ => None,
     });
     let (begins_s, expires_s) = validity(&certificate);
-    Ok((names.collect(), begins_s + expires_s.saturating_sub(begins_s) * 2 / 3))
+    Ok((names.collect(), begins_s..begins_s + expires_s.saturating_sub(begins_s) * 2 / 3))
 }
 
 fn parse(der: &[u8]) -> Result<X509Certificate<'_>, String> {
@@ -125,4 +126,28 @@ fn names<'a>(certificate: &'a X509Certificate<'a>) -> impl Iterator<Item = &'a G
             _ => None,
         })
         .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject as _};
+
+    use super::*;
+    use crate::Authority;
+
+    /// One that was made when a clock was ahead is replaced when the clock is right again.
+    #[test]
+    fn a_coordinators_certificate_is_neither_kept_too_long_nor_before_its_time() {
+        const DAY_S: u64 = 24 * 3600;
+        let directory = tempfile::tempdir().unwrap();
+        let now_s = crate::now_s();
+        let authority = Authority::create(directory.path(), now_s).unwrap();
+        let made_s = now_s + 400 * DAY_S;
+        let pem = authority.server(&["lab1".into()], made_s).unwrap();
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let (names, good_s) = server_names(&der).unwrap();
+        assert!(names.contains(&"lab1".to_owned()), "{names:?}");
+        let good = [0, 300, 399, 400, 455, 465, 500].map(|day| good_s.contains(&(now_s + day * DAY_S)));
+        assert_eq!(good, [false, false, true, true, true, false, false], "{good_s:?}");
+    }
 }

@@ -11,6 +11,7 @@ use evoxo_process::Addresses;
 use tracing::{info, warn};
 
 use crate::{
+    certificate::Certificate,
     dial::Dialer,
     file::AccessFile,
     join::{join, renew},
@@ -116,7 +117,10 @@ impl Keeper {
                 continue;
             }
             match self.renew().await {
-                Ok(()) => told = false,
+                Ok(()) => {
+                    told = false;
+                    tokio::time::sleep(renewed_pause(&facts)).await;
+                }
                 Err(refusal) => {
                     if !told {
                         warn!("the certificate could not be renewed, and is tried again: {}", refusal.sentence());
@@ -147,6 +151,12 @@ impl Keeper {
     }
 }
 
+/// How long a renewed certificate is kept at least. On a host whose clock is far ahead it is due again at once.
+fn renewed_pause(facts: &Certificate) -> Duration {
+    let life = Duration::from_secs(facts.expires_s.saturating_sub(facts.begins_s));
+    (life / 10).clamp(RENEW_PAUSE, LOOK_INTERVAL)
+}
+
 /// The file that an earlier start got with this token, if its certificate is still valid.
 fn kept(path: &Path, token: &Token) -> anyhow::Result<Option<AccessFile>> {
     if !path.exists() {
@@ -172,5 +182,21 @@ async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) 
             }
         }
         tokio::time::sleep(JOIN_PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Id, Identity, Role};
+
+    /// On a host whose clock is ahead of all, every certificate is due at once.
+    #[test]
+    fn certificates_are_not_renewed_without_a_pause() {
+        let pause_s = |life_s: u64| {
+            let identity = Identity { id: Id::draw(), role: Role::Worker };
+            renewed_pause(&Certificate { identity, begins_s: 1000, expires_s: 1000 + life_s }).as_secs()
+        };
+        assert_eq!([1, 3, 100, 25 * 3600].map(pause_s), [1, 1, 10, 60]);
     }
 }

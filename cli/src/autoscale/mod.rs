@@ -104,7 +104,7 @@ impl Autoscale {
         while !stop.is_asked() {
             let looked = Instant::now();
             let news = match looks.look().await? {
-                Looked::Ended(run) => return Ok(Some(run)),
+                Looked::Ended(run) => return Ok(Some(*run)),
                 Looked::Seen(seen) => {
                     answered = Some(looked);
                     looks.act(&mut scale, start.elapsed(), &seen)?;
@@ -128,7 +128,7 @@ impl Autoscale {
 
 /// What one look gave.
 enum Looked {
-    Ended(v1::Run),
+    Ended(Box<v1::Run>),
     Seen(Seen),
     /// Somebody did not answer, for this reason.
     Unanswered(String),
@@ -157,7 +157,7 @@ impl Looks<'_> {
         };
         self.progress.show(&run);
         if !matches!(run.state(), RunState::Running | RunState::Paused) {
-            return Ok(Looked::Ended(run));
+            return Ok(Looked::Ended(Box::new(run)));
         }
         Ok(match self.slurm.jobs() {
             Ok(jobs) => Looked::Seen(seen(&run, &workers, &jobs)),

@@ -11,6 +11,7 @@ mod records;
 use std::{
     collections::BTreeMap,
     fs,
+    ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
     time::{Duration, SystemTime},
@@ -100,8 +101,9 @@ struct Current {
     /// The names in the coordinator's certificate.
     names: Vec<String>,
     stamp: Stamp,
-    /// When the coordinator's certificate should be replaced, in seconds since 1970.
-    renew_at_s: u64,
+    /// When the coordinator's certificate need not be replaced, in seconds since 1970. If the clock was set back since it was
+    /// made, it may not be good yet.
+    good_s: Range<u64>,
 }
 
 /// By what a change of the files is noticed: when each was written, and its length.
@@ -214,12 +216,12 @@ impl Access {
             ends.retain(|end| !end.is_closed());
             !ends.is_empty()
         });
-        let (stamp, renew_at_s, authority) = {
+        let (stamp, good_s, authority) = {
             let current = self.current();
-            (current.stamp.clone(), current.renew_at_s, Arc::clone(&current.authority))
+            (current.stamp.clone(), current.good_s.clone(), Arc::clone(&current.authority))
         };
         let path = self.0.directory.join(SERVER_FILE);
-        if renew_at_s <= now_s() {
+        if !good_s.contains(&now_s()) {
             let names = names_in(&path)?.0;
             write_private(&path, authority.server(&names, now_s())?.as_bytes())?;
         }
@@ -505,13 +507,13 @@ impl Current {
         let revocations: Arc<dyn Revocations> = Arc::<Shared>::clone(records);
         let config = Arc::new(server_config(authority.certificate(), &path, revocations)?);
         let browsers = Arc::new(browsers_config(authority.certificate(), &path)?);
-        let (names, renew_at_s) = names_in(&path)?;
-        Ok(Self { authority: Arc::new(authority), config, browsers, names, stamp, renew_at_s })
+        let (names, good_s) = names_in(&path)?;
+        Ok(Self { authority: Arc::new(authority), config, browsers, names, stamp, good_s })
     }
 }
 
-/// The names in the coordinator's certificate, and when it should be replaced.
-fn names_in(path: &Path) -> anyhow::Result<(Vec<String>, u64)> {
+/// The names in the coordinator's certificate, and when it need not be replaced.
+fn names_in(path: &Path) -> anyhow::Result<(Vec<String>, Range<u64>)> {
     let none = || format!("{} has no certificate", path.display());
     let der = CertificateDer::from_pem_slice(&read_private(path)?).with_context(none)?;
     server_names(&der).map_err(anyhow::Error::msg).with_context(none)

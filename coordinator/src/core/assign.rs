@@ -39,13 +39,14 @@ impl Coordinator {
         }
         self.place_suspects();
         let with_capacity = self.sessions.with_capacity(|abilities| self.has_work_for(abilities));
+        // Once for all idle workers, of which there may be thousands.
+        let slow = if std::mem::take(&mut self.second_copies_due) { self.slow_assignments() } else { Vec::new() };
         for idle_only in [true, false] {
             for id in &with_capacity {
-                while self.takes_more(*id, idle_only) && self.assign_batch(*id, idle_only) {}
+                let slow = if idle_only { &slow[..] } else { &[] };
+                while self.takes_more(*id, idle_only) && self.assign_batch(*id, slow) {}
             }
         }
-        // If one idle worker found nothing to copy, no other will.
-        self.second_copies_due = false;
     }
 
     /// Whether there may be something to compute for workers with these abilities.
@@ -135,11 +136,11 @@ impl Coordinator {
         fitting.iter().min().filter(|_| patient).map(|(_, _, id)| *id)
     }
 
-    /// Sends one assignment to a worker; false if there is none for it.
-    fn assign_batch(&mut self, id: SessionId, idle: bool) -> bool {
+    /// Sends one assignment to a worker, if nothing is open of tasks of these slow ones; false if there is none for it.
+    fn assign_batch(&mut self, id: SessionId, slow: &[(SessionId, u64)]) -> bool {
         let mut tasks = self.open_batch(id);
-        if tasks.is_empty() && idle && self.second_copies_due {
-            tasks = self.further_copies(id);
+        if tasks.is_empty() {
+            tasks = self.further_copies(id, slow);
         }
         if tasks.is_empty() {
             return false;
@@ -210,15 +211,33 @@ impl Coordinator {
         batch
     }
 
-    /// Tasks that other workers have had for long, taken from the end of an assignment, where they would be computed
-    /// last. A third copy needs a longer wait than a second one, and so on.
-    fn further_copies(&self, id: SessionId) -> Vec<TaskId> {
+    /// The assignments that have taken long enough for a second copy.
+    fn slow_assignments(&self) -> Vec<(SessionId, u64)> {
+        let slow =
+            |assignment: &Assignment| !assignment.alone && self.now - assignment.sent >= self.patience_ms(assignment);
+        let of = |(id, session): (SessionId, &Session)| {
+            let slow = session.assignments.iter().filter(|(_, assignment)| slow(assignment));
+            slow.map(|(number, _)| (id, *number)).collect::<Vec<_>>()
+        };
+        self.sessions.iter().flat_map(of).collect()
+    }
+
+    /// After how long the tasks of an assignment get a second copy, in milliseconds.
+    fn patience_ms(&self, assignment: &Assignment) -> u64 {
+        match assignment.each_us {
+            Some(_) => self.settings.second_copy_ms_min.max(assignment.expected_us().saturating_mul(2) / 1000),
+            None => self.settings.second_copy_ms_unknown,
+        }
+    }
+
+    /// Tasks that other workers have had for long, taken from the end of one of these assignments, where they would be
+    /// computed last. A third copy needs a longer wait than a second one, and so on.
+    fn further_copies(&self, id: SessionId, slow: &[(SessionId, u64)]) -> Vec<TaskId> {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
-        let slow = self.sessions.iter().filter(|(other, _)| *other != id).find_map(|(_, other)| {
-            other.assignments.values().find_map(|assignment| {
-                let tasks = self.copied_next(assignment, id, session);
-                (!tasks.is_empty()).then_some((assignment.run, tasks))
-            })
+        let slow = slow.iter().filter(|(other, _)| *other != id).find_map(|(other, number)| {
+            let assignment = self.sessions.get(*other)?.assignments.get(number)?;
+            let tasks = self.copied_next(assignment, id, session);
+            (!tasks.is_empty()).then_some((assignment.run, tasks))
         });
         let Some((run, mut tasks)) = slow else { return Vec::new() };
         tasks.sort_unstable();
@@ -229,12 +248,8 @@ impl Coordinator {
     /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
         let run = self.runs.get(assignment.run).filter(|run| run.hands_out() && session.computes(&run.prepared));
-        let Some(run) = run.filter(|_| !assignment.alone) else { return Vec::new() };
-        let patience_ms = match assignment.each_us {
-            Some(_) => self.settings.second_copy_ms_min.max(assignment.expected_us().saturating_mul(2) / 1000),
-            None => self.settings.second_copy_ms_unknown,
-        };
-        let waited_ms = self.now - assignment.sent;
+        let Some(run) = run else { return Vec::new() };
+        let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);
         let next = |task: &TaskId| {
             self.tasks.get(*task).is_some_and(|task: &OpenTask| {
                 let copies = task.copies.len() as u32;
