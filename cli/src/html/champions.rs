@@ -1,6 +1,6 @@
 //! The best champion of each arm: what it is, as boards where it is one of them, its curves, its card.
 
-use evoxo_common::{card::Card, plot};
+use evoxo_common::{card::Card, plot, text::number};
 use evoxo_games::board::tic_tac_toe;
 use serde_json::Value;
 
@@ -8,7 +8,6 @@ use super::{
     Told,
     element::Html,
     game,
-    number::number,
     recipe::{details, pre},
     tables::scrolling,
 };

@@ -6,7 +6,6 @@ mod element;
 mod figures;
 pub(crate) mod gallery;
 mod game;
-mod number;
 mod plots;
 mod recipe;
 mod settings;
