@@ -12,13 +12,13 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  evoxo run experiments/invincible.toml            compute everything on this machine
+  evoxo run experiments/invincible.toml           compute it on this machine
   evoxo run experiments/invincible.toml --set generations=40 --out out/longer
-  evoxo new invincible > mine.toml                 a commented file to start from
-  evoxo audit CHAMPION.json                        exact odds, and the proof or the losing lines
-  evoxo show CHAMPION.json                         its rules, moves or layers
-  evoxo play CHAMPION.json                         beat it, if you can
-  evoxo submit mine.toml --coordinator lab7:7600   the same on a cluster
+  evoxo new invincible > mine.toml                a commented file to start from
+  evoxo audit CHAMPION.json                       exact odds, and a proof
+  evoxo show CHAMPION.json                        its rules, moves or layers
+  evoxo play CHAMPION.json                        beat it, if you can
+  evoxo submit mine.toml --coordinator lab7:7600  the same on a cluster
 
 Exit status: 0 good, 1 failed, 2 wrong usage.";
 
@@ -184,6 +184,23 @@ mod tests {
         for verb in command.get_subcommands_mut().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
             let name = format!("help_{}", verb.get_name());
             insta::assert_snapshot!(name, verb.clone().term_width(100).render_long_help().to_string());
+        }
+    }
+
+    /// A paragraph is one line, which is broken where the terminal ends; lines of examples fit one of 80 columns.
+    #[test]
+    fn help_after_the_options_is_broken_by_the_terminal_alone() {
+        let mut commands = vec![Command::command()];
+        while let Some(command) = commands.pop() {
+            let (name, help) = (command.get_name(), command.get_after_help().map(ToString::to_string));
+            let (help, mut before) = (help.unwrap_or_default(), String::new());
+            for line in help.lines() {
+                let example = line.starts_with("  ");
+                assert!(!example || line.chars().count() <= 80, "{name}: {line}");
+                assert!(example || line.is_empty() || before.is_empty(), "{name} breaks a paragraph before: {line}");
+                line.clone_into(&mut before);
+            }
+            commands.extend(command.get_subcommands().cloned());
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     json, plots,
-    results::{Results, csv_text},
+    results::{REPORT, Results, csv_text},
     say::{notice, usage},
 };
 
@@ -75,9 +75,7 @@ impl Directory {
 
     /// The name of the run whose checkpoints are there, which may differ from the experiment file's present name.
     pub(crate) fn run(&self) -> Option<String> {
-        let mut runs = fs::read_dir(self.path.join(STORE).join("runs")).ok()?.flatten();
-        let only = runs.next()?.file_name().into_string().ok()?;
-        runs.next().is_none().then_some(only)
+        stored(&self.path).map(|(_, run)| run)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -120,6 +118,7 @@ impl Directory {
             self.write("effects.csv", csv_text(&effects)?)?;
         }
         results.sheets()?.into_iter().try_for_each(|(name, bytes)| self.write(&name, bytes))?;
+        self.write(REPORT, results.html(&name(&self.path), result)?)?;
         self.write(RESULT, json::text(result))
     }
 
@@ -155,6 +154,20 @@ impl Directory {
         fs::write(&staged, content).with_context(unwritable)?;
         fs::rename(&staged, &path).with_context(unwritable)
     }
+}
+
+/// The store in a run's directory, and the name of the only run in it.
+pub(crate) fn stored(directory: &Path) -> Option<(String, String)> {
+    let store = directory.join(STORE);
+    let mut runs = fs::read_dir(store.join("runs")).ok()?.flatten();
+    let only = runs.next()?.file_name().into_string().ok()?;
+    runs.next().is_none().then(|| (store.display().to_string(), only))
+}
+
+/// What people call the run in a directory: the directory's name.
+pub(crate) fn name(directory: &Path) -> String {
+    let name = directory.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    name.unwrap_or_else(|| "run".into())
 }
 
 /// Why a directory that contains this run is refused.

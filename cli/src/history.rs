@@ -1,6 +1,9 @@
-//! `history.csv` of a run's directory: the last row of each replica, and which replica is best.
+//! The history of a run, `history.csv` of its directory: the last row of each replica, and which replica is best.
 
-use std::{cmp::Ordering, path::Path};
+use std::{
+    cmp::Ordering,
+    path::{Path, PathBuf},
+};
 
 use anyhow::anyhow;
 use evoxo_common::experiment::{Config, champion_stem};
@@ -24,36 +27,56 @@ pub(crate) struct Best {
     pub(crate) value: f64,
 }
 
-/// Reads `history.csv` in a run's directory, and hands on each row with its arm's index and its replica.
-pub(crate) fn each_row(
-    directory: &Path,
-    config: &Config,
-    mut take: impl FnMut(usize, u32, Vec<f64>),
-) -> anyhow::Result<()> {
-    let path = directory.join("history.csv");
-    let wrong = || anyhow!("{} is not the history of this run: `run` or `fetch` writes it again", path.display());
-    let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
-    let mut reader = csv::Reader::from_reader(bytes.as_slice());
-    for record in reader.records() {
-        let record = record.map_err(|_| wrong())?;
-        let mut fields = record.iter();
-        let arm =
-            fields.next().and_then(|name| config.arms.iter().position(|arm| arm.name == name)).ok_or_else(wrong)?;
-        let replica: u32 = fields.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
-        let row: Vec<f64> = fields.map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
-        if row.len() != config.kind.columns.len() {
-            return Err(wrong());
-        }
-        take(arm, replica, row);
+/// All rows of a run, as CSV.
+pub(crate) struct History {
+    /// Where they are, for messages.
+    path: PathBuf,
+    csv: Vec<u8>,
+}
+
+impl History {
+    /// The file in a run's directory.
+    pub(crate) fn path(directory: &Path) -> PathBuf {
+        directory.join("history.csv")
     }
-    Ok(())
+
+    /// Reads it.
+    pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
+        let path = Self::path(directory);
+        Ok(Self { csv: file::read(&path, FILE_BYTES_MAX, "")?, path })
+    }
+
+    /// What will be in the file.
+    pub(crate) fn of(csv: Vec<u8>) -> Self {
+        Self { path: Self::path(Path::new("")), csv }
+    }
+
+    /// Hands on each row with its arm's index and its replica.
+    pub(crate) fn each_row(&self, config: &Config, mut take: impl FnMut(usize, u32, Vec<f64>)) -> anyhow::Result<()> {
+        let wrong =
+            || anyhow!("{} is not the history of this run: `run` or `fetch` writes it again", self.path.display());
+        let mut reader = csv::Reader::from_reader(self.csv.as_slice());
+        for record in reader.records() {
+            let record = record.map_err(|_| wrong())?;
+            let mut fields = record.iter();
+            let arm =
+                fields.next().and_then(|name| config.arms.iter().position(|arm| arm.name == name)).ok_or_else(wrong)?;
+            let replica: u32 = fields.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
+            let row: Vec<f64> = fields.map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+            if row.len() != config.kind.columns.len() {
+                return Err(wrong());
+            }
+            take(arm, replica, row);
+        }
+        Ok(())
+    }
 }
 
 impl LastRows {
-    /// Reads them from a run's directory.
-    pub(crate) fn read(directory: &Path, config: &Config) -> anyhow::Result<Self> {
+    /// Those of a history.
+    pub(crate) fn of(history: &History, config: &Config) -> anyhow::Result<Self> {
         let mut last: Vec<Vec<(u32, Vec<f64>)>> = vec![Vec::new(); config.arms.len()];
-        each_row(directory, config, |arm, replica, row| match last[arm].last_mut() {
+        history.each_row(config, |arm, replica, row| match last[arm].last_mut() {
             Some((of, there)) if *of == replica => *there = row,
             _ => last[arm].push((replica, row)),
         })?;

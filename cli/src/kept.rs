@@ -1,9 +1,11 @@
-//! A run as it is kept: its `result.json`, and what lies beside it in the run's directory.
+//! A run as it is kept: its `result.json`, and what lies beside it in the run's directory; or what its store has, where the
+//! run is not finished.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use evoxo_common::{
+    card::Card,
     conclusion,
     experiment::{Config, Registry},
     report::Report,
@@ -11,10 +13,12 @@ use evoxo_common::{
 use serde_json::Value;
 
 use crate::{
-    champion, file,
-    history::LastRows,
-    html::{self, CHAMPIONS_MAX, Champion, Told},
+    champion, directory, file,
+    history::{Best, History, LastRows},
+    html::{self, Told, champions},
+    results::{Provenance, Results},
     say::notice,
+    stored,
 };
 
 /// The longest result that is read, in bytes.
@@ -29,27 +33,75 @@ pub(crate) struct Kept {
     pub(crate) report: Report,
     /// The path of `result.json`.
     path: PathBuf,
+    /// What the store has of it, if that is what is shown.
+    stored: Option<Results>,
 }
 
 impl Kept {
-    /// Reads a `result.json`, or the directory that it is in.
+    /// Reads a `result.json`, or the directory that it is in. Of a run that goes on, or was killed, the directory has none, or
+    /// an old one: then its store is read.
     pub(crate) fn read(registry: &Registry, given: &Path) -> anyhow::Result<Self> {
         let path = if given.is_dir() { given.join("result.json") } else { given.to_owned() };
+        if given.is_dir() && !path.exists() {
+            if let Some(results) = stored::read(registry, given)? {
+                return Ok(Self::of_store(results, path, Provenance::Fetched));
+            }
+        }
         let name = path.display();
         let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
         let result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
+        if given.is_dir() && result["state"] == "unfinished" {
+            if let Some(results) = stored::read(registry, given)? {
+                let provenance = result["provenance"].clone();
+                return Ok(Self::of_store(results, path, Provenance::Known(provenance)));
+            }
+        }
         let report = registry.report_of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
-        Ok(Self { config, result, report, path })
+        Ok(Self { config, result, report, path, stored: None })
+    }
+
+    fn of_store(results: Results, path: PathBuf, provenance: Provenance) -> Self {
+        let result = results.to_json(provenance);
+        let (config, report) = (results.config.clone(), results.report.clone());
+        Self { config, result, report, path, stored: Some(results) }
+    }
+
+    /// The history beside the result.
+    pub(crate) fn history(&self) -> anyhow::Result<History> {
+        match &self.stored {
+            Some(results) => results.history().map(History::of),
+            None => History::read(self.directory()),
+        }
     }
 
     /// The last rows of the history beside the result. A result alone has none.
     fn rows(&self) -> anyhow::Result<Option<LastRows>> {
-        let directory = self.directory();
-        match self.path.ends_with("result.json") && directory.join("history.csv").exists() {
-            true => LastRows::read(directory, &self.config).map(Some),
+        let beside = self.path.ends_with("result.json") && History::path(self.directory()).exists();
+        match self.stored.is_some() || beside {
+            true => LastRows::of(&self.history()?, &self.config).map(Some),
             false => Ok(None),
         }
+    }
+
+    /// The best champion of each arm that has one, with its card, and the file of the card if that is there.
+    pub(crate) fn best(&self, registry: &Registry) -> anyhow::Result<Vec<(Best, Card, Option<PathBuf>)>> {
+        let rows = LastRows::of(&self.history()?, &self.config)?;
+        let with_card = |best: Best| -> anyhow::Result<Option<(Best, Card, Option<PathBuf>)>> {
+            let Some(card) = self.card(registry, &best)? else { return Ok(None) };
+            let file = self.stored.is_none().then(|| best.card(self.directory(), &self.config));
+            Ok(Some((best, card, file)))
+        };
+        rows.best(&self.config).filter_map(|best| with_card(best).transpose()).collect()
+    }
+
+    /// The card of a champion, if there is one.
+    fn card(&self, registry: &Registry, best: &Best) -> anyhow::Result<Option<Card>> {
+        if let Some(results) = &self.stored {
+            return Ok(results.card(best));
+        }
+        let file = best.card(self.directory(), &self.config);
+        if file.exists() { champion::read(registry, &file).map(Some) } else { Ok(None) }
     }
 
     /// What came of it, in a sentence.
@@ -65,19 +117,8 @@ impl Kept {
     /// The report as one HTML file.
     pub(crate) fn html(&self, registry: &Registry) -> anyhow::Result<String> {
         let rows = self.rows()?;
-        let (mut champions, mut more_champions) = (Vec::new(), 0);
-        for best in rows.iter().flat_map(|rows| rows.best(&self.config)) {
-            let card = best.card(self.directory(), &self.config);
-            if !card.exists() {
-                continue;
-            }
-            if champions.len() == CHAMPIONS_MAX {
-                more_champions += 1;
-            } else {
-                let (arm, card) = (self.config.arms[best.arm].name.clone(), champion::read(registry, &card)?);
-                champions.push(Champion { arm, replica: best.replica, of: best.of, value: best.value, card });
-            }
-        }
+        let shown = rows.as_ref().map(|rows| champions(rows, &self.config, |best| self.card(registry, best)));
+        let (champions, more_champions) = shown.transpose()?.unwrap_or_default();
         Ok(html::document(&Told {
             name: &self.name(),
             config: &self.config,
@@ -95,13 +136,11 @@ impl Kept {
         if stem != "result" {
             return stem.strip_prefix("result-").unwrap_or(&stem).to_owned();
         }
-        let whole = self.path.canonicalize().ok();
-        let directory = whole.and_then(|path| Some(path.parent()?.file_name()?.to_string_lossy().into_owned()));
-        directory.unwrap_or(stem)
+        directory::name(self.directory())
     }
 
     /// The directory that `result.json` is in.
     pub(crate) fn directory(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("."))
+        self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 }

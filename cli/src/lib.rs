@@ -33,6 +33,7 @@ mod results;
 mod say;
 mod source;
 mod stop;
+mod stored;
 mod table;
 mod tensorboard;
 mod terminal;

@@ -22,15 +22,20 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use crate::{
+    history::{Best, History, LastRows},
+    html::{self, Told, champions},
     json,
     legs::{Legs, build},
     numbers,
     remote::doubt_to_json,
-    say::{notice, tell},
+    say::{digest_text, notice, tell},
 };
 
 /// The version of the form of `result.json`, which docs/result.schema.json describes.
 const SCHEMA: u32 = 1;
+
+/// The file with the report that can be sent to others, in a run's directory.
+pub(crate) const REPORT: &str = "report.html";
 
 /// A run's replicas, or some of them, and all that is made of them.
 pub(crate) struct Results {
@@ -94,7 +99,6 @@ impl Results {
     /// The content of `result.json`. What is measured about the computation is under `provenance` and nowhere else.
     pub(crate) fn to_json(&self, provenance: Provenance) -> Value {
         let mut result = json!({
-            "schema": SCHEMA,
             "experiment": self.config.kind.name,
             "config_hash": self.config.hash().to_string(),
             "digest": self.digest.map(|digest| digest.to_string()),
@@ -226,6 +230,21 @@ impl Results {
         Some(champion_stem(&self.config, arm, replica.index()))
     }
 
+    /// The report as one HTML file, of what people call by this name; `result` is the content of `result.json`.
+    pub(crate) fn html(&self, name: &str, result: &Value) -> anyhow::Result<String> {
+        let rows = LastRows::of(&History::of(self.history()?), &self.config)?;
+        let (champions, more_champions) = champions(&rows, &self.config, |best| Ok(self.card(best)))?;
+        let (config, report) = (&self.config, &self.report);
+        Ok(html::document(&Told { name, config, result, report, rows: Some(&rows), champions, more_champions }))
+    }
+
+    /// The champion of a replica.
+    pub(crate) fn card(&self, best: &Best) -> Option<Card> {
+        let arm = &self.config.arms[best.arm].name;
+        let replica = self.replicas.iter().find(|it| it.arm() == arm && it.index() == best.replica)?;
+        replica.champion()
+    }
+
     /// Prints them where a person looks for them, and says how the process ends: well only without doubts.
     pub(crate) fn print(&self, result: &Value, directory: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
         let mut out = std::io::stdout().lock();
@@ -235,6 +254,7 @@ impl Results {
             writeln!(out, "{}", report_text(result["conclusion"].as_str(), &self.report))?;
             writeln!(out, "{}", digest_text(result))?;
             writeln!(out, "results are in {}", directory.display())?;
+            writeln!(out, "a report to send to others is {}", directory.join(REPORT).display())?;
         }
         if self.doubts.is_empty() {
             return Ok(ExitCode::SUCCESS);
@@ -246,22 +266,6 @@ impl Results {
         ));
         Ok(ExitCode::FAILURE)
     }
-}
-
-/// "digest HEX of 120 replicas (6 arms x 20), 2400 rounds", from the content of `result.json`.
-pub(crate) fn digest_text(result: &Value) -> String {
-    let Some(digest) = result["digest"].as_str() else {
-        return "not all replicas are finished yet: there is no digest".into();
-    };
-    let arms = result["arms"].as_array().map_or(0, Vec::len) as u64;
-    let what = match (arms, result["replicas"].as_u64().unwrap_or(0)) {
-        (1, 1) => "1 replica".to_owned(),
-        (1, each) => format!("{each} replicas"),
-        (arms, each) => format!("{} replicas ({arms} arms x {each})", arms * each),
-    };
-    // Results of early builds do not say how many rounds there were.
-    let rounds = result["rounds"].as_u64().map(|rounds| format!(", {rounds} rounds")).unwrap_or_default();
-    format!("digest {digest} of {what}{rounds}")
 }
 
 /// Says so if a run has more replicas than these results are of.
@@ -288,9 +292,10 @@ fn files(card: &Card, stem: &str) -> impl Iterator<Item = (String, Vec<u8>)> + u
     file.into_iter().chain([(format!("{stem}.json"), card.into_bytes())])
 }
 
-/// Puts a report into a result.
+/// Puts a report into a result, which then has the present form.
 pub(crate) fn add_report(result: &mut Value, report: &Report) {
     if let (Some(result), Some(told)) = (result.as_object_mut(), report.json.as_object()) {
+        result.shift_insert(0, "schema".into(), SCHEMA.into());
         let mut told = Value::from(told.clone());
         numbers::beside(&mut told);
         result.extend(told.as_object().cloned().unwrap_or_default());

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value;
+
 /// A usage error: exit status 2.
 #[derive(Debug)]
 pub(crate) struct Usage(String);
@@ -58,6 +60,22 @@ pub(crate) fn whole<T: TryFrom<u64> + 'static>(
             .and_then(|value| T::try_from(value).ok())
             .ok_or_else(|| format!("give a whole number from {min} to {max}"))
     }
+}
+
+/// "digest HEX of 120 replicas (6 arms x 20), 2400 rounds", from the content of `result.json`.
+pub(crate) fn digest_text(result: &Value) -> String {
+    let Some(digest) = result["digest"].as_str() else {
+        return "not all replicas are finished yet: there is no digest".into();
+    };
+    let arms = result["arms"].as_array().map_or(0, Vec::len) as u64;
+    let what = match (arms, result["replicas"].as_u64().unwrap_or(0)) {
+        (1, 1) => "1 replica".to_owned(),
+        (1, each) => format!("{each} replicas"),
+        (arms, each) => format!("{} replicas ({arms} arms x {each})", arms * each),
+    };
+    // Results of early builds do not say how many rounds there were.
+    let rounds = result["rounds"].as_u64().map(|rounds| format!(", {rounds} rounds")).unwrap_or_default();
+    format!("digest {digest} of {what}{rounds}")
 }
 
 #[cfg(test)]

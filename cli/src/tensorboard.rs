@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use evoxo_common::experiment::{Config, champion_stem};
 use prost::Message;
 
-use crate::history;
+use crate::history::History;
 
 /// `tensorflow.Event`.
 #[derive(Clone, PartialEq, Message)]
@@ -49,11 +49,11 @@ struct Scalar {
 /// TensorBoard finds files by the first part of this name.
 const FILE: &str = "events.out.tfevents.0.evoxo";
 
-/// Writes the history in a run's directory into a directory for each replica.
-pub(crate) fn write(directory: &Path, config: &Config, to: &Path) -> anyhow::Result<()> {
+/// Writes a history into a directory for each replica.
+pub(crate) fn write(history: &History, config: &Config, to: &Path) -> anyhow::Result<()> {
     let mut files: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
     let columns = config.kind.columns;
-    history::each_row(directory, config, |arm, replica, row| {
+    history.each_row(config, |arm, replica, row| {
         let file = files.entry((arm, replica)).or_insert_with(|| {
             record(&Event { what: Some(What::FileVersion("brain.Event:2".into())), ..Event::default() })
         });
@@ -148,7 +148,7 @@ mod tests {
         let lines = [line("\"a, 1\"", 0, 1), line("\"a, 1\"", 0, 2), line("b", 1, 7)].concat();
         fs::write(desk.path().join("history.csv"), format!("arm,replica,{}\n{lines}", names.join(","))).unwrap();
         let out = desk.path().join("events");
-        write(desk.path(), &config, &out).unwrap();
+        write(&History::read(desk.path()).unwrap(), &config, &out).unwrap();
         let events = |stem: &str| read(&fs::read(out.join(stem).join(FILE)).unwrap());
         let (first, second) = (events("a-1-0"), events("b-1"));
         assert_eq!(first[0].what, Some(What::FileVersion("brain.Event:2".into())));

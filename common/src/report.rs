@@ -70,13 +70,38 @@ pub struct Figure {
     pub y_range: Option<(f64, f64)>,
     /// How the points are drawn.
     pub drawn: Drawn,
-    /// Known values to compare with, such as the source's or the optimum: horizontal lines with their names.
-    pub references: Vec<(String, f64)>,
+    /// Horizontal lines.
+    pub references: Vec<Reference>,
     /// At least one.
     pub series: Vec<Series>,
 }
 
+/// A known value to compare with, such as the source's or the optimum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// As beside its line.
+    pub name: String,
+    /// Where its line is.
+    pub value: f64,
+    /// The name of the only series that it is about, whose colour it has.
+    pub of: Option<String>,
+}
+
+impl Reference {
+    /// A value to compare all series with.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: f64) -> Self {
+        Self { name: name.into(), value, of: None }
+    }
+}
+
 impl Figure {
+    /// The place among the series of that which a reference is about.
+    #[must_use]
+    pub fn number_of(&self, known: &Reference) -> Option<usize> {
+        self.series.iter().position(|series| Some(&series.name) == known.of.as_ref())
+    }
+
     /// The same figure with at most so many points a curve, the first and the last among them.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {

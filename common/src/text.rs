@@ -30,6 +30,12 @@ pub fn thousands(number: u64) -> String {
     groups.map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
+/// A number with five digits that say something, without zeros at its end: more than any picture shows.
+#[must_use]
+pub fn number(value: f64) -> String {
+    format!("{value:.4e}").parse().unwrap_or(value).to_string()
+}
+
 /// A text on lines of at most `width` letters, broken at spaces, each line but the first behind this beginning. A longer word
 /// has a line of its own.
 #[must_use]
@@ -60,6 +66,12 @@ pub fn probability(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [1000.0, 0.123_456_789, -2_345_678.9, 0.0, 1e-9].map(number);
+        assert_eq!(texts, ["1000", "0.12346", "-2345700", "0", "0.000000001"]);
+    }
 
     #[test]
     fn texts_break_at_spaces_and_lose_nothing() {

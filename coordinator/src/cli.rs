@@ -26,17 +26,19 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
     version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("EVOXO_COMMIT"), ")"),
     after_help = "Examples:
   evoxo-coordinator
-      Listens on 127.0.0.1:7600 and keeps its runs below ./runs. Unfinished runs continue automatically.
+      Listens on 127.0.0.1:7600 and keeps its runs below ./runs.
   evoxo-coordinator init
-      Makes the directory ./access for a cluster of several hosts, and says what to do next.
+      Makes the directory ./access for a cluster of several hosts.
   evoxo-coordinator --listen 0.0.0.0:7600 --access access --store /var/lib/evoxo
-      For workers on other hosts: only who was invited can join, and nobody can listen.
-  evoxo-coordinator --listen 0.0.0.0:7600 --access access --page 0.0.0.0:7602 --store /var/lib/evoxo
-      The same with a page, at https://NAME:7602 for those who log in with a token.
+      For workers on other hosts: only who was invited can join.
+  evoxo-coordinator --listen 0.0.0.0:7600 --access access --page 0.0.0.0:7602
+      The same with a page, at https://NAME:7602 for who logs in with a token.
   evoxo-coordinator --listen 10.0.0.5:7600 --insecure --store /var/lib/evoxo
       The same without any protection, in a network where every host is trusted.
-  evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared/evoxo
-      On a second host with the same directory: takes over when the first one is gone.
+  evoxo-coordinator --standby --listen 10.0.0.6:7600 --insecure --store /shared
+      On a second host with the same store: takes over when the first is gone.
+
+Unfinished runs continue automatically.
 
 SIGTERM saves everything and stops; kill -9 loses at most one checkpoint interval of work, and no result changes."
 )]

@@ -211,6 +211,14 @@ impl Store {
         }
     }
 
+    /// Opens a directory to read what another process writes there: nothing is created, locked or tried.
+    ///
+    /// # Errors
+    /// A [`StoreError`] if it cannot be used.
+    pub fn open_to_read(directory: &str, registry: Registry) -> Result<Self, StoreError> {
+        Ok(Self::over(place::open(directory)?.objects, directory, registry))
+    }
+
     /// A store over any objects; `shown` names it in messages.
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! `evoxo run`: one command, one directory, the same digest through all interruptions.
 
 mod one_command {
+    mod beside;
     mod longer;
 }
 
@@ -135,7 +136,7 @@ fn cluster_and_one_thread_leave_the_same_files() {
     }
     assert_eq!(
         files(&desk.path("two")),
-        ["champions", "cluster.log", "config.toml", "history.csv", "plots", "result.json", "store"]
+        ["champions", "cluster.log", "config.toml", "history.csv", "plots", "report.html", "result.json", "store"]
     );
     let lone = desk.run(&["--arm", "X", "--out", "lone"]);
     assert!(!lone.contains("O, 1"), "{lone}");

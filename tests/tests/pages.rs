@@ -1,8 +1,9 @@
 //! The pages about experiments agree with the committed results in docs/reproduction.
 //!
 //! A page has a block for each result, `<!-- evoxo report PATH -->` followed by the output of that command between
-//! fences; the path is relative to the page, and the plots of KIND/result-NAME.json are in KIND/NAME. If something
-//! differs, the test writes the correct text and fails once: review it and commit it.
+//! fences; the path is relative to the page, and the plots of KIND/result-NAME.json are in KIND/NAME. docs/index.html is the
+//! front of a gallery of all results. If something differs, the test writes the correct text and fails once: review it and
+//! commit it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,6 +50,36 @@ fn report(result: &Path) -> (String, BTreeMap<String, String>) {
     (String::from_utf8(output.stdout).expect("text"), plots)
 }
 
+/// All results below docs/reproduction, in order.
+fn results() -> BTreeSet<PathBuf> {
+    let kinds = fs::read_dir(workspace().join("docs/reproduction")).expect("a directory that can be read").flatten();
+    kinds.flat_map(|kind| files(&kind.path(), "json")).collect()
+}
+
+#[test]
+fn the_gallery_is_what_the_results_give() {
+    let (docs, made) = (workspace().join("docs"), tempfile::tempdir().expect("a temporary directory"));
+    let mut command = Command::new(program("evoxo"));
+    command.arg("gallery").args(results()).args(["--title", "Six sources, computed again", "--out"]).arg(made.path());
+    let output = command.output().expect("evoxo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let pages = |directory: &Path| -> BTreeSet<PathBuf> {
+        let all = files(directory, "html").into_iter().chain(files(&directory.join("reports"), "html"));
+        all.map(|path| path.strip_prefix(directory).expect("it is in there").to_owned()).collect()
+    };
+    let right = pages(made.path());
+    let mut stale: Vec<PathBuf> = pages(&docs).difference(&right).cloned().collect();
+    for page in &stale {
+        fs::remove_file(docs.join(page)).expect("a file that can be removed");
+    }
+    let text = |page: &PathBuf| fs::read_to_string(made.path().join(page)).expect("text");
+    stale.extend(right.into_iter().filter(|page| update(&docs.join(page), &text(page))));
+    assert!(
+        stale.is_empty(),
+        "these were out of date, and have been made anew or removed: review and commit them: {stale:?}"
+    );
+}
+
 #[test]
 fn pages_and_plots_are_what_the_results_give() {
     let directory = workspace().join("docs/reproduction");
@@ -78,7 +109,6 @@ fn pages_and_plots_are_what_the_results_give() {
         }
     }
     assert!(stale.is_empty(), "these were out of date and have been rewritten: review and commit them: {stale:?}");
-    let kinds = fs::read_dir(&directory).expect("a directory that can be read").flatten();
-    let all: BTreeSet<PathBuf> = kinds.flat_map(|kind| files(&kind.path(), "json")).collect();
+    let all = results();
     assert!(!shown.is_empty() && shown == all, "results without a page, or pages without a result: {all:?}, {shown:?}");
 }

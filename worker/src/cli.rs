@@ -29,15 +29,21 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  evoxo-worker                                          work for a coordinator on this host, on every core
-  evoxo-worker --coordinator lab7:7600 --slots 4        work for another host, on four cores
-  evoxo-worker --coordinator lab7:7600 --join TOKEN     the same with TLS; `evoxo token create` makes tokens
+  evoxo-worker
+      Works for a coordinator on this host, on every core.
+  evoxo-worker --coordinator lab7:7600 --slots 4
+      Works for another host, on four cores.
+  evoxo-worker --coordinator lab7:7600 --join TOKEN
+      The same with TLS; `evoxo token create` makes tokens.
   evoxo-worker --coordinator lab7:7600 --idle-timeout 10m
-                                                        exit after ten minutes without a task
-  evoxo-worker --program rosen=\"python3 rosen.py\"       compute fitness with a program of one's own
-  evoxo-worker run-task poison.task                     compute one saved task here and print its result
+      Exits after ten minutes without a task.
+  evoxo-worker --program rosen=\"python3 rosen.py\"
+      Computes fitness with a program of one's own.
+  evoxo-worker run-task poison.task
+      Computes one saved task here and prints its result.
 
 SIGTERM or Ctrl-C: finish running tasks, then exit; a second time: exit at once.
+
 Exit status: 0 good, 1 failed, 2 wrong usage, 3 refused by the coordinator.";
 
 #[derive(Parser)]

@@ -1,6 +1,6 @@
 //! The best champion of each arm: what it is, as boards where it is one of them, its curves, its card.
 
-use evoxo_common::{card::Card, plot};
+use evoxo_common::{card::Card, experiment::Config, plot, text::number};
 use evoxo_games::board::tic_tac_toe;
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use super::{
     Told,
     element::Html,
     game,
-    number::number,
     recipe::{details, pre},
     tables::scrolling,
 };
+use crate::history::{Best, LastRows};
 
 /// The most champions in a report: those of the first arms.
-pub(crate) const CHAMPIONS_MAX: usize = 12;
+const CHAMPIONS_MAX: usize = 12;
 /// Parts of a champion that are shown: rules, boards, layers.
 const PARTS: usize = 48;
 /// The most letters of a champion's description, and of a card.
@@ -31,6 +31,24 @@ pub(crate) struct Champion {
     /// The primary metric at the end.
     pub(crate) value: f64,
     pub(crate) card: Card,
+}
+
+/// The champions that a report shows, of those that have a card, and how many more there are.
+pub(crate) fn champions(
+    rows: &LastRows,
+    config: &Config,
+    mut card: impl FnMut(&Best) -> anyhow::Result<Option<Card>>,
+) -> anyhow::Result<(Vec<Champion>, usize)> {
+    let (mut champions, mut more) = (Vec::new(), 0);
+    for best in rows.best(config) {
+        let Some(card) = card(&best)? else { continue };
+        let Best { arm, replica, of, value } = best;
+        match champions.len() {
+            CHAMPIONS_MAX => more += 1,
+            _ => champions.push(Champion { arm: config.arms[arm].name.clone(), replica, of, value, card }),
+        }
+    }
+    Ok((champions, more))
 }
 
 /// All champions; none if there are none.

@@ -6,7 +6,6 @@ mod element;
 mod figures;
 pub(crate) mod gallery;
 mod game;
-mod number;
 mod plots;
 mod recipe;
 mod settings;
@@ -16,7 +15,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use evoxo_common::{conclusion, digest::Digest, experiment::Config, report::Report};
 use serde_json::Value;
 
-pub(crate) use champions::{CHAMPIONS_MAX, Champion};
+pub(crate) use champions::{Champion, champions};
 
 use crate::history::LastRows;
 use element::Html;

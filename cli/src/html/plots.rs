@@ -4,19 +4,19 @@ use evoxo_common::{
     experiment::{Config, screen_files},
     plot,
     report::{Drawn, Figure, Point, Report, Series, Table, spread},
+    text::number,
 };
 use serde_json::{Value, json};
 
 use super::{
     Told,
     element::Html,
-    number::{number, short},
     recipe::details,
     tables::{scrolling, table},
 };
 
-/// The most points of a curve: more than pixels would make the file heavy, and show nothing.
-const POINTS_MAX: usize = 300;
+/// The most points of a curve, if its picture can show so many: more would make the file heavy, and show little.
+const POINTS_MAX: usize = 150;
 /// The same of a small picture.
 const POINTS_SMALL: usize = 60;
 /// Rows of the table behind a picture.
@@ -27,7 +27,7 @@ pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     let report = told.report;
     let mut parts: Vec<Html> = Vec::new();
     for (number, figure) in report.figures.iter().enumerate() {
-        parts.push(curves(number, &figure.thinned(POINTS_MAX)));
+        parts.push(curves(number, &figure.thinned(POINTS_MAX.min(plot::points_max(figure)))));
     }
     parts.extend(report.maps.iter().map(|map| plain(&map.title, &plot::map(map))));
     let of_screen = screen_files(told.config, &report.json).pictures;
@@ -55,25 +55,43 @@ fn curves(number: usize, figure: &Figure) -> Html {
 
 /// The picture that stands for a run among others, if it has any: with fewer points, and only to be looked at.
 pub(super) fn small(config: &Config, report: &Report, id: &str) -> Option<Html> {
-    let figure = || report.figures.first().map(|figure| plot::svg_with_id(&figure.thinned(POINTS_SMALL), id));
+    let figure = || {
+        report
+            .figures
+            .first()
+            .map(|figure| plot::svg_with_id(&figure.thinned(POINTS_SMALL.min(plot::points_max(figure) / 3)), id))
+    };
     let map = || report.maps.first().map(plot::map);
     let screen = || screen_files(config, &report.json).pictures.into_iter().next().map(|(_, svg)| svg);
     let svg = figure().or_else(map).or_else(screen)?;
     Some(Html::of("div", &[("class", "plot"), ("aria-hidden", "true")], Html::of_markup(svg)))
 }
 
-/// What the script reads: for each curve its name and its points.
+/// What the script reads: for each curve its name and its points, and where these are to the right, for all curves that do
+/// not say it themselves.
 fn data(figure: &Figure) -> Value {
     let bands = has_bands(figure);
     let point = |point: &Point| match bands {
-        true => json!([short(point.x), short(point.mean), short(point.low), short(point.high)]),
-        false => json!([short(point.x), short(point.mean)]),
+        true => [point.mean, point.low, point.high].into_iter().map(brief).collect::<Value>(),
+        false => [point.mean].into_iter().map(brief).collect(),
     };
-    let series = figure
-        .series
-        .iter()
-        .map(|series| json!({"name": series.name, "points": series.points.iter().map(point).collect::<Vec<Value>>()}));
-    json!({"x": figure.x_label, "series": series.collect::<Vec<Value>>()})
+    let across = |series: &Series| series.points.iter().map(|point| brief(point.x)).collect::<Value>();
+    let most = figure.series.iter().max_by_key(|series| series.points.len()).map(across).unwrap_or_default();
+    let series = figure.series.iter().map(|series| {
+        let mut json = json!({"name": series.name, "points": series.points.iter().map(point).collect::<Value>()});
+        let own = across(series);
+        if own != most {
+            json["at"] = own;
+        }
+        json
+    });
+    json!({"x": figure.x_label, "at": most, "series": series.collect::<Value>()})
+}
+
+/// A number with the four digits that the script shows.
+fn brief(value: f64) -> Value {
+    let value = format!("{value:.3e}").parse().unwrap_or(value);
+    if value.fract() == 0.0 && value.abs() < 1e15 { (value as i64).into() } else { value.into() }
 }
 
 fn has_bands(figure: &Figure) -> bool {

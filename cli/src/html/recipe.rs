@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Told, element::Html};
-use crate::{results::digest_text, say::program};
+use crate::say::{digest_text, program};
 
 /// The most bytes of an experiment file that is shown.
 const CONFIG_BYTES_MAX: usize = 100_000;

@@ -1,6 +1,7 @@
 "use strict";
-// Pointing at a picture, or the arrow keys in it, give its figures. They stand beside it as JSON; where its points are
-// drawn is read from its lines. Without this script, the table behind each picture has the same figures.
+// Pointing at a picture, or the arrow keys in it, give its figures: those of the panel that is pointed at, or with up and down
+// of the one before or after. They stand beside the picture as JSON; where its points are drawn is read from its lines.
+// Without this script, the table behind each picture has the same figures.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHOWN_MAX = 10;
@@ -16,10 +17,15 @@ function shown(value) {
   return value.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** The places of a line's points, in the units of the picture. */
+/** The places of a line's points, in the units of the picture: the line has the first, and steps from each to the next. */
 function places(line) {
-  const pairs = line.getAttribute("d").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g);
-  return [...pairs].map((pair) => [Number(pair[1]), Number(pair[2])]);
+  const steps = (line.getAttribute("d").match(/-?\d*\.?\d+/g) ?? []).map(Number);
+  let [x, y] = [0, 0];
+  return steps.flatMap((step, index) => {
+    if (index % 2 === 0) x += step;
+    else y += step;
+    return index % 2 === 0 ? [] : [[x, y]];
+  });
 }
 
 function nearest(points, x) {
@@ -30,22 +36,41 @@ function nearest(points, x) {
   return best;
 }
 
+/** The panels of a picture: the place of each one's axes, its curves, and that with the most points. */
+function panelsOf(svg, data) {
+  const lines = [...svg.querySelectorAll("g[clip-path] > path[fill=none]")];
+  const panels = new Map();
+  data.series.forEach((series, index) => {
+    const clip = lines[index].parentNode.getAttribute("clip-path").slice(4, -1);
+    const across = series.at ?? data.at;
+    const points = series.points.map((values, place) => [across[place], ...values]);
+    const curve = { name: series.name, points, line: lines[index], at: places(lines[index]) };
+    const panel = panels.get(clip) ?? { curves: [], longest: curve };
+    panel.curves.push(curve);
+    if (curve.at.length > panel.longest.at.length) panel.longest = curve;
+    panels.set(clip, panel);
+  });
+  return [...panels].filter(([, panel]) => panel.longest.at.length > 0).map(([clip, panel]) => {
+    const axes = svg.querySelector(`${clip} rect`);
+    const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(axes.getAttribute(name)));
+    return { ...panel, x, y, width, height };
+  });
+}
+
 function setUp(figure) {
   const svg = figure.querySelector("svg");
   const frame = figure.querySelector(".plot");
   const source = figure.querySelector("script");
   if (!source) return;
   const data = JSON.parse(source.textContent);
-  const lines = [...svg.querySelectorAll("g[clip-path] > path[fill=none]")];
-  const curves = data.series.map((series, index) => ({ ...series, line: lines[index], at: places(lines[index]) }));
-  const longest = curves.reduce((one, other) => (other.at.length > one.at.length ? other : one));
-  if (longest.at.length === 0) return;
-  const axes = svg.querySelector("clipPath rect");
+  const panels = panelsOf(svg, data);
+  if (panels.length === 0) return;
   const marks = document.createElementNS(SVG, "g");
   svg.append(marks);
   const tip = made("div", figure);
   tip.className = "tip";
   tip.hidden = true;
+  let panel = panels[0];
   let chosen = null;
 
   function hide() {
@@ -56,6 +81,7 @@ function setUp(figure) {
 
   function show(index, height) {
     chosen = index;
+    const { curves, longest, y: top, height: tall } = panel;
     const right = longest.at[index][0];
     const found = curves.map((curve) => {
       const place = curve.at.length ? nearest(curve.at, right) : -1;
@@ -65,7 +91,6 @@ function setUp(figure) {
     found.sort((one, other) => Math.abs(one.at[1] - height) - Math.abs(other.at[1] - height));
     const near = found.slice(0, SHOWN_MAX).sort((one, other) => one.at[1] - other.at[1]);
     const line = document.createElementNS(SVG, "path");
-    const [top, tall] = [Number(axes.getAttribute("y")), Number(axes.getAttribute("height"))];
     line.setAttribute("d", `M${right} ${top}v${tall}`);
     line.setAttribute("class", "cursor");
     marks.replaceChildren(line);
@@ -102,14 +127,20 @@ function setUp(figure) {
     const shape = svg.getBoundingClientRect();
     const scale = svg.viewBox.baseVal.width / shape.width;
     const [x, y] = [(event.clientX - shape.left) * scale, (event.clientY - shape.top) * scale];
-    show(nearest(longest.at, x), y);
+    const away = ({ x: left, y: top, width, height }) =>
+      Math.hypot(Math.max(left - x, 0, x - left - width), Math.max(top - y, 0, y - top - height));
+    panel = panels.reduce((one, other) => (away(other) < away(one) ? other : one));
+    show(nearest(panel.longest.at, x), y);
   });
   frame.addEventListener("pointerleave", hide);
   frame.addEventListener("blur", hide);
   frame.addEventListener("keydown", (event) => {
-    const last = longest.at.length - 1;
-    const to = { ArrowLeft: (chosen ?? last + 1) - 1, ArrowRight: (chosen ?? -1) + 1, Home: 0, End: last }[event.key];
     if (event.key === "Escape") hide();
+    const turn = panels.length > 1 ? { ArrowUp: -1, ArrowDown: 1 }[event.key] : undefined;
+    panel = panels[panels.indexOf(panel) + (turn ?? 0)] ?? panel;
+    const last = panel.longest.at.length - 1;
+    const to = { ArrowLeft: (chosen ?? last + 1) - 1, ArrowRight: (chosen ?? -1) + 1, Home: 0, End: last,
+      ArrowUp: turn && (chosen ?? 0), ArrowDown: turn && (chosen ?? 0) }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     show(Math.max(0, Math.min(last, to)), 0);

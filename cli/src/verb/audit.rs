@@ -25,15 +25,16 @@ use crate::{
 #[derive(clap::Args)]
 #[command(
     after_help = "A table's card needs three keys: {\"kind\": \"table\", \"side\": \"O\", \"moves\": {\"X........\": 4, ...}}.
+
 Boards are read from the top left, cells are 0 to 8 in the same order; any rotation or reflection of a board may be used.
 
-A suite has positions with their exact values and all moves that keep them. With --suite, WHO may be any player, with its plies
+A suite has positions with their exact values and all moves that keep them. With --suite, WHO may be any player, with its plies \
 after it if it looks ahead: alpha-beta:6, CHAMPION.json:2.
 
 Examples:
   evoxo audit out/invincible/champions/O-0.json
   evoxo audit CHAMPION.json:2 --suite games/suites/score-four.txt
-  evoxo audit --make score-four > score-four.txt     the suite again: it takes minutes"
+  evoxo audit --make score-four > score-four.txt     the suite again, in minutes"
 )]
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; for a network its .safetensors is enough.

@@ -24,9 +24,11 @@ use crate::say::usage;
 /// What to measure.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The figures are of one core, for each second of its processor time: other programs on the machine disturb
+    after_help = "The figures are of one core, for each second of its processor time: other programs on the machine disturb \
 it less than the time that passes. Busy says how much of the time that passed it was. Only ratios mean much elsewhere.
+
 A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on one run.
+
 --workload writes that workload for worker programs in other languages: KIND-TASK-NUMBER.task and .output."
 )]
 pub(crate) struct Arguments {

@@ -2,23 +2,17 @@
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
-use anyhow::{anyhow, bail};
-use evoxo_common::{
-    experiment::{Config, Registry},
-    report::Table,
-};
+use anyhow::bail;
+use evoxo_common::{card::Card, experiment::Registry, report::Table};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    champion, file,
-    history::{Best, LastRows},
-};
+use crate::{history::Best, kept::Kept};
 
 /// Which run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The best is that of the replica whose last row in history.csv is best: by the primary metric, which the
-table names. Where that is measured with chance in it, the best of several overstates itself: compare arms with
+    after_help = "The best is that of the replica whose last row in history.csv is best: by the primary metric, which the \
+table names. Where that is measured with chance in it, the best of several overstates itself: compare arms with \
 `report`, whose means have intervals.
 
 Examples:
@@ -33,43 +27,41 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// The longest files that are read, in bytes.
-const FILE_BYTES_MAX: usize = 1 << 28;
-
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    let path = arguments.directory.join("result.json");
-    let result: Value = serde_json::from_slice(&file::read(&path, FILE_BYTES_MAX, "")?)
-        .map_err(|error| anyhow!("{} is not JSON: {error}", path.display()))?;
-    let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{}: {why}", path.display()))?;
-    let rows = LastRows::read(&arguments.directory, &config)?;
-    let with_card = |best: Best| (best.card(&arguments.directory, &config), best);
-    let found: Vec<(PathBuf, Best)> = rows.best(&config).map(with_card).filter(|(card, _)| card.exists()).collect();
+    let kept = Kept::read(registry, &arguments.directory)?;
+    let (config, found) = (&kept.config, kept.best(registry)?);
+    let unfinished = kept.result["state"] == "unfinished";
+    if found.is_empty() && unfinished {
+        bail!("the run in {} has no champions yet", arguments.directory.display());
+    }
     if found.is_empty() {
         bail!("{} has no champions: a run of {} leaves none", arguments.directory.display(), config.kind.name);
     }
     let metric = config.kind.columns[config.kind.primary_metric].name;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        let arm = |(card, best): &(PathBuf, Best)| {
+        let arm = |(best, _, file): &(Best, Card, Option<PathBuf>)| {
             let Best { arm, replica, of, value } = best;
-            let json = json!({"replica": replica, "of": of, metric: value, "card": card.display().to_string()});
+            let card = file.as_ref().map(|file| file.display().to_string());
+            let json = json!({"replica": replica, "of": of, metric: value, "card": card});
             (config.arms[*arm].name.clone(), json)
         };
         writeln!(out, "{:#}", Value::from(found.iter().map(arm).collect::<Map<String, Value>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |(card, Best { arm, replica, of, value }): &(PathBuf, Best)| {
-        let arm = config.arms[*arm].name.clone();
-        vec![arm, format!("{replica} of {of}"), format!("{value:?}"), card.display().to_string()]
+    let row = |(Best { arm, replica, of, value }, _, file): &(Best, Card, Option<PathBuf>)| {
+        let (arm, none) = (config.arms[*arm].name.clone(), "not written yet".to_owned());
+        let card = file.as_ref().map_or(none, |file| file.display().to_string());
+        vec![arm, format!("{replica} of {of}"), format!("{value:?}"), card]
     };
     let table = Table {
-        title: format!("The best champion of each arm, by {metric}"),
+        title: format!("The best champion of each arm{}, by {metric}", if unfinished { " so far" } else { "" }),
         header: ["arm", "replica", metric, "card"].map(String::from).to_vec(),
         rows: found.iter().map(row).collect(),
     };
     writeln!(out, "{table}")?;
-    if let [(card, _)] = found.as_slice() {
-        write!(out, "{}", champion::read(registry, card)?.champion.show(usize::MAX).text)?;
+    if let [(_, card, _)] = found.as_slice() {
+        write!(out, "{}", card.champion.show(usize::MAX).text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -26,9 +26,9 @@ use crate::{
 /// The program and its candidates.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small
-batches, in a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that
-differ are shown. A check that finds nothing is no proof.
+    after_help = "The same candidates are evaluated several times: again, in reversed order, one at a time, in small batches, in \
+a fresh process, and in fresh processes with another PYTHONHASHSEED. Values that differ are shown. A check that finds \
+nothing is no proof.
 
 Exit status: 0 if all values are the same, 1 if not, or if the program failed, 2 wrong usage."
 )]

@@ -13,13 +13,15 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Who is to leave.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Each of them gets nothing more, finishes what it computes, and ends with status 0. Nothing is stored: a
+    after_help = "Each of them gets nothing more, finishes what it computes, and ends with status 0. Nothing is stored: a \
 worker that is started again works again, also one that a service or a batch system starts by itself.
 
 Examples:
-  evoxo drain lab7                    the worker of that name
-  evoxo drain --host lab7 --wait      all on that host, before it is switched off
-  evoxo drain --session 12            one of several workers of one name; `evoxo workers` has the numbers"
+  evoxo drain lab7                  the worker of that name
+  evoxo drain --host lab7 --wait    all on that host, before it is switched off
+  evoxo drain --session 12          one of several workers of one name
+
+`evoxo workers` has the numbers of sessions."
 )]
 pub(crate) struct Arguments {
     /// Names of workers, or their identities (with TLS)

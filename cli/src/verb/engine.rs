@@ -22,6 +22,7 @@ const LINE_BYTES_MAX: u64 = 4096;
 #[derive(clap::Args)]
 #[command(
     after_help = "Try it by hand: type ugi, isready, position startpos moves b2, go, query result, quit, one per line.
+
 Moves are named as in evoxo play."
 )]
 pub(crate) struct Arguments {

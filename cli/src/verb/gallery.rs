@@ -19,12 +19,12 @@ use crate::{
 /// Which runs, and where to.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and
+    after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and \
 no server. A run that cannot be read is left out and named; the status is 1 then.
 
 Examples:
   evoxo gallery out/* --out pages
-  evoxo gallery docs/reproduction/*/result-*.json --out pages --title \"What we found\""
+  evoxo gallery docs/reproduction/*/*.json --out pages --title \"What we found\""
 )]
 pub(crate) struct Arguments {
     /// Directories of runs, or their result.json files

@@ -15,12 +15,12 @@ use crate::{
 /// The teacher, the course and where the network goes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the opponent does. If the
-champion always completes or blocks a line first, as tables do, so does the network, and it learns the other boards.
+    after_help = "The network learns the champion's move on every board that its play can lead to, whatever the opponent does. If the \
+champion always completes or blocks a line first, as tables do, so does the network, and it learns the other boards. \
 With the same seed it is the same network on every machine.
 
 Example:
-  evoxo imitate out/invincible/champions/O-loss-costs-100-0.json --out pupil.json
+  evoxo imitate CHAMPION.json --out pupil.json
   evoxo play pupil.json --side x"
 )]
 pub(crate) struct Arguments {

@@ -29,10 +29,13 @@ const GAMES_MAX: u64 = 100_000_000;
 /// The players and the openings.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta, perfect or teacher; one that looks
-ahead may have its number of plies after it: alpha-beta:6, CHAMPION.json:2. The first plays X and then O from each opening.
-Openings are all positions after --openings plies that are not yet won, or a --sample of them, drawn by --seed.
-The interval is that of the score, in which a draw is half a win. It assumes that no game is drawn; with draws it is
+    after_help = "A player is a champion's file or random, filtered, benchmark, alpha-beta, perfect or teacher; one that looks \
+ahead may have its number of plies after it: alpha-beta:6, CHAMPION.json:2.
+
+The first plays X and then O from each opening. Openings are all positions after --openings plies that are not yet won, or a \
+--sample of them, drawn by --seed.
+
+The interval is that of the score, in which a draw is half a win. It assumes that no game is drawn; with draws it is \
 wider than necessary. The same command prints the same games on any machine.
 
 The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:

@@ -12,7 +12,8 @@ use crate::{
     json,
     kept::Kept,
     plots,
-    results::{add_report, digest_text, report_text},
+    results::{add_report, report_text},
+    say::digest_text,
     tensorboard,
 };
 
@@ -24,7 +25,8 @@ Examples:
   evoxo report out/td3d-paper
   evoxo report docs/reproduction/td3d/result-nearest.json --plots plots
   evoxo report out/invincible --html invincible.html
-  evoxo report out/invincible --tensorboard events      and then: tensorboard --logdir events")]
+  evoxo report out/invincible --tensorboard events
+      And then: tensorboard --logdir events")]
 pub(crate) struct Arguments {
     /// A run's result.json, or the directory that it is in
     file: PathBuf,
@@ -55,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             .with_context(|| format!("cannot write {}: give another file with --html", html.display()))?;
     }
     if let Some(directory) = &arguments.tensorboard {
-        tensorboard::write(kept.directory(), &kept.config, directory)?;
+        tensorboard::write(&kept.history()?, &kept.config, directory)?;
     }
     let conclusion = kept.conclusion();
     let mut out = std::io::stdout().lock();

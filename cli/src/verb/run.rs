@@ -16,7 +16,7 @@ use crate::{
     legs::{Leg, Legs},
     longer::lengthen,
     progress::Progress,
-    results::{Provenance, Results},
+    results::{Provenance, REPORT, Results},
     say::{program, tell, whole},
     source::Experiment,
     stop::Stop,
@@ -25,13 +25,18 @@ use crate::{
 /// The options of a run.
 #[derive(clap::Args)]
 #[command(after_help = "Ctrl-C stops cleanly, and keeps what there is; the same command goes on, also after kill -9.
-The directory then contains result.json, history.csv, champions/, plots/, config.toml, and the checkpoints in store/.
+
+The directory then contains result.json, report.html, history.csv, champions/, plots/, config.toml, and the checkpoints in \
+store/. `report`, `show` and `best` show what is in store/ while the run goes on, and after kill -9.
 
 Examples:
   evoxo run experiments/invincible.toml
-  evoxo run experiments/invincible.toml --replicas 40     (after a finished run of 20: only the new ones are computed)
-  evoxo run experiments/invincible.toml --set generations=40     (after a finished run of 20: only the new ones)
-  evoxo run experiments/invincible.toml --workers 0 --out out/one-thread    (the same digest)")]
+  evoxo run experiments/invincible.toml --workers 0 --out out/one-thread
+      On one thread: the same digest.
+  evoxo run experiments/invincible.toml --replicas 40
+      After a finished run of 20 only the new ones are computed.
+  evoxo run experiments/invincible.toml --set generations=40
+      The same of generations.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,
@@ -151,6 +156,7 @@ fn write_unfinished(arguments: &Arguments, directory: &Directory, results: &Resu
     directory.write_results(results, &results.to_json(Provenance::Computed(legs)))?;
     let (out, program) = (directory.path().display(), program());
     tell(format_args!("what there is so far is in {out}: `{program} report {out}` shows it"));
+    tell(format_args!("a report of it to send to others is {}", directory.path().join(REPORT).display()));
     if arguments.populations {
         directory.write_populations(results)?;
         tell(format_args!("the players that are left are in {out}/champions and {out}/populations"));

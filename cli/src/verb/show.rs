@@ -7,34 +7,26 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, anyhow};
-use evoxo_common::{
-    card::Card,
-    experiment::{Config, Registry},
-    plot,
-};
-use evoxo_coordinator::cli::memory_by_default;
+use anyhow::Context as _;
+use evoxo_common::{card::Card, experiment::Registry, plot};
 use serde_json::{Map, Value};
 
 use crate::{
-    champion,
-    directory::Directory,
-    inline::Inline,
-    plots,
-    results::Results,
+    champion, plots,
     say::{usage, whole},
+    stored,
 };
 
 /// The card and the output.
 #[derive(clap::Args)]
 #[command(
-    after_help = "For an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its
-opponent's, V no stone, * anything; [ ] is where it moves. For a table or a string: each board with its move, in
+    after_help = "For an agent made of rules: each rule as a board, the heaviest first. P is a stone of its own, C one of its \
+opponent's, V no stone, * anything; [ ] is where it moves. For a table or a string: each board with its move, in \
 brackets. For a network: its layers, or its genes.
 
 Examples:
-  evoxo show out/rules --first 3                   every agent that is left, with its three heaviest rules
-  evoxo show out/nndtf/champions/proposed-0.json --plots plots     also its weights and transfer functions"
+  evoxo show out/rules --first 3     all agents, with their three heaviest rules
+  evoxo show out/nndtf/champions/proposed-0.json --plots plots   also drawn"
 )]
 pub(crate) struct Arguments {
     /// A champion's card: JSON, as in a run's champions/ or made by hand; or a network's file; or a directory with cards; or a
@@ -104,20 +96,13 @@ fn draw(card: &Card, file: &Path, directory: &Path) -> anyhow::Result<()> {
 /// The players in a directory: its cards; of a run's directory all players of its replicas as they are stored, or the cards that
 /// were fetched.
 fn players(registry: &Registry, directory: &Path) -> anyhow::Result<Vec<(String, Card)>> {
-    let config = directory.join("config.toml");
-    let of_run = config.is_file();
+    let of_run = directory.join("config.toml").is_file();
     if of_run && directory.join("store").is_dir() {
-        let name = config.display().to_string();
-        let text = fs::read_to_string(&config).with_context(|| format!("cannot read {name}"))?;
-        let config = Config::parse(registry, &name, &text, &[]).map_err(|problems| anyhow!("{problems}"))?;
-        let directory = Directory::open(registry, directory, &config, false)?;
-        let run = directory.run().unwrap_or_default();
-        let saved = Inline::open(registry, &directory.store(), memory_by_default())?.saved(&run)?;
-        let (run, replicas) =
-            saved.with_context(|| format!("nothing is stored yet in {}", directory.path().display()))?;
-        let players = Results::new(config, &run, &replicas)?.players();
+        let stored = stored::read(registry, directory)?;
+        let stored = stored.with_context(|| format!("nothing is stored yet in {}", directory.display()))?;
+        let players = stored.players();
         return match players.is_empty() {
-            true => Err(usage(format_args!("the run in {} has no players", directory.path().display()))),
+            true => Err(usage(format_args!("the run in {} has no players", directory.display()))),
             false => Ok(players),
         };
     }

@@ -18,8 +18,10 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evoxo submit mine.toml --coordinator lab7:7600
-  evoxo submit mine.toml --coordinator lab7:7600 --autoscale slurm --max-jobs 20 -- \\
-      --cpus-per-task=8 deploy/slurm/worker.sbatch     (stays; Ctrl-C ends the jobs, not the run)")]
+  evoxo submit mine.toml --coordinator lab7:7600 --autoscale slurm \\
+      --max-jobs 20 -- --cpus-per-task=8 deploy/slurm/worker.sbatch
+
+The last one stays; Ctrl-C ends the jobs, not the run.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,

@@ -28,8 +28,8 @@ use crate::{
 /// Which results, and how much of them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row
-of history.csv, the final state's digest, the champion, the state in store/. Then the tables and figures in result.json are
+    after_help = "Replicas are computed from their beginning, on this machine, and compared with everything that is claimed of them: each row \
+of history.csv, the final state's digest, the champion, the state in store/. Then the tables and figures in result.json are \
 made again and compared. With --share less is known: a wrong replica is found with that chance.
 
 Sentences in result.json, plots/, other tables and populations/ are not looked at: all of it follows from the rest.

@@ -3,7 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::{escape, head_at};
+use super::{
+    look::path,
+    sheet::{escape, head_at},
+};
 
 /// Pixels of the whole picture's width, at least; of its margin; of the lines above the panels.
 const WIDTH: f64 = 760.0;
@@ -89,10 +92,7 @@ fn mark(mark: &Mark) -> String {
         Mark::Weight { at, share, says } => circle(*at, *share, says),
         Mark::Cell((x, y)) => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.6\" fill=\"#999\"/>"),
         Mark::Line(places) => {
-            format!(
-                "<path d=\"{}\" fill=\"none\" stroke=\"#333\" stroke-width=\"2\"/>",
-                super::path(places.iter().copied())
-            )
+            format!("<path d=\"{}\" fill=\"none\" stroke=\"#333\" stroke-width=\"2\"/>", path(places.iter().copied()))
         }
         Mark::Stone((x, y), own) => {
             let fill = if *own { "#333" } else { "white" };

@@ -1,7 +1,11 @@
 //! Pictures of a screen's effects as SVG: the half-normal plot (Daniel 1959) and the plot of main effects. What is found has
 //! a colour, the rest is grey.
 
-use super::{Axis, BOTTOM, COLOURS, HEIGHT, LEFT, RIGHT, TOP, WIDTH, escape, head, text_width};
+use super::{
+    axis::Axis,
+    look::COLOURS,
+    sheet::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, escape, head, text_width},
+};
 
 /// What is found, and what is not.
 const FOUND: &str = COLOURS[1];
@@ -35,7 +39,7 @@ impl HalfNormal {
     pub fn svg(&self) -> String {
         let right = self.points.last().map_or(1.0, |point| point.1 * 1.04);
         let greatest = self.points.iter().map(|point| point.2).fold(self.margin.unwrap_or(0.0), f64::max);
-        let (x, y) = (Axis { high: right, ..Axis::new(0.0, right, 8.0, 0.1) }, Axis::new(0.0, greatest, 6.0, 1e-9));
+        let (x, y) = (Axis::new(0.0, right, 8.0, 0.1).ending(right), Axis::new(0.0, greatest, 6.0, 1e-9));
         let named = self.points.len().saturating_sub(NAMED_MIN);
         let is_named = |index: usize| index >= named || self.points[index].3;
         // Right of the axes there is room for the longest name.
@@ -49,7 +53,7 @@ impl HalfNormal {
         let described = format!("Sizes of {} effects, of which {found} are found.", self.points.len());
         let mut text = head(&self.title, &described, width, HEIGHT);
         let mut add = |line: String| text.push_str(&(line + "\n"));
-        add(y.grid(LEFT, end, |size| place(0.0, size).1));
+        add(y.grid(LEFT, end, true, |size| place(0.0, size).1));
         for tick in x.ticks().filter(|tick| *tick <= x.high) {
             let (right, down) = place(tick, 0.0);
             add(format!("<path d=\"M{right:.1} {down:.1}v5\" stroke=\"#999\"/>"));
@@ -167,7 +171,7 @@ impl MainEffects {
         if self.panels.iter().any(|panel| panel.half_width.is_some()) {
             add(format!("<text x=\"{LEFT}\" y=\"48\" font-size=\"11\" fill=\"#777\">{NOTE}</text>"));
         }
-        add(y.grid(LEFT, end, down));
+        add(y.grid(LEFT, end, true, down));
         let mean = down(self.mean);
         add(format!("<path d=\"M{LEFT} {mean:.1}H{end:.1}\" stroke=\"#999\" stroke-dasharray=\"2 3\"/>"));
         let mut left = LEFT;

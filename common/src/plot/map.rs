@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{BOTTOM, HEIGHT, LEFT, TOP, escape, head};
+use super::sheet::{BOTTOM, HEIGHT, LEFT, TOP, escape, head};
 use crate::report::Map;
 
 /// Pixels of the square of cells, of the space to the colours' scale, and of its width.

@@ -14,7 +14,7 @@ fn figure() -> Figure {
         y_label: "points".into(),
         y_range: None,
         drawn: Drawn::Means,
-        references: vec![("optimum".into(), 0.1)],
+        references: vec![Reference::new("optimum", 0.1)],
         series: vec![Series { name: "best".into(), points: (1..=20).map(point).collect() }],
     }
 }
@@ -34,9 +34,8 @@ fn a_graph_has_negative_values_and_no_bands() {
     let series = vec![Series { name: "square".into(), points: (-10..=10).map(point).collect() }];
     let text = svg(&Figure { series, drawn: Drawn::Lines, ..figure() });
     assert!(text.contains(">-0.8<") && text.contains(">0.8<") && !text.contains("band"), "{text}");
-    // The vertex is in the middle.
-    let middle = format!("L{:.2} ", (LEFT + WIDTH - RIGHT) / 2.0);
-    assert!(text.contains(&middle), "{text}");
+    let steps = text.lines().find(|line| line.starts_with("<path d=\"M76 ")).unwrap();
+    assert!(steps.contains("l31 "), "20 steps of 31 pixels: {steps}");
 }
 
 /// Dots may lie anywhere, and nothing joins them.
@@ -45,54 +44,81 @@ fn dots_are_apart() {
     let point = |x: f64| Point { x, mean: 2.0 * x, low: 2.0 * x, high: 2.0 * x };
     let series = vec![Series { name: "front".into(), points: vec![point(100.25), point(100.5), point(101.0)] }];
     let text = svg(&Figure { series, drawn: Drawn::Dots, references: Vec::new(), ..figure() });
-    assert_eq!((text.matches("<circle").count(), text.matches(" L").count()), (3, 0), "{text}");
+    assert_eq!(
+        (text.matches("m-3.2 0a").count(), text.matches("fill=\"none\"").count()),
+        (4, 0),
+        "three, and one at the name: {text}"
+    );
     assert!(text.contains(">100.2<") && !text.contains(">0<"), "{text}");
 }
 
 #[test]
-fn two_dozen_curves_look_different() {
-    let looks: std::collections::BTreeSet<String> = (0..24).map(stroke).collect();
-    assert_eq!(looks.len(), 24);
-}
-
-#[test]
-fn curves_have_names_at_their_ends_and_bands_where_they_do_not_hide_one_another() {
+fn a_few_curves_have_names_at_their_ends_and_many_a_panel_each() {
     let points = figure().series.remove(0).points;
     let series = |index: u32| Series { name: format!("curve {index}"), points: points.clone() };
-    let crowd = Figure { series: (0..30).map(series).collect(), ..figure() };
-    let text = svg(&crowd);
-    assert_eq!((text.matches(">curve ").count(), text.matches("fill-opacity").count()), (30, 0));
-    let some = svg(&Figure { series: (0..8).map(series).collect(), ..figure() });
-    assert!(some.contains("bar at its end") && !some.contains("fill-opacity"), "{some}");
-    let few = svg(&Figure { series: (0..4).map(series).collect(), ..figure() });
-    assert_eq!((few.matches(">curve ").count(), few.matches("fill-opacity").count()), (4, 4));
+    let drawn = |count: u32| svg(&Figure { series: (0..count).map(series).collect(), ..figure() });
+    let counts = |text: &str| ["<clipPath", ">curve ", "fill-opacity"].map(|part| text.matches(part).count());
+    let (few, some, many) = (drawn(4), drawn(8), drawn(22));
+    assert_eq!([&few, &some, &many].map(|text| counts(text)), [[1, 4, 4], [1, 8, 0], [22, 22, 22]]);
+    assert!(some.contains("bar at its end") && !few.contains("bar at its end"), "{some}");
+    // The others are drawn once, and used in each panel.
+    assert_eq!((many.matches("<use href=\"#axes-t-all\"").count(), many.matches("id=\"axes-t-all\"").count()), (22, 1));
+    // So many that each panel has several.
+    assert_eq!(counts(&drawn(60)), [20, 60, 60]);
+}
+
+/// A bar beside the axes is seen whole, also where it is longer than all means together.
+#[test]
+fn bars_at_the_ends_of_curves_are_inside_the_axes() {
+    let series = |index: u32| {
+        let mean = 10.0 + f64::from(index);
+        Series { name: index.to_string(), points: vec![Point { x: 1.0, mean, low: mean - 9.0, high: mean + 30.0 }] }
+    };
+    let many = Figure { series: (0..6).map(series).collect(), references: Vec::new(), ..figure() };
+    let (_, y) = frame::axes(&many, frame::Bands::AtTheEnd, (10.0, 6.0));
+    assert!(y.low <= 1.0 && y.high >= 45.0, "{} to {}", y.low, y.high);
 }
 
 #[test]
-fn a_curve_beyond_the_range_has_no_name_and_others_keep_their_colours() {
+fn a_curve_beyond_the_range_says_so_and_others_keep_their_colours() {
     let series = |name: &str, mean: f64| {
         let points = vec![Point { x: 1.0, mean, low: mean, high: mean }];
         Series { name: name.into(), points }
     };
-    let series = vec![series("below", 5.0), series("within", 95.0)];
+    let series = vec![series("mean", 5.0), series("best", 95.0), series("most", 200.0)];
     let text = svg(&Figure { series, y_range: Some((90.0, 100.0)), ..figure() });
-    assert!(!text.contains(">below<") && text.contains(">within<"), "{text}");
-    let name = text.lines().find(|line| line.contains(">within<")).unwrap();
-    assert!(name.contains(COLOURS[1]), "{name}");
-}
-
-#[test]
-fn names_are_apart_and_near_their_ends() {
-    assert_eq!(apart(&[50.0, 90.0, 90.0, 90.0, 200.0], (0.0, 300.0)), [50.0, 74.0, 90.0, 106.0, 200.0]);
-    assert_eq!(apart(&[5.0, 5.0, 100.0, 100.0], (0.0, 100.0)), [0.0, 16.0, 84.0, 100.0]);
-    assert!(apart(&[], (0.0, 100.0)).is_empty());
-}
-
-#[test]
-fn ticks_are_round_numbers_that_cover_the_values() {
-    for (low, high) in [(-1.3, 0.2), (0.0, 0.0), (17.0, 17.3), (-650.0, 12.0)] {
-        let axis = Axis::new(low, high, 6.0, 1e-9);
-        assert!(axis.low <= low && axis.high >= high && axis.high > axis.low, "{low} to {high}");
-        assert!((2..=12).contains(&axis.ticks().count()), "{low} to {high}: {:?}", axis.ticks().collect::<Vec<_>>());
+    for name in ["mean, below the axis", "best", "most, above the axis"] {
+        assert!(text.contains(&format!(">{name}<")), "{text}");
     }
+    let name = text.lines().find(|line| line.contains(">best<")).unwrap();
+    assert!(name.contains(look::COLOURS[1]), "{name}");
+}
+
+/// A known value of one curve has its colour, and of all curves none.
+#[test]
+fn known_values_belong_to_curves_or_to_all() {
+    let of = |of: Option<&str>| {
+        let known = Reference { of: of.map(str::to_owned), ..Reference::new("the paper's", -0.5) };
+        let text = svg(&Figure { references: vec![known], ..figure() });
+        text.lines().find(|line| line.contains(">the paper's<")).unwrap().to_owned()
+    };
+    assert!(of(Some("best")).contains(look::COLOURS[0]) && of(None).contains("#555"));
+}
+
+/// No power of ten is 0: where a value is, the picture says at which it is drawn.
+#[test]
+fn zero_has_a_place_on_a_logarithmic_axis() {
+    let points = [100.0, 1.0, 0.0].into_iter().enumerate();
+    let points = points.map(|(x, mean)| Point { x: x as f64, mean, low: mean / 2.0, high: mean }).collect();
+    let figure = Figure { series: vec![Series { name: "repairs".into(), points }], drawn: Drawn::Powers, ..figure() };
+    let text = svg(&figure);
+    assert!(text.contains("; 0 is drawn at 0.5<") && !text.contains("NaN") && !text.contains("inf"), "{text}");
+    assert!(text.contains(">100<") && text.contains("repairs: from 100 at 0 to 0 at 2"), "{text}");
+}
+
+#[test]
+fn descriptions_have_few_digits() {
+    let points = vec![Point { x: 1.0, mean: 14.0 / 15.0, low: 0.0, high: 1.0 }];
+    let text = svg(&Figure { series: vec![Series { name: "best".into(), points }], ..figure() });
+    assert!(text.contains("best: from 0.93333 at 1 to 0.93333 at 1"), "{text}");
 }

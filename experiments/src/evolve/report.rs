@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
-    report::{Drawn, Figure, Map, Point, Report, Series, Table},
+    report::{Drawn, Figure, Map, Point, Reference, Report, Series, Table},
     settings::Values,
     stats::{estimate, quantile},
 };
@@ -144,7 +144,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     };
     let drawn = if falls_by_powers(&series) { Drawn::Powers } else { Drawn::Means };
     // On a logarithmic axis there is no place for others.
-    references.retain(|(_, value)| drawn == Drawn::Means || *value > 0.0);
+    references.retain(|known| drawn == Drawn::Means || known.value > 0.0);
     let figure = Figure {
         name: what.into(),
         title: format!("{title}, and the middle 80 % of replicas"),
@@ -165,16 +165,16 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
 }
 
 /// The target and the optimum, where they are known and all arms have the same.
-fn references(told: &[Told<'_>]) -> Vec<(String, f64)> {
+fn references(told: &[Told<'_>]) -> Vec<Reference> {
     let of_all = |name: &str, value: fn(&Settings) -> Option<f64>| {
         let first = value(&told.first()?.settings)?;
-        told.iter().all(|arm| value(&arm.settings) == Some(first)).then(|| (name.to_owned(), first))
+        told.iter().all(|arm| value(&arm.settings) == Some(first)).then(|| Reference::new(name, first))
     };
     let target = of_all("target", Settings::target_number);
     let optimum = of_all("optimum", |settings| (settings.built_in()?.optimum)(settings.genome().genes()));
-    let mut lines: Vec<(String, f64)> = target.into_iter().chain(optimum).collect();
+    let mut lines: Vec<Reference> = target.into_iter().chain(optimum).collect();
     // A target that is the optimum needs one line.
-    lines.dedup_by_key(|(_, value)| *value);
+    lines.dedup_by_key(|known| known.value);
     lines
 }
 

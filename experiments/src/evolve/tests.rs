@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use evoxo_common::{
     experiment::{Config, Replica},
     promises,
+    report::Reference,
     task::{Programs, Refusal},
 };
 use prost::Message as _;
@@ -138,10 +139,10 @@ fn a_target_ends_a_replica() {
     let config = parse(text);
     let report = config.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}", report.tables[0], report.notes.join("\n")));
-    assert_eq!(report.figures[0].references, [("target".to_owned(), 10.0)], "which is the optimum");
+    assert_eq!(report.figures[0].references, [Reference::new("target", 10.0)], "which is the optimum");
     let lower = parse(&text.replace("\"10\"", "\"9\""));
     let lines = lower.report(&run(&lower)).figures.swap_remove(0).references;
-    assert_eq!(lines, [("target".to_owned(), 9.0), ("optimum".to_owned(), 10.0)]);
+    assert_eq!(lines, [Reference::new("target", 9.0), Reference::new("optimum", 10.0)]);
     let arms = report.json["arms"].as_array().unwrap();
     let again = (KIND.report_of_result)(&config, arms).unwrap();
     assert_eq!((&again.tables, &again.notes), (&report.tables, &report.notes));

@@ -15,7 +15,7 @@ use super::{
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, curve, file_name, replica_json, settings_json},
     ratio::Ratio,
-    report::{Drawn, Figure, Report, Series, Table},
+    report::{Drawn, Figure, Reference, Report, Series, Table},
     rng::Stream,
     stats::{Estimate, estimate, odds_interval, share_text, wilson},
 };
@@ -437,7 +437,7 @@ fn figure(config: &Config, index: usize, arm: &Arm<'_>) -> Option<Figure> {
         y_label: "points a game".into(),
         y_range: Some((low, high)),
         drawn: Drawn::Means,
-        references: vec![(format!("the optimum, {most:.4}"), most)],
+        references: vec![Reference::new(format!("the optimum, {most:.4}"), most)],
         series,
     })
 }

@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, arm_json, curve},
-    report::{Drawn, Figure, Report, Series, Table},
+    experiment::{Arm, ArmReplicas, Config, arm_json, curve},
+    report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Estimate, estimate},
 };
+use evoxo_games::board::Side;
 
-use super::{COLUMNS, Settings, column};
+use super::{COLUMNS, Settings, column, machine::Machine, messages::Rules, odds::Walk};
 
 /// Columns that are shown as curves, with their title and axis.
 const CURVES: [(&str, usize, &str, &str); 2] = [
@@ -24,6 +25,7 @@ const CURVES: [(&str, usize, &str, &str); 2] = [
 /// What is read of an arm.
 struct Told<'a> {
     name: &'a str,
+    settings: Settings,
     /// The last row of each replica that has one.
     last: Vec<Vec<f64>>,
     /// In the order of [`CURVES`].
@@ -54,7 +56,7 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
 /// # Errors
 /// If something is missing in it, as a sentence.
 pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
-    let read = |(index, json): (usize, &Value)| read(&config.arms[index].name, json);
+    let read = |(index, json): (usize, &Value)| read(config, index, json);
     let told = arms.iter().enumerate().map(read).collect::<Result<Vec<Told<'_>>, String>>()?;
     let summary = told.iter().map(|arm| (arm.name.to_owned(), summary(arm)));
     let summary: Map<String, Value> = summary.collect();
@@ -72,7 +74,8 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
     })
 }
 
-fn read<'a>(name: &'a str, json: &Value) -> Result<Told<'a>, String> {
+fn read<'a>(config: &'a Config, index: usize, json: &Value) -> Result<Told<'a>, String> {
+    let Arm { name, settings } = &config.arms[index];
     let lacks = |what: &str| format!("the arm {name:?} of the result has no {what}");
     let row = |row: &Value| -> Option<Vec<f64>> {
         let row: Vec<f64> = row.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
@@ -82,6 +85,7 @@ fn read<'a>(name: &'a str, json: &Value) -> Result<Told<'a>, String> {
     let curves = CURVES.iter().map(|(curve, ..)| Series::of_json(name, &json["curves"][*curve]));
     Ok(Told {
         name,
+        settings: Settings::of(settings),
         last: last.ok_or_else(|| lacks("last rows of its replicas"))?,
         curves: curves.collect::<Option<_>>().ok_or_else(|| lacks("curves"))?,
     })
@@ -132,6 +136,21 @@ fn summary(arm: &Told<'_>) -> Value {
     })
 }
 
+/// What perfect play has in this curve, and a mover that draws one of all empty cells.
+fn references(curve: &str, arms: &[Told<'_>]) -> Vec<Reference> {
+    if curve == "lost" {
+        // What random play loses depends on the opponent.
+        return vec![Reference::new("perfect play, 0", 0.0)];
+    }
+    let random = |side: Side| {
+        let settings = arms.iter().map(|arm| &arm.settings).find(|settings| Side::from(settings.side) == side)?;
+        let even = Machine::fresh(side, &Rules { all_moves: true, ..settings.rules() });
+        let [_, draw, _] = Walk::new().odds(&even, true);
+        Some(Reference::new(format!("random play as {}, {draw:.2}", side.letter()), draw))
+    };
+    std::iter::once(Reference::new("perfect play, 1", 1.0)).chain(Side::BOTH.into_iter().filter_map(random)).collect()
+}
+
 fn figures(arms: &[Told<'_>]) -> Vec<Figure> {
     let figure = |(number, (name, _, title, y_label)): (usize, &(&str, usize, &str, &str))| {
         let drawn = |arm: &Told<'_>| Series { name: arm.name.into(), points: arm.curves[number].points.clone() };
@@ -141,9 +160,9 @@ fn figures(arms: &[Told<'_>]) -> Vec<Figure> {
             title: (*title).into(),
             x_label: "games".into(),
             y_label: (*y_label).into(),
-            y_range: Some((0.0, 1.0)),
+            y_range: None,
             drawn: Drawn::Means,
-            references: Vec::new(),
+            references: references(name, arms),
             series,
         })
     };

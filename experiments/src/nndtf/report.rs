@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
     math::mean,
-    report::{Drawn, Figure, Report, Series, Table},
+    report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Sample, estimate, share_text, wilson},
 };
 use evoxo_games::{
@@ -389,10 +389,12 @@ fn baselines_json() -> Value {
 fn figure(arms: &[Class<'_>]) -> Option<Figure> {
     let series = arms.iter().map(|class| class.arm.curve().per(1000.0)).filter(|one| !one.points.is_empty());
     let series: Vec<Series> = series.collect();
-    let mut papers: Vec<usize> = arms.iter().filter_map(|class| class.arm.contestant()).collect();
-    papers.sort_unstable();
-    papers.dedup();
-    let paper = |index: usize| (format!("the paper's, {:.4}", PAPER_FITNESS[index]), PAPER_FITNESS[index]);
+    let paper = |(index, name): (usize, &str)| {
+        let mut same = arms.iter().map(|class| &class.arm).filter(|arm| arm.contestant() == Some(index));
+        let (first, value) = (same.next()?, PAPER_FITNESS[index]);
+        let of = same.next().is_none().then(|| first.name.to_owned());
+        Some(Reference { name: format!("the paper's {name}, {value:.4}"), value, of })
+    };
     (!series.is_empty()).then(|| Figure {
         name: "fitness".into(),
         title: format!("Fitness on the training boards ({} replicas)", arms[0].arm.pupils.len()),
@@ -400,7 +402,7 @@ fn figure(arms: &[Class<'_>]) -> Option<Figure> {
         y_label: "fitness of the fittest chromosome (0 to 1)".into(),
         y_range: None,
         drawn: Drawn::Means,
-        references: papers.into_iter().map(paper).collect(),
+        references: ["proposal", "rival"].into_iter().enumerate().filter_map(paper).collect(),
         series,
     })
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::facts::{CURVES, Ends, Facts, curves_json, read_curve, replica_facts};
 use evoxo_common::{
     experiment::{ArmReplicas, Config, settings_json},
-    report::{Drawn, Figure, Report, Series, Table},
+    report::{Drawn, Figure, Reference, Report, Series, Table},
     settings::Scope,
     stats::{Estimate, estimate, share_text},
 };
@@ -230,7 +230,7 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
         y_label: (*y_label).into(),
         y_range: None,
         drawn: Drawn::Means,
-        references: if *name == "strength" { vec![("random play".into(), 50.0)] } else { Vec::new() },
+        references: if *name == "strength" { vec![Reference::new("random play, 50", 50.0)] } else { Vec::new() },
         series: arms.iter().map(|arm| arm.curves[index].clone()).filter(|series| !series.points.is_empty()).collect(),
     };
     ABOUT.iter().enumerate().map(figure).filter(|figure| !figure.series.is_empty()).collect()

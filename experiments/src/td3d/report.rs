@@ -14,7 +14,7 @@ use super::{
 };
 use evoxo_common::{
     experiment::{ArmReplicas, Config, Replica, replica_json},
-    report::{Drawn, Figure, Report, Series, Table},
+    report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Sample, estimate, holm, t_test},
     text::{probability, thousands},
 };
@@ -22,8 +22,7 @@ use evoxo_common::{
 /// Percentages for which the games to reach them are told.
 const LEVELS: [u32; 5] = [50, 80, 90, 95, 98];
 
-/// Percentages that a figure shows.
-const WHOLE: (f64, f64) = (0.0, 100.0);
+/// Percentages that a closer view shows.
 const TOP: (f64, f64) = (90.0, 100.0);
 
 /// Makes everything of a run's replicas, by the index of their arm.
@@ -80,7 +79,8 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
                 tables.push(paper_table(&rows, reading, regime));
                 let curves = rows.iter().filter_map(|arm| Some(arm.curve(arm.paper?.0.name).per(1000.0)));
                 let (name, title) = (paper_figure_name(regime, reading, &readings), paper_title(regime, reading));
-                figures.extend(figure(curves.collect(), &name, &title, WHOLE));
+                let known = references(&rows, |arm| arm.paper.map_or("", |(network, _)| network.name).to_owned());
+                figures.extend(figure(curves.collect(), &name, &title, None, &known));
             }
         }
         let found = comparisons(arms, reading);
@@ -100,8 +100,10 @@ fn of_arms(arms: &[Arm<'_>]) -> Report {
         let curves: Vec<Series> = arms.iter().map(|arm| arm.curve(arm.name).per(1000.0)).collect();
         // The strongest are told apart in a closer view.
         let strong = curves.iter().any(|curve| curve.points.last().is_some_and(|last| last.mean >= TOP.0 + 5.0));
-        figures.extend(figure(curves.clone(), "arms", "Against the benchmark player, while learning", WHOLE));
-        figures.extend(strong.then(|| figure(curves, "arms-top", "The same, seen closer", TOP)).flatten());
+        let known = references(&arms.iter().collect::<Vec<_>>(), |arm| arm.name.to_owned());
+        figures.extend(figure(curves.clone(), "arms", "Against the benchmark player, while learning", None, &known));
+        figures
+            .extend(strong.then(|| figure(curves, "arms-top", "The same, seen closer", Some(TOP), &known)).flatten());
     }
     let summary: Map<String, Value> = arms.iter().map(|arm| (arm.name.to_owned(), summary_json(arm))).collect();
     let json = json!({
@@ -236,16 +238,37 @@ fn games_text(games: &[Option<u64>]) -> String {
     text(median_games(games)) + &interval.unwrap_or_default()
 }
 
-fn figure(mut series: Vec<Series>, name: &str, title: &str, range: (f64, f64)) -> Option<Figure> {
+/// The paper's ends of the networks that arms repeat with as many games, each once. `curve` is the name of an arm's curve.
+fn references(arms: &[&Arm<'_>], curve: fn(&Arm<'_>) -> String) -> Vec<Reference> {
+    let mut known: Vec<Reference> = Vec::new();
+    for arm in arms {
+        let Some((network, regime)) = arm.paper.filter(|_| arm.games() == GAMES) else { continue };
+        let value = network.reported(regime, Measure::End).mean;
+        let name = format!("the paper's {} at the end, {value:.1}", network.name);
+        match known.iter_mut().find(|other| other.name == name) {
+            Some(other) => other.of = None,
+            None => known.push(Reference { name, value, of: Some(curve(arm)) }),
+        }
+    }
+    known
+}
+
+fn figure(
+    mut series: Vec<Series>,
+    name: &str,
+    title: &str,
+    y_range: Option<(f64, f64)>,
+    references: &[Reference],
+) -> Option<Figure> {
     series.retain(|series| !series.points.is_empty());
     (!series.is_empty()).then(|| Figure {
         name: name.into(),
         title: title.into(),
         x_label: "training games (thousands)".into(),
         y_label: "games won (%, draws half)".into(),
-        y_range: Some(range),
+        y_range,
         drawn: Drawn::Means,
-        references: Vec::new(),
+        references: references.to_vec(),
         series,
     })
 }

@@ -7,6 +7,11 @@ use evoxo_games::board::{Board, Outcome, cells, tic_tac_toe};
 /// Probabilities to win, to draw and to lose.
 pub type Odds = [f64; 3];
 
+/// The greatest probability to win, as X and as O, that any player has against a mover that takes any empty cell.
+pub const WINS_MOST: [f64; 2] = [191.0 / 192.0, 887.0 / 945.0];
+/// The same of another such mover. It loses what the other side wins.
+pub const WINS_AT_RANDOM: [f64; 2] = [737.0 / 1260.0, 121.0 / 420.0];
+
 /// The odds of a string against a mover that takes any empty cell. With `rules` the mover first completes or blocks a
 /// line (each of several such cells is then equally likely, as in [`evoxo_games::audit`]). Where the string names a
 /// taken cell, it plays any empty one.
@@ -42,8 +47,36 @@ mod tests {
         player::Alphabet,
     };
     use super::*;
+    use std::collections::BTreeMap;
+
     use evoxo_common::rng::Stream;
     use evoxo_games::board::Side;
+
+    /// The probability that a side wins, if it takes the best cell for that or any, and the other side any.
+    fn wins(side: Side, best: bool, board: Board, known: &mut BTreeMap<Board, f64>) -> f64 {
+        if let Some(outcome) = tic_tac_toe().outcome(board) {
+            return f64::from(u8::from(outcome == Outcome::Win(side)));
+        }
+        if let Some(known) = known.get(&board) {
+            return *known;
+        }
+        let next: Vec<f64> =
+            cells(tic_tac_toe().legal(board)).map(|cell| wins(side, best, board.play(cell), known)).collect();
+        let found = match best && board.to_move() == side {
+            true => next.iter().copied().fold(0.0, f64::max),
+            false => next.iter().sum::<f64>() / next.len() as f64,
+        };
+        known.insert(board, found);
+        found
+    }
+
+    #[test]
+    fn the_most_and_random_play_are_as_written() {
+        for (best, written) in [(true, WINS_MOST), (false, WINS_AT_RANDOM)] {
+            let found = Side::BOTH.map(|side| wins(side, best, Board::EMPTY, &mut BTreeMap::new()));
+            assert!(found.iter().zip(written).all(|(found, written)| (found - written).abs() < 1e-12), "{found:?}");
+        }
+    }
 
     #[test]
     fn the_odds_are_those_of_the_audit() {

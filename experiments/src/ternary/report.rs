@@ -6,10 +6,11 @@
 
 use serde_json::{Value, json};
 
+use super::odds::{WINS_AT_RANDOM, WINS_MOST};
 use super::told::{Arm, BROKEN, Champion, MEAN, REPAIRS, WIN};
 use evoxo_common::{
     experiment::{ArmReplicas, Config},
-    report::{Drawn, Figure, Report, Series, Table},
+    report::{Drawn, Figure, Reference, Report, Series, Table},
     stats::{Difference, Estimate, Sample, estimate, holm, share_text, t_test, wilson},
     text::probability,
 };
@@ -254,6 +255,17 @@ fn summary_json(arm: &Arm<'_>) -> Value {
     })
 }
 
+/// What the best players and random play have in this curve.
+fn references(side: Side, curve: &str) -> Vec<Reference> {
+    let (most, random) = match curve {
+        "win" => (WINS_MOST[side as usize], WINS_AT_RANDOM[side as usize]),
+        "loss" => (0.0, WINS_AT_RANDOM[side.other() as usize]),
+        _ => return Vec::new(),
+    };
+    let known = [("the best possible", most), ("random play", random)];
+    known.map(|(name, value)| Reference::new(format!("{name}, {value:.3}"), value)).into()
+}
+
 /// For each side a curve per arm: how often the fittest player wins and loses, exactly, and repairs.
 fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
     let kinds = [
@@ -264,14 +276,17 @@ fn figures(arms: &[Arm<'_>]) -> Vec<Figure> {
     let figure = |side: Side, (name, title, y_label): (&str, &str, &str)| {
         let series: Vec<Series> =
             arms.iter().filter(|arm| arm.code.side == side).filter_map(|arm| arm.curve(name)).collect();
+        // Repairs fall by orders of magnitude.
+        let repaired = series.iter().flat_map(|series| &series.points).any(|point| point.mean > 0.0);
+        let drawn = if name == "repairs" && repaired { Drawn::Powers } else { Drawn::Means };
         (!series.is_empty()).then(|| Figure {
             name: format!("{name}-{}", side.letter()),
             title: format!("{title}: {}", side.letter()),
             x_label: "generation".into(),
             y_label: y_label.into(),
             y_range: None,
-            drawn: Drawn::Means,
-            references: Vec::new(),
+            drawn,
+            references: references(side, name),
             series,
         })
     };

@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The coordinator.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Keys: arrows and pages move, Tab goes from runs to workers and back, s sorts in another order, p pauses
+    after_help = "Keys: arrows and pages move, Tab goes from runs to workers and back, s sorts in another order, p pauses \
 the run that is marked, c continues it, d lets the worker that is marked leave; each asks first. q quits."
 )]
 pub(crate) struct Arguments {

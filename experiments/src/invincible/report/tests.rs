@@ -38,7 +38,7 @@ fn the_fittest_is_worth_no_more_than_the_optimum() {
     assert_eq!(names(sampled), [worth, mean, "sampled fitness of the fittest player"]);
     assert_eq!(names(exact), [worth, mean]);
     assert!(
-        report.figures[..2].iter().all(|figure| figure.references == [("the optimum, 0.2603".to_owned(), optimum)])
+        report.figures[..2].iter().all(|figure| figure.references == [Reference::new("the optimum, 0.2603", optimum)])
     );
     assert!(sampled[0].points.iter().all(|point| point.high <= optimum));
     assert!(sampled[2].points.last().unwrap().mean > optimum, "{:?}", sampled[2]);

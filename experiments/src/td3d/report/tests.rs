@@ -75,7 +75,7 @@ fn other_arms() {
     let shown: Vec<(&str, usize)> = report.figures.iter().map(|f| (f.name.as_str(), f.series.len())).collect();
     assert_eq!(shown, [("arms", 3)]);
     let strong = of_arms(&[own("strong", trials(2, 200, 108.0, 0.5)), own("plain", trials(2, 200, 60.0, 8.0))]);
-    assert_eq!(strong.figures.iter().map(|f| f.y_range).collect::<Vec<_>>(), [Some(WHOLE), Some(TOP)]);
+    assert_eq!(strong.figures.iter().map(|f| f.y_range).collect::<Vec<_>>(), [None, Some(TOP)]);
 }
 
 /// An arm that has too few trials to be compared leaves the others' differences as they are.

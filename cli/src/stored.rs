@@ -1,0 +1,59 @@
+//! A run as its store has it so far, read beside whoever computes it: nothing is locked, tried or written.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use anyhow::{anyhow, bail};
+use evoxo_common::experiment::Registry;
+use evoxo_coordinator::{
+    saved::{SavedRun, seal_replica},
+    store::Store,
+};
+use evoxo_proto::v1;
+
+use crate::{directory, results::Results, say::notice};
+
+/// How often a store is read if something that was there is gone, and the pause between: whoever writes it prunes it too.
+const ATTEMPTS: usize = 4;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is stored of the run in this directory; None if nothing is.
+pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Option<Results>> {
+    let Some((place, run)) = directory::stored(directory) else { return Ok(None) };
+    let mut store = Store::open_to_read(&place, registry.clone())?;
+    let mut why = None;
+    for attempt in 1..=ATTEMPTS {
+        let Some(saved) = store.load_run(&run)? else { return Ok(None) };
+        match replicas(&store, &saved) {
+            Ok(replicas) if attempt == ATTEMPTS || saved.notices.is_empty() => {
+                saved.notices.iter().for_each(notice);
+                let config = saved.prepared.map_err(|why| anyhow!("{}: {why}", directory.display()))?.config.clone();
+                let run = v1::Run { doubts: saved.doubts, ..v1::Run::default() };
+                return Results::new(config, &run, &replicas).map(Some);
+            }
+            Ok(_) => {}
+            Err(gone) => why = Some(gone),
+        }
+        std::thread::sleep(PAUSE);
+    }
+    bail!("{}: {}", place, why.unwrap_or_default())
+}
+
+/// The replicas that have begun, in order of arm, then number. One that is finished is later than any checkpoint.
+fn replicas(store: &Store, saved: &SavedRun) -> Result<Vec<v1::Replica>, String> {
+    let Ok(prepared) = &saved.prepared else { return Ok(Vec::new()) };
+    let place = |arm: &str| prepared.config.arms.iter().position(|it| it.name == arm);
+    let mut found = BTreeMap::new();
+    if let Some(checkpoint) = &saved.checkpoint {
+        for state in &checkpoint.states {
+            let (arm, replica) = (state.arm.clone(), state.replica);
+            let state = seal_replica(&checkpoint.origin, state.clone());
+            found.insert((place(&arm), replica), v1::Replica { arm, replica, finished: false, state });
+        }
+    }
+    for finished in &saved.finished {
+        let (arm, replica) = (finished.replica.arm.clone(), finished.replica.index);
+        let state = store.read(&saved.name, &finished.object)?;
+        found.insert((place(&arm), replica), v1::Replica { arm, replica, finished: true, state });
+    }
+    Ok(found.into_iter().filter(|((place, _), _)| place.is_some()).map(|(_, replica)| replica).collect())
+}

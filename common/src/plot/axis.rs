@@ -1,0 +1,157 @@
+//! Axes: ranges of values, with ticks at round numbers.
+
+use crate::text::thousands;
+
+/// A range of values with ticks at round numbers.
+pub(super) struct Axis {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// Where the ticks are, ascending. Some may be above `high`.
+    ticks: Vec<f64>,
+    /// Between ticks. Values are exponents of ten if there is none.
+    step: Option<f64>,
+}
+
+/// The numbers of a decade that have ticks, with the exponents of ten that give them.
+const OF_DECADE: [(u32, f64); 3] = [(1, 0.0), (2, 0.301_029_995_663_981_2), (5, 0.698_970_004_336_018_8)];
+/// From this number of decades on only powers of ten have ticks; and from this one on, not each of them.
+const DECADES: f64 = 2.0;
+const DECADES_MANY: f64 = 6.0;
+/// What rounding may take from a number.
+const NEAR: f64 = 1e-9;
+
+/// The largest power of ten that is not above this positive value.
+fn power_of_ten(value: f64) -> f64 {
+    let mut power = 1.0;
+    while power > value {
+        power /= 10.0;
+    }
+    while 10.0 * power <= value {
+        power *= 10.0;
+    }
+    power
+}
+
+impl Axis {
+    /// Covers values from `low` to `high` with about `count` ticks; `least` is the smallest step.
+    pub(super) fn new(low: f64, high: f64, count: f64, least: f64) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let rough = ((high - low) / count).max(least);
+        let magnitude = power_of_ten(rough);
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * magnitude).find(|step| *step >= rough * 0.999);
+        let step = step.unwrap_or(10.0 * magnitude);
+        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        let count = ((high - low) / step).round() as i64;
+        let ticks = (0..=count).map(|index| low + index as f64 * step).collect();
+        Self { low, high, ticks, step: Some(step) }
+    }
+
+    /// The same, but it ends here: not at a tick.
+    pub(super) fn ending(self, high: f64) -> Self {
+        Self { high, ..self }
+    }
+
+    /// The horizontal axis of values from `left` to `right` with about `count` ticks: of rounds, or of functions if one is
+    /// negative, or of dots anywhere.
+    pub(super) fn across(left: f64, right: f64, dots: bool, count: f64) -> Self {
+        if dots {
+            return Self::new(left, right, count, NEAR);
+        }
+        let (left, right) = (left.min(0.0), right.max(1.0));
+        // Rounds are counted in whole numbers.
+        let step = if left < 0.0 { NEAR } else { 1.0 };
+        Self::new(left, right, count, step).ending(right)
+    }
+
+    /// Covers powers of ten with exponents from `low` to `high`.
+    pub(super) fn powers(low: f64, high: f64) -> Self {
+        if high - low > DECADES_MANY {
+            return Self { step: None, ..Self::new(low, high, DECADES_MANY, 1.0) };
+        }
+        let round = |value: f64| OF_DECADE.map(|(_, part)| value.floor() + part);
+        let below = |value: f64| round(value).into_iter().rfind(|tick| *tick <= value + NEAR);
+        let above = |value: f64| round(value).into_iter().find(|tick| *tick >= value - NEAR);
+        let low = below(low).unwrap_or(low);
+        let high = high.max(low + 0.1);
+        let high = above(high).unwrap_or(high.floor() + 1.0);
+        let decades = low.floor() as i64..=high.floor() as i64;
+        let few = high - low < DECADES;
+        let of = |decade: i64| OF_DECADE.into_iter().take(if few { 3 } else { 1 }).map(move |it| decade as f64 + it.1);
+        let ticks = decades.flat_map(of).filter(|tick| (low - NEAR..=high + NEAR).contains(tick)).collect();
+        Self { low, high, ticks, step: None }
+    }
+
+    pub(super) fn share(&self, value: f64) -> f64 {
+        (value - self.low) / (self.high - self.low)
+    }
+
+    pub(super) fn ticks(&self) -> impl Iterator<Item = f64> {
+        self.ticks.iter().copied().filter(|tick| *tick <= self.high + NEAR)
+    }
+
+    /// Lines across the picture at the ticks of a vertical axis, with their labels if there is room; `down` places a value.
+    pub(super) fn grid(&self, left: f64, right: f64, labelled: bool, down: impl Fn(f64) -> f64) -> String {
+        let line = |tick: f64| {
+            let down_at = down(tick);
+            let line = format!("<path d=\"M{left:.1} {down_at:.1}H{right:.1}\" stroke=\"#e3e3e3\"/>");
+            if !labelled {
+                return line;
+            }
+            let (x, y, label) = (left - 8.0, down_at + 4.5, self.label(tick));
+            format!("{line}\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{label}</text>")
+        };
+        self.ticks().map(line).collect::<Vec<String>>().join("\n")
+    }
+
+    pub(super) fn label(&self, value: f64) -> String {
+        let Some(step) = self.step else { return power(value) };
+        let decimals =
+            (0..6).find(|decimals| step * f64::from(10_u32.pow(*decimals)) >= 1.0 - NEAR).unwrap_or(6) as usize;
+        let text = format!("{value:.decimals$}");
+        match text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+            true => "0".into(),
+            false if decimals == 0 && value >= 1000.0 => thousands(value as u64),
+            false => text,
+        }
+    }
+}
+
+/// The label of a tick with this exponent of ten: 0.05, 2, 1,000, or 1e-8.
+fn power(exponent: f64) -> String {
+    let decade = (exponent + NEAR).floor();
+    let part = exponent - decade;
+    let (number, _) =
+        OF_DECADE.into_iter().min_by(|a, b| (a.1 - part).abs().total_cmp(&(b.1 - part).abs())).unwrap_or((1, 0.0));
+    match decade as i32 {
+        whole @ 0..=4 => thousands(u64::from(number) * 10_u64.pow(whole.unsigned_abs())),
+        small @ -3..0 => format!("0.{number:0>width$}", width = small.unsigned_abs() as usize),
+        other => format!("{number}e{other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_numbers_that_cover_the_values() {
+        for (low, high) in [(-1.3, 0.2), (0.0, 0.0), (17.0, 17.3), (-650.0, 12.0)] {
+            let axis = Axis::new(low, high, 6.0, 1e-9);
+            assert!(axis.low <= low && axis.high >= high && axis.high > axis.low, "{low} to {high}");
+            assert!((2..=12).contains(&axis.ticks().count()), "{low} to {high}: {:?}", axis.ticks);
+        }
+    }
+
+    #[test]
+    fn powers_have_ticks_that_people_know() {
+        let labels = |low: f64, high: f64| {
+            let axis = Axis::powers(low, high);
+            assert!(axis.low <= low && axis.high >= high && axis.high > axis.low, "{low} to {high}");
+            axis.ticks().map(|tick| axis.label(tick)).collect::<Vec<String>>().join(" ")
+        };
+        assert_eq!(labels(-1.3, 1.66), "0.1 1 10");
+        assert_eq!(labels(0.1, 1.2), "1 2 5 10 20");
+        assert_eq!(labels(-2.0, -2.0), "0.01 0.02");
+        assert_eq!(labels(-9.5, 3.2), "1e-10 1e-5 1 1e5");
+    }
+}

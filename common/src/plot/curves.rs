@@ -1,0 +1,169 @@
+//! A figure in one panel: its curves have their names at their ends.
+
+use std::fmt::Write as _;
+
+use super::{
+    axis::Axis,
+    frame::{Bands, Frame, axes, beyond},
+    look::{dots, marks, reference, stroke},
+    sheet::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, escape, head, text_width},
+};
+use crate::report::{Drawn, Figure};
+
+/// Pixels below the title for what lines and bands are.
+const NOTE: f64 = 22.0;
+/// Pixels from one name to the next at the ends of curves, between the axes and these names, and from one band beside the
+/// axes to the next.
+const NAME: f64 = 16.0;
+const GAP: f64 = 50.0;
+const BESIDE: f64 = 3.0;
+/// Pixels of the sample of a line before its name.
+const SAMPLE: f64 = 16.0;
+
+/// From this number of curves on, bands would hide one another: then only the last point's band is drawn, beside the axes.
+const MANY: usize = 5;
+
+fn bands_of(figure: &Figure) -> Bands {
+    match (figure.drawn, figure.series.len()) {
+        (Drawn::Lines | Drawn::Dots, _) => Bands::Nowhere,
+        (_, MANY..) => Bands::AtTheEnd,
+        _ => Bands::Around,
+    }
+}
+
+/// The picture of a figure with this description. `remark` is what else is to be said of its axes.
+pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) -> String {
+    let bands = bands_of(figure);
+    let (x, y) = axes(figure, bands, (10.0, 6.0));
+    let note = match bands {
+        Bands::Around => "line: mean; band: 10th to 90th percentile",
+        Bands::AtTheEnd => "line: mean; bar at its end: 10th to 90th percentile",
+        Bands::Nowhere => "",
+    };
+    let ends = ends(figure, &y);
+    let longest = ends.iter().map(|end| text_width(&end.name)).fold(0.0, f64::max);
+    let more = NAME * ends.len() as f64 - (HEIGHT - TOP - BOTTOM);
+    let top = TOP + if note.is_empty() { 0.0 } else { NOTE };
+    let (width, height) = (WIDTH + GAP + longest, HEIGHT + top - TOP + more.max(0.0));
+    let frame = Frame { x, y, left: LEFT, right: WIDTH - RIGHT, up: top, down: height - BOTTOM };
+    let curves: Vec<_> = figure.series.iter().enumerate().collect();
+    let mut text = head(&figure.title, described, width, height);
+    let _ =
+        writeln!(text, "<text x=\"{LEFT}\" y=\"{}\" font-size=\"12\" fill=\"#666\">{note}{remark}</text>", TOP - 3.0);
+    text += &frame.ticks(true, true);
+    text += &frame.inner(figure, &curves, bands, clip, "");
+    text += &names(ends, &frame);
+    for (index, series) in curves.iter().filter(|_| bands == Bands::AtTheEnd) {
+        let Some(last) = series.points.last() else { continue };
+        let right = frame.right + BESIDE * (index + 1) as f64;
+        let (low, high) = (frame.inside(last.x, last.low).1, frame.inside(last.x, last.high).1);
+        let _ = writeln!(text, "<path d=\"M{right:.1} {low:.1}V{high:.1}\" {}/>", stroke(*index));
+    }
+    text += &labels(figure, &frame);
+    text + "</svg>\n"
+}
+
+/// A name beside the axes, and the end of what has it.
+struct End {
+    name: String,
+    /// What it is in the picture, around its middle.
+    sample: Sample,
+    /// Where it ends, in the axes' units and within them.
+    x: f64,
+    y: f64,
+}
+
+enum Sample {
+    Curve(usize),
+    Dots(usize),
+    Known(Option<usize>),
+}
+
+impl Sample {
+    fn svg(&self, (x, y): (f64, f64)) -> String {
+        let line = |look: String| format!("<path d=\"M{:.1} {y:.1}h{SAMPLE}\" {look}/>", x - SAMPLE / 2.0);
+        match self {
+            Self::Curve(index) => line(stroke(*index)) + &marks(*index, &[(x, y)]),
+            Self::Dots(index) => dots(*index, std::iter::once((x, y))),
+            Self::Known(of) => line(reference(*of)),
+        }
+    }
+}
+
+/// The names of all curves, with a word if one ends above or below the axes; and those of known values that can be seen.
+fn ends(figure: &Figure, y: &Axis) -> Vec<End> {
+    let curves = figure.series.iter().enumerate().filter_map(|(index, series)| {
+        let last = series.points.last()?;
+        let sample = if figure.drawn == Drawn::Dots { Sample::Dots(index) } else { Sample::Curve(index) };
+        let name = format!("{}{}", series.name, beyond(series, y));
+        Some(End { name, sample, x: last.x, y: last.mean.clamp(y.low, y.high) })
+    });
+    let right = figure.series.iter().flat_map(|series| &series.points).map(|point| point.x).fold(0.0, f64::max);
+    let known = figure.references.iter().filter(|known| (y.low..=y.high).contains(&known.value));
+    let known = known.map(|known| {
+        let sample = Sample::Known(figure.number_of(known));
+        End { name: known.name.clone(), sample, x: right, y: known.value }
+    });
+    curves.chain(known).collect()
+}
+
+/// The labels of the axes.
+fn labels(figure: &Figure, frame: &Frame) -> String {
+    let (right, down) = ((frame.left + frame.right) / 2.0, (frame.up + frame.down) / 2.0);
+    format!(
+        "<text x=\"{right}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+         <text transform=\"translate(20 {down}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+        frame.down + BOTTOM - 14.0,
+        escape(&figure.x_label),
+        escape(&figure.y_label)
+    )
+}
+
+/// Names right of the axes, in the order of the ends.
+fn names(ends: Vec<End>, frame: &Frame) -> String {
+    let mut ends: Vec<((f64, f64), End)> = ends.into_iter().map(|end| (frame.place(end.x, end.y), end)).collect();
+    ends.sort_by(|one, other| one.0.1.total_cmp(&other.0.1));
+    let heights = apart(&ends.iter().map(|(place, _)| place.1).collect::<Vec<f64>>(), (frame.up, frame.down));
+    let (left, mut text) = (frame.right + GAP - 18.0, String::new());
+    for (((x, y), End { name, sample, .. }), height) in ends.into_iter().zip(heights) {
+        let _ = writeln!(
+            text,
+            "<path d=\"M{x:.1} {y:.1}L{left:.1} {height:.1}\" stroke=\"#ddd\"/>{}<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            sample.svg((left + SAMPLE / 2.0, height)),
+            left + 22.0,
+            height + 4.5,
+            escape(&name)
+        );
+    }
+    text
+}
+
+/// Ascending heights at least [`NAME`] apart between `up` and `down`, with the least squares of distances from the
+/// given heights, which ascend too. Heights that would be too near to one another are spaced evenly around their mean.
+fn apart(heights: &[f64], (up, down): (f64, f64)) -> Vec<f64> {
+    let last = heights.len().saturating_sub(1) as f64;
+    // For each group the sum and the count of heights, minus the distances of the names before.
+    let mut groups: Vec<(f64, usize)> = Vec::new();
+    for (index, height) in heights.iter().enumerate() {
+        let (mut sum, mut count) = (height - NAME * index as f64, 1);
+        while let Some(above) = groups.pop_if(|above| above.0 * count as f64 >= sum * above.1 as f64) {
+            (sum, count) = (sum + above.0, count + above.1);
+        }
+        groups.push((sum, count));
+    }
+    let means = groups.into_iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / count as f64, count));
+    let inside = means.map(|mean| mean.min(down - NAME * last).max(up));
+    inside.enumerate().map(|(index, mean)| mean + NAME * index as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_apart_and_near_their_ends() {
+        assert_eq!(apart(&[50.0, 90.0, 90.0, 90.0, 200.0], (0.0, 300.0)), [50.0, 74.0, 90.0, 106.0, 200.0]);
+        assert_eq!(apart(&[5.0, 5.0, 100.0, 100.0], (0.0, 100.0)), [0.0, 16.0, 84.0, 100.0]);
+        assert!(apart(&[], (0.0, 100.0)).is_empty());
+    }
+}

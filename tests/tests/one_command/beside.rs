@@ -1,0 +1,79 @@
+//! What can be told of a run that goes on, or that was killed: it is read from the store, and nothing of it is disturbed.
+
+use std::{
+    fs,
+    process::{Child, Command, Output},
+};
+
+use evoxo_tests::programs::program;
+use serde_json::Value;
+
+use crate::{Desk, expected, files, wait_until};
+
+/// Enough that the run goes on while it is looked at.
+const MANY: &str = "60";
+
+fn evoxo(arguments: &[&str], desk: &Desk) -> Output {
+    Command::new(program("evoxo")).args(arguments).current_dir(desk.directory.path()).output().expect("evoxo starts")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+/// Rounds of all replicas in a result, and its state.
+fn told(desk: &Desk) -> (u64, String) {
+    let result: Value = serde_json::from_str(&text(&evoxo(&["report", "out", "--json"], desk))).expect("JSON");
+    (result["rounds"].as_u64().expect("rounds"), result["state"].as_str().expect("a state").to_owned())
+}
+
+#[test]
+fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
+    for workers in ["2", "0"] {
+        let desk = Desk::new();
+        let arguments = ["--workers", workers, "--replicas", MANY];
+        let mut child = desk.begin("out", &arguments);
+        let goes_on = |child: &mut Child| assert!(child.try_wait().is_ok_and(|status| status.is_none()), "too fast");
+        let leaders = || files(&desk.path("out/store/leader"));
+        let (leaders_before, (rounds, state)) = (leaders(), told(&desk));
+        assert!(rounds > 0 && state == "unfinished", "{state} after {rounds}");
+        let report = text(&evoxo(&["report", "out", "--html", "so-far.html", "--plots", "plots"], &desk));
+        assert!(report.starts_with("The run is not finished: ") && report.contains("no digest"), "{report}");
+        assert!(fs::read_to_string(desk.path("so-far.html")).expect("a report").contains("The run is not finished"));
+        assert!(!files(&desk.path("plots")).is_empty());
+        let best: Value = serde_json::from_str(&text(&evoxo(&["best", "out", "--json"], &desk))).expect("JSON");
+        assert!(best["O, 1"]["card"].is_null() && best["O, 1"]["worth"].is_number(), "{best}");
+        assert!(text(&evoxo(&["best", "out"], &desk)).starts_with("The best champion of each arm so far, by worth"));
+        assert!(text(&evoxo(&["show", "out", "--first", "1"], &desk)).contains("O-1-0-0: "));
+        goes_on(&mut child);
+        child.kill().expect("it can be killed");
+        child.wait().expect("it has ended");
+        wait_until("no child is left", || {
+            desk.processes("worker").is_empty() && desk.processes("coordinator").is_empty()
+        });
+        let (later, state) = told(&desk);
+        assert!(later >= rounds && state == "unfinished", "{state} after {later}");
+        assert_eq!(leaders(), leaders_before, "who reads does not lead");
+        assert!(!desk.path("out/result.json").exists());
+        desk.run(&[&arguments[..], &["--out", "out"]].concat());
+        assert_eq!(desk.result("out")["digest"], expected(60));
+        // An old result that says unfinished is not believed while the store has more.
+        let mut old = desk.result("out");
+        old["state"] = "unfinished".into();
+        fs::write(desk.path("out/result.json"), old.to_string()).expect("a file");
+        assert_eq!(told(&desk).1, "finished");
+    }
+}
+
+/// The report in a run's directory is the one that is made of the directory.
+#[test]
+fn the_report_to_send_is_that_of_the_directory() {
+    let desk = Desk::new();
+    let printed = desk.run(&["--workers", "0"]);
+    assert!(printed.ends_with("a report to send to others is out/table/report.html\n"), "{printed}");
+    text(&evoxo(&["report", "out/table", "--html", "again.html"], &desk));
+    let read = |name: &str| fs::read_to_string(desk.path(name)).expect("a report");
+    assert_eq!(read("out/table/report.html"), read("again.html"));
+    assert!(read("again.html").contains("<article"), "with champions");
+}
