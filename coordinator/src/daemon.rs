@@ -1,6 +1,7 @@
 //! The process: store, core, services, signals. It is a standby and a leader in turn, as often as need be; see
 //! [`crate::standby`].
 
+mod log;
 mod services;
 mod turn;
 
@@ -21,6 +22,7 @@ use evoxo_proto::{
         worker_service_server::WorkerServiceServer,
     },
 };
+use log::Keeper;
 use services::{Services, listen};
 use tokio::{net::TcpListener, sync::watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -208,10 +210,15 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
     let (core, access, page_hosts) = (handle.clone(), place.access.clone(), settings.page_hosts.clone());
     let said = led.as_ref().map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
     let (connections, epoch) = (place.connections, led.as_ref().map(|(epoch, _)| epoch.number));
+    let log = Keeper::begin(place.access.as_ref(), reader.clone(), epoch, place.address);
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
+    let keeper = log.clone();
     let mut services = Services::start(&place.listener, move |listener| async move {
         if let Some(figures) = figures.take() {
             figures.serve(Some((core.clone(), epoch)))?;
+        }
+        if let Some(keeper) = keeper {
+            tokio::spawn(keeper.keep());
         }
         serve(listener, connections, core, access, page_hosts.as_deref(), said).await
     })?;
@@ -232,9 +239,12 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
         };
         if let Some(why) = why {
             warn!("{why}: it is a standby from now on");
-            handle.give_up(why).await;
+            handle.give_up(why.clone()).await;
             // It ends with the core.
             drop(stopped.await);
+            if let Some(log) = &log {
+                log.end("superseded", &why).await;
+            }
             tokio::time::sleep(PARTING).await;
             return Ok(Ended::Superseded);
         }
@@ -244,6 +254,9 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
             ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
                 ended.context("the last checkpoints were not stored in time; the previous ones are valid")?.ok();
                 tokio::time::sleep(FLUSH).await;
+                if let Some(log) = &log {
+                    log.end("step down", "this coordinator was asked to stop").await;
+                }
                 Ok(Ended::Asked)
             }
             _ = requests.next() => bail!("stopped at once: work that was not saved is computed again after a restart"),

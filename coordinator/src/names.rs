@@ -7,7 +7,7 @@
 //! given the second order, and any other coordinator sees that it has not.
 //!
 //! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
-//! leads, who is refused is refused.
+//! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log.
 //!
 //! Builds before epochs wrote `order/NUMBER-DIGEST`, `checkpoint/NUMBER-DIGEST`, `finished/ORDINAL-DIGEST`,
 //! `doubt/NUMBER-DIGEST` and `epoch/NUMBER`. These are read as those of epoch 0.
@@ -66,6 +66,9 @@ pub(crate) const CONVICTED: &str = "convicted";
 /// The directory of what people have revoked.
 pub(crate) const REVOKED: &str = "revoked";
 
+/// The directory of the audit log.
+pub(crate) const AUDIT: &str = "audit";
+
 /// The name, below `runs/RUN/`, of an order of a run that was submitted in epoch `born`; numbers begin at 1.
 #[must_use]
 pub fn order_name(born: u64, number: u64) -> String {
@@ -98,7 +101,7 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         ("finished", [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
-        ("checkpoint" | "doubt", [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
+        ("checkpoint" | "doubt" | AUDIT, [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),
         ("order" | "finished" | "checkpoint" | "doubt", [count, hash]) => (0, number(count)?, Some(digest(hash)?)),
         _ => return None,
     };

@@ -14,6 +14,7 @@ mod bucket;
 mod check;
 mod leader;
 mod load;
+mod log;
 mod place;
 mod prune;
 mod refused;
@@ -39,6 +40,7 @@ use crate::{
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, superseded_by};
+pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log};
 pub use place::Lock;
 pub(crate) use refused::REVOKED_LIFE;
 pub use refused::Refused;

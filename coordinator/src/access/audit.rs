@@ -1,6 +1,8 @@
-//! The audit log, `audit.jsonl` in the access directory: who wanted what, when and from where, one JSON object a line.
+//! The audit log, `audit.jsonl` in the access directory: who wanted what, when and from where, one JSON object a line. What is written
+//! while this coordinator leads has the epoch and a number in it, and goes into the store too.
 
 use std::{
+    collections::{BTreeSet, VecDeque},
     fs::{self, File, OpenOptions},
     io::{Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -11,12 +13,16 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
+use crate::store::{BATCH_BYTES_MAX, BATCH_LINES_MAX};
+
 /// The file's name; the file before it has ".1" after that.
 const FILE: &str = "audit.jsonl";
 /// The size at which a new file is begun, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// How much of the file is read for people, in bytes.
 const READ_BYTES_MAX: u64 = 1 << 20;
+/// The lines that may wait for the store. If it cannot be written for long, the oldest are on this host only.
+const UNSAVED_MAX: usize = 10_000;
 /// The longest text of others in a line, in characters.
 const TEXT_CHARS_MAX: usize = 300;
 
@@ -38,6 +44,10 @@ pub(crate) struct Audit {
     bytes: u64,
     /// The second of the last refusal of a stranger, and how many more there were in it and since.
     refused: (u64, u64),
+    /// The epoch in which this coordinator leads, and its lines so far.
+    leads: Option<(u64, u64)>,
+    /// Those that the store does not have yet.
+    unsaved: VecDeque<String>,
 }
 
 impl Audit {
@@ -48,7 +58,31 @@ impl Audit {
     pub(crate) fn open(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
         let (file, bytes) = open(&path)?;
-        Ok(Self { path, file, bytes, refused: (0, 0) })
+        Ok(Self { path, file, bytes, refused: (0, 0), leads: None, unsaved: VecDeque::new() })
+    }
+
+    /// From now on this coordinator leads in this epoch, or does not lead.
+    pub(crate) fn lead(&mut self, epoch: Option<u64>) {
+        self.leads = epoch.map(|epoch| (epoch, 0));
+        self.unsaved.clear();
+    }
+
+    /// The next lines for the store.
+    pub(crate) fn unsaved(&self) -> Vec<String> {
+        let mut bytes = 0;
+        let fits = |line: &&String| {
+            bytes += line.len();
+            bytes <= BATCH_BYTES_MAX
+        };
+        self.unsaved.iter().take(BATCH_LINES_MAX).take_while(fits).cloned().collect()
+    }
+
+    /// The store has them.
+    pub(crate) fn saved(&mut self, lines: &[String]) {
+        // Some may have been dropped meanwhile.
+        while self.unsaved.front().is_some_and(|line| lines.contains(line)) {
+            self.unsaved.pop_front();
+        }
     }
 
     /// Adds a line. `object` is what the request was about: a run, a token, an identity.
@@ -81,6 +115,14 @@ impl Audit {
             line["left_out"] = Value::from(self.refused.1);
             self.refused = (now_s, 0);
         }
+        if let Some((epoch, lines)) = &mut self.leads {
+            *lines += 1;
+            (line["epoch"], line["number"]) = (Value::from(*epoch), Value::from(*lines));
+            self.unsaved.push_back(line.to_string());
+            if self.unsaved.len() > UNSAVED_MAX {
+                self.unsaved.pop_front();
+            }
+        }
         let line = line.to_string() + "\n";
         if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
             fs::rename(&self.path, self.path.with_extension("jsonl.1")).context("cannot begin a new audit log")?;
@@ -110,6 +152,27 @@ impl Audit {
         let all: Vec<&str> = text.lines().skip(usize::from(from > 0)).collect();
         Ok(all[all.len().saturating_sub(lines)..].iter().map(|line| (*line).to_owned()).collect())
     }
+}
+
+/// The newest of the lines on this host and in the store, in order of time; each line that both have is there once.
+pub(crate) fn merge(here: Vec<String>, stored: Vec<String>, count: usize) -> Vec<String> {
+    let place = |line: &String| {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        let number = |name: &str| line[name].as_u64().unwrap_or(0);
+        (line["time"].as_str().unwrap_or_default().to_owned(), number("epoch"), number("number"))
+    };
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for line in here.into_iter().chain(stored) {
+        let place = place(&line);
+        // Lines from a time without a leader have no number, and are on one host only.
+        if place.2 == 0 || seen.insert((place.1, place.2)) {
+            all.push((place, line));
+        }
+    }
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all.drain(..all.len().saturating_sub(count));
+    all.into_iter().map(|(_, line)| line).collect()
 }
 
 fn open(path: &Path) -> anyhow::Result<(File, u64)> {
@@ -144,6 +207,33 @@ mod tests {
         assert!(lines[1]["outcome"].as_str().unwrap().len() < 400);
         assert_eq!((&lines[1]["left_out"], &lines[2]["left_out"]), (&json!(0), &json!(2)));
         assert_eq!(audit.newest(1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn lines_of_two_hosts_are_merged_in_order_and_each_is_there_once() {
+        let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
+        let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
+        one.write(1, &asker, "before", "", Ok(())).unwrap();
+        assert!(one.unsaved().is_empty(), "nobody leads");
+        one.lead(Some(7));
+        // The same twice in a second, and the third one is not in the store when the host is gone.
+        (0..3).for_each(|_| one.write(2, &asker, "pause", "r", Ok(())).unwrap());
+        let batch: Vec<String> = one.unsaved().into_iter().take(2).collect();
+        one.saved(&batch);
+        assert_eq!(one.unsaved().len(), 1);
+        two.lead(Some(8));
+        two.write(2, &asker, "resume", "r", Ok(())).unwrap();
+        let stored = [batch, two.unsaved()].concat();
+        let told = |here: &Audit, count| -> Vec<String> {
+            let lines = merge(here.newest(100).unwrap(), stored.clone(), count);
+            let what =
+                |line: &String| serde_json::from_str::<Value>(line).unwrap()["what"].as_str().unwrap().to_owned();
+            lines.iter().map(what).collect()
+        };
+        assert_eq!(told(&one, 9), ["before", "pause", "pause", "pause", "resume"]);
+        assert_eq!(told(&two, 9), ["pause", "pause", "resume"]);
+        assert_eq!(told(&one, 2), ["pause", "resume"]);
     }
 
     #[test]

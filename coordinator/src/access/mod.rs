@@ -6,6 +6,7 @@
 mod audit;
 mod init;
 mod journal;
+mod log;
 mod records;
 
 use std::{
@@ -25,8 +26,8 @@ use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
 use tracing::{info, warn};
 
-pub(crate) use audit::Asker;
 use audit::Audit;
+pub(crate) use audit::{Asker, merge};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
@@ -395,27 +396,6 @@ impl Access {
             tokens.map(|(id, token)| (id.clone(), token.clone())).collect(),
             identities.map(|(id, known)| (id.clone(), known.clone(), self.connections(id))).collect(),
         )
-    }
-
-    /// Writes a line of the audit log.
-    pub(crate) fn audit(&self, asker: &Asker, what: &str, object: &str, outcome: Result<(), &str>) {
-        if let Err(error) = lock(&self.0.audit).write(now_s(), asker, what, object, outcome) {
-            warn!("{error:#}");
-        }
-    }
-
-    /// The same about something that this coordinator did by itself.
-    pub(crate) fn audit_own(&self, what: &str, object: &str) {
-        let asker = Asker { id: String::new(), role: "coordinator", address: String::new() };
-        self.audit(&asker, what, object, Ok(()));
-    }
-
-    /// The newest lines of the audit log.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
-        lock(&self.0.audit).newest(lines)
     }
 }
 

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::{accept::ConnectionInfo, cut, secure::Caller};
 use crate::{
-    access::{Access, Issued, Refused, Revoked},
+    access::{Access, Issued, Refused, Revoked, merge},
     core::Request as CoreRequest,
     shell::Handle,
 };
@@ -198,7 +198,9 @@ impl AccessService for AccessCalls {
             0 => LINES,
             lines => lines.min(LINES_MAX),
         };
-        let read = self.on_disk(move |access| access.newest(lines as usize).map_err(Refused::Failed)).await;
-        Ok(Response::new(v1::ReadLogResponse { lines: read? }))
+        let lines = lines as usize;
+        let here = self.on_disk(move |access| access.newest(lines).map_err(Refused::Failed)).await?;
+        let stored = self.core.reader.newest_log(lines).await.map_err(|why| Status::unavailable(cut(why)))?;
+        Ok(Response::new(v1::ReadLogResponse { lines: merge(here, stored, lines) }))
     }
 }

@@ -4,6 +4,7 @@ mod buckets;
 mod checked;
 mod faulty;
 mod leaders;
+mod log;
 mod refused;
 
 use std::{

@@ -2,13 +2,14 @@
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration, time::Instant};
 
-use evoxo_proto::v1::RunState;
+use evoxo_proto::v1::{ReadLogRequest, RunState};
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Process, Site},
     person::{Person, digest_of_one_thread},
     programs::program,
     secure::Secure,
 };
+use serde_json::Value;
 use tonic_health::pb::health_check_response::ServingStatus;
 
 use super::leaders::health;
@@ -155,4 +156,52 @@ async fn a_secure_standby_takes_over() {
     assert!(seen.is_ok() && !two.process.log().contains(TAKES_OVER), "{seen:?}\n{}", two.process.log());
     one.process.kill();
     assert_eq!(second.wait("echo", |_| true).await.name, "echo");
+}
+
+/// What each line of the audit log says was done, as this coordinator tells it, with the epoch.
+async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)> {
+    let lines =
+        secure.access(coordinator).read_log(ReadLogRequest { lines: 1000 }).await.expect("a log").into_inner().lines;
+    let line = |line: &String| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        (line["what"].as_str().expect("text").to_owned(), line["epoch"].as_u64().unwrap_or(0))
+    };
+    lines.iter().map(line).collect()
+}
+
+/// The leader is stopped and comes back; the audit log is that of both hosts, and outlives the first one's.
+#[tokio::test]
+async fn who_led_is_in_the_audit_log_of_whoever_leads() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let one = secure.coordinator("127.0.0.1:0", &[]);
+    let mut two = secure_standby(&site);
+    secure.person(one.address).submit("echo", crate::DISPATCH).await;
+    let stored = || {
+        let batches = fs::read_dir(site.path("store/audit")).into_iter().flatten().flatten();
+        let mut texts = batches.filter_map(|batch| fs::read(batch.path()).ok());
+        texts.any(|text| String::from_utf8_lossy(&text).contains("\"submit\""))
+    };
+    let start = Instant::now();
+    while !stored() {
+        assert!(start.elapsed() < PATIENCE, "the store gets no audit log");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    one.process.signal("STOP");
+    secure.person(two.address).wait("echo", |_| true).await;
+    // Its own directory is lost with the first host.
+    let at_once = told(&secure, two.address).await;
+    let led = |epoch| ("lead".to_owned(), epoch);
+    let place = |what: &(String, u64)| at_once.iter().position(|line| line == what);
+    let submitted = place(&("submit".into(), 1));
+    assert!(place(&led(1)) < submitted && submitted < place(&led(2)) && place(&led(1)).is_some(), "{at_once:?}");
+    one.process.signal("CONT");
+    while !told(&secure, two.address).await.contains(&("superseded".into(), 1)) {
+        assert!(start.elapsed() < PATIENCE, "{:?}", told(&secure, two.address).await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    two.process.signal("TERM");
+    assert!(two.process.end().await.success());
+    let own = fs::read_to_string(site.path("copy/audit.jsonl")).expect("an audit log");
+    assert!(own.lines().last().is_some_and(|line| line.contains("\"step down\"")), "{own}");
 }

@@ -1,0 +1,63 @@
+//! The audit log of a time as leader: what this coordinator did by itself, and the copy in the store. Without an access directory
+//! there is no audit log, and the ordinary log says the same.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{sync::Mutex, time::timeout};
+use tracing::warn;
+
+use crate::{
+    access::Access,
+    store::{Log, Reader},
+};
+
+/// How often the store gets new lines.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// The time for the last of them.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Keeps it. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Keeper {
+    access: Access,
+    log: Arc<Mutex<Log>>,
+}
+
+impl Keeper {
+    /// Begins with a line that says who leads, if there is an access directory and this coordinator leads.
+    pub(super) fn begin(
+        access: Option<&Access>,
+        reader: Reader,
+        epoch: Option<u64>,
+        address: SocketAddr,
+    ) -> Option<Self> {
+        let (access, epoch) = (access?.clone(), epoch?);
+        access.lead(Some(epoch));
+        access.audit_own("lead", &format!("epoch {epoch}, {} at {address}", evoxo_process::host_name()));
+        Some(Self { access, log: Arc::new(Mutex::new(Log::new(reader, epoch))) })
+    }
+
+    /// Gives the store new lines, for as long as this runs.
+    pub(super) async fn keep(self) {
+        let mut trouble = None;
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let saved = self.access.save_log(&self.log).await.err();
+            if let Some(why) = saved.as_ref().filter(|_| saved != trouble) {
+                warn!("{why}");
+            }
+            trouble = saved;
+        }
+    }
+
+    /// The last line.
+    pub(super) async fn end(&self, what: &str, why: &str) {
+        self.access.audit_own(what, why);
+        match timeout(END_TIMEOUT, self.access.save_log(&self.log)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => warn!("{why}"),
+            Err(_) => warn!("the last lines of the audit log are on this host only: the store does not answer"),
+        }
+        self.access.lead(None);
+    }
+}

@@ -1,0 +1,114 @@
+//! The audit log in the store: batches of lines, each an object that is created once, so that the log outlives the host on which
+//! it was written. Their names say in which epoch, so two coordinators do not write one. The oldest go.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use evoxo_common::{
+    digest::Digest,
+    envelope::{Kind, open, seal},
+};
+use evoxo_proto::v1;
+use futures_util::TryStreamExt as _;
+use object_store::path::Path;
+use prost::Message as _;
+
+use super::{
+    Reader,
+    answer::{self, cause},
+};
+use crate::names::{AUDIT, Named, object_named};
+
+/// The most lines and bytes of a batch.
+pub(crate) const BATCH_LINES_MAX: usize = 1000;
+pub(crate) const BATCH_BYTES_MAX: usize = 256 << 10;
+/// The most batches in a store, and how long one stays at most.
+const BATCHES_MAX: usize = 4096;
+const LIFE: Duration = Duration::from_secs(400 * 24 * 3600);
+/// After this many batches the oldest are removed.
+const PRUNED_EVERY: u64 = 64;
+
+/// The part that the leader of an epoch writes.
+pub(crate) struct Log {
+    reader: Reader,
+    epoch: u64,
+    /// Batches so far.
+    batches: u64,
+}
+
+impl Log {
+    pub(crate) fn new(reader: Reader, epoch: u64) -> Self {
+        Self { reader, epoch, batches: 0 }
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    /// A sentence, if it cannot be written: it may be tried again.
+    pub(crate) async fn add(&mut self, lines: Vec<String>) -> Result<(), String> {
+        if self.batches.is_multiple_of(PRUNED_EVERY)
+            && let Err(why) = self.reader.prune_log(SystemTime::now()).await
+        {
+            tracing::warn!("{why}");
+        }
+        let bytes = seal(Kind::AuditLog, &v1::AuditLog { lines }.encode_to_vec());
+        let name = log_name(self.epoch, self.batches + 1, &bytes);
+        let created = answer::create(&*self.reader.objects, &Path::from(name.as_str()), &bytes).await;
+        created.map_err(|error| {
+            let (shown, cause) = (&self.reader.shown, cause(&error));
+            format!("lines of the audit log cannot be written in the store {shown}, and stay on this host: {cause}")
+        })?;
+        self.batches += 1;
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// The newest lines of the audit log that the store has, oldest first: at least so many, if there are. Damaged batches are
+    /// left out.
+    ///
+    /// # Errors
+    /// A sentence, if the store cannot be read.
+    pub(crate) async fn newest_log(&self, count: usize) -> Result<Vec<String>, String> {
+        let mut newest: Vec<Vec<String>> = Vec::new();
+        for (named, _) in self.batches().await?.into_iter().rev() {
+            if newest.iter().map(Vec::len).sum::<usize>() >= count {
+                break;
+            }
+            let bytes = answer::read(&*self.objects, &Path::from(named.object.as_str())).await;
+            let lines = bytes.ok().and_then(|bytes| open(Kind::AuditLog, &bytes).ok());
+            newest.extend(lines.and_then(|body| v1::AuditLog::decode(body).ok()).map(|log| log.lines));
+        }
+        Ok(newest.into_iter().rev().flatten().collect())
+    }
+
+    /// Removes batches that are too old or too many.
+    async fn prune_log(&self, now: SystemTime) -> Result<(), String> {
+        let batches = self.batches().await?;
+        let many = batches.len().saturating_sub(BATCHES_MAX);
+        let is_over = |index: usize, written: SystemTime| index < many || written + LIFE < now;
+        for (index, (named, written)) in batches.into_iter().enumerate() {
+            if is_over(index, written) {
+                let removed = answer::remove(&*self.objects, &Path::from(named.object.as_str())).await;
+                removed.map_err(|error| self.unreadable(&named.object, &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All batches in order, each with when it was written.
+    async fn batches(&self) -> Result<Vec<(Named, SystemTime)>, String> {
+        let found = self.objects.list(Some(&Path::from(AUDIT))).try_collect::<Vec<_>>().await;
+        let found = found.map_err(|error| self.unreadable(AUDIT, &error))?;
+        let named = |meta: object_store::ObjectMeta| {
+            Some((object_named(meta.location.as_ref(), AUDIT)?, SystemTime::from(meta.last_modified)))
+        };
+        let mut batches: Vec<_> = found.into_iter().filter_map(named).collect();
+        batches.sort_unstable();
+        Ok(batches)
+    }
+}
+
+fn log_name(epoch: u64, number: u64, bytes: &Bytes) -> String {
+    format!("{AUDIT}/{epoch:06}-{number:06}-{}", Digest::of(bytes).short())
+}

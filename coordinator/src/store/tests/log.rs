@@ -1,0 +1,60 @@
+//! The audit log in the store.
+
+use super::*;
+use crate::store::Log;
+
+fn lines(store: &Store, count: usize) -> Vec<String> {
+    store.runtime.block_on(store.reader().newest_log(count)).unwrap()
+}
+
+fn add(store: &Store, log: &mut Log, texts: &[&str]) -> Result<(), String> {
+    store.runtime.block_on(log.add(texts.iter().map(|text| (*text).to_owned()).collect()))
+}
+
+#[test]
+fn what_leaders_write_is_read_in_order_and_damage_is_left_out() {
+    let (directory, store) = with_run(1);
+    assert!(lines(&store, 9).is_empty());
+    let mut late = Log::new(store.reader(), 2);
+    let mut log = Log::new(store.reader(), 1);
+    add(&store, &mut late, &["d"]).unwrap();
+    add(&store, &mut log, &["a", "b"]).unwrap();
+    add(&store, &mut log, &["c"]).unwrap();
+    assert_eq!(lines(&store, 9), ["a", "b", "c", "d"]);
+    assert_eq!(lines(&store, 2), ["c", "d"], "no more is read than is needed");
+    let batches = names(&directory.path().join("audit"));
+    assert!(batches[0].starts_with("000001-000001-") && batches[2].starts_with("000002-000001-"), "{batches:?}");
+    fs::write(directory.path().join("audit").join(&batches[1]), b"x").unwrap();
+    assert_eq!(lines(&store, 9), ["a", "b", "d"]);
+    assert_eq!(open(&directory).load().unwrap().0.len(), 1, "it is no run");
+}
+
+#[test]
+fn a_batch_whose_answer_is_lost_is_there_once_and_one_that_failed_is_tried_again() {
+    for fault in [Fault::WrittenButDenied, Fault::WrittenButTaken, Fault::Failed] {
+        let (shown, fails) = (format!("{fault:?}"), matches!(fault, Fault::Failed));
+        let objects = Arc::new(Faulty::default());
+        let store = Store::over(objects.clone(), "memory", registry().clone());
+        let mut log = Log::new(store.reader(), 1);
+        objects.next_put(fault);
+        assert_eq!(add(&store, &mut log, &["a"]).is_err(), fails, "{shown}");
+        if fails {
+            add(&store, &mut log, &["a"]).unwrap();
+        }
+        add(&store, &mut log, &["b"]).unwrap();
+        assert_eq!(lines(&store, 9), ["a", "b"], "{shown}");
+    }
+}
+
+#[test]
+fn old_batches_go() {
+    let (directory, store) = with_run(1);
+    let mut log = Log::new(store.reader(), 1);
+    add(&store, &mut log, &["old"]).unwrap();
+    add(&store, &mut log, &["new"]).unwrap();
+    let audit = directory.path().join("audit");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(401 * 24 * 3600);
+    fs::File::options().write(true).open(audit.join(&names(&audit)[0])).unwrap().set_modified(old).unwrap();
+    add(&store, &mut Log::new(store.reader(), 2), &["newest"]).unwrap();
+    assert_eq!(lines(&store, 9), ["new", "newest"]);
+}
