@@ -50,7 +50,7 @@ impl Convictions {
     }
 
     /// Those that are to be written now, each with what it did.
-    pub(super) fn to_write(&mut self, now: Millis) -> Vec<(Arc<str>, String)> {
+    pub(super) fn begin_writing(&mut self, now: Millis) -> Vec<(Arc<str>, String)> {
         let waiting = self.accused.iter_mut().filter(|(_, accused)| !accused.writing && self.due <= now);
         let begin = |(identity, accused): (&Arc<str>, &mut Accused)| {
             accused.writing = true;

@@ -201,7 +201,7 @@ impl Coordinator {
 
     /// Has the store write the convictions that it does not have.
     pub(super) fn write_convictions(&mut self) {
-        for (identity, what) in self.convictions.to_write(self.now) {
+        for (identity, what) in self.convictions.begin_writing(self.now) {
             let bytes = seal_conviction(&identity, &what);
             let write = self.writes.add_refusal(Refusal::Convicted(Arc::clone(&identity)));
             self.effects.push(Effect::Store { write, run: String::new(), what: Write::Convict { identity, bytes } });
