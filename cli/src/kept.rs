@@ -42,19 +42,21 @@ impl Kept {
     /// an old one: then its store is read.
     pub(crate) fn read(registry: &Registry, given: &Path) -> anyhow::Result<Self> {
         let path = if given.is_dir() { given.join("result.json") } else { given.to_owned() };
-        if given.is_dir() && !path.exists() {
-            if let Some(results) = stored::read(registry, given)? {
-                return Ok(Self::of_store(results, path, Provenance::Fetched));
-            }
+        if given.is_dir()
+            && !path.exists()
+            && let Some(results) = stored::read(registry, given)?
+        {
+            return Ok(Self::of_store(results, path, Provenance::Fetched));
         }
         let name = path.display();
         let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
         let result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
-        if given.is_dir() && result["state"] == "unfinished" {
-            if let Some(results) = stored::read(registry, given)? {
-                let provenance = result["provenance"].clone();
-                return Ok(Self::of_store(results, path, Provenance::Known(provenance)));
-            }
+        if given.is_dir()
+            && result["state"] == "unfinished"
+            && let Some(results) = stored::read(registry, given)?
+        {
+            let provenance = result["provenance"].clone();
+            return Ok(Self::of_store(results, path, Provenance::Known(provenance)));
         }
         let report = registry.report_of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;

@@ -107,8 +107,11 @@ pub struct Asks {
     pub arm: fn(&str) -> Values,
     /// Asks the program of an arm some of the fixed candidates of a check, each by its number from 0, together and in this order.
     /// A program that is what it should be always gives the same answers.
-    pub answers: fn(&Values, &[usize], &mut dyn Programs) -> Result<Vec<Answer>, Refusal>,
+    pub answers: fn(&Values, &[usize], &mut dyn Programs) -> Answers,
 }
+
+/// The answers to all candidates that were asked, or why there are none.
+pub type Answers = Result<Vec<Answer>, Refusal>;
 
 /// What a program says of a candidate of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,8 @@ use bytes::Bytes;
 pub use config::{ARMS_MAX, Arm, Change, Config, FILE_BYTES_MAX, ONLY_ARM, REPLICAS_MAX, template};
 pub use file_names::{champion_stem, file_name};
 pub use kind::{
-    Answer, ArmReplicas, Asks, Column, Compare, Complete, Demand, Identity, Kernel, Kind, Parts, Reads, Restored, Said,
+    Answer, Answers, ArmReplicas, Asks, Column, Compare, Complete, Demand, Identity, Kernel, Kind, Parts, Reads,
+    Restored, Said,
 };
 pub use problems::{Problem, Problems};
 pub use registry::Registry;

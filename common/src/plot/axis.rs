@@ -1,5 +1,7 @@
 //! Axes: ranges of values, with ticks at round numbers.
 
+use std::f64::consts::LOG10_2;
+
 use crate::text::thousands;
 
 /// A range of values with ticks at round numbers.
@@ -13,7 +15,7 @@ pub(super) struct Axis {
 }
 
 /// The numbers of a decade that have ticks, with the exponents of ten that give them.
-const OF_DECADE: [(u32, f64); 3] = [(1, 0.0), (2, 0.301_029_995_663_981_2), (5, 0.698_970_004_336_018_8)];
+const OF_DECADE: [(u32, f64); 3] = [(1, 0.0), (2, LOG10_2), (5, 1.0 - LOG10_2)];
 /// From this number of decades on only powers of ten have ticks; and from this one on, not each of them.
 const DECADES: f64 = 2.0;
 const DECADES_MANY: f64 = 6.0;

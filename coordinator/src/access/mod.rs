@@ -33,7 +33,7 @@ pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
 
-use crate::store::{Log, REVOKED_LIFE, Refused as RefusedByAll};
+use crate::store::{REVOKED_LIFE, Refused as RefusedByAll};
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";

@@ -1,7 +1,7 @@
 //! What `evoxo check` asks a program: fixed candidates of its genome, whose answers must always be the same.
 
 use evoxo_common::{
-    experiment::Answer,
+    experiment::{Answer, Answers},
     rng::Stream,
     settings::Values,
     task::{Programs, Refusal},
@@ -35,7 +35,7 @@ pub(super) fn arm(name: &str) -> Values {
 }
 
 /// The answers of an arm's program to these candidates, each by its number, asked together in this order.
-pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Result<Vec<Answer>, Refusal> {
+pub(super) fn answers(values: &Values, numbers: &[usize], programs: &mut dyn Programs) -> Answers {
     let settings = Settings::of(values);
     let name = settings.program().ok_or_else(|| Refusal("the problem is no program".into()))?;
     let (genome, alphabets) = (settings.genome(), settings.alphabets());
