@@ -8,9 +8,9 @@ use std::{
 use evoxo_tests::programs::program;
 use serde_json::Value;
 
-use crate::{Desk, expected, files, wait_until};
+use crate::{Desk, expected, files, kill, wait_until};
 
-/// Enough that the run goes on while it is looked at.
+/// Enough that the run goes on until it is held.
 const MANY: &str = "60";
 
 fn evoxo(arguments: &[&str], desk: &Desk) -> Output {
@@ -37,6 +37,9 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         let goes_on = |child: &mut Child| assert!(child.try_wait().is_ok_and(|status| status.is_none()), "too fast");
         let leaders = || files(&desk.path("out/store/leader"));
         let (leaders_before, (rounds, state)) = (leaders(), told(&desk));
+        // Whoever computes is held, so that the run does not end while it is looked at.
+        let computing = if workers == "0" { vec![child.id()] } else { desk.processes("worker") };
+        computing.iter().for_each(|pid| kill("-STOP", *pid));
         assert!(rounds > 0 && state == "unfinished", "{state} after {rounds}");
         let report = text(&evoxo(&["report", "out", "--html", "so-far.html", "--plots", "plots"], &desk));
         assert!(report.starts_with("The run is not finished: ") && report.contains("no digest"), "{report}");
@@ -47,6 +50,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         assert!(text(&evoxo(&["best", "out"], &desk)).starts_with("The best champion of each arm so far, by worth"));
         assert!(text(&evoxo(&["show", "out", "--first", "1"], &desk)).contains("O-1-0-0: "));
         goes_on(&mut child);
+        computing.iter().for_each(|pid| kill("-CONT", *pid));
         child.kill().expect("it can be killed");
         child.wait().expect("it has ended");
         wait_until("no child is left", || {
