@@ -122,7 +122,11 @@ impl Cluster {
             Effect::Respond { response, .. } => self.responses.push(response),
             Effect::Publish(view) => drop(self.views.insert(view.run.name.clone(), view.run.clone())),
             Effect::Unpublish { run } => drop(self.views.remove(&run)),
-            Effect::Convict { .. } | Effect::Audit { .. } | Effect::Healthy(_) | Effect::Log { .. } | Effect::Stopped => {}
+            Effect::Convict { .. }
+            | Effect::Audit { .. }
+            | Effect::Healthy(_)
+            | Effect::Log { .. }
+            | Effect::Stopped => {}
         }
     }
 
