@@ -11,10 +11,9 @@ use rcgen::{
 use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, pem::PemObject as _};
 
 use crate::{
-    certificate::Pin,
+    certificate::{Pin, SERVER_NAME},
     identity::{Identity, hex},
     private::{read_private, write_private},
-    tls::SERVER_NAME,
 };
 
 /// How long the authority's own certificate is valid, in seconds: ten years.

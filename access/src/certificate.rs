@@ -12,6 +12,10 @@ use x509_parser::{
 
 use crate::identity::Identity;
 
+/// The name in the coordinator's certificate that all clients check, wherever the coordinator runs: only it can have a
+/// certificate for a server of its authority, so the address does not matter.
+pub(crate) const SERVER_NAME: &str = "evoxo-coordinator";
+
 /// The hash of an authority's public key, by which a newcomer recognises it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin([u8; 32]);

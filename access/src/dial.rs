@@ -21,9 +21,9 @@ use tonic::transport::{Channel, Endpoint, Error, Uri};
 use tower_service::Service;
 
 use crate::{
-    certificate::Pin as KeyPin,
+    certificate::{Pin as KeyPin, SERVER_NAME},
     file::AccessFile,
-    tls::{self, Refusal, SERVER_NAME},
+    tls::{self, Refusal},
 };
 
 /// How a client connects. Clones share the certificate, and what is known of its refusal.

@@ -91,3 +91,26 @@ fn refused(dialer: &Dialer, coordinator: &Address, status: &Status) -> Refusal {
         _ => Refusal::Other(sentence),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Authority, Id, Identity, Role, now_s};
+
+    #[test]
+    fn a_certificate_of_another_authority_is_not_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = Authority::create(directory.path(), now_s()).unwrap();
+        let identity = Identity { id: Id::draw(), role: Role::Worker };
+        let file = AccessFile::made_by(&authority, &identity, now_s(), 3600).unwrap();
+        let answer = || v1::Certificate {
+            certificate: file.certificate.to_vec().into(),
+            authority: file.authority.to_vec().into(),
+        };
+        let key = || file.key.secret_der().to_vec();
+        assert_eq!(taken(answer(), key(), authority.pin().unwrap()).unwrap(), file);
+        let other = Authority::create(tempfile::tempdir().unwrap().path(), now_s()).unwrap();
+        let refused = taken(answer(), key(), other.pin().unwrap());
+        assert!(matches!(&refused, Err(Refusal::Final(why)) if why.contains("another authority")), "{refused:?}");
+    }
+}

@@ -188,7 +188,31 @@ async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Id, Identity, Role};
+    use crate::{Authority, Id, Identity, Role, Secret};
+
+    /// Whoever was given another token joins again; so does who was away for too long.
+    #[test]
+    fn a_kept_file_is_used_for_its_token_alone_and_while_it_is_valid() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine");
+        let authority = Authority::create(directory.path(), now_s()).unwrap();
+        let token = Token { id: Id::draw(), secret: Secret::draw(), pin: authority.pin().unwrap() };
+        assert_eq!(kept(&path, &token).unwrap(), None);
+        let keep = |begins_s: u64, token: &Token| {
+            let identity = Identity { id: Id::draw(), role: Role::Worker };
+            let mut file = AccessFile::made_by(&authority, &identity, begins_s, 3600).unwrap();
+            file.token = Some(token.id.clone());
+            file.store(&path).unwrap();
+        };
+        keep(now_s(), &token);
+        assert!(kept(&path, &token).unwrap().is_some());
+        let elsewhere = Authority::create(tempfile::tempdir().unwrap().path(), now_s()).unwrap().pin().unwrap();
+        for other in [Token { id: Id::draw(), ..token.clone() }, Token { pin: elsewhere, ..token.clone() }] {
+            assert_eq!(kept(&path, &other).unwrap(), None);
+        }
+        keep(now_s() - 7200, &token);
+        assert_eq!(kept(&path, &token).unwrap(), None, "it has expired");
+    }
 
     /// On a host whose clock is ahead of all, every certificate is due at once.
     #[test]

@@ -13,6 +13,8 @@ mod join;
 mod keep;
 mod private;
 mod server;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod token;
 

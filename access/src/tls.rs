@@ -17,10 +17,6 @@ use tokio_rustls::rustls::{
 
 use crate::{certificate::Pin, file::AccessFile};
 
-/// The name in the coordinator's certificate that all clients check, wherever the coordinator runs: only it can have a
-/// certificate for a server of its authority, so the address does not matter.
-pub(crate) const SERVER_NAME: &str = "evoxo-coordinator";
-
 /// What is spoken inside, for clients that want to know: HTTP/2.
 pub(crate) const HTTP2: &[u8] = b"h2";
 

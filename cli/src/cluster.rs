@@ -112,7 +112,13 @@ async fn follow(
                 return Ok((last, Vec::new()));
             }
             match change {
-                Err(_) => continue,
+                Err(_) => {
+                    // While nobody computes nothing changes, and without a terminal the reason would never be said.
+                    if last.state() == RunState::Running && last.workers == 0 {
+                        progress.show(&last);
+                    }
+                    continue;
+                }
                 Ok(Ok(Some(run))) => last = run,
                 Ok(_) => continue 'connected,
             }

@@ -176,7 +176,8 @@ impl Inline {
                 self.rest();
             }
             let run = self.run(name)?;
-            if shown.elapsed() >= SHOW_INTERVAL {
+            // Before the first step this thread is no worker yet, and after a stop none any more: neither is worth a word.
+            if shown.elapsed() >= SHOW_INTERVAL && run.workers > 0 {
                 shown = Instant::now();
                 progress.show(run);
             }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The longest result that is read, in bytes.
-const FILE_BYTES_MAX: usize = 1 << 28;
+pub(crate) const RESULT_BYTES_MAX: usize = 1 << 28;
 
 /// A kept run.
 pub(crate) struct Kept {
@@ -49,7 +49,7 @@ impl Kept {
             return Ok(Self::of_store(results, path, Provenance::Fetched));
         }
         let name = path.display();
-        let bytes = file::read(&path, FILE_BYTES_MAX, "")?;
+        let bytes = file::read(&path, RESULT_BYTES_MAX, "")?;
         let result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
         if given.is_dir()
             && result["state"] == "unfinished"

@@ -1,4 +1,4 @@
-//! Goes on with the run of a directory whose settings now ask for more generations, cycles or games: the states that are there
+//! Goes on with the run of a directory whose settings now ask for more generations, cycles, games or pairs: the states that are there
 //! become a checkpoint of the longer run, in a new store that takes the place of the old one.
 
 use std::{fs, path::PathBuf};
@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use anyhow::{Context as _, bail};
 use evoxo_common::{
     envelope::{Kind, open},
-    experiment::{Config, Registry},
+    experiment::{Config, Registry, Replica},
 };
 use evoxo_coordinator::{
     prepared::Prepared,
@@ -56,7 +56,7 @@ pub(crate) fn lengthen(
             }
             let prepared = Prepared::new(config.clone());
             let origin = origin_of(registry, &prepared);
-            let states = states(&replicas, &origin)?;
+            let states = states(&replicas, &origin, config)?;
             remove(&new)?;
             fs::create_dir_all(&new).with_context(|| format!("cannot make {}", new.display()))?;
             let place = new.display().to_string();
@@ -70,8 +70,8 @@ pub(crate) fn lengthen(
     Ok(name)
 }
 
-/// The states of replicas that this build computed.
-fn states(replicas: &[v1::Replica], origin: &Origin) -> anyhow::Result<Vec<v1::ReplicaState>> {
+/// The states of replicas that this build computed, for the longer run.
+fn states(replicas: &[v1::Replica], origin: &Origin, config: &Config) -> anyhow::Result<Vec<v1::ReplicaState>> {
     let state = |replica: &v1::Replica| {
         let name = format!("replica {} of arm {:?}", replica.replica, replica.arm);
         let body = open(Kind::Finished, &replica.state).with_context(|| format!("{name} as stored"))?;
@@ -81,7 +81,8 @@ fn states(replicas: &[v1::Replica], origin: &Origin) -> anyhow::Result<Vec<v1::R
                 "{name} was computed by a build that computes other results: choose another directory with --out"
             )));
         }
-        finished.replica.with_context(|| format!("{name} as stored has no state"))
+        let state = finished.replica.with_context(|| format!("{name} as stored has no state"))?;
+        Replica::lengthened(config, state).map_err(anyhow::Error::msg)
     };
     replicas.iter().map(state).collect()
 }

@@ -214,7 +214,9 @@ pub(crate) async fn fetch(client: &mut Client, name: &str) -> Result<Vec<v1::Rep
 pub(crate) fn standstill(run: &v1::Run) -> String {
     match run.state() {
         RunState::Finished => String::new(),
-        RunState::Running if run.workers == 0 => format!("; no worker computes {:?} yet", run.kind),
+        RunState::Running if run.message.is_empty() && run.workers == 0 => {
+            format!("; no worker computes {:?} yet", run.kind)
+        }
         RunState::Running if run.message.is_empty() => String::new(),
         RunState::Running => format!("; {}", run.message),
         _ if run.message.is_empty() => format!("; {}", state(run)),

@@ -134,7 +134,8 @@ impl Results {
         self.replicas.iter().map(Replica::rounds).sum()
     }
 
-    fn state(&self) -> &'static str {
+    /// Finished, unfinished or in doubt.
+    pub(crate) fn state(&self) -> &'static str {
         match (self.digest, self.doubts.is_empty()) {
             (None, _) => "unfinished",
             (Some(_), true) => "finished",

@@ -27,7 +27,12 @@ const POINTS_MAX: usize = 310;
 /// The most points of a curve that the picture of a figure can show: it has no more.
 #[must_use]
 pub fn points_max(figure: &Figure) -> usize {
-    if figure.series.len() < panels::CROWD { POINTS_MAX } else { panels::POINTS_MAX }
+    if in_panels(figure) { panels::POINTS_MAX } else { POINTS_MAX }
+}
+
+/// Whether each series has a panel.
+fn in_panels(figure: &Figure) -> bool {
+    figure.drawn == Drawn::Panels || figure.series.len() >= panels::CROWD
 }
 
 /// The picture of a figure.
@@ -44,9 +49,9 @@ pub fn svg_with_id(figure: &Figure, axes: &str) -> String {
     let figure = &figure.thinned(points_max(figure));
     let exponents = (figure.drawn == Drawn::Powers).then(|| exponents_of(figure));
     let (figure, remark) = exponents.as_ref().map_or((figure, ""), |(figure, remark)| (figure, remark.as_str()));
-    match figure.series.len() {
-        panels::CROWD.. => panels::svg(figure, &described, axes, remark),
-        _ => curves::svg(figure, &described, axes, remark),
+    match in_panels(figure) {
+        true => panels::svg(figure, &described, axes, remark),
+        false => curves::svg(figure, &described, axes, remark),
     }
 }
 

@@ -125,10 +125,20 @@ pub enum Drawn {
     Means,
     /// The same with a logarithmic vertical axis: all values must be positive.
     Powers,
+    /// Means with a panel for each series, also where they are few: they are compared by their places on one axis.
+    Panels,
     /// Functions: lines without bands, at any x.
     Lines,
     /// Points apart from each other, at any x.
     Dots,
+}
+
+impl Drawn {
+    /// Whether points are means over replicas, with bands around them.
+    #[must_use]
+    pub fn has_bands(self) -> bool {
+        matches!(self, Self::Means | Self::Powers | Self::Panels)
+    }
 }
 
 /// A picture with a value for each cell of a grid.
@@ -236,12 +246,27 @@ pub struct Point {
     pub high: f64,
 }
 
+/// The narrowest first column, in letters, whose texts are wrapped to keep a table whole.
+const FIRST_MIN: usize = 24;
+
 impl Table {
-    /// The table on lines of at most `width` letters: if it is wider, its columns come in blocks below each other, each
-    /// behind the first column. A block has at least one column, however wide that is.
+    /// The table on lines of at most `width` letters. If it is wider, the texts of its first column are wrapped; if that is not
+    /// enough, its columns come in blocks below each other, each behind the first column. A block has at least one column,
+    /// however wide that is.
     #[must_use]
     pub fn within(&self, width: usize) -> String {
         let widths = self.widths();
+        let others: usize = widths.iter().skip(1).map(|wide| 2 + wide).sum();
+        let room = width.saturating_sub(others);
+        if let ([head, ..], [first, ..]) = (self.header.as_slice(), widths.as_slice())
+            && *first > room
+            && room >= FIRST_MIN.max(head.chars().count())
+        {
+            let wrapped = self.wrapped(room);
+            if wrapped.widths()[0] <= room {
+                return wrapped.within(width);
+            }
+        }
         let (first, mut blocks) = (widths.first().copied().unwrap_or(0), Vec::<Vec<usize>>::new());
         let mut used = usize::MAX;
         for (column, wide) in widths.iter().enumerate().skip(1) {
@@ -259,6 +284,21 @@ impl Table {
         }
         let block = |columns: Vec<usize>| self.block(&widths, &columns);
         format!("{}\n{}", wrapped(&self.title, width, ""), blocks.into_iter().map(block).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The same with the texts of the first column on lines of so many letters. A longer word keeps its letters.
+    fn wrapped(&self, wide: usize) -> Self {
+        let lines = |row: &Vec<String>| {
+            let text = row[0].trim_start();
+            let indent = row[0].chars().count() - text.chars().count();
+            let text = wrapped(text, wide.saturating_sub(indent), "    ");
+            let line = |(number, line): (usize, &str)| {
+                let rest = row[1..].iter().map(|cell| if number == 0 { cell.clone() } else { String::new() });
+                std::iter::once(format!("{}{line}", " ".repeat(indent))).chain(rest).collect()
+            };
+            text.split('\n').enumerate().map(line).collect::<Vec<Vec<String>>>()
+        };
+        Self { rows: self.rows.iter().flat_map(lines).collect(), ..self.clone() }
     }
 
     /// Letters of each column.
@@ -321,6 +361,26 @@ mod tests {
                      a longer arm  100            7\n";
         assert_eq!(table().to_string(), whole);
         assert_eq!(table().within(30), whole);
+    }
+
+    #[test]
+    fn long_texts_of_the_first_column_are_wrapped_where_that_keeps_a_table_whole() {
+        let mut table = table();
+        table.rows[0][0] = "  something that is told of the arm".into();
+        let whole = [
+            "What came of it",
+            "arm                          won  drawn  lost",
+            "---------------------------------------------",
+            "  something that is told of    1      2     3",
+            "      the arm",
+            "a longer arm                 100            7",
+            "",
+        ];
+        assert_eq!(table.within(46), whole.join("\n"));
+        // Too narrow for that, or with a word that is too long.
+        assert_eq!(table.within(41).matches("something that is told of the arm").count(), 3);
+        table.rows[0][0] = "x".repeat(40);
+        assert_eq!(table.within(46).matches(&table.rows[0][0]).count(), 3);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Outputs of one replica that were drawn to be computed again. They belong to its state: they are stored with it until a trusted
-//! worker has computed them, so that whoever goes on with the state makes the audits that are missing. Who draws is not stored.
+//! Outputs of one replica that are to be computed again, because they were drawn or because two copies of a task differed. They
+//! belong to its state: they are stored with it until a trusted worker has computed them, so that whoever goes on with the state
+//! makes the audits that are missing. Who draws is not stored.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +14,7 @@ use crate::prepared::Prepared;
 /// stay small, and workers cannot run away from those who audit them.
 pub(crate) const AUDIT_BYTES_MAX: u64 = 1 << 20;
 
-/// An output that was drawn.
+/// An output that is to be computed again.
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// Who sent it.
@@ -35,6 +36,18 @@ pub struct Audit {
 impl Audit {
     fn bytes(&self) -> u64 {
         Prepared::task_bytes(self.encoded.bytes())
+    }
+
+    /// As it is stored.
+    pub(crate) fn save(&self) -> v1::Audit {
+        v1::Audit {
+            identity: self.identity.to_string(),
+            worker: self.worker.to_string(),
+            output: Bytes::copy_from_slice(&self.output.0),
+            round: self.round,
+            index: self.index as u64,
+            task: self.encoded.whole(),
+        }
     }
 }
 
@@ -61,6 +74,12 @@ impl Audits {
         }
     }
 
+    /// What this identity sent counts no more, so nobody needs to look at it.
+    pub(crate) fn forget(&mut self, identity: &str) {
+        self.open.retain(|(.., of), _| **of != *identity);
+        self.bytes = self.open.values().map(Audit::bytes).sum();
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
@@ -76,15 +95,7 @@ impl Audits {
 
     /// As they are stored.
     pub(crate) fn save(&self) -> Vec<v1::Audit> {
-        let save = |audit: &Audit| v1::Audit {
-            identity: audit.identity.to_string(),
-            worker: audit.worker.to_string(),
-            output: Bytes::copy_from_slice(&audit.output.0),
-            round: audit.round,
-            index: audit.index as u64,
-            task: audit.encoded.whole(),
-        };
-        self.open.values().map(save).collect()
+        self.open.values().map(Audit::save).collect()
     }
 
     /// The inverse, for a kind of experiment.

@@ -48,7 +48,7 @@ use crate::{
     page::{self, Hosts, Page},
     peers::Peers,
     shell::{self, Handle},
-    store::{Epoch, Lock, Reader, Store, StoreError, superseded_by},
+    store::{Cluster, Epoch, Lock, Reader, Store, StoreError, superseded_by},
     trust::AuditKey,
 };
 
@@ -217,21 +217,49 @@ fn open_store(settings: &Settings, address: SocketAddr, registry: &Registry) -> 
 fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -> anyhow::Result<Ended> {
     let Loaded { saved, convicted } = loaded;
     let (settings, registry, known) = (&place.settings, place.registry.clone(), saved.len());
-    let led = store.epoch().cloned().zip(store.cluster());
     let reader = store.reader();
     let secret = <[u8; 32]>::try_from(evoxo_access::Secret::draw().bytes()).context("a secret has 32 bytes")?;
     let core_settings = core::Settings { audit_key: AuditKey(secret), ..settings.core };
     let core = Coordinator::recover_knowing(core_settings, registry.clone(), saved, convicted);
-    let (handle, stopped) = shell::start(core, store, registry, place.access.clone());
-    let (core, access, page_hosts) = (handle.clone(), place.access.clone(), settings.page_hosts.clone());
-    let life = settings.session_life;
-    let said = led.as_ref().map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
-    let (connections, epoch) = (place.connections, led.as_ref().map(|(epoch, _)| epoch.number));
-    let log = Keeper::begin(place.access.as_ref(), reader.clone(), epoch, place.address);
+    let (handle, mut stopped) = shell::start(core, store, registry, place.access.clone());
+    let mib = settings.core.memory_bytes_max >> 20;
+    let how = if place.access.is_some() { "with TLS" } else { "in plain text" };
+    let (address, spec) = (place.address, settings.store.clone());
+    let mut led = handle.led.borrow().clone();
+    let mut begun = false;
+    loop {
+        let log =
+            Keeper::begin(place.access.as_ref(), reader.clone(), led.as_ref().map(|(epoch, _)| epoch.number), address);
+        let mut services = serve_as_leader(place, &handle, led.as_ref(), log.clone())?;
+        if !std::mem::replace(&mut begun, true) {
+            info!("listening on {address} {how}, store {spec}, {known} runs known, {mib} MiB of memory for runs");
+        }
+        if place.settings.announce && !std::mem::replace(announced, true) {
+            announce(address)?;
+        }
+        match attend(place, &handle, &mut stopped, &mut services, led.map(|(epoch, _)| epoch), log.as_ref())? {
+            Some(ended) => return Ok(ended),
+            // Services begin anew, since they say in which epoch somebody leads here.
+            None => led = handle.led.borrow().clone(),
+        }
+        info!("the store {spec} can be written: this coordinator leads from now on");
+    }
+}
+
+/// Starts everything that is served by who leads, in this epoch if it can write the store.
+fn serve_as_leader(
+    place: &Place,
+    core: &Handle,
+    led: Option<&(Epoch, Cluster)>,
+    keeper: Option<Keeper>,
+) -> anyhow::Result<Services> {
+    let (core, access, page_hosts) = (core.clone(), place.access.clone(), place.settings.page_hosts.clone());
+    let life = place.settings.session_life;
+    let said = led.map(|(epoch, cluster)| Led::new(*cluster, epoch.number));
+    let (connections, epoch) = (place.connections, led.map(|(epoch, _)| epoch.number));
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;
     let mut page = place.page.as_ref().map(page::Endpoint::again).transpose()?;
-    let keeper = log.clone();
-    let mut services = Services::start(&place.listener, move |listener| async move {
+    Services::start(&place.listener, move |listener| async move {
         if let Some(figures) = figures.take() {
             figures.serve(Some((core.clone(), epoch)))?;
         }
@@ -240,43 +268,48 @@ fn lead(place: &mut Place, store: Store, loaded: Loaded, announced: &mut bool) -
         }
         let page = show(&core, access.clone(), page_hosts.as_deref(), page.take().map(|own| (own, life)))?;
         serve(listener, connections, core, access, page, said).await
-    })?;
-    let mib = settings.core.memory_bytes_max >> 20;
-    let how = if place.access.is_some() { "with TLS" } else { "in plain text" };
-    let (address, spec) = (place.address, settings.store.clone());
-    info!("listening on {address} {how}, store {spec}, {known} runs known, {mib} MiB of memory for runs");
-    if settings.announce && !*announced {
-        announce(address)?;
-        *announced = true;
-    }
-    let (lock, requests) = (&mut place.lock, &mut place.requests);
+    })
+}
+
+/// Waits until there is something else to do; `None` if this coordinator leads now and did not before.
+fn attend(
+    place: &mut Place,
+    core: &Handle,
+    stopped: &mut tokio::sync::oneshot::Receiver<()>,
+    services: &mut Services,
+    own: Option<Epoch>,
+    log: Option<&Keeper>,
+) -> anyhow::Result<Option<Ended>> {
+    let (lock, requests, spec) = (&mut place.lock, &mut place.requests, &place.settings.store);
+    let (leads, mut led) = (own.is_some(), core.led.clone());
     place.runtime.block_on(async {
         let why = tokio::select! {
             error = services.failed() => return Err(error),
-            why = superseded(&handle, &reader, led.map(|(epoch, _)| epoch), lock, &spec) => Some(why),
+            why = superseded(core, &core.reader, own, lock, spec) => Some(why),
+            Ok(_) = led.wait_for(Option::is_some), if !leads => return Ok(None),
             _ = requests.next() => None,
         };
         if let Some(why) = why {
             warn!("{why}: it is a standby from now on");
-            handle.give_up(why.clone()).await;
+            core.give_up(why.clone()).await;
             // It ends with the core.
             drop(stopped.await);
-            if let Some(log) = &log {
+            if let Some(log) = log {
                 log.end("superseded", &why).await;
             }
             tokio::time::sleep(PARTING).await;
-            return Ok(Ended::Superseded);
+            return Ok(Some(Ended::Superseded));
         }
         info!("stopping: saving what is not saved yet");
-        handle.tell(Event::Stop, None).await;
+        core.tell(Event::Stop, None).await;
         tokio::select! {
             ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
                 ended.context("the last checkpoints were not stored in time; the previous ones are valid")?.ok();
                 tokio::time::sleep(FLUSH).await;
-                if let Some(log) = &log {
+                if let Some(log) = log {
                     log.end("step down", "this coordinator was asked to stop").await;
                 }
-                Ok(Ended::Asked)
+                Ok(Some(Ended::Asked))
             }
             _ = requests.next() => bail!("stopped at once: work that was not saved is computed again after a restart"),
         }

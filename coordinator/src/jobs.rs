@@ -46,11 +46,20 @@ pub enum Job {
         /// Which replica.
         replica: ReplicaKey,
     },
-    /// Begin all replicas anew that have absorbed outputs of this identity on its own word.
+    /// Begin all replicas anew that have absorbed outputs of this identity on its own word, and drop the audits of others.
     Void {
         /// Its number.
         identity: Arc<str>,
     },
+    /// Keep these outputs with the replica, whatever has become of it, until they are computed again.
+    Audit {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// The outputs.
+        audits: Vec<Audit>,
+    },
+    /// Say which outputs of a replica that is not opened are still to be computed again.
+    Audits(ReplicaKey),
     /// A trusted worker has computed this output of a task of the replica.
     Pass {
         /// Which replica.
@@ -146,9 +155,11 @@ pub enum Report {
         drawn: bool,
     },
     /// Outputs of a saved replica that are still to be computed again.
-    Drawn {
+    Audits {
         /// Which replica.
         replica: ReplicaKey,
+        /// Whether they were asked for by [`Job::Audits`].
+        asked: bool,
         /// The outputs.
         audits: Vec<Audit>,
     },

@@ -6,6 +6,8 @@
 //! SHA-256 of the object's bytes. An order has no digest and no writer in its name: who creates `000007-000002` first has
 //! given the second order, and any other coordinator sees that it has not.
 //!
+//! `deleted/BORN-NUMBER` says that a run is deleted, unless it has orders after the one with this number: see [`crate::store`].
+//!
 //! Beside `runs/` there are `leader/EPOCH`, and `convicted/IDENTITY` and `revoked/ID`, which are of no run and of no epoch: whoever
 //! leads, who is refused is refused. `audit/EPOCH-NUMBER-DIGEST` are lines of the audit log.
 //!
@@ -61,6 +63,8 @@ pub fn object_name(write: &Write, epoch: u64) -> Option<String> {
     }
 }
 
+/// The directory, below that of a run, of what says that the run is deleted.
+pub(crate) const DELETED: &str = "deleted";
 /// The directory of the convictions.
 pub(crate) const CONVICTED: &str = "convicted";
 /// The directory of what people have revoked.
@@ -75,10 +79,16 @@ pub fn order_name(born: u64, number: u64) -> String {
     format!("order/{born:06}-{number:06}")
 }
 
+/// The name, below `runs/RUN/`, of the object that says that a run with so many orders is deleted.
+#[must_use]
+pub(crate) fn deleted_name(born: u64, orders: u64) -> String {
+    format!("{DELETED}/{born:06}-{orders:06}")
+}
+
 /// What an object's name says. They are ordered by epoch, then by number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named {
-    /// In which it was written; of an order, in which its run was submitted. 0 if the name has none.
+    /// In which it was written; of an order or a deletion, in which its run was submitted. 0 if the name has none.
     pub epoch: u64,
     /// Its number, or a finished replica's ordinal.
     pub number: u64,
@@ -88,8 +98,8 @@ pub struct Named {
     pub object: String,
 }
 
-/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `checkpoint`, `finished` or
-/// `doubt`) and this program, or an earlier one, names objects so.
+/// What the name of an object below `runs/RUN/` says, if it is in this directory (`order`, `checkpoint`, `finished`, `doubt`
+/// or `deleted`) and this program, or an earlier one, names objects so.
 #[must_use]
 pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     let parts: Vec<&str> = name.strip_prefix(directory)?.strip_prefix('/')?.split('-').collect();
@@ -99,6 +109,7 @@ pub fn object_named(name: &str, directory: &str) -> Option<Named> {
     };
     let digest = |text: &str| (text.len() == DIGEST_DIGITS).then(|| text.to_owned());
     let (epoch, number, digest) = match (directory, parts.as_slice()) {
+        (DELETED, [born, orders]) => (number(born)?, number(orders)?, None),
         ("order", [born, order]) if order.len() != DIGEST_DIGITS => (number(born)?, number(order)?, None),
         ("finished", [ordinal, epoch, hash]) => (number(epoch)?, number(ordinal)?, Some(digest(hash)?)),
         ("checkpoint" | "doubt" | AUDIT, [epoch, count, hash]) => (number(epoch)?, number(count)?, Some(digest(hash)?)),

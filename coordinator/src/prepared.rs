@@ -89,12 +89,18 @@ impl Prepared {
         self.arms[arm as usize].demand.output_bytes
     }
 
+    /// Milliseconds after which a worker itself stops a task of this arm; 0 if it does not.
+    #[must_use]
+    pub fn task_ms_max(&self, arm: u32) -> u64 {
+        self.arms[arm as usize].demand.task_ms
+    }
+
     /// The most bytes that an open replica of this arm takes: its state and history twice (in use, and sealed for a
     /// checkpoint), the first piece of a round's tasks, the shared bytes of the tasks, and their outputs.
     /// (docs/operating.md has the formula.)
     #[must_use]
     pub fn replica_bytes(&self, arm: u32) -> u64 {
-        let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows } =
+        let Demand { tasks, task_bytes, shared_bytes, output_bytes, state_bytes, rows, .. } =
             self.arms[arm as usize].demand;
         let columns = self.config.kind.columns.len() as u64;
         let history = rows.saturating_mul(8 * columns + ROW_OVERHEAD_BYTES);

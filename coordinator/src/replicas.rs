@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
-    experiment::{Registry, Replica},
+    experiment::{Kind, Registry, Replica},
     task::Encoder,
 };
 use evoxo_proto::v1;
@@ -22,13 +22,13 @@ use crate::{
     audits::{Audit, Audits},
     id::TaskId,
     prepared::Prepared,
-    saved::{Origin, origin_of, seal_checkpoint, seal_replica},
+    saved::{Origin, beginning, origin_of, seal_checkpoint, seal_replica},
     trust::{Draw, Holder, Worth},
 };
 
 /// One replica that has begun.
 enum Begun {
-    /// As saved; it is not open.
+    /// As saved, or only its audits if it has no rounds; it is not open.
     Saved(Box<v1::ReplicaState>),
     /// In its round.
     Open(Box<Round>),
@@ -46,11 +46,11 @@ struct Round {
     unseconded: BTreeMap<TaskId, Vec<(Arc<str>, Digest)>>,
     /// The identities whose outputs were absorbed on their own word, with the rounds absorbed before the first of them.
     exposed: BTreeMap<Arc<str>, u64>,
-    /// Outputs that were drawn, and that no trusted worker has computed again yet.
+    /// Outputs that no trusted worker has computed again yet, and should.
     audits: Audits,
 }
 
-/// The replicas of a run that have begun and are not finished.
+/// The replicas of a run that have begun and are not finished, or of which outputs are still to be computed again.
 pub struct Replicas {
     prepared: Arc<Prepared>,
     origin: Origin,
@@ -68,7 +68,13 @@ impl Replicas {
             let arm = arms.iter().position(|arm| arm.name == state.arm)?;
             Some(ReplicaKey { arm: arm as u32, index: state.replica })
         };
-        let begun = states.into_iter().filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
+        // At its beginning a replica has nothing to keep but its audits.
+        let kept = states.into_iter().filter(|state| state.rounds > 0 || !state.audits.is_empty());
+        let kept = kept.map(|state| match state.rounds {
+            0 => beginning(&state.arm, state.replica, state.audits),
+            _ => state,
+        });
+        let begun = kept.filter_map(|state| Some((key(&state)?, Begun::Saved(Box::new(state)))));
         Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, draw, broken: false }
     }
 
@@ -111,15 +117,26 @@ impl Replicas {
                 let sealed = self.begun.get(&replica).map(|begun| seal_replica(&self.origin, shown(begun)));
                 reports.push(Report::Copy { request, replica, sealed });
             }
-            Job::Void { identity } => {
-                let exposed =
-                    self.begun.iter().filter_map(|(key, begun)| Some((*key, begun.exposed_since(&identity)?)));
-                for (replica, since) in exposed.collect::<Vec<_>>() {
-                    self.begun.remove(&replica);
-                    reports.push(Report::Voided { replica, since });
-                }
+            Job::Void { identity } => self.void(&identity, reports),
+            Job::Audit { replica, audits } => {
+                let none = || Begun::at_its_beginning(&self.prepared, replica, Vec::new());
+                let begun = self.begun.entry(replica).or_insert_with(none);
+                begun.audit(self.prepared.config.kind, |open| audits.into_iter().for_each(|audit| open.add(audit)));
             }
-            Job::Pass { replica, task, output } => self.pass(replica, task, output, reports),
+            Job::Audits(replica) => {
+                let mut audits = Vec::new();
+                if let Some(begun) = self.begun.get_mut(&replica) {
+                    begun.audit(self.prepared.config.kind, |open| audits = open.all());
+                }
+                reports.push(Report::Audits { replica, asked: true, audits });
+            }
+            // The replica may go on, or be finished now.
+            Job::Pass { replica, task, output } => {
+                if let Some(begun) = self.begun.get_mut(&replica) {
+                    begun.audit(self.prepared.config.kind, |open| open.pass(task, output));
+                }
+                self.resume(replica, reports);
+            }
             Job::Forget { identity } => {
                 for begun in self.begun.values_mut() {
                     let Begun::Open(round) = begun else { continue };
@@ -138,9 +155,10 @@ impl Replicas {
                 exposed = state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect();
                 let restored = Audits::restore(config.kind, &state.audits).and_then(|restored| {
                     audits = restored;
-                    Replica::restore(config, &state)
+                    // Without rounds it is at its beginning.
+                    (state.rounds > 0).then(|| Replica::restore(config, &state)).transpose()
                 });
-                Some(restored)
+                restored.transpose()
             }
             Some(open @ Begun::Open(_)) => {
                 self.begun.insert(key, open);
@@ -168,15 +186,32 @@ impl Replicas {
             audits,
         };
         if !round.audits.is_empty() {
-            reports.push(Report::Drawn { replica: key, audits: round.audits.all() });
+            reports.push(Report::Audits { replica: key, asked: false, audits: round.audits.all() });
         }
         self.go_on(key, Box::new(round), self.prepared.piece_tasks(key.arm), reports);
     }
 
-    /// A trusted worker has computed an output that was drawn: the replica may go on, or be finished now.
-    fn pass(&mut self, key: ReplicaKey, task: Digest, output: Digest, reports: &mut Vec<Report>) {
-        let Some(Begun::Open(round)) = self.begun.get_mut(&key) else { return };
-        round.audits.pass(task, output);
+    /// What was absorbed of this identity on its own word is void, and what else it sent is of no interest any more.
+    fn void(&mut self, identity: &str, reports: &mut Vec<Report>) {
+        for key in self.begun.keys().copied().collect::<Vec<_>>() {
+            let Some(begun) = self.begun.get_mut(&key) else { continue };
+            let mut audits = Vec::new();
+            begun.audit(self.prepared.config.kind, |open| {
+                open.forget(identity);
+                audits = open.save();
+            });
+            if let Some(since) = begun.exposed_since(identity) {
+                *begun = Begun::at_its_beginning(&self.prepared, key, audits);
+                reports.push(Report::Voided { replica: key, since });
+            } else {
+                self.resume(key, reports);
+            }
+        }
+    }
+
+    /// Goes on with a replica that has waited for audits, if it need not wait for those that are left.
+    fn resume(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
+        let Some(Begun::Open(round)) = self.begun.get(&key) else { return };
         let goes_on = match round.replica.tasks() {
             0 => round.audits.is_empty(),
             total => round.outputs.len() < total,
@@ -283,10 +318,28 @@ impl Replicas {
 }
 
 impl Begun {
+    fn at_its_beginning(prepared: &Prepared, key: ReplicaKey, audits: Vec<v1::Audit>) -> Self {
+        let arm = &prepared.config.arms[key.arm as usize].name;
+        Self::Saved(Box::new(beginning(arm, key.index, audits)))
+    }
+
     fn save(&self) -> v1::ReplicaState {
         match self {
             Self::Saved(state) => (**state).clone(),
             Self::Open(round) => round.save(),
+        }
+    }
+
+    /// Changes which of its outputs are still to be computed again, or looks at them.
+    fn audit(&mut self, kind: &Kind, change: impl FnOnce(&mut Audits)) {
+        match self {
+            Self::Open(round) => change(&mut round.audits),
+            Self::Saved(state) => {
+                // What cannot be restored makes the whole state unusable.
+                let Ok(mut audits) = Audits::restore(kind, &state.audits) else { return };
+                change(&mut audits);
+                state.audits = audits.save();
+            }
         }
     }
 

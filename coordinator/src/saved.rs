@@ -17,7 +17,7 @@ use evoxo_proto::v1;
 use prost::Message;
 
 use crate::{
-    names::{Named, object_named},
+    names::{DELETED, Named, object_named},
     prepared::Prepared,
 };
 
@@ -96,6 +96,14 @@ pub struct ReplicaSummary {
     pub digest: Digest,
     /// On whose word it rests.
     pub exposed: Exposed,
+    /// Whose outputs of it are still to be computed again.
+    pub audited: Vec<Arc<str>>,
+}
+
+/// A replica before its first round, of which these outputs are still to be computed again.
+#[must_use]
+pub fn beginning(arm: &str, replica: u32, audits: Vec<v1::Audit>) -> v1::ReplicaState {
+    v1::ReplicaState { arm: arm.to_owned(), replica, audits, ..v1::ReplicaState::default() }
 }
 
 /// The identities whose outputs a state has absorbed on their own word, each with the rounds absorbed before the first of them.
@@ -112,6 +120,7 @@ impl ReplicaSummary {
             last_row: state.history.last().map(|row| row.values.clone()).unwrap_or_default(),
             digest: replica_digest(&state.arm, state.replica, &state.state, &state.failure),
             exposed: state.exposed.iter().map(|it| (it.identity.as_str().into(), it.round)).collect(),
+            audited: state.audits.iter().map(|audit| audit.identity.as_str().into()).collect(),
         }
     }
 }
@@ -186,6 +195,9 @@ impl Objects<'_> {
     pub fn interpret(mut self, registry: &Registry, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
         let mut notices = Vec::new();
         let Some((born, orders)) = self.orders(&mut notices) else { return (None, notices) };
+        if self.deleted() == Some(born) {
+            return (None, Vec::new());
+        }
         let Some((_, order)) = self.newest::<v1::Order>(&orders, Kind::Order, &mut notices) else {
             return (None, notices);
         };
@@ -226,7 +238,16 @@ impl Objects<'_> {
     /// Whether there is, or was, a run: what a deleted one has left does not prevent a new one of its name.
     #[must_use]
     pub fn has_orders(&self) -> bool {
-        self.orders(&mut Vec::new()).is_some()
+        self.orders(&mut Vec::new()).is_some_and(|(born, _)| self.deleted() != Some(born))
+    }
+
+    /// The epoch in which the last run was submitted that is deleted, and of which something is left. A deletion counts for nothing
+    /// if somebody gave an order after it was decided.
+    #[must_use]
+    pub fn deleted(&self) -> Option<u64> {
+        let orders = self.numbered("order");
+        let later = |said: &Named| orders.iter().any(|it| it.epoch == said.epoch && it.number > said.number);
+        self.numbered(DELETED).into_iter().rev().find(|said| !later(said)).map(|said| said.epoch)
     }
 
     /// The orders of the run, and the epoch in which it was submitted. An order without the first one of its run was
@@ -248,7 +269,10 @@ impl Objects<'_> {
     }
 
     fn remains(&self, named: &Named) -> String {
-        format!("the object runs/{}/{} is of a deleted run of this name: it is not used", self.run, named.object)
+        let (run, object) = (&self.run, &named.object);
+        format!(
+            "the object runs/{run}/{object} is of an earlier run of this name, deleted or never confirmed: it is not used"
+        )
     }
 
     /// The valid finished replicas, each of the highest epoch that has it.

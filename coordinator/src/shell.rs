@@ -25,7 +25,7 @@ use crate::{
     core::{About, Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Topic},
     meters::Meters,
     news::News,
-    store::{Reader, Store},
+    store::{Cluster, Epoch, Reader, Store},
     views::Views,
 };
 use clock::Clock;
@@ -85,6 +85,8 @@ pub(crate) struct Handle {
     pub(crate) registry: Registry,
     /// Whether the store has all runs that should advance.
     pub(crate) healthy: watch::Receiver<bool>,
+    /// In which epoch this coordinator leads, and which cluster, once it can write its store.
+    pub(crate) led: watch::Receiver<Option<(Epoch, Cluster)>>,
     /// The sentence that says so, once another coordinator leads.
     pub(crate) superseded: watch::Receiver<Option<String>>,
 }
@@ -133,6 +135,7 @@ pub(crate) fn start(
     let (stopped, stop) = oneshot::channel();
     let (healthy_sender, healthy) = watch::channel(true);
     let (superseded_sender, superseded) = watch::channel(None);
+    let (led_sender, led) = watch::channel(store.epoch().cloned().zip(store.cluster()));
     let superseded_sender = Arc::new(superseded_sender);
     let (views, news, meters) = (Views::default(), News::default(), Arc::new(Meters::new()));
     let handle = Handle {
@@ -144,6 +147,7 @@ pub(crate) fn start(
         reader: store.reader(),
         registry: registry.clone(),
         healthy,
+        led,
         superseded,
     };
     let mut shell = Shell {
@@ -151,7 +155,13 @@ pub(crate) fn start(
         clock: Clock::start(),
         views,
         news,
-        store: threads::start_store(store, inbox.clone(), Arc::clone(&superseded_sender), Arc::clone(&meters)),
+        store: threads::start_store(
+            store,
+            inbox.clone(),
+            led_sender,
+            Arc::clone(&superseded_sender),
+            Arc::clone(&meters),
+        ),
         runs: RunThreads::new(registry, inbox, Arc::clone(&meters)),
         meters,
         healthy: healthy_sender,

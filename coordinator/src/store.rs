@@ -5,7 +5,8 @@
 //! write the store checks that its own epoch is still the highest, and otherwise refuses. Between looking and writing
 //! another coordinator may take over. Then states do no harm, because they are a function of the seed. Orders have names
 //! that only one of the two can create, and one is confirmed only if its epoch is still the highest after it was
-//! written: whoever leads then has loaded, or will load, the order.
+//! written: whoever leads then has loaded, or will load, the order. A deletion is said in the same way before anything is
+//! removed, so that nobody goes on with what is being removed; and no epoch removes what a later one wrote.
 //!
 //! Everything here blocks: call it from an ordinary thread, not from within a runtime.
 
@@ -281,7 +282,7 @@ impl Store {
             Write::Revoke { id, bytes } => return self.refuse(REVOKED, id, bytes),
             _ => {}
         }
-        self.check_run(run)?;
+        self.check_run(run, write)?;
         let epoch = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
         let name = object_name(write, epoch);
         match (&name, write) {
@@ -318,7 +319,10 @@ impl Store {
     }
 
     /// Refuses to write a run that has disappeared, or whose content is unknown.
-    fn check_run(&mut self, run: &str) -> Result<(), StoreFault> {
+    fn check_run(&mut self, run: &str, write: &Write) -> Result<(), StoreFault> {
+        if *write == Write::Delete {
+            return Ok(());
+        }
         let Known { unreadable, born, .. } = *self.known(run);
         if unreadable {
             let shown = &self.shown;
@@ -327,16 +331,23 @@ impl Store {
                  move it away, or choose another name or directory for the new run"
             )));
         }
-        let Some(_) = born else { return Ok(()) };
-        let orders = self.list(&format!("runs/{run}/order")).map_err(|error| {
-            StoreFault::Failed(format!("run {run} in the store {} cannot be read: {}", self.shown, cause(&error)))
-        })?;
-        match orders.0.is_empty() {
-            true => Err(StoreFault::Fenced(format!(
+        // An order makes a run. Anything else is of one that was deleted since.
+        let there = match (born, write) {
+            (None, write) => matches!(write, Write::Order { .. }),
+            (Some(_), _) => {
+                let orders = self.list(&format!("runs/{run}/order")).map_err(|error| {
+                    let (shown, cause) = (&self.shown, cause(&error));
+                    StoreFault::Failed(format!("run {run} in the store {shown} cannot be read: {cause}"))
+                })?;
+                !orders.0.is_empty()
+            }
+        };
+        match there {
+            false => Err(StoreFault::Fenced(format!(
                 "run {run} was removed from the store {}: this coordinator does not write it any more",
                 self.shown
             ))),
-            false => Ok(()),
+            true => Ok(()),
         }
     }
 

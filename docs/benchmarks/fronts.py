@@ -1,7 +1,7 @@
 """NSGA-II of evoxo beside that of pymoo: the hypervolume of the last population, by one code for both.
 
-    python3 fronts.py run       writes fronts.csv
-    python3 fronts.py tables    prints the table
+    python3 fronts.py run [PROBLEM...]    writes fronts.csv, or the rows of these problems in it
+    python3 fronts.py tables              prints the table
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import List
 import common
 
 EVALUATIONS = 25_000
-SEEDS = 11
-PROBLEMS = {"zdt1": 2, "zdt2": 2, "zdt3": 2, "dtlz2": 3}
-"""The number of objectives of each."""
+SEEDS = 31
+PROBLEMS = ["zdt1", "zdt2", "zdt3", "zdt4", "zdt6", "dtlz2"]
 
 
 def hypervolume(front: List[List[float]]) -> float:
@@ -45,15 +44,17 @@ def of_evoxo(problem: str) -> List[float]:
         return [hypervolume([list(card["objectives"].values()) for card in population]) for population in cards]
 
 
-def run() -> None:
-    rows: List[List[object]] = []
-    for problem in PROBLEMS:
+def run(problems: List[str]) -> None:
+    columns = ["problem", "search", "seed", "hypervolume"]
+    for problem in problems or PROBLEMS:
+        rows: List[List[object]] = [[row[it] for it in columns] for row in common.read("fronts.csv")]
+        rows = [row for row in rows if row[0] != problem]
         for seed, volume in enumerate(of_evoxo(problem), 1):
             rows.append([problem, "evoxo", seed, f"{volume:.6f}"])
         for seed in range(1, SEEDS + 1):
             rows.append([problem, "pymoo", seed, f"{of_pymoo(problem, seed):.6f}"])
+        common.write("fronts.csv", columns, sorted(rows, key=lambda row: PROBLEMS.index(str(row[0]))))
         print(problem, file=sys.stderr)
-    common.write("fronts.csv", ["problem", "search", "seed", "hypervolume"], rows)
 
 
 def tables() -> None:
@@ -71,4 +72,4 @@ def tables() -> None:
 
 
 if __name__ == "__main__":
-    {"run": run, "tables": tables}[sys.argv[1]]()
+    run(sys.argv[2:]) if sys.argv[1] == "run" else tables()

@@ -9,7 +9,7 @@ use evoxo_fuzz::{
     configs::{TEXTS, config},
     steps::step,
 };
-use evoxo_proto::v1::{self, from_worker, task_result::Outcome};
+use evoxo_proto::v1::{self, from_worker, task_result::Outcome, to_worker};
 use prost::Message as _;
 
 /// The most bytes of a state among the inputs.
@@ -28,6 +28,7 @@ fn main() {
         for level in 0..4 {
             write("from_worker", &format!("kind-{kind}-level-{level}"), &of_workers(kind, level));
         }
+        write("to_worker", &format!("kind-{kind}"), &of_coordinator(kind));
         write("stored", &format!("kind-{kind}"), &stored(kind));
         write("people", &format!("kind-{kind}"), &of_people(kind));
     }
@@ -75,6 +76,18 @@ fn of_workers(kind: u8, level: u8) -> Vec<u8> {
         step(3, 3, &[]),
     ]
     .concat()
+}
+
+/// A session with whole and altered tasks that ends, another one, and a request to leave.
+fn of_coordinator(kind: u8) -> Vec<u8> {
+    let leave = to_worker::Message::Leave(v1::Leave { reason: "a test".into() });
+    let leave = v1::ToWorker { message: Some(leave) }.encode_to_vec();
+    let (connect, welcome, accept) = (step(1, 0, &[]), step(2, 0, &[]), step(5, 0, &[]));
+    let session = [connect, welcome, step(3, 1, &[]), step(3, 34, &[0, 0, 0, 1]), step(3, 3, &[])].concat();
+    let computing: Vec<u8> = (0..6).flat_map(|slot| step(4, slot, &[])).collect();
+    let end = [step(6, 4, &[]), accept, step(1, 0, &[]), step(6, 200, &[])].concat();
+    [vec![kind], session.clone(), computing.clone(), end, session, computing, step(0, 0, &leave), step(6, 8, &[])]
+        .concat()
 }
 
 /// A person submits, a worker computes, the person asks for everything, drains, cancels.

@@ -1,4 +1,4 @@
-//! Small runs of every kind of experiment.
+//! Small runs of every kind of experiment; also cheap ones, or few inputs would be tried.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,12 +18,12 @@ pub const TEXTS: [&str; 10] = [
     "experiment = \"rules\"\nreplicas = 1\n[settings]\nagents = 4\nrules = 8\ngames = 2\ncycles = 2",
     "experiment = \"ternary\"\nreplicas = 1\n[settings]\npopulation = 4\ngenerations = 2\nopponents = 2\nrandom_games = 1\n\
      slice = 2",
-    "experiment = \"league\"\nreplicas = 1\n[settings]\npairs = 2\npairs_a_round = 2\ngame = \"tic-tac-toe\"\n\
+    "experiment = \"league\"\nreplicas = 1\n[settings]\npairs = 2\npairs_a_round = 2\ngame = \"score-four\"\n\
      players = [{ who = \"random\" }, { who = \"filtered\" }]",
     "experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 20\npopulation = 4\nlength = 4\nslice = 2",
     "experiment = \"td3d\"\nreplicas = 1\n[settings]\nnetwork = \"small\"\nunits = 4\ngame = \"tic-tac-toe\"\ngames = 4\n\
      test_every = 2\ntest_games = 1\nsegment_games = 2\nepisodes = 1",
-    "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 20\nslice = 10\nopponent = \"itself\"",
+    "experiment = \"menace\"\nreplicas = 1\n[settings]\ngames = 10\nslice = 10\nopponent = \"itself\"",
 ];
 
 /// One of them, read.

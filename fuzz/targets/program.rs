@@ -59,6 +59,12 @@ impl Programs for Said {
         Ok((7, self.line()?))
     }
 
+    fn is_first(&mut self, _: &str, _: &str) -> Result<bool, Refusal> {
+        Ok(true)
+    }
+
+    fn disown(&mut self) {}
+
     fn stop(&mut self, _: &str) {}
 }
 

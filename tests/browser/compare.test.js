@@ -68,6 +68,7 @@ test("another run is chosen by keyboard, and what differs is shown", async () =>
   const glance = (name) => row(tab, "Both runs at a glance", name);
   assert.deepEqual(await glance("Digest"), ["Digest", ...short((run) => run.digest), "differ"]);
   await tab.getByText("The configurations differ.").waitFor();
+  await tab.getByRole("region", { name: "Settings of both runs", exact: true }).waitFor();
   const [head, ...settings] = await cells(tab, "Settings of both runs");
   assert.deepEqual(head.slice(0, 3), ["Setting", "A first", "B other"]);
   assert.deepEqual(settings.map((cell) => cell.slice(0, 3)), [["seed", "3", "4"], ["population", "60", "90"]]);

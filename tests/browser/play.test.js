@@ -147,7 +147,7 @@ async function whole(game, make) {
   // The address has it all.
   const again = await open(tab.url().slice(tab.url().indexOf("#")));
   await until("the same game", async () => (await moves(again)).length === played);
-  assert.match(await again.locator(".status").textContent(), over);
+  await status(again, over);
   await Promise.all([tab, again].map((one) => one.context().close()));
 }
 
@@ -199,6 +199,57 @@ test("two players play Connect Four move by move, then by themselves to the end"
   await later.press("Enter");
   await later.press("Enter");
   await status(tab, /wins|draw/);
+  await tab.context().close();
+});
+
+test("a coordinator that is slow or cannot be reached changes nothing on the board", async () => {
+  const tab = await open("#/play/connect-four?x=you&o=random");
+  await status(tab, "Your move, X.");
+  // While a move is on its way, a second one counts for nothing.
+  let release;
+  const held = new Promise((done) => { release = done; });
+  await tab.route("**/api/play/position*", (route) => held.then(() => route.continue()), { times: 1 });
+  await playable(tab).nth(0).click();
+  await playable(tab).nth(1).click();
+  assert.deepEqual(await moves(tab), []);
+  release();
+  await until("it answers", async () => (await moves(tab)).length === 2);
+  assert.equal((await moves(tab))[0], "X a");
+  // A move that nobody heard of is not played, and can be played again.
+  await tab.route("**/api/play/position*", (route) => route.abort(), { times: 1 });
+  await playable(tab).nth(2).click();
+  await tab.getByText("It cannot be done:").waitFor();
+  assert.equal((await moves(tab)).length, 2);
+  await playable(tab).nth(2).click();
+  await until("it answers", async () => (await moves(tab)).length === 4);
+  // An answer that did not come can be asked for again.
+  await tab.route("**/api/play/move*", (route) => route.abort(), { times: 1 });
+  await playable(tab).nth(3).click();
+  await status(tab, "It is O's turn.");
+  await accessible(tab, "no answer");
+  await tab.getByRole("button", { name: "Ask again" }).click();
+  await until("it answers", async () => (await moves(tab)).length === 6);
+  // What is pressed counts from what was last asked for, not from what is shown so far.
+  await tab.route("**/api/play/position*", (route) => setTimeout(() => route.continue(), 200));
+  const press = async (name, times) => {
+    for (let count = 0; count < times; count += 1) await tab.getByRole("button", { name }).click();
+  };
+  await press("Earlier", 3);
+  await status(tab, "After 3 of 6 moves.");
+  await press("Later", 3);
+  await status(tab, /Your move, X\.$/);
+  await press("Earlier", 1);
+  await status(tab, "After 5 of 6 moves.");
+  await press("Undo", 2);
+  await until("two moves are undone", async () => (await moves(tab)).length === 2);
+  await tab.unroute("**/api/play/position*");
+  // A position that nobody sent is not shown.
+  await tab.route("**/api/play/position*", (route) => route.abort(), { times: 1 });
+  await press("Earlier", 1);
+  await tab.getByText("It cannot be done:").waitFor();
+  await status(tab, /Your move, X\.$/);
+  await press("Earlier", 1);
+  await status(tab, "After 1 of 2 moves.");
   await tab.context().close();
 });
 

@@ -90,7 +90,7 @@ test("a finished run has the tables of its report, each as files", async () => {
   const plot = tab.locator(".results .drawn svg").first();
   await plot.waitFor();
   const [name, svg] = await saved(tab, tab.getByRole("button", { name: /^Save as SVG: (?!the curves)/ }).first());
-  assert.match(name, /^tables-[a-z0-9-]+\.svg$/);
+  assert.match(name, /^tables-[a-z0-9_-]+\.svg$/);
   assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^]*<\/svg>\n$/);
   await accessible(tab, "results with plots");
   await tab.context().close();

@@ -11,6 +11,8 @@ import { Cluster } from "./cluster.js";
 
 export const cluster = new Cluster();
 const [complaints, foreign] = [[], []];
+/** With EVOXO_LATENCY each request is held for up to this many milliseconds: what depends on quick answers fails. */
+const LATENCY_MS = Number(process.env.EVOXO_LATENCY ?? 0);
 let browser;
 
 export async function begin() {
@@ -43,6 +45,8 @@ async function fresh(options) {
   // No browser knows the authority of a cluster that was made a moment ago.
   const context = await browser.newContext({ viewport, ignoreHTTPSErrors: Boolean(cluster.access), ...options });
   const tab = await context.newPage();
+  const late = (route) => setTimeout(() => route.continue(), Math.random() * LATENCY_MS);
+  if (LATENCY_MS > 0) await context.route("**/api/**", late);
   tab.setDefaultTimeout(60_000);
   tab.on("pageerror", (error) => complaints.push(error.message));
   tab.on("console", (said) => {

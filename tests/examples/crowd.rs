@@ -2,7 +2,8 @@
 //!
 //! All connections are real ones with TLS and certificates, from one program on the same machine. Two real workers compute
 //! `dispatch`, tasks that do nothing, alone and beside the crowd; then the whole crowd loses its connections at once and
-//! comes back while they compute. The crowd computes another kind of experiment, so that it gets no tasks.
+//! comes back while they compute. The crowd computes another kind of experiment, so that it gets no tasks. Beside that, a crowd of
+//! 500 that computes too, against one of two.
 
 use std::{
     env, fs,
@@ -13,13 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_access::{AccessFile, Role};
+use evoxo_access::{AccessFile, Role, join};
 use evoxo_common::rng::{Generator, Stream, below};
 use evoxo_proto::v1::{Heartbeat, from_worker::Message, to_worker::Message as Incoming};
 use evoxo_tests::{
     live::{Coordinator, Process, Site},
     person::{Person, digest_of_one_thread},
-    script::{Session, hello},
+    script::{Session, hello, honest},
     secure::{Secure, channel},
 };
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -28,17 +29,21 @@ const STREAMS: usize = 3_000;
 /// What a user of a middling cluster has.
 const MANY: usize = 500;
 const TASKS: u32 = 200_000;
+/// The tasks of a round of each of four replicas.
+const ROUND: u32 = 1000;
+/// Fewer for 500 who all compute: they take much longer.
+const TASKS_OF_BUSY: u32 = 20_000;
 /// Each figure is the median of so many runs.
 const PASSES: usize = 5;
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Handshakes of the crowd that are under way: fewer than one address may have.
 const HANDSHAKES: usize = 100;
 
-fn dispatch(seed: usize) -> String {
+fn dispatch(seed: usize, tasks: u32) -> String {
     format!(
-        "experiment = \"dispatch\"\nseed = {seed}\nreplicas = 4\n[settings]\nrounds = 50\ntasks = {}\npayload_bytes = 1000\n\
+        "experiment = \"dispatch\"\nseed = {seed}\nreplicas = 4\n[settings]\nrounds = {}\ntasks = {ROUND}\npayload_bytes = 1000\n\
          reply_bytes = 100\n",
-        TASKS / 4 / 50
+        tasks / 4 / ROUND
     )
 }
 
@@ -49,6 +54,8 @@ struct Cluster {
     /// The certificate of one of them, which the crowd uses as well.
     worker: Option<Arc<AccessFile>>,
     runs: usize,
+    /// Of each run.
+    tasks: u32,
     _workers: Vec<Process>,
 }
 
@@ -59,18 +66,32 @@ impl Cluster {
         let token = secure.token(coordinator.address, Role::Worker, 3600, 2).await;
         let workers = ["one", "two"].map(|name| secure.worker(coordinator.address, &token, name)).into();
         let person = secure.person(coordinator.address);
-        let mut cluster = Self { coordinator, person, worker: None, runs: 0, _workers: workers };
+        let mut cluster = Self { coordinator, person, worker: None, runs: 0, tasks: TASKS, _workers: workers };
         cluster.await_workers().await;
         let worker = AccessFile::load(&site.path("one.access")).expect("it has joined");
         cluster.worker = Some(Arc::new(worker));
         cluster
     }
 
+    /// Without real workers: who computes is a crowd.
+    async fn empty(site: &Site) -> Self {
+        let secure = Secure::init(site, "access");
+        let coordinator = secure.coordinator("127.0.0.1:0", &["--checkpoint-interval", "3"]);
+        let token = secure.token(coordinator.address, Role::Worker, 3600, 1).await;
+        let token = token.parse().expect("a token");
+        let joined = join(&token, &coordinator.address.to_string().parse().expect("an address"), "crowd")
+            .await
+            .expect("an access file");
+        let person = secure.person(coordinator.address);
+        let (worker, tasks) = (Some(Arc::new(joined)), TASKS_OF_BUSY);
+        Self { coordinator, person, worker, runs: 0, tasks, _workers: Vec::new() }
+    }
+
     async fn plain(site: &Site) -> Self {
         let coordinator = site.coordinator(&["--checkpoint-interval", "3"]);
         let workers = ["one", "two"].map(|name| site.worker(coordinator.address, &["--name", name])).into();
         let person = Person::of(coordinator.address);
-        let mut cluster = Self { coordinator, person, worker: None, runs: 0, _workers: workers };
+        let mut cluster = Self { coordinator, person, worker: None, runs: 0, tasks: TASKS, _workers: workers };
         cluster.await_workers().await;
         cluster
     }
@@ -84,11 +105,11 @@ impl Cluster {
     /// Tasks a second of one run, whose digest must be right.
     async fn rate(&mut self) -> f64 {
         self.runs += 1;
-        let (name, config) = (format!("run-{}", self.runs), dispatch(self.runs));
+        let (name, config) = (format!("run-{}", self.runs), dispatch(self.runs, self.tasks));
         let began = Instant::now();
         self.person.submit(&name, &config).await;
         let run = self.person.finished(&name).await;
-        let rate = f64::from(TASKS) / began.elapsed().as_secs_f64();
+        let rate = f64::from(self.tasks) / began.elapsed().as_secs_f64();
         assert_eq!(run.digest, digest_of_one_thread(&config));
         rate
     }
@@ -98,23 +119,37 @@ impl Cluster {
     }
 }
 
+/// What 500 workers that all compute are worth, beside two.
+#[expect(clippy::print_stdout, reason = "what was measured")]
+async fn compare_busy(streams: usize) {
+    let sites = [Site::new(), Site::new()];
+    let (mut few, mut many) = (Cluster::empty(&sites[0]).await, Cluster::empty(&sites[1]).await);
+    let mut crowds = [Crowd::of(&few, "dispatch"), Crowd::of(&many, "dispatch")];
+    let wanted = MANY.min(streams);
+    crowds[0].join(2).await;
+    crowds[1].join(wanted).await;
+    let [two, all] = in_turns(&mut few, &mut many).await;
+    println!("{two:.0} tasks/s of two that compute, {all:.0} of {wanted}: {:.0} %", 100.0 * all / two);
+}
+
 /// The middle one of three or five.
 fn median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 2]
 }
 
-/// Workers that are connected and get nothing to do.
+/// Workers in this program that are connected, and compute tasks of one kind.
 struct Crowd {
+    kind: &'static str,
     coordinator: SocketAddr,
     access: Arc<AccessFile>,
     members: JoinSet<()>,
 }
 
 impl Crowd {
-    fn of(cluster: &Cluster) -> Self {
+    fn of(cluster: &Cluster, kind: &'static str) -> Self {
         let access = cluster.worker.clone().expect("the cluster is a secure one");
-        Self { coordinator: cluster.coordinator.address, access, members: JoinSet::new() }
+        Self { kind, coordinator: cluster.coordinator.address, access, members: JoinSet::new() }
     }
 
     /// So many more members; returns when the coordinator has welcomed each.
@@ -122,13 +157,13 @@ impl Crowd {
         let welcomed = Arc::new(Semaphore::new(0));
         let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
         for number in self.members.len()..self.members.len() + more {
-            let (coordinator, access) = (self.coordinator, Arc::clone(&self.access));
+            let (coordinator, access, kind) = (self.coordinator, Arc::clone(&self.access), self.kind);
             let (welcomed, handshakes) = (Arc::clone(&welcomed), Arc::clone(&handshakes));
             self.members.spawn(async move {
                 let mut rng = Stream::root(1).word(number as u64).rng();
                 let mut session = loop {
                     let turn = handshakes.acquire().await;
-                    match enter(coordinator, &access, number).await {
+                    match enter(coordinator, &access, number, kind).await {
                         Some(session) => break session,
                         None => drop(turn),
                     }
@@ -156,21 +191,24 @@ fn wait(rng: &mut Generator) -> Duration {
 }
 
 /// A session that was welcomed; `None` if the coordinator is busy.
-async fn enter(coordinator: SocketAddr, access: &AccessFile, number: usize) -> Option<Session> {
+async fn enter(coordinator: SocketAddr, access: &AccessFile, number: usize, kind: &str) -> Option<Session> {
     let mut hello = hello(&format!("crowd-{number}"));
-    hello.kinds.retain(|kind| kind.kind == "menace");
+    hello.kinds.retain(|known| known.kind == kind);
     let mut session = Session::open_over(channel(coordinator, Some(access))).await.ok()?;
     session.send(Message::Hello(hello)).await;
     matches!(session.receive().await, Ok(Some(Incoming::Welcome(_)))).then_some(session)
 }
 
-/// Heartbeats, until the coordinator ends the session.
+/// Heartbeats and outputs, until the coordinator ends the session.
 async fn stay(session: &mut Session) {
     let mut beat = tokio::time::interval(HEARTBEAT);
     loop {
         tokio::select! {
             _ = beat.tick() => session.send(Message::Heartbeat(Heartbeat {})).await,
-            received = session.receive() => if !matches!(received, Ok(Some(_))) { return },
+            assigned = session.next_tasks() => {
+                let Some(assigned) = assigned else { return };
+                session.answer(assigned.id, &assigned.tasks, honest).await;
+            }
         }
     }
 }
@@ -199,6 +237,7 @@ async fn main() -> ExitCode {
         println!("usage: cargo crowd [STREAMS]");
         return ExitCode::FAILURE;
     };
+    compare_busy(streams).await;
     let sites = [Site::new(), Site::new(), Site::new()];
     let (mut plain, mut quiet) = (Cluster::plain(&sites[0]).await, Cluster::secure(&sites[1]).await);
     let mut crowded = Cluster::secure(&sites[2]).await;
@@ -206,7 +245,7 @@ async fn main() -> ExitCode {
     println!("{without:.0} tasks/s without TLS, {with:.0} with: {:.0} %", 100.0 * with / without);
     drop(plain);
 
-    let mut crowd = Crowd::of(&crowded);
+    let mut crowd = Crowd::of(&crowded, "menace");
     crowded.rate().await;
     let (before, own_before) = (crowded.memory(), own_memory());
     for wanted in [MANY.min(streams), streams] {

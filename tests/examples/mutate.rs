@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     // It does not exist at first.
     drop(fs::remove_dir_all(&copy));
     copy_tree(workspace(), &copy);
-    for file in ["common/", "games/", "coordinator/"] {
+    for file in ["common/", "games/", "access/", "coordinator/"] {
         assert_eq!(run_suites(&copy, file), None, "the tests must pass before anything is changed");
     }
     let (mut applied, mut survived) = (0, 0);
@@ -58,9 +58,11 @@ fn run_suites(directory: &Path, file: &str) -> Option<&'static str> {
     let games = ("caught by games", &["-p", "evoxo-games", "--lib"][..]);
     let experiments = ("caught by experiments", &["-p", "evoxo-experiments"][..]);
     let coordinator = ("caught by coordinator", &["-p", "evoxo-coordinator", "--lib"][..]);
+    let access = ("caught by access", &["-p", "evoxo-access", "--lib"][..]);
     let simulation = ("caught by simulation", &["-p", "evoxo-tests", "--test", "simulation"][..]);
     let suites: &[_] = match file.split('/').next() {
         Some("common") => &[common, experiments, simulation],
+        Some("access") => &[access],
         Some("games") => &[games, experiments],
         Some("experiments") => &[experiments, simulation],
         _ => &[coordinator, simulation],

@@ -6,10 +6,12 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 
 use crate::{
     programs::program,
@@ -20,11 +22,17 @@ use crate::{
 /// once.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Any free port of this machine.
+const ANY: &str = "127.0.0.1:0";
+
 /// A directory for a store and for logs, removed at the end. If a test fails, the logs are printed.
 pub struct Site {
     directory: TempDir,
     /// What is the coordinator and the worker, if not evoxo's own programs.
     tool: Option<PathBuf>,
+    /// They keep the ports of its coordinators: the system gives them to no connection of another test while a coordinator is
+    /// dead that will listen there again.
+    kept: Mutex<Vec<TcpSocket>>,
 }
 
 impl Site {
@@ -48,7 +56,7 @@ impl Site {
     }
 
     fn with(tool: Option<PathBuf>) -> Self {
-        Self { directory: tempfile::tempdir().expect("a temporary directory"), tool }
+        Self { directory: tempfile::tempdir().expect("a temporary directory"), tool, kept: Mutex::default() }
     }
 
     /// A coordinator or a worker.
@@ -68,10 +76,21 @@ impl Site {
     /// A coordinator on any port, with further arguments.
     #[must_use]
     pub fn coordinator(&self, arguments: &[&str]) -> Coordinator {
-        self.coordinator_on("127.0.0.1:0", arguments)
+        self.coordinator_on(ANY, arguments)
     }
 
-    /// A coordinator on this address, with this site's store.
+    /// An address of this machine where nobody listens, kept for programs of this site.
+    fn free_address(&self) -> String {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        // As a listener sets it: so both may have the port, because this socket never listens.
+        socket.set_reuseaddr(true).expect("a socket can share its address");
+        socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let address = socket.local_addr().expect("an address").to_string();
+        self.kept.lock().expect("nobody panics with it").push(socket);
+        address
+    }
+
+    /// A coordinator on this address (`127.0.0.1:0` is any free port), with this site's store.
     #[must_use]
     pub fn coordinator_on(&self, listen: &str, arguments: &[&str]) -> Coordinator {
         self.coordinator_in(self.command("coordinator"), listen, arguments)
@@ -80,7 +99,7 @@ impl Site {
     /// A coordinator started by a shell that first runs `script`, for example `ulimit -n 96`.
     #[must_use]
     pub fn limited_coordinator(&self, script: &str, arguments: &[&str]) -> Coordinator {
-        self.coordinator_in(limited("evoxo-coordinator", script), "127.0.0.1:0", arguments)
+        self.coordinator_in(limited("evoxo-coordinator", script), ANY, arguments)
     }
 
     /// A coordinator on this address whose store is a bucket there.
@@ -98,7 +117,8 @@ impl Site {
     /// If it does not announce its address.
     #[must_use]
     fn coordinator_in(&self, mut command: Command, listen: &str, arguments: &[&str]) -> Coordinator {
-        command.args(["--listen", listen, "--announce"]).args(arguments).stdout(Stdio::piped());
+        let listen = if listen == ANY { self.free_address() } else { listen.to_owned() };
+        command.args(["--listen", &listen, "--announce"]).args(arguments).stdout(Stdio::piped());
         if !arguments.contains(&"--store") {
             command.arg("--store").arg(self.path("store"));
         }

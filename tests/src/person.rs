@@ -97,6 +97,14 @@ impl Person {
     /// # Panics
     /// If that takes too long.
     pub async fn worker(&mut self, name: &str) -> Worker {
+        self.worker_that(name, |_| true).await
+    }
+
+    /// Waits until a worker of this name is as wanted: what the coordinator says of workers is up to half a second old.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn worker_that(&mut self, name: &str, wanted: impl Fn(&Worker) -> bool) -> Worker {
         let start = Instant::now();
         loop {
             let workers = match self.client.list_workers(ListWorkersRequest {}).await {
@@ -104,10 +112,11 @@ impl Person {
                 Err(status) if is_absence(&status) => Vec::new(),
                 Err(status) => panic!("{status}"),
             };
-            if let Some(found) = workers.into_iter().find(|worker| worker.name == name) {
-                return found;
+            let found = workers.into_iter().find(|worker| worker.name == name);
+            match found {
+                Some(worker) if wanted(&worker) => return worker,
+                found => assert!(start.elapsed() < PATIENCE, "worker {name} does not come to be as wanted: {found:?}"),
             }
-            assert!(start.elapsed() < PATIENCE, "no worker {name} connects");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -11,6 +11,7 @@ mod processes {
     mod modules;
     mod orders;
     mod programs;
+    mod quota;
     mod secure;
     mod services;
     mod shapes;

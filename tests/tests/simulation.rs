@@ -1,7 +1,9 @@
 //! The whole cluster on one thread, from one seed: the coordinator's core, store and replicas, workers, a network and
 //! objects that fail in every way that the seed draws; virtual time. The result must be that of one undisturbed thread.
 //!
-//! `cargo test` runs some hundreds of clusters. `SEEDS=1000000 cargo sim` runs as many as given; `SEED=n cargo sim` runs one.
+//! `cargo test` runs some hundreds of clusters. `SEEDS=1000000 cargo sim` runs as many as given; with `FIRST_SEED=n` the
+//! first test begins with seed n, so that parts of a search can run side by side. `SEED=n cargo sim NAME` runs one, and
+//! prints what its coordinators say.
 
 #![expect(clippy::print_stdout, reason = "the seeds and their outcomes")]
 
@@ -32,8 +34,9 @@ fn every_cluster_ends_with_the_bytes_of_one_thread() {
     }
     let seeds = number("SEEDS").unwrap_or(200);
     let (mut crashes, mut lost, mut damaged, mut unheard, mut repeated, mut away) = (0, 0, 0, 0, 0, 0);
-    let (mut takeovers, mut superseded, mut rivals) = (0, 0, 0);
-    for seed in 0..seeds {
+    let (mut takeovers, mut superseded, mut rivals, mut deleted, mut revived, mut extended) = (0, 0, 0, 0, 0, 0);
+    let from = number("FIRST_SEED").unwrap_or(0);
+    for seed in from..from + seeds {
         let outcome = simulate(seed, Faults::drawn(seed));
         assert_eq!(outcome.failure, None, "seed {seed}");
         crashes += outcome.crashes;
@@ -45,17 +48,22 @@ fn every_cluster_ends_with_the_bytes_of_one_thread() {
         takeovers += outcome.takeovers;
         superseded += outcome.superseded;
         rivals += outcome.rivals;
+        deleted += outcome.deleted;
+        revived += outcome.revived;
+        extended += outcome.extended;
     }
     println!(
         "{seeds} clusters: {crashes} coordinator crashes, {lost} workers lost, {away} made to wait, {damaged} objects damaged, \
          {unheard} responses of the store lost, {repeated} tasks repeated, {takeovers} takeovers by standbys, {superseded} \
-         coordinators superseded, {rivals} others led between a look and a write"
+         coordinators superseded, {rivals} others led between a look and a write, {deleted} runs deleted, \
+         {revived} of them submitted to another leader meanwhile, {extended} times asked for more replicas"
     );
     // A simulation without faults would prove nothing.
     if seeds >= 500 {
         assert!(crashes > seeds / 2 && lost > seeds && away > seeds / 10 && repeated > seeds);
         assert!(damaged > seeds / 50 && unheard > seeds / 20);
-        assert!(takeovers > seeds / 4 && superseded > seeds / 4 && rivals > seeds / 20);
+        assert!(takeovers > seeds / 4 && superseded > seeds / 4 && rivals > seeds / 20 && deleted > seeds / 20);
+        assert!(extended > seeds / 20);
     }
 }
 

@@ -22,7 +22,7 @@ class Terminal:
 
     def __init__(self, program, address):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.resize(24, 80)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
         self.process = os.fork()
@@ -32,6 +32,10 @@ class Terminal:
             for stream in range(3):
                 os.dup2(self.slave, stream)
             os.execve(program, [program, "top", "--coordinator", address], {"TERM": "dumb", "NO_COLOR": "1"})
+
+    def resize(self, lines, columns):
+        """The system tells the program (SIGWINCH)."""
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def read(self, seconds):
         if select.select([self.master], [], [], seconds)[0]:
@@ -77,12 +81,13 @@ def main():
     assert styles == {b"7", b"0"}, f"more than reverse: {styles}"
     top.press(b"s")
     top.wait_for(b"RUNS by name")
-    # The terminal becomes narrower while it is drawn on.
-    fcntl.ioctl(top.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
-    os.kill(top.process, signal.SIGWINCH)
+    # The terminal becomes narrower while it is drawn on, and wider with a question on it.
+    top.resize(12, 40)
     top.wait_for(b"RUNS by name")
     top.press(b"p")
     top.wait_for(b"pause long? y")
+    top.resize(24, 60)
+    top.wait_for(b"\x1b[24;1H")
     top.press(b"y")
     top.wait_for(b"long is paused")
     top.press(b"c")

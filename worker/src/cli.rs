@@ -195,7 +195,7 @@ fn run_task(registry: &Registry, file: &Path, simd: Simd, programs: Arc<[Program
             writeln!(out, "time    {:.6} s", elapsed_us as f64 / 1e6)?;
             Ok(ExitCode::SUCCESS)
         }
-        (Outcome::Failure(why), _) => bail!("{why}"),
+        (Outcome::Failure(why) | Outcome::OtherProgram(why), _) => bail!("{why}"),
     }
 }
 

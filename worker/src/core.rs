@@ -320,7 +320,7 @@ impl Worker {
             now + GATHER_MS
         };
         let outcome = sendable(outcome);
-        if let Outcome::Failure(why) = &outcome {
+        if let Outcome::Failure(why) | Outcome::OtherProgram(why) = &outcome {
             self.effects.push(Effect::TaskFailed { task: hash, why: why.clone() });
         }
         let dropped = self.pending.add(hash, outcome, elapsed_us, assignment);
@@ -405,17 +405,21 @@ impl Worker {
     }
 }
 
+/// A sentence, cut to what may be sent.
+fn cut(mut sentence: String) -> String {
+    let end = (0..=FAILURE_BYTES_MAX.min(sentence.len())).rev().find(|end| sentence.is_char_boundary(*end));
+    sentence.truncate(end.unwrap_or(0));
+    sentence
+}
+
 /// The outcome, replaced by a failure if it is too long to send.
 fn sendable(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Output(bytes) if bytes.len() > TASK_BYTES_MAX => {
             Outcome::Failure(format!("the output has {} bytes, more than {TASK_BYTES_MAX}", bytes.len()))
         }
-        Outcome::Failure(mut sentence) => {
-            let end = (0..=FAILURE_BYTES_MAX.min(sentence.len())).rev().find(|end| sentence.is_char_boundary(*end));
-            sentence.truncate(end.unwrap_or(0));
-            Outcome::Failure(sentence)
-        }
+        Outcome::Failure(sentence) => Outcome::Failure(cut(sentence)),
+        Outcome::OtherProgram(sentence) => Outcome::OtherProgram(cut(sentence)),
         output @ Outcome::Output(_) => output,
     }
 }

@@ -104,7 +104,10 @@ impl Shell {
         let slots = settings.worker.slots;
         let compute = || -> Compute {
             let (registry, mut processes) = (registry.clone(), Processes::new(Arc::clone(&settings.programs)));
-            Box::new(move |task: &Encoded| registry.run(task, &mut processes))
+            Box::new(move |task: &Encoded| {
+                let computed = registry.run(task, &mut processes);
+                processes.outcome(computed)
+            })
         };
         let pool = Pool::new(slots, compute, &sender)
             .with_context(|| format!("cannot start {slots} threads; try a smaller --slots"))?;

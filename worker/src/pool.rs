@@ -13,18 +13,17 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
 use evoxo_common::{
     experiment::Registry,
-    task::{Encoded, Programs, Refusal},
+    task::{Encoded, Programs},
 };
 use evoxo_proto::v1::task_result::Outcome;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Event;
 
-/// What a slot computes with: an encoded task in, an encoded output back.
-pub(crate) type Compute = Box<dyn FnMut(&Encoded) -> Result<Bytes, Refusal> + Send>;
+/// What a slot computes with: an encoded task in, an outcome back.
+pub(crate) type Compute = Box<dyn FnMut(&Encoded) -> Outcome + Send>;
 
 /// The threads. They end when the pool is dropped, each after its current task.
 pub(crate) struct Pool {
@@ -75,22 +74,24 @@ fn serve_slot(
 }
 
 /// Computes a task on this thread with these programs, as a slot does. Returns its output, or its failure, which may be the text of a
-/// panic, and how long it took, in microseconds.
+/// panic, and how long it took, in microseconds. That a program is another one is a failure too: there is nobody else here.
 pub fn compute_here(registry: &Registry, task: &Encoded, programs: &mut dyn Programs) -> (Outcome, u64) {
     keep_panics_quiet();
     let before = LAST_PANIC.replace(Some(String::new()));
-    let computed = compute_caught(|| registry.run(task, programs));
+    let computed = compute_caught(|| match registry.run(task, programs) {
+        Ok(output) => Outcome::Output(output),
+        Err(refusal) => Outcome::Failure(refusal.0),
+    });
     LAST_PANIC.set(before);
     computed
 }
 
-fn compute_caught(compute: impl FnOnce() -> Result<Bytes, Refusal>) -> (Outcome, u64) {
+fn compute_caught(compute: impl FnOnce() -> Outcome) -> (Outcome, u64) {
     let start = Instant::now();
     // A task gets its bytes, which are immutable, and programs; one that a panic left in the middle of an answer is found
     // out by the number of its next answer.
     let outcome = match panic::catch_unwind(AssertUnwindSafe(compute)) {
-        Ok(Ok(output)) => Outcome::Output(output),
-        Ok(Err(refusal)) => Outcome::Failure(refusal.0),
+        Ok(outcome) => outcome,
         Err(payload) => {
             // Its destructor could panic again.
             std::mem::forget(payload);
@@ -141,6 +142,7 @@ mod tests {
         time::Duration,
     };
 
+    use bytes::Bytes;
     use evoxo_common::digest::Digest;
 
     use super::*;
@@ -149,12 +151,12 @@ mod tests {
     static GATE: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
 
     /// Does what the task's first byte says.
-    fn perform(task: &Encoded) -> Result<Bytes, Refusal> {
+    fn perform(task: &Encoded) -> Outcome {
         let task = &task.own;
         match task[0] {
             b'p' => panic!("cannot compute {} things", task.len()),
             b'b' => panic::panic_any(7_u8),
-            b'r' => return Err(Refusal("no such work".into())),
+            b'r' => return Outcome::Failure("no such work".into()),
             b's' => thread::sleep(Duration::from_millis(20)),
             b'g' => {
                 let mut arrived = GATE.0.lock().unwrap();
@@ -166,7 +168,7 @@ mod tests {
             }
             _ => {}
         }
-        Ok(task.slice(1..))
+        Outcome::Output(task.slice(1..))
     }
 
     fn tasks(texts: &[&'static str]) -> Vec<Encoded> {

@@ -3,7 +3,7 @@
 //! another.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     hash::{BuildHasher as _, RandomState},
     io::{BufRead as _, BufReader, Read},
@@ -17,11 +17,15 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use evoxo_common::{
     experiment::Registry,
     task::{Programs, Refusal},
 };
-use evoxo_proto::{PROGRAM_BYTES_MAX, v1::ProgramSignature};
+use evoxo_proto::{
+    PROGRAM_BYTES_MAX,
+    v1::{ProgramSignature, task_result::Outcome},
+};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tracing::{debug, warn};
 
@@ -99,13 +103,25 @@ pub struct Processes {
     running: BTreeMap<String, Process>,
     /// Questions so far.
     questions: u64,
+    /// The last task expected another program.
+    disowned: bool,
 }
 
 impl Processes {
     /// No process yet, of these programs.
     #[must_use]
     pub fn new(commands: Arc<[Program]>) -> Self {
-        Self { commands, running: BTreeMap::new(), questions: 0 }
+        Self { commands, running: BTreeMap::new(), questions: 0, disowned: false }
+    }
+
+    /// What came of a task that could ask these programs.
+    pub(crate) fn outcome(&mut self, computed: Result<Bytes, Refusal>) -> Outcome {
+        let disowned = std::mem::take(&mut self.disowned);
+        match computed {
+            Ok(output) => Outcome::Output(output),
+            Err(refusal) if disowned => Outcome::OtherProgram(refusal.0),
+            Err(refusal) => Outcome::Failure(refusal.0),
+        }
     }
 
     fn running(&mut self, name: &str) -> Result<&mut Process, Refusal> {
@@ -142,6 +158,14 @@ impl Programs for Processes {
         })
     }
 
+    fn is_first(&mut self, name: &str, words: &str) -> Result<bool, Refusal> {
+        Ok(self.running(name)?.heard.insert(words.to_owned()))
+    }
+
+    fn disown(&mut self) {
+        self.disowned = true;
+    }
+
     fn stop(&mut self, name: &str) {
         // The next question starts another process.
         self.running.remove(name);
@@ -165,6 +189,8 @@ struct Process {
     /// The value of [`MARK`].
     mark: String,
     introduction: String,
+    /// What [`Programs::is_first`] was asked about.
+    heard: BTreeSet<String>,
     /// Lines for its standard input, written by a thread: a program that does not read must not block the slot.
     input: Sender<String>,
     output: Receiver<Line>,
@@ -198,7 +224,8 @@ impl Process {
             spawn(move || read_lines(stdout, |line| answers.send(line).is_ok())),
             spawn(move || keep_words(&name, stderr, &kept)),
         ];
-        let mut process = Self { child, mark, introduction: String::new(), input, output, words };
+        let (introduction, heard) = (String::new(), BTreeSet::new());
+        let mut process = Self { child, mark, introduction, heard, input, output, words };
         for thread in threads {
             thread.map_err(|error| format!("cannot be served by a thread: {error}"))?;
         }

@@ -1,7 +1,7 @@
 //! The real program and a coordinator played by the test, over real sockets.
 
 use std::{
-    io::Read as _,
+    io::{ErrorKind, Read as _},
     net::SocketAddr,
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -30,7 +30,12 @@ use evoxo_proto::{
     },
 };
 use prost::Message as _;
-use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle, time::timeout};
+use tokio::{
+    net::TcpListener,
+    sync::mpsc,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming, transport::Server};
 
@@ -116,7 +121,7 @@ impl Coordinator {
     }
 
     async fn leading(address: SocketAddr, led: Option<Led>) -> Self {
-        let listener = TcpListener::bind(address).await.expect("a free port");
+        let listener = listen(address).await;
         let address = listener.local_addr().expect("an address");
         let (sender, sessions) = mpsc::channel(1);
         let service = WorkerServiceServer::new(Service(sender, led))
@@ -143,6 +148,20 @@ impl Coordinator {
 
     fn worker(&self, arguments: &[&str]) -> Worker {
         Worker::start(&[&["--coordinator", &self.address.to_string()], arguments].concat())
+    }
+}
+
+/// Listens on an address. One where a coordinator has just ended may still be taken: a process that another test starts has
+/// all sockets of this one for a moment, until it is the program.
+async fn listen(address: SocketAddr) -> TcpListener {
+    let begun = Instant::now();
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < PATIENCE => {
+                sleep(Duration::from_millis(5)).await;
+            }
+            listener => return listener.expect("a free port"),
+        }
     }
 }
 
@@ -180,7 +199,7 @@ impl Worker {
                 break status;
             }
             assert!(start.elapsed() < PATIENCE, "the worker does not end");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(5)).await;
         };
         let (mut out, mut error) = (String::new(), String::new());
         self.0.stdout.take().expect("piped").read_to_string(&mut out).expect("text");

@@ -70,7 +70,7 @@ pub(super) fn small(config: &Config, report: &Report, id: &str) -> Option<Html> 
 /// What the script reads: for each curve its name and its points, and where these are to the right, for all curves that do
 /// not say it themselves.
 fn data(figure: &Figure) -> Value {
-    let bands = has_bands(figure);
+    let bands = figure.drawn.has_bands();
     let point = |point: &Point| match bands {
         true => [point.mean, point.low, point.high].into_iter().map(brief).collect::<Value>(),
         false => [point.mean].into_iter().map(brief).collect(),
@@ -94,10 +94,6 @@ fn brief(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 { (value as i64).into() } else { value.into() }
 }
 
-fn has_bands(figure: &Figure) -> bool {
-    matches!(figure.drawn, Drawn::Means | Drawn::Powers)
-}
-
 /// The table behind a picture: some of the points.
 fn table_of(figure: &Figure) -> Table {
     let longest = figure.series.iter().max_by_key(|series| series.points.len());
@@ -111,14 +107,14 @@ fn table_of(figure: &Figure) -> Table {
     };
     let cell = |series: &Series, x: f64| match at(series, x) {
         None => "–".to_owned(),
-        Some(point) if has_bands(figure) && point.low != point.high => {
+        Some(point) if figure.drawn.has_bands() && point.low != point.high => {
             format!("{} ({} to {})", number(point.mean), number(point.low), number(point.high))
         }
         Some(point) => number(point.mean),
     };
     let row =
         |x: &f64| std::iter::once(number(*x)).chain(figure.series.iter().map(|series| cell(series, *x))).collect();
-    let about = if has_bands(figure) { ": mean (10th to 90th percentile of the replicas)" } else { "" };
+    let about = if figure.drawn.has_bands() { ": mean (10th to 90th percentile of the replicas)" } else { "" };
     Table {
         title: format!("{}{about}", figure.title),
         header: std::iter::once(figure.x_label.clone())

@@ -141,7 +141,10 @@ pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {
     let address = &coordinator.address;
     match role.is_worker() {
         true => tell(format_args!("on each host: evoxo-worker --coordinator {address} --join TOKEN")),
-        false => tell(format_args!("for them: {} join TOKEN --coordinator {address} --access FILE", program())),
+        false => {
+            tell(format_args!("for them: {} join TOKEN --coordinator {address} --access FILE", program()));
+            tell("or they log in with it on the coordinator's page, if that was started with --page");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,8 +12,10 @@ use evoxo_common::{card::Card, experiment::Registry, plot};
 use serde_json::{Map, Value};
 
 use crate::{
-    champion, plots,
-    say::{usage, whole},
+    champion, file,
+    kept::RESULT_BYTES_MAX,
+    plots,
+    say::{notice, usage, whole},
     stored,
 };
 
@@ -101,15 +103,27 @@ fn players(registry: &Registry, directory: &Path) -> anyhow::Result<Vec<(String,
         let stored = stored::read(registry, directory)?;
         let stored = stored.with_context(|| format!("nothing is stored yet in {}", directory.display()))?;
         let players = stored.players();
-        return match players.is_empty() {
-            true => Err(usage(format_args!("the run in {} has no players", directory.display()))),
-            false => Ok(players),
-        };
+        if players.is_empty() {
+            return Err(usage(format_args!("the run in {} has no players", directory.display())));
+        }
+        say_if_unfinished(stored.state(), directory);
+        return Ok(players);
+    }
+    let result = directory.join("result.json");
+    if of_run && result.is_file() {
+        let result: Value = serde_json::from_slice(&file::read(&result, RESULT_BYTES_MAX, "")?).unwrap_or_default();
+        say_if_unfinished(result["state"].as_str().unwrap_or_default(), directory);
     }
     let below = ["populations", "champions"].map(|name| directory.join(name));
     let directory = below.iter().find(|below| of_run && below.is_dir()).map_or(directory, PathBuf::as_path);
     let read = |path: &PathBuf| Ok((stem(path), champion::read(registry, path)?));
     cards(directory)?.iter().map(read).collect()
+}
+
+fn say_if_unfinished(state: &str, directory: &Path) {
+    if state == "unfinished" {
+        notice(format_args!("the run in {} is not finished: these are its players so far", directory.display()));
+    }
 }
 
 /// The cards in a directory, numbers in the order of numbers.

@@ -2,14 +2,13 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use anyhow::Context as _;
 use evoxo_common::experiment::Registry;
 use evoxo_coordinator::trust::Level;
 use evoxo_proto::v1;
 
 use crate::{
     autoscale::Autoscale,
-    remote::{Coordinator, connect, converse, refused, run_to_json, standstill},
+    remote::{Coordinator, connect, converse, is_lost, refused, run_to_json, standstill},
     say::{program, share},
     source::Experiment,
 };
@@ -65,7 +64,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         let (verification, audit_millionths) = (level.message().into(), level.millionths());
         let request =
             v1::SubmitRequest { name: name.clone(), config: config.to_toml(), verification, audit_millionths };
-        Ok(client.submit(request).await.map_err(refused).context("the coordinator refuses the run")?.into_inner())
+        let answer = client.submit(request).await.map_err(|status| match is_lost(&status) {
+            true => refused(status),
+            false => refused(status).context("the coordinator refuses the run"),
+        })?;
+        Ok(answer.into_inner())
     })?;
     let run = answer.run.unwrap_or_default();
     let mut out = std::io::stdout().lock();

@@ -60,6 +60,8 @@ pub struct Demand {
     pub state_bytes: u64,
     /// Rows of the history.
     pub rows: u64,
+    /// Milliseconds after which a worker itself stops a task; 0 if nothing but its end stops it.
+    pub task_ms: u64,
 }
 
 /// An optimized kernel and its reference implementation, for `evoxo bench`. Each does some work and returns the amount.

@@ -85,4 +85,10 @@ pub trait Experiment: Send {
     fn sheet(&self) -> Option<Sheet> {
         None
     }
+
+    /// Whether its last round was a short one, with which a run ended that had less of what makes runs longer
+    /// ([`Scope::Length`](crate::settings::Scope::Length)), and one row. The next round completes it, and has its row.
+    fn is_amid_round(&self) -> bool {
+        false
+    }
 }

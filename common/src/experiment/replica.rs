@@ -54,6 +54,18 @@ impl Replica {
         })
     }
 
+    /// What [`Replica::save`] returned in a run that ended earlier, as this longer configuration has it.
+    ///
+    /// # Errors
+    /// As [`Replica::restore`].
+    pub fn lengthened(config: &Config, mut saved: ReplicaState) -> Result<ReplicaState, String> {
+        if Self::restore(config, &saved)?.experiment.is_amid_round() {
+            saved.rounds -= 1;
+            saved.history.pop();
+        }
+        Ok(saved)
+    }
+
     /// Everything that a checkpoint needs.
     #[must_use]
     pub fn save(&self) -> ReplicaState {

@@ -24,8 +24,8 @@ const SAMPLE: f64 = 16.0;
 const MANY: usize = 5;
 
 fn bands_of(figure: &Figure) -> Bands {
-    match (figure.drawn, figure.series.len()) {
-        (Drawn::Lines | Drawn::Dots, _) => Bands::Nowhere,
+    match (figure.drawn.has_bands(), figure.series.len()) {
+        (false, _) => Bands::Nowhere,
         (_, MANY..) => Bands::AtTheEnd,
         _ => Bands::Around,
     }

@@ -35,7 +35,7 @@ const BEHIND_DOTS: usize = 200;
 
 /// The picture of a figure with this description. `remark` is what else is to be said of its axes.
 pub(super) fn svg(figure: &Figure, described: &str, clip: &str, remark: &str) -> String {
-    let bands = if matches!(figure.drawn, Drawn::Means | Drawn::Powers) { Bands::Around } else { Bands::Nowhere };
+    let bands = if figure.drawn.has_bands() { Bands::Around } else { Bands::Nowhere };
     let all: Vec<Numbered<'_>> = figure.series.iter().enumerate().collect();
     let panels: Vec<&[Numbered<'_>]> = all.chunks(all.len().div_ceil(PANELS_MAX)).collect();
     let columns = if panels.len() < COLUMNS_FROM { COLUMNS - 1 } else { COLUMNS };

@@ -63,6 +63,9 @@ fn a_few_curves_have_names_at_their_ends_and_many_a_panel_each() {
     assert!(some.contains("bar at its end") && !few.contains("bar at its end"), "{some}");
     // The others are drawn once, and used in each panel.
     assert_eq!((many.matches("<use href=\"#axes-t-all\"").count(), many.matches("id=\"axes-t-all\"").count()), (22, 1));
+    // Few, where they are to be compared.
+    let apart = |count: u32| Figure { series: (0..count).map(series).collect(), drawn: Drawn::Panels, ..figure() };
+    assert_eq!((counts(&svg(&apart(4))), points_max(&apart(4))), ([4, 4, 4], panels::POINTS_MAX));
     // So many that each panel has several.
     assert_eq!(counts(&drawn(60)), [20, 60, 60]);
 }

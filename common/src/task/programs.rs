@@ -20,6 +20,15 @@ pub trait Programs {
     /// A [`Refusal`] that says that there is no such program, or how it failed. It is stopped then.
     fn ask(&mut self, name: &str, question: &dyn Fn(u64) -> String, within_ms: u64) -> Result<(u64, String), Refusal>;
 
+    /// Whether this is the first time since the program of this name was started that somebody asks so about these words.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that says that there is no such program, or how it failed.
+    fn is_first(&mut self, name: &str, words: &str) -> Result<bool, Refusal>;
+
+    /// Says that a program is another one than the task expects, so that the task is not to blame for its refusal.
+    fn disown(&mut self);
+
     /// Stops a program whose answer makes no sense: what it would answer next is unknown.
     fn stop(&mut self, name: &str);
 }
@@ -36,6 +45,12 @@ impl Programs for NoPrograms {
     fn ask(&mut self, name: &str, _: &dyn Fn(u64) -> String, _: u64) -> Result<(u64, String), Refusal> {
         self.introduction(name).map(|line| (0, line))
     }
+
+    fn is_first(&mut self, name: &str, _: &str) -> Result<bool, Refusal> {
+        self.introduction(name).map(|_| true)
+    }
+
+    fn disown(&mut self) {}
 
     fn stop(&mut self, _: &str) {}
 }

@@ -1,5 +1,6 @@
 //! The audit log, `audit.jsonl` in the access directory: who wanted what, when and from where, one JSON object a line. What is written
-//! while this coordinator leads has the epoch and a number in it, and goes into the store too.
+//! while this coordinator leads has the epoch and a number in it, and goes into the store too. So does, without them, what is written
+//! while a coordinator serves whose store cannot be written yet.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -46,6 +47,8 @@ pub(crate) struct Audit {
     refused: (u64, u64),
     /// The epoch in which this coordinator leads, and its lines so far.
     leads: Option<(u64, u64)>,
+    /// Nobody can lead yet, because the store cannot be written.
+    waits: bool,
     /// Those that the store does not have yet.
     unsaved: VecDeque<String>,
 }
@@ -58,13 +61,21 @@ impl Audit {
     pub(crate) fn open(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
         let (file, bytes) = open(&path)?;
-        Ok(Self { path, file, bytes, refused: (0, 0), leads: None, unsaved: VecDeque::new() })
+        Ok(Self { path, file, bytes, refused: (0, 0), leads: None, waits: false, unsaved: VecDeque::new() })
     }
 
     /// From now on this coordinator leads in this epoch, or does not lead.
     pub(crate) fn lead(&mut self, epoch: Option<u64>) {
         self.leads = epoch.map(|epoch| (epoch, 0));
-        self.unsaved.clear();
+        if !std::mem::take(&mut self.waits) {
+            self.unsaved.clear();
+        }
+    }
+
+    /// From now on lines wait for the store: this coordinator leads as soon as it can be written.
+    pub(crate) fn wait(&mut self) {
+        self.lead(None);
+        self.waits = true;
     }
 
     /// The next lines for the store.
@@ -118,6 +129,8 @@ impl Audit {
         if let Some((epoch, lines)) = &mut self.leads {
             *lines += 1;
             (line["epoch"], line["number"]) = (Value::from(*epoch), Value::from(*lines));
+        }
+        if self.waits || self.leads.is_some() {
             self.unsaved.push_back(line.to_string());
             if self.unsaved.len() > UNSAVED_MAX {
                 self.unsaved.pop_front();
@@ -163,9 +176,11 @@ pub(crate) fn merge(here: Vec<String>, stored: Vec<String>, count: usize) -> Vec
     };
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
-    for line in here.into_iter().chain(stored) {
+    let own: BTreeSet<String> = here.iter().cloned().collect();
+    let stored = stored.into_iter().filter(|line| !own.contains(line));
+    for line in here.iter().cloned().chain(stored) {
         let place = place(&line);
-        // Lines from a time without a leader have no number, and are on one host only.
+        // Lines from a time without a leader have no number.
         if place.2 == 0 || seen.insert((place.1, place.2)) {
             all.push((place, line));
         }
@@ -234,6 +249,30 @@ mod tests {
         assert_eq!(told(&one, 9), ["before", "pause", "pause", "pause", "resume"]);
         assert_eq!(told(&two, 9), ["pause", "pause", "resume"]);
         assert_eq!(told(&one, 2), ["pause", "resume"]);
+    }
+
+    /// The store cannot be written when the coordinator starts, and later it can.
+    #[test]
+    fn lines_wait_for_a_store_that_cannot_be_written_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
+        let what = |lines: &[String]| -> Vec<Value> {
+            lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["what"].clone()).collect()
+        };
+        audit.write(1, &asker, "standby", "", Ok(())).unwrap();
+        audit.wait();
+        // Twice in a second.
+        (0..2).for_each(|_| audit.write(2, &asker, "pause", "r", Ok(())).unwrap());
+        audit.lead(Some(7));
+        audit.write(3, &asker, "lead", "", Ok(())).unwrap();
+        let stored = audit.unsaved();
+        assert_eq!(what(&stored), ["pause", "pause", "lead"]);
+        let told = merge(audit.newest(9).unwrap(), stored.clone(), 9);
+        assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each is there once");
+        assert_eq!(what(&merge(Vec::new(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
+        audit.lead(Some(8));
+        assert!(audit.unsaved().is_empty(), "what another time as leader has left is not told anew");
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl Access {
         lock(&self.0.audit).lead(epoch);
     }
 
+    /// The audit log is that of a coordinator that leads as soon as its store can be written.
+    pub(crate) fn lead_later(&self) {
+        lock(&self.0.audit).wait();
+    }
+
     /// Gives the store what it does not have of the audit log.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! Assignment of tasks to workers. Results do not depend on it.
 //!
-//! Idle workers come first, then those with one assignment queued behind the running one. A worker gets a batch of open
-//! tasks of a run that it computes, lowest first, of the run with the least expected work assigned. When nothing is
-//! open, tasks that were assigned long ago get another copy.
+//! Idle workers come first. Then an assignment is queued behind each running one, so that no slot waits for the network; but
+//! not one of long tasks, because another worker may be idle sooner. A worker gets a batch of open tasks of a run that it
+//! computes, lowest first, of the run with the least expected work assigned, and of several such that which was served longest
+//! ago. When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
 //!
 //! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself; if
 //! none of the workers that may get it has computed anything, any of them gets it after a while.
@@ -15,6 +16,7 @@ use super::{
     Batch, Coordinator, SessionId, TaskId,
     evidence::Jury,
     groups::Abilities,
+    run::Run,
     runs::RunId,
     sessions::{Assignment, Session},
     tasks::OpenTask,
@@ -26,38 +28,58 @@ const BATCH_TASKS_MAX: usize = 1024;
 /// messages cost more time to send than they save: with tasks of 1 KB, 256 at once are handed out twice as fast as
 /// 4,096.
 const BATCH_BYTES_MAX: usize = 256 << 10;
-/// If no worker has computed anything, any worker gets a suspect after this many milliseconds.
-const SUSPECT_PATIENCE_MS: u64 = 1000;
+/// Tasks that take less than this together are not divided among workers, in microseconds: an assignment and its results cost
+/// half of it at both ends.
+const WORTH_A_MESSAGE_US: u64 = 200;
+/// Tasks that are expected to take longer than this wait for an idle worker and in no queue, in microseconds. A slot that waits
+/// for its next task through a network loses little then, and a task behind one that takes hours could lose hours.
+const QUEUED_US_MAX: u64 = 1_000_000;
 /// The most suspects to try for which there is no worker; the others wait, because there may be thousands.
 const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
-        let open = [self.tasks.ready(), self.tasks.claimed()].iter().any(|tasks| !tasks.is_empty());
-        if self.stopping || !(open || !self.tasks.suspects().is_empty() || self.second_copies_due) {
+        if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.second_copies_due) {
             return;
         }
         self.place_suspects();
-        let with_capacity = self.sessions.with_capacity(|abilities| self.has_work_for(abilities));
         // Once for all idle workers, of which there may be thousands.
         let slow = if std::mem::take(&mut self.second_copies_due) { self.slow_assignments() } else { Vec::new() };
         for idle_only in [true, false] {
-            for id in &with_capacity {
-                let slow = if idle_only { &slow[..] } else { &[] };
-                while self.takes_more(*id, idle_only) && self.assign_batch(*id, slow) {}
+            let slow = if idle_only { &slow[..] } else { &[] };
+            let could = |abilities: &Abilities| !slow.is_empty() || self.has_work_for(abilities, idle_only);
+            for id in self.sessions.with_capacity(idle_only, could) {
+                while self.takes_more(id, idle_only) && self.assign_batch(id, slow) {}
+                // Most often the first few have taken everything, and thousands could have taken more.
+                if slow.is_empty() && !self.has_open() {
+                    return;
+                }
             }
         }
     }
 
-    /// Whether there may be something to compute for workers with these abilities.
-    fn has_work_for(&self, abilities: &Abilities) -> bool {
+    /// Whether any task is open.
+    fn has_open(&self) -> bool {
+        [self.tasks.ready(), self.tasks.claimed()].iter().any(|tasks| !tasks.is_empty())
+    }
+
+    /// Whether there may be something to compute for workers with these abilities, if they are idle or not.
+    fn has_work_for(&self, abilities: &Abilities, idle: bool) -> bool {
         let open = |tasks: &BTreeMap<RunId, BTreeSet<TaskId>>, claimed: bool| {
-            tasks.keys().filter_map(|id| self.runs.get(*id)).any(|run| {
+            let first = |(id, tasks): (&RunId, &BTreeSet<TaskId>)| Some((self.runs.get(*id)?, *tasks.first()?));
+            tasks.iter().filter_map(first).any(|(run, first)| {
                 let closed = claimed && run.level.needs_trusted() && !abilities.trusted;
-                !closed && run.hands_out() && abilities.computes(&run.prepared)
+                let now = idle || self.may_be_queued(run, first);
+                !closed && now && run.hands_out() && abilities.computes(&run.prepared)
             })
         };
-        self.second_copies_due || open(self.tasks.ready(), false) || open(self.tasks.claimed(), true)
+        open(self.tasks.ready(), false) || open(self.tasks.claimed(), true)
+    }
+
+    /// Whether a task of this run may wait behind another one.
+    fn may_be_queued(&self, run: &Run, task: TaskId) -> bool {
+        let expected = self.tasks.get(task).and_then(|task| run.expected_us(task.replica.arm, task.work));
+        expected.is_some_and(|each_us| each_us <= QUEUED_US_MAX)
     }
 
     /// Whether a worker can take an assignment.
@@ -121,8 +143,7 @@ impl Coordinator {
             let session = self.sessions.get(*id)?;
             may(session).then_some((!session.assignments.is_empty(), session.connected, *id))
         };
-        let is_proven =
-            |id: SessionId| self.sessions.get(id).is_some_and(|session| session.is_proven(each_us, self.now));
+        let is_proven = |id: SessionId| self.sessions.get(id).is_some_and(|session| session.is_proven(each_us));
         let fitting: Vec<_> = free.iter().filter_map(fits).collect();
         let proven = fitting.iter().filter(|(_, _, id)| is_proven(*id)).min();
         if let Some((_, _, id)) = proven {
@@ -132,8 +153,7 @@ impl Coordinator {
         if self.sessions.iter().any(|(_, session)| may(session) && session.tasks_done > 0) {
             return None;
         }
-        let patient = self.now - evidence.since >= SUSPECT_PATIENCE_MS;
-        fitting.iter().min().filter(|_| patient).map(|(_, _, id)| *id)
+        fitting.iter().min().filter(|_| evidence.has_waited(self.now)).map(|(_, _, id)| *id)
     }
 
     /// Sends one assignment to a worker, if nothing is open of tasks of these slow ones; false if there is none for it.
@@ -155,10 +175,15 @@ impl Coordinator {
         let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
         let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
             let run = self.runs.get(*run_id).filter(|run| run.hands_out() && session.computes(&run.prepared))?;
-            self.open_for(session, *run_id, run).next().map(|_| (run.assigned_us, *run_id))
+            let first = self.open_for(session, *run_id, run).next()?;
+            Some((run.assigned_us, run.last_served, *run_id, first))
         });
-        let Some((_, id)) = served.min() else { return Vec::new() };
+        let Some((_, _, id, first)) = served.min() else { return Vec::new() };
         let Some(run) = self.runs.get(id) else { return Vec::new() };
+        // If it may not be queued, neither is what another run has: then the slot would never be idle for this one.
+        if !session.is_idle() && !self.may_be_queued(run, first) {
+            return Vec::new();
+        }
         let open: usize = [ready, claimed].iter().filter_map(|tasks| tasks.get(&id)).map(BTreeSet::len).sum();
         // At most half of an even share, so that all workers that compute this run end at about the same time.
         let slots = self.sessions.slots_for(&run.prepared).max(1);
@@ -189,7 +214,7 @@ impl Coordinator {
             let tasks_max = match (self.settings.batch, each_us) {
                 (Batch::Tasks(count), _) => count.max(1) as usize,
                 (Batch::Auto, None) => 1,
-                (Batch::Auto, Some(_)) => share,
+                (Batch::Auto, Some(each_us)) => share.max((WORTH_A_MESSAGE_US / each_us) as usize),
             };
             bytes += task.encoded.own.len();
             if let Some(shared) = &task.encoded.shared
@@ -211,15 +236,18 @@ impl Coordinator {
         batch
     }
 
-    /// The assignments that have taken long enough for a second copy.
+    /// The assignments that have taken long enough for a second copy; those first that wait behind others.
     fn slow_assignments(&self) -> Vec<(SessionId, u64)> {
         let slow =
             |assignment: &Assignment| !assignment.alone && self.now - assignment.sent >= self.patience_ms(assignment);
         let of = |(id, session): (SessionId, &Session)| {
-            let slow = session.assignments.iter().filter(|(_, assignment)| slow(assignment));
-            slow.map(|(number, _)| (id, *number)).collect::<Vec<_>>()
+            let slow = session.assignments.iter().enumerate().filter(|(_, (_, assignment))| slow(assignment));
+            let running = |place: usize| place < session.slots as usize;
+            slow.map(|(place, (number, _))| (running(place), id, *number)).collect::<Vec<_>>()
         };
-        self.sessions.iter().flat_map(of).collect()
+        let mut found: Vec<(bool, SessionId, u64)> = self.sessions.iter().flat_map(of).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, id, number)| (id, number)).collect()
     }
 
     /// After how long the tasks of an assignment get a second copy, in milliseconds.
@@ -286,10 +314,11 @@ impl Coordinator {
             (number, session.cache.pack(number, encoded))
         });
         let Some((number, message)) = sent else { return };
+        self.tally.assignments += 1;
         if let Some(run) = self.runs.adjust(run) {
             run.assigned_us += expected_us;
+            run.last_served = self.tally.assignments;
         }
-        self.tally.assignments += 1;
         self.tally.copies += given.len() as u64;
         given.into_iter().for_each(|task| self.tasks.add_copy(task, (id, number)));
         self.effects.send(id, to_worker::Message::Assignment(message));

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-/// Bytes for all runs together, of which the runs of one submitter get three quarters at most.
+use super::Settings;
+
+/// Bytes for all runs together, of which the runs of one submitter get a part at most.
 #[derive(Debug)]
 pub(super) struct Budget {
     total: u64,
+    own_max: u64,
     given: u64,
     /// By submitter.
     given_to: BTreeMap<String, u64>,
@@ -21,14 +24,15 @@ pub(super) enum Shortage {
 }
 
 impl Budget {
-    pub(super) fn new(total: u64) -> Self {
-        Self { total, given: 0, given_to: BTreeMap::new() }
+    pub(super) fn new(settings: &Settings) -> Self {
+        let (total, own_max) = (settings.memory_bytes_max, settings.submitter_memory_bytes_max());
+        Self { total, own_max, given: 0, given_to: BTreeMap::new() }
     }
 
     /// Reserves this many bytes for a run of this submitter, if they are free.
     pub(super) fn take(&mut self, submitter: &str, bytes: u64) -> Result<(), Shortage> {
         let own = self.given_to.get(submitter).copied().unwrap_or(0);
-        if bytes > (self.total / 4 * 3).saturating_sub(own) {
+        if bytes > self.own_max.saturating_sub(own) {
             return Err(Shortage::Own);
         }
         if bytes > self.total - self.given {

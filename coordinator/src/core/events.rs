@@ -126,6 +126,18 @@ pub enum Request {
     Figures,
 }
 
+impl Request {
+    /// The run whose order in the store it may change.
+    pub(super) fn orders(&self) -> Option<&str> {
+        match self {
+            Self::Submit { name, .. } | Self::Pause { name } | Self::Resume { name } | Self::Cancel { name, .. } => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A response for a person; see `run.proto`.
 #[derive(Debug)]
 #[allow(missing_docs)] // The fields are those of the responses in run.proto.

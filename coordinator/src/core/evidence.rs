@@ -21,6 +21,11 @@ const OVERDUE_MAX: u32 = 3;
 /// How often a task may fail.
 const FAILURES_MAX: usize = 3;
 
+/// If no worker has computed anything, any worker gets a suspect after this many milliseconds.
+const PATIENCE_MS: u64 = 1000;
+/// The same after some losses, at most.
+const PATIENCE_MS_MAX: u64 = 16_000;
+
 /// Whose word it takes to convict a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jury {
@@ -45,10 +50,10 @@ pub(super) struct Loss {
 }
 
 /// The evidence against a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
-    /// When it became a suspect.
-    pub(super) since: Millis,
+    /// When the last of it came.
+    pub(super) last: Millis,
     pub(super) losses: Vec<Loss>,
     /// The workers on which it failed.
     pub(super) failures: Vec<Identity>,
@@ -59,13 +64,16 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    pub(super) fn since(since: Millis) -> Self {
-        Self { since, losses: Vec::new(), failures: Vec::new(), overdue: 0, witnessed: false }
-    }
-
     /// Whether it was lost or failed on this worker, so that another one should try it if possible.
     pub(super) fn names(&self, worker: &Identity) -> bool {
         self.failures.contains(worker) || self.losses.iter().any(|loss| loss.worker == *worker)
+    }
+
+    /// Whether it has waited long enough for a worker that has proved itself: after each loss alone twice as long. If the
+    /// good workers are away for some seconds, those that come and go have few losses meanwhile.
+    pub(super) fn has_waited(&self, now: Millis) -> bool {
+        let alone = self.losses.iter().filter(|loss| loss.alone).count();
+        now - self.last >= (PATIENCE_MS << alone.min(16)).min(PATIENCE_MS_MAX)
     }
 
     /// The conclusion, as the end of a sentence, if the task is convicted.
@@ -114,7 +122,7 @@ mod tests {
     }
 
     fn evidence(losses: &[Loss]) -> Evidence {
-        Evidence { losses: losses.to_vec(), ..Evidence::since(Millis(0)) }
+        Evidence { losses: losses.to_vec(), ..Evidence::default() }
     }
 
     #[test]
@@ -146,7 +154,7 @@ mod tests {
     fn where_workers_are_not_trusted_it_takes_a_trusted_one_or_three_different_ones() {
         let failed = |names: &[&str]| Evidence {
             failures: names.iter().map(|name| Identity::of(name, "x")).collect(),
-            ..Evidence::since(Millis(0))
+            ..Evidence::default()
         };
         let (same, different) = (failed(&["a", "a", "a", "b"]), failed(&["a", "b", "c"]));
         let verdicts = |evidence: &Evidence| {

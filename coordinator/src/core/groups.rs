@@ -12,7 +12,7 @@ use crate::{id::SessionId, prepared::Prepared};
 pub(super) struct Abilities {
     /// Kinds that it computes with the coordinator's signature, sorted.
     pub(super) kinds: Vec<&'static str>,
-    /// Its programs, with their kinds.
+    /// Its programs, with their kinds; without a signature if that was found to be wrong.
     pub(super) programs: BTreeSet<(&'static str, ProgramId)>,
     /// Its outputs are right by definition.
     pub(super) trusted: bool,
@@ -38,6 +38,8 @@ struct Group {
     slots: u32,
     /// Those that can take another assignment.
     with_capacity: BTreeSet<SessionId>,
+    /// Of these, those with a slot that has nothing to compute.
+    idle: BTreeSet<SessionId>,
 }
 
 /// All of them.
@@ -56,13 +58,15 @@ impl Groups {
             None => {
                 self.last += 1;
                 let abilities = abilities.clone();
-                let group = Group { abilities, members: 0, slots: 0, with_capacity: BTreeSet::new() };
+                let (with_capacity, idle) = Default::default();
+                let group = Group { abilities, members: 0, slots: 0, with_capacity, idle };
                 (GroupId(self.last), self.by_id.entry(GroupId(self.last)).or_insert(group))
             }
         };
         group.members += 1;
         group.slots += slots;
         group.with_capacity.insert(id);
+        group.idle.insert(id);
         number
     }
 
@@ -70,6 +74,7 @@ impl Groups {
     pub(super) fn leave(&mut self, id: SessionId, number: GroupId, slots: u32) {
         let Some(group) = self.by_id.get_mut(&number) else { return };
         group.with_capacity.remove(&id);
+        group.idle.remove(&id);
         group.slots -= slots;
         group.members -= 1;
         if group.members == 0 {
@@ -77,19 +82,23 @@ impl Groups {
         }
     }
 
-    /// Notes whether a worker can take another assignment.
-    pub(super) fn update(&mut self, id: SessionId, number: GroupId, has_capacity: bool) {
+    /// Notes whether a worker can take another assignment, and whether a slot of it has none.
+    pub(super) fn update(&mut self, id: SessionId, number: GroupId, has_capacity: bool, is_idle: bool) {
         let Some(group) = self.by_id.get_mut(&number) else { return };
-        match has_capacity {
-            true => group.with_capacity.insert(id),
-            false => group.with_capacity.remove(&id),
-        };
+        for (set, belongs) in [(&mut group.with_capacity, has_capacity), (&mut group.idle, has_capacity && is_idle)] {
+            match belongs {
+                true => set.insert(id),
+                false => set.remove(&id),
+            };
+        }
     }
 
-    /// Workers of the groups that could have something, if they can take another assignment, in the order in which they joined.
-    pub(super) fn with_capacity(&self, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
-        let groups = self.by_id.values().filter(|group| !group.with_capacity.is_empty() && could(&group.abilities));
-        let mut workers: Vec<SessionId> = groups.flat_map(|group| group.with_capacity.iter().copied()).collect();
+    /// Workers of the groups that could have something, if they can take another assignment, in the order in which they joined:
+    /// all of them, or those with a slot that has nothing to compute.
+    pub(super) fn with_capacity(&self, idle_only: bool, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
+        let groups = self.by_id.values().filter(|group| could(&group.abilities));
+        let of = groups.map(|group| if idle_only { &group.idle } else { &group.with_capacity });
+        let mut workers: Vec<SessionId> = of.flatten().copied().collect();
         workers.sort_unstable();
         workers
     }

@@ -1,6 +1,9 @@
 //! Workers join and leave: from Hello to the single function for lost workers.
 
-use evoxo_proto::v1::{self, CloseKind, from_worker, to_worker};
+use evoxo_proto::{
+    NAME_BYTES_MAX,
+    v1::{self, CloseKind, from_worker, to_worker},
+};
 
 use super::{
     Coordinator, SessionId, Topic,
@@ -87,7 +90,7 @@ impl Coordinator {
         let session = match session_of(hello, address, holder, &self.registry, self.now) {
             Ok(session) => session,
             Err(why) => {
-                let name = printable(&hello.name);
+                let name = printable(&hello.name, NAME_BYTES_MAX);
                 self.tally.refused += 1;
                 let sentence = format!("worker {name:?} was refused: {why}");
                 let about = About { worker: Some(name.into()), session: Some(id), ..About::default() };
@@ -98,17 +101,17 @@ impl Coordinator {
         if self.refuses_convicted(id, &session) {
             return;
         }
-        let pause_ms = session.identities().map(|identity| self.standings.pause_ms(identity, self.now));
-        let pause_ms = pause_ms.into_iter().max().unwrap_or(0);
-        if pause_ms > 0 {
-            let why = format!(
-                "worker {} was lost repeatedly soon after joining: it must wait {} s before it joins again",
-                session.name,
-                pause_ms.div_ceil(1000)
-            );
+        let pause = self.standings.pause(session.identities(), self.now);
+        if pause.ms > 0 {
+            let (name, seconds) = (&session.name, pause.ms.div_ceil(1000));
+            let why = match pause.neighbours {
+                true => format!("workers at the address of worker {name} were lost repeatedly soon after joining"),
+                false => format!("worker {name} was lost repeatedly soon after joining"),
+            };
+            let why = format!("{why}: it must wait {seconds} s before it joins again");
             self.tally.refused += 1;
             self.effects.log_about(Topic::WorkerRefused, session.about(id), why.clone());
-            return self.effects.close(id, CloseKind::Retry, why, pause_ms as u32);
+            return self.effects.close(id, CloseKind::Retry, why, pause.ms as u32);
         }
         let full = self.sessions.len() >= self.settings.sessions_max;
         if self.stopping || full || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
@@ -210,7 +213,7 @@ impl Coordinator {
         let on_purpose = as_it_should || session.draining || cause != Cause::ConnectionEnded;
         let end = if on_purpose {
             End::OnPurpose
-        } else if session.has_proved_itself(self.now) {
+        } else if session.has_proved_itself() {
             End::Proven
         } else {
             End::Early
@@ -245,7 +248,7 @@ impl Coordinator {
                     process: session.process,
                     alone: assignment.alone && *cause != Cause::Overdue,
                     // A worker that is silent may have lost its host or network.
-                    proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us, self.now),
+                    proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us),
                 };
                 let overdue = u32::from(assignment.alone && *cause == Cause::Overdue);
                 let witnessed = assignment.alone && session.is_trusted();

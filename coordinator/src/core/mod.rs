@@ -108,7 +108,7 @@ impl Coordinator {
         // Computed at the start, so that no request waits for it.
         drop(registry.signatures());
         let mut coordinator = Self {
-            budget: Budget::new(settings.memory_bytes_max),
+            budget: Budget::new(&settings),
             settings,
             registry,
             now: Millis::default(),

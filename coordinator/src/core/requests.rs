@@ -22,13 +22,23 @@ use crate::{
 /// `None`: the response follows when something is written or read.
 type Reply = Result<Option<Response>, Rejection>;
 
-/// A run that is being stored cannot be changed yet.
-fn being_stored(name: &str) -> Rejection {
-    Rejection::Unavailable(format!("run {name:?} is being stored: ask again in a moment"))
+/// The most requests that wait for one run's order.
+const ASKED_MAX: usize = 16;
+
+/// A run that is being deleted cannot be changed.
+fn being_deleted(name: &str) -> Rejection {
+    Rejection::Unavailable(format!("run {name:?} is being deleted: ask again in a moment"))
 }
 
 impl Coordinator {
     pub(super) fn on_request(&mut self, id: RequestId, request: Request) {
+        if let Some(run) = request.orders().and_then(|name| self.ordering(name)) {
+            if run.asked.len() < ASKED_MAX {
+                return run.asked.push((id, request));
+            }
+            let sentence = format!("{ASKED_MAX} requests wait for run {:?}: ask again in a moment", run.name);
+            return self.effects.respond(id, Err(Rejection::Unavailable(sentence)));
+        }
         let reply = match request {
             Request::Submit { name, prepared, level, submitter } => self.submit(id, &name, prepared, level, submitter),
             Request::Pause { name } => self.want(id, &name, Wanted::Paused, false),
@@ -52,6 +62,12 @@ impl Coordinator {
         if let Some(response) = reply.transpose() {
             self.effects.respond(id, response);
         }
+    }
+
+    /// The run of this name, if an order of it is being written.
+    fn ordering(&mut self, name: &str) -> Option<&mut Run> {
+        let id = self.runs.find(name)?;
+        self.runs.adjust(id).filter(|run| run.ordering)
     }
 
     fn find(&self, name: &str) -> Result<(RunId, &Run), Rejection> {
@@ -128,8 +144,8 @@ impl Coordinator {
         if let Some(blocked) = &run.blocked {
             return Err(Rejection::Conflict(format!("run {name:?} is blocked: {}", blocked.why())));
         }
-        if run.creating || run.deleting {
-            return Err(being_stored(name));
+        if run.deleting {
+            return Err(being_deleted(name));
         }
         let more = prepared.config.replicas > run.prepared.config.replicas;
         if !more && run.wanted != Wanted::Cancelled {
@@ -164,8 +180,8 @@ impl Coordinator {
 
     fn want(&mut self, request: RequestId, name: &str, wanted: Wanted, delete: bool) -> Reply {
         let (id, run) = self.find(name)?;
-        if run.creating || run.deleting {
-            return Err(being_stored(name));
+        if run.deleting {
+            return Err(being_deleted(name));
         }
         match (&run.blocked, &wanted) {
             (Some(Blocked::Fenced(_)), Wanted::Running) if run.presence == Presence::Resting => {
@@ -268,7 +284,8 @@ impl Coordinator {
             let (now, view) = (self.now, self.view(id));
             let (Some(run), Some(view)) = (self.runs.adjust(id), view) else { continue };
             // What is not in the store yet is not shown to anyone.
-            if run.creating || self.writes.has_unconfirmed(id) {
+            let failure_waits = run.failure_unsaved && run.ordering;
+            if run.creating || failure_waits || self.writes.has_unconfirmed(id) {
                 continue;
             }
             run.published = Some((view.state(), now));

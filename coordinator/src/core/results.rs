@@ -15,7 +15,8 @@ use super::{
     about::About,
     losses::Cause,
     run::DOUBTS_MAX,
-    sessions::Credit,
+    runs::RunId,
+    sessions::{Credit, printable},
     tasks::{Claim, Why},
     verification::Place,
 };
@@ -42,8 +43,11 @@ impl Coordinator {
             accepted.push(result.hash);
             let credit = self.sessions.credit(id, result.assignment, hash, self.now);
             let asked = credit.is_some();
-            if let Some(credit) = credit {
-                self.count(id, result.assignment, &credit, result.elapsed_us);
+            if let Some(credit) = &credit {
+                // How long it takes to try a program says nothing of how long the task takes.
+                let tried = !matches!(outcome, Outcome::OtherProgram(_));
+                let computed = matches!(outcome, Outcome::Output(_));
+                self.count(id, result.assignment, credit, tried.then_some((result.elapsed_us, computed)));
             }
             match outcome {
                 Outcome::Output(bytes) => {
@@ -53,6 +57,13 @@ impl Coordinator {
                     }
                 }
                 Outcome::Failure(why) if asked => self.take_failure(id, hash, &why),
+                Outcome::OtherProgram(why) => {
+                    let taken = credit.map_or(Ok(()), |credit| self.take_other_program(id, credit.run, &why));
+                    if let Err(why) = taken {
+                        invalid = Some(why);
+                        break;
+                    }
+                }
                 // A failure that no assignment asked for is ignored.
                 Outcome::Failure(_) => {}
             }
@@ -67,14 +78,32 @@ impl Coordinator {
         self.set_aside_if_failing(id);
     }
 
-    /// Counts a result that was asked for. The worker's clock is trusted only up to the time that passed here.
-    fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, elapsed_us: u64) {
+    /// A worker's program is another one than that of the run: others compute its tasks.
+    fn take_other_program(&mut self, id: SessionId, run: RunId, why: &str) -> Result<(), String> {
+        let (Some(session), Some(run)) = (self.sessions.get(id), self.runs.change(run)) else { return Ok(()) };
+        if run.prepared.programs.is_empty() {
+            return Err("it says that its program is another one, and the run asks none".into());
+        }
+        let sentence =
+            format!("worker {} gets no tasks of run {}: {}", session.name, run.name, printable(why, FAILURE_BYTES_MAX));
+        let about = run.about();
+        if self.sessions.disown_programs(id, &run.prepared) {
+            self.effects.log_about(Topic::Trouble, about, sentence);
+        }
+        Ok(())
+    }
+
+    /// Counts a result that was asked for. If the task was tried, `took` says how long that took and whether it was computed. The
+    /// worker's clock is trusted only up to the time that passed here.
+    fn count(&mut self, id: SessionId, assignment: u64, credit: &Credit, took: Option<(u64, bool)>) {
         if let Some(run) = self.runs.adjust(credit.run) {
             run.assigned_us -= credit.counted_us;
-            let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
-            let took_us = elapsed_us.min(waited_us);
-            run.learn_duration(credit.arm, credit.work, took_us);
-            self.tally.task.note_us(took_us);
+            if let Some((elapsed_us, computed)) = took {
+                let waited_us = (credit.waited_ms + 1).saturating_mul(1000);
+                let took_us = elapsed_us.min(waited_us);
+                run.learn_duration(credit.arm, credit.work, took_us, computed);
+                self.tally.task.note_us(took_us);
+            }
         }
         if credit.last {
             self.tally.assignment.note_us(credit.waited_ms.saturating_mul(1000));
@@ -204,13 +233,8 @@ impl Coordinator {
         if matches!(level, Level::Audited { .. }) && !trusted(from) && !trusted(&right) {
             // One of them is wrong, whatever was drawn.
             let claims = [(right, taken), (from.clone(), output)].map(|(from, output)| Claim { from, output });
-            let (audit, run) = (first.task.audit(Why::Differs, claims.into()), place.run);
-            if self.begin_audit(audit)
-                && let Some(run) = self.runs.change(run)
-            {
-                run.audits_open += 1;
-            }
-            return;
+            let audit = first.task.audit(Why::Differs, claims.into());
+            return self.audit_difference(audit);
         }
         // Where outputs are audited, a conviction voids what was absorbed.
         let voids = matches!(level, Level::Audited { .. }) && trusted(from) != trusted(&right);
@@ -256,7 +280,7 @@ impl Coordinator {
     }
 
     fn take_failure(&mut self, id: SessionId, hash: Digest, why: &str) {
-        let why: String = why.chars().filter(|c| !c.is_control()).take(FAILURE_BYTES_MAX).collect();
+        let why = printable(why, FAILURE_BYTES_MAX);
         let open = self.tasks.with_hash(hash);
         if open.is_empty() {
             return self.tasks.forget_copy(hash);

@@ -5,16 +5,17 @@ use evoxo_proto::v1::RunState;
 
 use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Response, TaskId, ThreadId, Topic, Write,
-    budget::too_large,
-    run::{Blocked, Presence, ReplicaPhase, Wanted},
+    run::{Blocked, Presence, ReplicaPhase, Run, Wanted},
     runs::RunId,
-    tasks::OpenTask,
     writes::Pending,
 };
 use crate::replicas::{Job, PlannedTask, ReplicaKey, Report};
 
 /// The ready tasks below which a further piece of a round is planned: the most tasks of one assignment.
 const READY_TASKS_MIN: usize = 1024;
+/// A run has four open replicas for each slot, so that no worker waits while rounds are absorbed; but if that is more than
+/// this, two for each slot: a round may have a single task, and a worker has one that it computes and one behind it.
+const OPEN_REPLICAS: usize = 1024;
 
 impl Coordinator {
     /// Advances all runs that have changed.
@@ -35,12 +36,10 @@ impl Coordinator {
         else {
             return;
         };
-        let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), None);
-        let most = self.settings.run_memory_bytes_max();
-        if needed > most {
-            let why = too_large(needed, most);
-            return self.block(id, Blocked::Unfit(why));
-        }
+        let needed = match run.bytes_to_read(&self.settings) {
+            Ok(needed) => needed,
+            Err(why) => return self.block(id, Blocked::Unfit(why)),
+        };
         let shortage = self.budget.take(&run.submitter, needed).err();
         if run.waits_for_memory != shortage {
             run.waits_for_memory = shortage;
@@ -59,7 +58,8 @@ impl Coordinator {
     /// Opens replicas while there are too few tasks for the workers and there is memory: those that have begun first,
     /// then the lowest.
     fn open_replicas(&mut self, id: RunId) {
-        let wanted = (4 * self.sessions.slots_total() as usize).clamp(8, 1024);
+        let slots = self.sessions.slots_total() as usize;
+        let wanted = (4 * slots).clamp(8, OPEN_REPLICAS.max(2 * slots));
         loop {
             let Some(run) = self.runs.get(id).filter(|run| run.hands_out() && run.open.len() < wanted) else { return };
             let Some(thread) = run.thread() else { return };
@@ -67,7 +67,8 @@ impl Coordinator {
                 Some(key) => *key,
                 None => match run.unbegun.first().copied() {
                     Some(key) if self.reserve_for(id, key) => key,
-                    _ => return,
+                    Some(_) => return self.wait_if_stuck(id),
+                    None => return,
                 },
             };
             if let Some(run) = self.runs.adjust(id) {
@@ -88,6 +89,17 @@ impl Coordinator {
         }
         run.reserved_bytes += more;
         true
+    }
+
+    /// Somebody has asked for more replicas of a run, and it needs more memory than was reserved for it. If there is none, and
+    /// nothing of it is open that could end, it gives back what it has, and waits as others do; two of them would wait for
+    /// each other.
+    fn wait_if_stuck(&mut self, id: RunId) {
+        let ahead_bytes = self.settings.plan_ahead_bytes();
+        let stuck = |run: &Run| run.open.is_empty() && run.reserved_bytes < run.needed_bytes(ahead_bytes, None);
+        if self.runs.get(id).is_some_and(stuck) {
+            self.put_to_rest(id);
+        }
     }
 
     /// Gives back memory that a run does not need any more.
@@ -112,11 +124,7 @@ impl Coordinator {
             return;
         }
         let Some(run) = self.runs.adjust(id).filter(|run| run.hands_out() && !run.planning) else { return };
-        let next = run.open.iter().find_map(|key| match run.replicas.get(key)?.phase {
-            ReplicaPhase::Open { total, planned } if planned < total => Some(*key),
-            _ => None,
-        });
-        let (Some(replica), Some(thread)) = (next, run.thread()) else { return };
+        let (Some(replica), Some(thread)) = (run.partly_planned.first().copied(), run.thread()) else { return };
         run.planning = true;
         self.effects.push(Effect::Job { thread, job: Job::Plan(replica) });
     }
@@ -135,12 +143,7 @@ impl Coordinator {
                 Report::Checked { task, hash, from, found, taken, drawn } => {
                     self.on_checked(task, hash, &from, found, (taken, drawn));
                 }
-                Report::Drawn { replica, audits } => {
-                    for audit in audits {
-                        self.begin_audit(OpenTask::drawn_before(id, replica, audit));
-                    }
-                    self.runs.change(id);
-                }
+                Report::Audits { replica, asked, audits } => self.go_on_auditing(id, replica, asked, audits),
                 Report::Computed { replica } => {
                     // A search without a barrier may end while workers still have tasks of it.
                     self.tasks.close_replica(id, replica);
@@ -289,7 +292,6 @@ impl Coordinator {
     pub(super) fn put_to_rest(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.change(id) else { return };
-        run.audits_open = 0;
         run.rest_replicas();
         let Presence::Loaded(thread) = run.presence else { return };
         run.presence = Presence::Leaving(thread);
@@ -310,7 +312,6 @@ impl Coordinator {
     pub(super) fn drop_thread(&mut self, id: RunId) {
         self.tasks.close_run(id);
         let Some(run) = self.runs.change(id) else { return };
-        run.audits_open = 0;
         run.rest_replicas();
         let thread = run.thread();
         run.presence = Presence::Resting;

@@ -9,9 +9,13 @@ use bytes::Bytes;
 use evoxo_common::{digest::Digest, experiment::run_digest, time::Millis};
 use evoxo_proto::v1::{self, RunState};
 
-use super::{budget::Shortage, events::ReplicaAt};
+use super::{
+    Request, Settings,
+    budget::{Shortage, too_large},
+    events::ReplicaAt,
+};
 use crate::{
-    id::ThreadId,
+    id::{RequestId, ThreadId},
     prepared::Prepared,
     replicas::ReplicaKey,
     saved::{Exposed, SavedFinished, SavedRun},
@@ -148,10 +152,16 @@ pub(super) struct Run {
     pub(super) submitter: String,
     /// How outputs are verified.
     pub(super) level: Level,
-    /// Outputs that count and are being computed again because another copy differed.
+    /// Tasks whose outputs are being computed again because two copies differed.
     pub(super) audits_open: usize,
+    /// Finished replicas whose stored audits have not been read yet.
+    pub(super) audits_asked: BTreeSet<ReplicaKey>,
     /// The order that creates the run is not in the store yet.
     pub(super) creating: bool,
+    /// A person's order is being written. The next one follows from it.
+    pub(super) ordering: bool,
+    /// Requests that wait for that, in the order in which they came.
+    pub(super) asked: Vec<(RequestId, Request)>,
     /// A failure that is not in the store yet.
     pub(super) failure_unsaved: bool,
     /// Writes that failed and must be repeated.
@@ -174,6 +184,8 @@ pub(super) struct Run {
     pub(super) unbegun: BTreeSet<ReplicaKey>,
     /// Replicas that are open or being opened.
     pub(super) open: BTreeSet<ReplicaKey>,
+    /// Of these, those with tasks of their round that are not planned yet.
+    pub(super) partly_planned: BTreeSet<ReplicaKey>,
     pub(super) finished: usize,
     pub(super) stored: usize,
     /// A further piece of a round is being planned.
@@ -185,8 +197,12 @@ pub(super) struct Run {
     pub(super) doubt_number: u64,
     /// Expected work that is assigned now, in microseconds: the run with the least is served first.
     pub(super) assigned_us: u64,
+    /// The number of its last assignment, of those of all runs; zero if it has had none.
+    pub(super) last_served: u64,
     /// The mean duration so far by arm and kind of task, in microseconds; newer ones count more.
     durations_us: BTreeMap<(u32, &'static str), u64>,
+    /// Those of which a task was computed, and did not only fail.
+    computed: BTreeSet<(u32, &'static str)>,
     /// The digest of all replicas, once they are finished and stored.
     pub(super) digest: Option<Digest>,
     /// The state that was last published, and when.
@@ -202,7 +218,10 @@ impl Run {
             submitter: String::new(),
             level: Level::Plain,
             audits_open: 0,
+            audits_asked: BTreeSet::new(),
             creating: false,
+            ordering: false,
+            asked: Vec::new(),
             failure_unsaved: false,
             to_write_again: Vec::new(),
             deleting: false,
@@ -217,6 +236,7 @@ impl Run {
             waiting: BTreeSet::new(),
             unbegun: BTreeSet::new(),
             open: BTreeSet::new(),
+            partly_planned: BTreeSet::new(),
             finished: 0,
             stored: 0,
             planning: false,
@@ -226,7 +246,9 @@ impl Run {
             doubts: Vec::new(),
             doubt_number: 0,
             assigned_us: 0,
+            last_served: 0,
             durations_us: BTreeMap::new(),
+            computed: BTreeSet::new(),
             digest: None,
             published: None,
         };
@@ -251,7 +273,7 @@ impl Run {
     /// Sets all records as the store has them.
     pub(super) fn adopt(&mut self, saved: &SavedRun) {
         self.replicas.clear();
-        (self.waiting, self.unbegun, self.open) = Default::default();
+        (self.waiting, self.unbegun, self.open, self.partly_planned) = Default::default();
         (self.finished, self.stored, self.begun_bytes, self.planning) = (0, 0, 0, false);
         self.add_replicas();
         let checkpoint = saved.checkpoint.as_ref();
@@ -261,15 +283,14 @@ impl Run {
             ..Checkpoints::default()
         };
         let primary = self.prepared.config.kind.primary_metric;
-        let waiting = checkpoint.into_iter().flat_map(|checkpoint| &checkpoint.replicas);
-        let waiting = waiting.map(|replica| (replica, ReplicaPhase::Waiting));
+        let begun = || checkpoint.into_iter().flat_map(|checkpoint| &checkpoint.replicas);
+        // Without rounds they are at their beginning.
+        let waiting = begun().filter(|it| it.rounds > 0).map(|replica| (replica, ReplicaPhase::Waiting));
         let stored =
             |saved: &SavedFinished| ReplicaPhase::Stored { digest: saved.replica.digest, object: saved.object.clone() };
         let finished = saved.finished.iter().map(|saved| (&saved.replica, stored(saved)));
         for (replica, phase) in waiting.chain(finished) {
-            let arm = self.prepared.config.arms.iter().position(|arm| arm.name == replica.arm);
-            let key = arm.map(|arm| ReplicaKey { arm: arm as u32, index: replica.index });
-            let Some(key) = key.filter(|key| self.replicas.contains_key(key)) else {
+            let Some(key) = self.key_of(&replica.arm, replica.index) else {
                 self.notice(format!("the stored replica {} of arm {:?} is left out", replica.index, replica.arm));
                 continue;
             };
@@ -279,10 +300,20 @@ impl Run {
                 record.exposed.clone_from(&replica.exposed);
             }
         }
+        let audited = begun().filter(|it| !it.audited.is_empty()).filter_map(|it| self.key_of(&it.arm, it.index));
+        self.audits_asked = audited.filter(|key| self.replicas[key].is_finished()).collect();
+        self.audits_open = 0;
         saved.notices.iter().for_each(|notice| self.notice(notice.clone()));
         self.doubt_number = self.doubt_number.max(saved.doubt_number);
         self.doubts = saved.doubts.clone();
         self.update_digest();
+    }
+
+    /// The replica of a stored one, if the run has it.
+    pub(super) fn key_of(&self, arm: &str, index: u32) -> Option<ReplicaKey> {
+        let arm = self.prepared.config.arms.iter().position(|known| known.name == arm)?;
+        let key = ReplicaKey { arm: arm as u32, index };
+        self.replicas.contains_key(&key).then_some(key)
     }
 
     /// Moves a replica to another phase, and updates the counts.
@@ -303,6 +334,7 @@ impl Run {
             (&mut self.unbegun, phase == ReplicaPhase::Unbegun),
             (&mut self.waiting, phase == ReplicaPhase::Waiting),
             (&mut self.open, matches!(phase, ReplicaPhase::Opening | ReplicaPhase::Open { .. })),
+            (&mut self.partly_planned, matches!(phase, ReplicaPhase::Open { total, planned } if planned < total)),
         ] {
             match belongs {
                 true => set.insert(key),
@@ -337,9 +369,14 @@ impl Run {
         self.digest = all.then(|| run_digest(self.replicas.values().filter_map(ReplicaRecord::digest)));
     }
 
+    /// Whether its end waits for audits.
+    pub(super) fn waits_for_audits(&self) -> bool {
+        self.audits_open > 0 || !self.audits_asked.is_empty()
+    }
+
     /// Whether everything is computed and stored, and nothing is being audited.
     pub(super) fn is_complete(&self) -> bool {
-        self.stored == self.replicas.len() && self.audits_open == 0
+        self.stored == self.replicas.len() && !self.waits_for_audits()
     }
 
     pub(super) fn state(&self) -> RunState {
@@ -391,6 +428,23 @@ impl Run {
         self.prepared.plan_bytes(ahead_bytes).saturating_add(begun).max(self.prepared.least_bytes(ahead_bytes))
     }
 
+    /// Bytes to reserve before its states are read; or why it does not fit.
+    ///
+    /// Whatever begins further replicas keeps the run within [`Settings::run_memory_bytes_max`]. More can have begun all the
+    /// same: a finished replica whose object is damaged goes on from an older checkpoint beside those that began after it,
+    /// and the coordinator before may have had more memory. Such a run gets what a submitter may have.
+    pub(super) fn bytes_to_read(&self, settings: &Settings) -> Result<u64, String> {
+        let ahead_bytes = settings.plan_ahead_bytes();
+        let (least, needed) = (self.prepared.least_bytes(ahead_bytes), self.needed_bytes(ahead_bytes, None));
+        for (bytes, most) in [(least, settings.run_memory_bytes_max()), (needed, settings.submitter_memory_bytes_max())]
+        {
+            if bytes > most {
+                return Err(too_large(bytes, most));
+            }
+        }
+        Ok(needed)
+    }
+
     pub(super) fn notice(&mut self, sentence: String) {
         if self.notices.last() != Some(&sentence) {
             self.notices.push(sentence);
@@ -405,8 +459,19 @@ impl Run {
         self.durations_us.get(&(arm, work)).copied()
     }
 
-    /// Updates the expected duration: an exponential mean in which the newest counts one eighth.
-    pub(super) fn learn_duration(&mut self, arm: u32, work: &'static str, elapsed_us: u64) {
+    /// Whether the expected duration is one of tasks that were computed.
+    pub(super) fn has_computed(&self, arm: u32, work: &'static str) -> bool {
+        self.computed.contains(&(arm, work))
+    }
+
+    /// Updates the expected duration: an exponential mean in which the newest counts one eighth. Tasks that fail count until one is
+    /// computed.
+    pub(super) fn learn_duration(&mut self, arm: u32, work: &'static str, elapsed_us: u64, computed: bool) {
+        if computed && self.computed.insert((arm, work)) {
+            self.durations_us.remove(&(arm, work));
+        } else if !computed && self.has_computed(arm, work) {
+            return;
+        }
         let elapsed_us = elapsed_us.clamp(1, DURATION_US_MAX);
         let mean = self.durations_us.entry((arm, work)).or_insert(elapsed_us);
         *mean = ((*mean * 7 + elapsed_us) / 8).max(1);

@@ -126,9 +126,10 @@ impl Session {
         self.abilities.computes(run)
     }
 
-    /// Its programs for people: name and the beginning of the signature.
+    /// Its programs for people: name and the beginning of the signature, unless it was found to be wrong.
     pub(super) fn program_texts(&self) -> Vec<String> {
-        let signature = |program: &ProgramId| program.signature.map_or_else(String::new, |it| it.short());
+        let signature =
+            |program: &ProgramId| program.signature.map_or_else(|| "answers otherwise".into(), |it| it.short());
         self.abilities.programs.iter().map(|(_, program)| format!("{} {}", program.name, signature(program))).collect()
     }
 
@@ -152,17 +153,17 @@ impl Session {
     }
 
     /// Whether it has proved itself for a task of this expected duration: if it is lost with the task, the task may be
-    /// the cause.
-    pub(super) fn is_proven(&self, each_us: Option<u64>, now: Millis) -> bool {
+    /// the cause. The time since its last message counts for nothing: it may have been gone since then.
+    pub(super) fn is_proven(&self, each_us: Option<u64>) -> bool {
         let least_ms =
             each_us.map_or(PROVEN_MS_UNKNOWN, |us| PROVEN_MS_MIN.max(us.saturating_mul(PROVEN_FACTOR) / 1000));
-        self.tasks_done > 0 && now - self.connected >= least_ms
+        self.tasks_done > 0 && self.heard - self.connected >= least_ms
     }
 
     /// Whether it has proved itself for all that it has now.
-    pub(super) fn has_proved_itself(&self, now: Millis) -> bool {
+    pub(super) fn has_proved_itself(&self) -> bool {
         let assigned = self.assignments.values().map(|assignment| assignment.each_us);
-        assigned.chain([Some(0)]).all(|each_us| self.is_proven(each_us, now))
+        assigned.chain([Some(0)]).all(|each_us| self.is_proven(each_us))
     }
 
     /// Gives it an assignment; returns its number.
@@ -261,8 +262,8 @@ impl Sessions {
     }
 
     /// See [`Groups::with_capacity`].
-    pub(super) fn with_capacity(&self, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
-        self.groups.with_capacity(could)
+    pub(super) fn with_capacity(&self, idle_only: bool, could: impl Fn(&Abilities) -> bool) -> Vec<SessionId> {
+        self.groups.with_capacity(idle_only, could)
     }
 
     /// The slots of all workers that compute the tasks of this run.
@@ -270,11 +271,11 @@ impl Sessions {
         self.groups.slots(|abilities| abilities.computes(run))
     }
 
-    /// Changes a session, and updates whether it can take another assignment.
+    /// Changes a session, and updates what its group knows of it.
     pub(super) fn change<T>(&mut self, id: SessionId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let session = self.by_id.get_mut(&id)?;
         let result = change(session);
-        self.groups.update(id, session.group, session.has_capacity());
+        self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
         Some(result)
     }
 
@@ -286,6 +287,20 @@ impl Sessions {
     pub(super) fn add(&mut self, id: SessionId, mut session: Session) {
         session.group = self.groups.join(id, &session.abilities, session.slots);
         self.by_id.insert(id, session);
+    }
+
+    /// A worker's programs of this run are others than their signatures say. Returns whether that is new.
+    pub(super) fn disown_programs(&mut self, id: SessionId, run: &Prepared) -> bool {
+        let Some(session) = self.by_id.get_mut(&id).filter(|session| session.computes(run)) else { return false };
+        let kind = run.config.kind.name;
+        for program in &run.programs {
+            session.abilities.programs.remove(&(kind, program.clone()));
+            session.abilities.programs.insert((kind, ProgramId { name: program.name.clone(), signature: None }));
+        }
+        self.groups.leave(id, session.group, session.slots);
+        session.group = self.groups.join(id, &session.abilities, session.slots);
+        self.groups.update(id, session.group, session.has_capacity(), session.is_idle());
+        true
     }
 
     pub(super) fn remove(&mut self, id: SessionId) -> Option<Session> {
@@ -353,7 +368,7 @@ pub(super) fn session_of(
         }
     }
     if kinds.is_empty() {
-        let build = printable(&hello.build);
+        let build = printable(&hello.build, NAME_BYTES_MAX);
         return Err(match kinds_refused.is_empty() {
             true => format!("its build ({build}) computes no kind of experiment that this coordinator knows"),
             false => format!(
@@ -366,15 +381,15 @@ pub(super) fn session_of(
     kinds_refused.sort_unstable();
     let programs = programs_of(hello, &kinds)?;
     let trusted = holder.as_ref().is_some_and(|holder| holder.trusted);
-    let name = printable(&hello.name);
+    let name = printable(&hello.name, NAME_BYTES_MAX);
     Ok(Session {
         identity: holder.as_ref().map_or_else(|| Identity::of(&name, &address), |it| Identity::of_certificate(&it.id)),
         neighbours: Identity::of_all(&address),
         name: name.into(),
         address,
         holder,
-        host: printable(&hello.host),
-        build: printable(&hello.build),
+        host: printable(&hello.host, NAME_BYTES_MAX),
+        build: printable(&hello.build, NAME_BYTES_MAX),
         process: hello.process,
         slots: hello.slots,
         abilities: Abilities { kinds, programs, trusted },
@@ -410,7 +425,7 @@ fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'
     Ok(programs)
 }
 
-/// Text from another process without control characters, for display.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(NAME_BYTES_MAX).collect()
+/// Text from another process without control characters, for display: so many characters at most.
+pub(super) fn printable(text: &str, characters_max: usize) -> String {
+    text.chars().filter(|character| !character.is_control()).take(characters_max).collect()
 }

@@ -70,6 +70,12 @@ impl Settings {
         self.memory_bytes_max / 2
     }
 
+    /// Memory for all runs of one submitter, in bytes: three quarters, so that nobody takes all.
+    #[must_use]
+    pub fn submitter_memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max / 4 * 3
+    }
+
     /// The most replicas of all runs together, finished ones included. Their records are not counted in the runs' memory, and
     /// must be small compared to it.
     #[must_use]

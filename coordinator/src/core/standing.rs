@@ -2,7 +2,8 @@
 //!
 //! A worker that is repeatedly lost before it has proved itself must wait before it joins again, longer each time, so that
 //! others do its work. A session that lasts, or that proves itself for the tasks that it has, resets this: what it computed in
-//! that time is much more than what is lost with it.
+//! that time is much more than what is lost with it. The workers of an address share a record too, with shorter pauses: who
+//! must wait only because of its neighbours has done nothing wrong.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -19,6 +20,8 @@ const FORGIVEN: u32 = 3;
 const PAUSE_MS: u64 = 1000;
 /// The longest pause, in milliseconds.
 const PAUSE_MS_MAX: u64 = 300_000;
+/// The longest pause because of neighbours, in milliseconds.
+const SHARED_PAUSE_MS_MAX: u64 = 10_000;
 /// The most workers that are remembered.
 const REMEMBERED_MAX: usize = 16_384;
 
@@ -54,6 +57,15 @@ pub(super) enum End {
     Early,
 }
 
+/// How long a worker must wait before it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pause {
+    /// In milliseconds; 0 if it may join.
+    pub(super) ms: u64,
+    /// Because of what its neighbours did, and nothing else.
+    pub(super) neighbours: bool,
+}
+
 /// What is remembered of a worker.
 #[derive(Debug, Default)]
 struct Standing {
@@ -63,6 +75,8 @@ struct Standing {
     early_ends: u32,
     /// It may not join before this time.
     away_until: Millis,
+    /// It was told that it may join at this time, as far as its neighbours are concerned.
+    told: Option<Millis>,
     /// When something last happened to it.
     last: Millis,
 }
@@ -76,19 +90,35 @@ pub(super) struct Standings {
 }
 
 impl Standings {
-    /// How long, in milliseconds, a worker must wait before it joins; 0 if it may join.
-    pub(super) fn pause_ms(&self, worker: &Identity, now: Millis) -> u64 {
-        self.workers.get(worker).map_or(0, |standing| standing.away_until - now)
+    /// How long a worker must wait. Who was told to wait because of its neighbours may join then, whatever they have done
+    /// meanwhile.
+    pub(super) fn pause(&mut self, [worker, neighbours]: [&Identity; 2], now: Millis) -> Pause {
+        let until = |identity| self.workers.get(identity).map_or(Millis(0), |standing| standing.away_until);
+        let (own, shared) = (until(worker), until(neighbours).min(now + SHARED_PAUSE_MS_MAX));
+        let shared = match self.workers.get(worker).and_then(|standing| standing.told) {
+            Some(told) => told,
+            None if shared > now => {
+                let standing = self.remembered(worker);
+                (standing.told, standing.last) = (Some(shared), now);
+                shared
+            }
+            None => now,
+        };
+        Pause { ms: own.max(shared) - now, neighbours: shared > own.max(now) }
     }
 
     /// A worker has joined.
     pub(super) fn joined(&mut self, worker: &Identity, now: Millis) {
+        let standing = self.remembered(worker);
+        standing.open.push(now);
+        (standing.told, standing.last) = (None, now);
+    }
+
+    fn remembered(&mut self, worker: &Identity) -> &mut Standing {
         if self.workers.len() >= REMEMBERED_MAX && !self.workers.contains_key(worker) {
             self.forget_oldest();
         }
-        let standing = self.workers.entry(worker.clone()).or_default();
-        standing.open.push(now);
-        standing.last = now;
+        self.workers.entry(worker.clone()).or_default()
     }
 
     /// A worker's session that began at `began` has ended.
@@ -146,9 +176,16 @@ impl Standings {
 mod tests {
     use super::*;
 
+    /// Of a worker without neighbours.
+    fn pause_ms(standings: &mut Standings, worker: &Identity, now: Millis) -> u64 {
+        let pause = standings.pause([worker, &Identity::of_all("nowhere")], now);
+        assert!(!pause.neighbours);
+        pause.ms
+    }
+
     /// Joins as soon as it may and leaves after `lasts_ms`; returns when it left.
     fn session(standings: &mut Standings, worker: &Identity, now: Millis, lasts_ms: u64) -> Millis {
-        let began = now + standings.pause_ms(worker, now);
+        let began = now + pause_ms(standings, worker, now);
         standings.joined(worker, began);
         standings.left(worker, began, began + lasts_ms, End::Early);
         began + lasts_ms
@@ -161,16 +198,16 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..14 {
             now = session(&mut standings, &worker, now, 2000);
-            pauses.push(standings.pause_ms(&worker, now) / 1000);
+            pauses.push(pause_ms(&mut standings, &worker, now) / 1000);
         }
         assert_eq!(pauses, [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         let mut proves = |now: Millis, lasts_ms: u64, end: End| {
             standings.joined(&worker, now);
             standings.left(&worker, now, now + lasts_ms, end);
             let after = session(&mut standings, &worker, now + lasts_ms, 10);
-            assert_eq!(standings.pause_ms(&worker, after), 0, "it made good for all before");
+            assert_eq!(pause_ms(&mut standings, &worker, after), 0, "it made good for all before");
             let after = (0..5).fold(after, |now, _| session(&mut standings, &worker, now, 10));
-            assert!(standings.pause_ms(&worker, after) > 0);
+            assert!(pause_ms(&mut standings, &worker, after) > 0);
             after + 300_000
         };
         now = proves(now + 300_000, 40_000, End::Early);
@@ -184,8 +221,46 @@ mod tests {
         let mut now = Millis(30_000);
         for _ in 0..20 {
             now = session(&mut standings, &worker, now, 100);
-            assert_eq!(standings.pause_ms(&worker, now), 0);
+            assert_eq!(pause_ms(&mut standings, &worker, now), 0);
         }
+    }
+
+    /// A healthy worker waits for ten seconds at most, although others at its address come and go all the time, under names
+    /// of their own.
+    #[test]
+    fn neighbours_delay_a_worker_and_never_keep_it_out() {
+        let (mut standings, all) = (Standings::default(), Identity::of_all("10.0.0.1"));
+        let worker = Identity::of("w", "10.0.0.1");
+        let flap = |standings: &mut Standings, worker: &Identity, now: Millis| {
+            for identity in [worker, &all] {
+                standings.joined(identity, now);
+                standings.left(identity, now, now + 10, End::Early);
+            }
+        };
+        let mut now = Millis(0);
+        let mut seconds = |standings: &mut Standings, count: u64| {
+            for _ in 0..count {
+                flap(standings, &Identity::of(&format!("ghost-{}", now.0), "10.0.0.1"), now);
+                now = now + 1000;
+            }
+            now
+        };
+        let now = seconds(&mut standings, 100);
+        let pause = standings.pause([&worker, &all], now);
+        assert_eq!(pause, Pause { ms: SHARED_PAUSE_MS_MAX, neighbours: true });
+        let now = seconds(&mut standings, 4);
+        assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 6000, neighbours: true });
+        let now = seconds(&mut standings, 6);
+        assert_eq!(standings.pause([&worker, &all], now), Pause { ms: 0, neighbours: false });
+        // It keeps this until it joins.
+        let now = seconds(&mut standings, 60);
+        assert_eq!(standings.pause([&worker, &all], now).ms, 0);
+        flap(&mut standings, &worker, now);
+        assert_eq!(standings.pause([&worker, &all], now + 10).ms, SHARED_PAUSE_MS_MAX);
+        // Its own record counts for longer.
+        (0..9).for_each(|_| flap(&mut standings, &worker, now));
+        let pause = standings.pause([&worker, &all], now);
+        assert!(pause.ms > 60_000 && !pause.neighbours, "{pause:?}");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use evoxo_proto::v1::{self, RunState};
 
 use super::{
     Coordinator, Effect, Rejection, RequestId, StoreFault, Stored, Topic, View, Write, WriteId,
-    budget::too_large,
     run::{Blocked, Presence, ReplicaPhase, Run, Wanted},
     runs::RunId,
     writes::{Pending, PendingOrder, PendingWrite},
@@ -45,13 +44,14 @@ impl Coordinator {
     /// Writes an order. When it is in the store it takes effect, and the person gets the response.
     pub(super) fn order(&mut self, id: RunId, order: PendingOrder) {
         let Some(run) = self.runs.adjust(id) else { return };
+        run.ordering = true;
         let write = next_order(run, &order.prepared.toml, &order.wanted);
         self.write(id, write, Pending::Order(order));
     }
 
-    /// Records that a run has failed.
+    /// Records that a run has failed, when no other order is being written.
     pub(super) fn write_failure(&mut self, id: RunId) {
-        let Some(run) = self.runs.adjust(id).filter(|run| run.failure_unsaved && !run.creating) else { return };
+        let Some(run) = self.runs.adjust(id).filter(|run| run.failure_unsaved && !run.ordering) else { return };
         let (toml, wanted) = (run.prepared.toml.clone(), run.wanted.clone());
         run.failure_unsaved = false;
         let write = next_order(run, &toml, &wanted);
@@ -90,8 +90,7 @@ impl Coordinator {
             false => Vec::new(),
         };
         let again = std::mem::take(&mut run.to_write_again);
-        let all_finished = run.finished == run.replicas.len();
-        if all_finished {
+        if run.finished == run.replicas.len() && !run.waits_for_audits() {
             run.checkpoints.dirty = false;
         }
         let checkpoint = run.thread().filter(|_| run.checkpoints.dirty && !run.checkpoints.writing);
@@ -103,7 +102,12 @@ impl Coordinator {
             let job = Job::Checkpoint { number: run.checkpoints.number };
             self.effects.push(Effect::Job { thread, job });
         }
-        again.into_iter().for_each(|write| self.store(id, write));
+        for write in again {
+            match write {
+                Write::Delete => self.write(id, write, Pending::Delete(None)),
+                _ => self.store(id, write),
+            }
+        }
         unsaved.into_iter().for_each(|key| self.write_finished(id, key));
         self.write_failure(id);
     }
@@ -115,6 +119,12 @@ impl Coordinator {
         }
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
         let now = self.now;
+        let is_order = matches!(what, Pending::Order(_));
+        let mut asked = Vec::new();
+        if let Some(run) = self.runs.adjust(id).filter(|_| is_order) {
+            run.ordering = false;
+            asked = std::mem::take(&mut run.asked);
+        }
         if let (Pending::Checkpoint, Some(run)) = (&what, self.runs.adjust(id)) {
             run.checkpoints.writing = false;
             let rest_ms = CHECKPOINT_REST_FACTOR * (now - run.checkpoints.begun);
@@ -136,7 +146,11 @@ impl Coordinator {
             }
             Err(fault) => self.after_fault(id, what, fault),
         }
+        if is_order {
+            self.write_failure(id);
+        }
         self.leave_if_saved(id);
+        asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
     }
 
     fn after_success(&mut self, id: RunId, what: Pending, stored: Stored) {
@@ -194,7 +208,9 @@ impl Coordinator {
         let line = format!("run {}: {why}", run.name);
         self.effects.log_about(Topic::Trouble, run.about(), line);
         let creating = run.creating;
-        run.deleting = false;
+        // A deletion that was begun is tried again: nobody can go on with what is left.
+        let deletes = matches!(what, Pending::Delete(_));
+        run.deleting &= !deletes || matches!(fault, StoreFault::Failed(_));
         if matches!(fault, StoreFault::Failed(_)) {
             run.store_failures += 1;
             run.checkpoints.due = self.now + STORE_RETRY_MS;
@@ -206,6 +222,7 @@ impl Coordinator {
         let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
         match what {
             Pending::Repeated(write) => run.to_write_again.push(write),
+            Pending::Delete(_) if run.deleting => run.to_write_again.push(Write::Delete),
             Pending::Failure => run.failure_unsaved = true,
             // It is loaded again when the run is advanced.
             Pending::Load(_) => run.presence = Presence::Resting,
@@ -229,8 +246,12 @@ impl Coordinator {
     /// Deletes the oldest ended runs, if only a limited number is kept.
     pub(super) fn retire(&mut self) {
         let Some(kept) = self.settings.finished_runs_kept else { return };
-        let ended: Vec<RunId> =
-            self.runs.iter().filter(|(_, run)| run.is_over() && !run.deleting).map(|(id, _)| id).collect();
+        let ended: Vec<RunId> = self
+            .runs
+            .iter()
+            .filter(|(_, run)| run.is_over() && !run.deleting && !run.ordering)
+            .map(|(id, _)| id)
+            .collect();
         for id in &ended[..ended.len().saturating_sub(kept as usize)] {
             if let Some(run) = self.runs.adjust(*id) {
                 run.deleting = true;
@@ -244,6 +265,7 @@ impl Coordinator {
         self.drop_thread(id);
         if let Some(run) = self.runs.remove(id) {
             self.effects.push(Effect::Unpublish { run: run.name });
+            run.asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
         }
     }
 
@@ -252,6 +274,8 @@ impl Coordinator {
         let PendingOrder { request, prepared, wanted, submitted, delete } = order;
         let Some(run) = self.runs.change(id) else { return };
         run.creating = false;
+        // The order is newer than a failure that was not written yet.
+        run.failure_unsaved = false;
         // The person who ordered it sees the result at once.
         run.published = None;
         let failed = match std::mem::replace(&mut run.wanted, wanted.clone()) {
@@ -316,11 +340,10 @@ impl Coordinator {
     /// Starts a thread with the states of a run, if it should still run and there is memory.
     fn start_thread(&mut self, id: RunId, states: Vec<v1::ReplicaState>) {
         let Some(run) = self.runs.adjust(id).filter(|run| run.wants_memory()) else { return };
-        let needed = run.needed_bytes(self.settings.plan_ahead_bytes(), None);
-        if needed > self.settings.run_memory_bytes_max() {
-            let why = too_large(needed, self.settings.run_memory_bytes_max());
-            return self.block(id, Blocked::Unfit(why));
-        }
+        let needed = match run.bytes_to_read(&self.settings) {
+            Ok(needed) => needed,
+            Err(why) => return self.block(id, Blocked::Unfit(why)),
+        };
         if self.budget.take(&run.submitter, needed).is_err() {
             // They are read again when there is memory.
             return;
@@ -329,10 +352,14 @@ impl Coordinator {
         let prepared = run.prepared.clone();
         let draw = Draw { key: self.settings.audit_key, millionths: run.level.millionths() };
         let thread = self.runs.begin_thread(id);
-        if let Some(run) = self.runs.change(id) {
-            run.presence = Presence::Loaded(thread);
-        }
+        let Some(run) = self.runs.change(id) else { return };
+        run.presence = Presence::Loaded(thread);
+        // A finished replica is not opened, so it is asked for its audits.
+        let audited = run.audits_asked.clone();
         self.effects.push(Effect::Start { thread, prepared, draw, states });
+        for key in audited {
+            self.effects.push(Effect::Job { thread, job: Job::Audits(key) });
+        }
     }
 
     /// Gives back the memory of a run that is not loaded.

@@ -45,9 +45,9 @@ pub(super) struct OpenTask {
 /// Why an output is computed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It was drawn: its replica waits for that, also after a restart.
+    /// It was drawn, or was being audited when its state was stored. Its replica waits for that.
     Drawn,
-    /// Another copy of the task had another output. The run waits for that.
+    /// Another copy of the task had another output; the replica may be finished. The run waits for that.
     Differs,
 }
 
@@ -61,6 +61,11 @@ pub(super) struct Claim {
 }
 
 impl Claim {
+    /// Whether the same identity sent the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.identity(), self.output) == (other.identity(), other.output)
+    }
+
     /// The identity of who sent it.
     pub(super) fn identity(&self) -> Option<&Arc<str>> {
         self.from.holder.as_ref().map(|holder| &holder.id)
@@ -87,13 +92,23 @@ impl OpenTask {
         Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
     }
 
-    /// The task that audits an output which was drawn before the run was loaded.
-    pub(super) fn drawn_before(run: RunId, replica: ReplicaKey, audit: Audit) -> Self {
+    /// What its audits are when they are stored.
+    pub(super) fn audits(&self) -> Vec<Audit> {
+        let Self { round, index, work, .. } = *self;
+        let stored = |Claim { from, output }: &Claim| {
+            let (identity, worker) = (from.holder.as_ref()?.id.clone(), from.worker.clone());
+            Some(Audit { identity, worker, output: *output, round, index, work, encoded: self.encoded.clone() })
+        };
+        self.claims.iter().filter_map(stored).collect()
+    }
+
+    /// The task that audits an output of which that was known before the run was loaded.
+    pub(super) fn stored_audit(run: RunId, replica: ReplicaKey, why: Why, audit: Audit) -> Self {
         let Audit { identity, worker, output, round, index, work, encoded } = audit;
         let holder = Some(Holder { id: identity, trusted: false });
         // Its session is over.
         let from = Sender { session: SessionId(0), worker, asked: true, holder };
-        let (copies, claims, audit) = (Vec::new(), vec![Claim { from, output }], Some(Why::Drawn));
+        let (copies, claims, audit) = (Vec::new(), vec![Claim { from, output }], Some(why));
         let (checking, checking_asked, evidence) = (0, 0, None);
         Self { run, replica, round, index, work, encoded, copies, checking, checking_asked, evidence, claims, audit }
     }
@@ -163,13 +178,21 @@ impl Tasks {
     }
 
     /// Opens an audit.
-    pub(super) fn add_audit(&mut self, audit: OpenTask) {
+    pub(super) fn add_audit(&mut self, audit: OpenTask) -> TaskId {
         self.last += 1;
         let id = TaskId(self.last);
         self.by_hash.entry(audit.encoded.hash).or_default().push(id);
         *self.bytes.entry(audit.run).or_default() += Prepared::task_bytes(audit.encoded.own.len());
         self.open.insert(id, audit);
         self.update_ready(id);
+        id
+    }
+
+    /// What is being audited already of a task in this replica.
+    pub(super) fn audited(&self, task: &OpenTask) -> Vec<Claim> {
+        let same = |other: &&OpenTask| other.audit.is_some() && (other.run, other.replica) == (task.run, task.replica);
+        let open = self.with_hash(task.encoded.hash).into_iter().filter_map(|id| self.open.get(&id));
+        open.filter(same).flat_map(|other| other.claims.clone()).collect()
     }
 
     /// A trusted worker had this output of what is audited. Returns how many outputs were, and the wrong ones; if there are none
@@ -316,7 +339,9 @@ impl Tasks {
     /// Adds evidence against a task.
     pub(super) fn accuse(&mut self, id: TaskId, now: Millis, add: impl FnOnce(&mut Evidence)) {
         if let Some(task) = self.open.get_mut(&id) {
-            add(task.evidence.get_or_insert_with(|| Box::new(Evidence::since(now))));
+            let evidence = task.evidence.get_or_insert_default();
+            evidence.last = now;
+            add(evidence);
             let run = task.run;
             self.unready(id, run);
             self.update_ready(id);

@@ -2,7 +2,13 @@
 
 use evoxo_proto::v1::CloseKind;
 
-use super::{Coordinator, Effect, SessionId, losses::Cause, run::Presence, runs::RunId, sessions::Session};
+use super::{
+    Coordinator, Effect, SessionId,
+    losses::Cause,
+    run::Presence,
+    runs::RunId,
+    sessions::{Assignment, Session},
+};
 
 /// The interval at which deadlines are checked, in milliseconds.
 const TICK_MS: u64 = 100;
@@ -41,14 +47,18 @@ impl Coordinator {
 
     /// Whether its tasks have made no progress for too long; heartbeats do not count. A task that was overdue alone
     /// gets four times as long when it is next alone, in case its host was slow. So only a task that never ends is
-    /// overdue three times.
+    /// overdue three times. One that its worker should stop by itself is not overdue before that.
     fn is_overdue(&self, session: &Session) -> bool {
         let settings = self.settings;
         // Its assignments wait for each other, so progress of one is enough.
         let Some(progress) = session.assignments.values().map(|assignment| assignment.progress).max() else {
             return false;
         };
-        let known = session.assignments.values().map(|assignment| assignment.each_us);
+        // How long a task takes that fails at once on one host, nobody knows of the others.
+        let computed = |assignment: &Assignment| {
+            self.runs.get(assignment.run).is_some_and(|run| run.has_computed(assignment.arm, assignment.work))
+        };
+        let known = session.assignments.values().map(|assignment| assignment.each_us.filter(|_| computed(assignment)));
         // A task of unknown duration may take as long as any.
         let each_us = if known.clone().any(|each_us| each_us.is_none()) { None } else { known.flatten().max() };
         let limit_ms = each_us.map_or(settings.deadline_ms_unknown, |each_us| {
@@ -58,7 +68,12 @@ impl Coordinator {
         let tasks = alone.flat_map(|assignment| assignment.remaining.values());
         let evidence = tasks.filter_map(|task| self.tasks.get(*task)?.evidence.as_ref());
         let overdue = evidence.map(|evidence| evidence.overdue).max().unwrap_or(0);
-        self.now - progress > limit_ms.saturating_mul(4_u64.saturating_pow(overdue))
+        let stopped_ms = session.assignments.values().filter_map(|assignment| {
+            let run = self.runs.get(assignment.run)?;
+            Some(run.prepared.task_ms_max(assignment.arm)).filter(|ms| *ms > 0)
+        });
+        let allowed_ms = stopped_ms.max().map_or(0, |ms| ms.saturating_add(settings.deadline_ms_min));
+        self.now - progress > limit_ms.saturating_mul(4_u64.saturating_pow(overdue)).max(allowed_ms)
     }
 
     /// Closes all sessions and saves what is not saved.

@@ -23,8 +23,9 @@ use super::{
     writes::Refusal,
 };
 use crate::{
+    audits::Audit,
     replicas::{Job, ReplicaKey, Sender},
-    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, seal_conviction},
+    saved::{Exposed, ReplicaSummary, SavedFinished, SavedRun, beginning, seal_conviction},
     trust::Level,
     write::Write,
 };
@@ -131,15 +132,44 @@ impl Coordinator {
         }
     }
 
-    /// An output that counts is to be computed again; whether it is.
-    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> bool {
-        // What was still being checked when its sender was convicted is void in any case.
-        audit.claims.retain(|claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity)));
-        let begins = !audit.claims.is_empty();
-        if begins {
-            self.tasks.add_audit(audit);
+    /// An output that counts is to be computed again; by this task, if it is.
+    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> Option<super::TaskId> {
+        // What was still being checked when its sender was convicted is void in any case; and once is enough.
+        let counts = |claim: &Claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity));
+        let audited = self.tasks.audited(&audit);
+        audit.claims.retain(|claim| counts(claim) && audited.iter().all(|other| !other.is_same(claim)));
+        if audit.claims.is_empty() {
+            return None;
         }
-        begins
+        if let Some(run) = self.runs.change(audit.run).filter(|_| audit.audit == Some(Why::Differs)) {
+            run.audits_open += 1;
+        }
+        Some(self.tasks.add_audit(audit))
+    }
+
+    /// Two copies of a task differ: both outputs are computed again, and until then they are stored with the replica.
+    pub(super) fn audit_difference(&mut self, audit: OpenTask) {
+        let (id, replica) = (audit.run, audit.replica);
+        let Some(audit) = self.begin_audit(audit).and_then(|task| self.tasks.get(task)) else { return };
+        let audits = audit.audits();
+        let Some(run) = self.runs.change(id) else { return };
+        run.checkpoints.dirty = true;
+        if let Some(thread) = run.thread() {
+            self.effects.push(Effect::Job { thread, job: Job::Audit { replica, audits } });
+        }
+    }
+
+    /// A run was loaded: these outputs of a replica are still to be computed again. A replica that is finished was asked for them,
+    /// since the run waits for what it says.
+    pub(super) fn go_on_auditing(&mut self, id: RunId, replica: ReplicaKey, asked: bool, audits: Vec<Audit>) {
+        let why = if asked { Why::Differs } else { Why::Drawn };
+        for audit in audits {
+            self.begin_audit(OpenTask::stored_audit(id, replica, why, audit));
+        }
+        if let Some(run) = self.runs.change(id).filter(|_| asked) {
+            run.audits_asked.remove(&replica);
+            self.end_if_complete(id);
+        }
     }
 
     /// A trusted worker has computed what is audited.
@@ -148,20 +178,14 @@ impl Coordinator {
         self.tally.audits += audited as u64;
         // A wrong one ends with the conviction: until that is stored, the run must not look finished.
         wrong.iter().for_each(|claim| self.convict(place, &claim.from));
-        match why {
-            _ if !wrong.is_empty() => {}
-            Why::Drawn => {
-                if let Some(thread) = self.runs.get(place.run).and_then(Run::thread) {
-                    let job = Job::Pass { replica: place.replica, task: place.task, output };
-                    self.effects.push(Effect::Job { thread, job });
-                }
-            }
-            Why::Differs => {
-                if let Some(run) = self.runs.change(place.run) {
-                    run.audits_open -= 1;
-                }
-                self.end_if_complete(place.run);
-            }
+        let Some(run) = self.runs.change(place.run) else { return };
+        if let Some(thread) = run.thread() {
+            let job = Job::Pass { replica: place.replica, task: place.task, output };
+            self.effects.push(Effect::Job { thread, job });
+        }
+        if why == Why::Differs && wrong.is_empty() {
+            run.audits_open -= 1;
+            self.end_if_complete(place.run);
         }
     }
 
@@ -257,7 +281,7 @@ impl Coordinator {
         void.map(|(_, since)| *since).min()
     }
 
-    /// Leaves void replicas out of a run as the store has it; returns them, and the objects to remove.
+    /// Sets void replicas of a run, as the store has it, to their beginning; returns what they were, and the objects to remove.
     pub(super) fn leave_out_void(&self, saved: &mut SavedRun) -> (Vec<(ReplicaSummary, u64)>, Vec<String>) {
         let since = |replica: &ReplicaSummary| self.void_since(&replica.exposed);
         let mut left_out = Vec::new();
@@ -267,8 +291,20 @@ impl Coordinator {
             since.is_none()
         };
         if let Some(checkpoint) = &mut saved.checkpoint {
-            checkpoint.replicas.retain(&mut keep);
-            checkpoint.states.retain(|state| since(&ReplicaSummary::of(state)).is_none());
+            for state in &mut checkpoint.states {
+                // What others sent is looked at all the same.
+                state.audits.retain(|audit| !self.convictions.contains(&audit.identity));
+                if since(&ReplicaSummary::of(state)).is_some() {
+                    *state = beginning(&state.arm, state.replica, std::mem::take(&mut state.audits));
+                }
+            }
+            for replica in &mut checkpoint.replicas {
+                replica.audited.retain(|identity| !self.convictions.contains(identity));
+                if !keep(replica) {
+                    let begun = ReplicaSummary::of(&beginning(&replica.arm, replica.index, Vec::new()));
+                    *replica = ReplicaSummary { audited: std::mem::take(&mut replica.audited), ..begun };
+                }
+            }
         }
         let (kept, void): (Vec<SavedFinished>, _) =
             std::mem::take(&mut saved.finished).into_iter().partition(|it| keep(&it.replica));

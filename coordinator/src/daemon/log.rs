@@ -24,14 +24,19 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins with a line that says who leads, if there is an access directory and this coordinator leads.
+    /// Begins with a line that says who leads, if there is an access directory and this coordinator leads. If it does not lead yet,
+    /// lines wait for that.
     pub(super) fn begin(
         access: Option<&Access>,
         reader: Reader,
         epoch: Option<u64>,
         address: SocketAddr,
     ) -> Option<Self> {
-        let (access, epoch) = (access?.clone(), epoch?);
+        let access = access?.clone();
+        let Some(epoch) = epoch else {
+            access.lead_later();
+            return None;
+        };
         access.lead(Some(epoch));
         access.audit_own("lead", &format!("epoch {epoch}, {} at {address}", evoxo_process::host_name()));
         Some(Self { access, log: Arc::new(Mutex::new(Log::new(reader, epoch))) })

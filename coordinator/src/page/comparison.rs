@@ -3,8 +3,10 @@
 //!
 //! Pure: what was measured of two runs comes in, JSON goes out.
 
+use std::collections::BTreeSet;
+
 use evoxo_common::{
-    conclusion::{last_values, own_words, state},
+    conclusion::{own_words, state},
     experiment::{Config, Kind, Replica},
     stats::{Estimate, Sample, estimate, holm, t_test},
 };
@@ -17,25 +19,46 @@ pub(super) struct Measured {
     seed: u64,
     /// "unfinished", "finished" or "in doubt".
     state: String,
-    /// Whether arms of this run can be told apart by their primary metric.
-    comparable: bool,
+    /// The column by whose last values arms of this run can be told apart, if it is one for all.
+    column: Option<usize>,
     arms: Vec<Arm>,
 }
 
-/// The name of an arm, and the primary metric of its replicas in their last rows.
-type Arm = (String, Vec<f64>);
+/// An arm of a run.
+#[derive(Debug)]
+struct Arm {
+    name: String,
+    /// What its values are of, where that may differ from arm to arm: only equals are compared.
+    of: String,
+    /// The column of its replicas in their last rows.
+    values: Vec<f64>,
+}
 
 impl Measured {
     /// Of these replicas, whose `result.json` says this.
     pub(super) fn of(config: &Config, result: &Value, replicas: &[Replica]) -> Self {
-        let names = config.arms.iter().map(|arm| arm.name.clone());
+        let said = |arm: &str, key: &str| result["summary"][arm]["compared"][key].as_str();
+        let columns: Option<BTreeSet<usize>> = if config.kind.compare.is_none() {
+            // As for a report's conclusion: elsewhere the metric is not what counts.
+            own_words(config, result).is_none().then(|| BTreeSet::from([config.kind.primary_metric]))
+        } else {
+            // The metric may mean something else in each arm: the kind says by what it can be compared, and with what.
+            let column = |name: &str| config.kind.columns.iter().position(|column| column.name == name);
+            config.arms.iter().map(|arm| column(said(&arm.name, "by")?)).collect()
+        };
+        let column = columns.filter(|columns| columns.len() == 1).and_then(|columns| columns.first().copied());
+        let last = |replica: &Replica| Some(replica.history().last()?[column?]);
+        let arm = |name: &str| Arm {
+            name: name.to_owned(),
+            of: said(name, "of").unwrap_or_default().to_owned(),
+            values: replicas.iter().filter(|replica| replica.arm() == name).filter_map(last).collect(),
+        };
         Self {
             kind: config.kind,
             seed: config.seed,
             state: state(result).to_owned(),
-            // As for a report's conclusion: elsewhere the metric may mean something else in each arm, or not be what counts.
-            comparable: config.kind.compare.is_none() && own_words(config, result).is_none(),
-            arms: names.zip(last_values(config, replicas)).collect(),
+            column,
+            arms: config.arms.iter().map(|it| arm(&it.name)).collect(),
         }
     }
 }
@@ -44,9 +67,15 @@ impl Measured {
 pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
     let unfinished = [one, two].iter().any(|run| run.state == "unfinished");
     let tests = if untested(one, two).is_some() { Vec::new() } else { tests(one, two) };
-    let none = "no arm of both runs has two replicas in each, and one replica says nothing about chance".to_owned();
-    let why = untested(one, two).or_else(|| tests.is_empty().then_some(none));
-    let column = &one.kind.columns[one.kind.primary_metric];
+    let none = || {
+        match pairs(one, two).next().is_some() && pairs(one, two).all(|(first, second)| first.of != second.of) {
+            true => "no arm of both runs searches the same problem in each",
+            false => "no arm of both runs has two replicas in each, and one replica says nothing about chance",
+        }
+        .to_owned()
+    };
+    let why = untested(one, two).or_else(|| tests.is_empty().then(none));
+    let column = &one.kind.columns[one.column.unwrap_or(one.kind.primary_metric)];
     json!({
         "state": if unfinished { "unfinished" } else { "finished" },
         "metric": column.name,
@@ -61,8 +90,16 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
     let is = |state: &str| [one, two].iter().any(|run| run.state == state);
     let why = if one.kind != two.kind {
         "the runs are of different experiments, which have no metric in common"
-    } else if !one.comparable || !two.comparable {
-        "in this experiment the primary metric alone does not tell which arm is better"
+    } else if one.column.is_none() || two.column.is_none() {
+        match one.kind.compare {
+            None => "in this experiment the primary metric alone does not tell which arm is better",
+            Some(_) => {
+                "there is no one metric that tells in all arms of both runs which replica is better, as with a target, several \
+                 objectives, or replicas without a feasible candidate"
+            }
+        }
+    } else if one.column != two.column {
+        "what tells which replica is better is another metric in each run"
     } else if is("unfinished") {
         "the ends of all replicas are compared, so both runs must be finished"
     } else if is("in doubt") {
@@ -79,14 +116,18 @@ fn untested(one: &Measured, two: &Measured) -> Option<String> {
     Some(why.into())
 }
 
+/// Arms of the same name, or the only ones.
+fn pairs<'a>(one: &'a Measured, two: &'a Measured) -> impl Iterator<Item = (&'a Arm, &'a Arm)> {
+    let only = one.arms.len() == 1 && two.arms.len() == 1;
+    one.arms.iter().flat_map(move |first| {
+        let same = two.arms.iter().filter(move |second| only || second.name == first.name);
+        same.map(move |second| (first, second))
+    })
+}
+
 /// A test for each pair of arms that have two replicas, corrected for their number.
 fn tests(one: &Measured, two: &Measured) -> Vec<Value> {
-    let only = one.arms.len() == 1 && two.arms.len() == 1;
-    let pairs = one.arms.iter().flat_map(|first| {
-        let same = two.arms.iter().filter(move |second| only || second.0 == first.0);
-        same.map(move |second| (first, second))
-    });
-    let test = |((name, values), (_, others)): (&Arm, &Arm)| {
+    let test = |(Arm { name, values, .. }, Arm { values: others, .. }): (&Arm, &Arm)| {
         let [first, second] = [estimate(values)?, estimate(others)?];
         let difference = t_test(Sample::of(others)?, Sample::of(values)?).filter(|test| test.p.is_finite())?;
         let side =
@@ -99,7 +140,8 @@ fn tests(one: &Measured, two: &Measured) -> Vec<Value> {
         });
         Some((json, difference.p))
     };
-    let (mut tests, probabilities): (Vec<Value>, Vec<f64>) = pairs.filter_map(test).unzip();
+    let alike = pairs(one, two).filter(|(first, second)| first.of == second.of);
+    let (mut tests, probabilities): (Vec<Value>, Vec<f64>) = alike.filter_map(test).unzip();
     for (test, p) in tests.iter_mut().zip(holm(&probabilities)) {
         test["p"] = p.into();
     }
@@ -112,9 +154,14 @@ mod tests {
 
     fn run(seed: u64, arms: &[(&str, &[f64])]) -> Measured {
         let registry = evoxo_experiments::registry();
-        let arms = arms.iter().map(|(name, values)| ((*name).to_owned(), values.to_vec())).collect();
+        let arm = |(name, values): &(&str, &[f64])| Arm {
+            name: (*name).to_owned(),
+            of: String::new(),
+            values: values.to_vec(),
+        };
         let kind = registry.kind("invincible").unwrap();
-        Measured { kind, seed, state: "finished".into(), comparable: true, arms }
+        let (column, arms) = (Some(kind.primary_metric), arms.iter().map(arm).collect());
+        Measured { kind, seed, state: "finished".into(), column, arms }
     }
 
     const LOW: [f64; 3] = [1.0, 1.1, 1.2];
@@ -154,10 +201,14 @@ mod tests {
         let dispatch = evoxo_experiments::registry().kind("dispatch").unwrap();
         for (one, two, why) in [
             (good(), run(1, &[("a", &HIGH)]), "both runs have the seed 1, so"),
-            (good(), Measured { kind: dispatch, ..other() }, "the runs are of different experiments"),
+            (
+                good(),
+                Measured { kind: dispatch, column: Some(dispatch.primary_metric), ..other() },
+                "the runs are of different experiments",
+            ),
             (good(), Measured { state: "unfinished".into(), ..other() }, "the ends of all replicas are compared"),
             (Measured { state: "in doubt".into(), ..good() }, other(), "a run whose results are in doubt"),
-            (Measured { comparable: false, ..good() }, other(), "in this experiment the primary metric alone"),
+            (Measured { column: None, ..good() }, other(), "in this experiment the primary metric alone"),
             (good(), run(2, &[("a", &[1.0])]), "no arm of both runs has two replicas"),
             (good(), run(2, &[("b", &HIGH), ("c", &HIGH)]), "no arm of both runs has two replicas"),
         ] {
@@ -165,6 +216,36 @@ mod tests {
                 assert!(told["why"].as_str().unwrap().starts_with(why), "{told}");
                 assert_eq!(told["tests"], json!([]));
             }
+        }
+    }
+
+    /// Runs of `evolve` are compared where arms of both search the same problem, and one column tells which replica is better.
+    #[test]
+    fn searches_of_one_problem_are_tested() {
+        let measured = |seed: u64, settings: &str| {
+            let text = format!("experiment = \"evolve\"\nseed = {seed}\nreplicas = 3\n[settings]\n{settings}\n");
+            let config = Config::parse(&evoxo_experiments::registry(), "t", &text, &[]).unwrap();
+            let replicas = evoxo_common::local::run(&config).unwrap();
+            let mut result = config.report(&replicas).json;
+            result["digest"] = "of a finished run".into();
+            let told = Measured::of(&config, &result, &replicas);
+            assert_eq!(told.state, "finished");
+            told
+        };
+        let sphere = "length = 3\nevaluations = 200\npopulation = 20\n";
+        let told = compare(&measured(1, sphere), &measured(2, &format!("{sphere}mutations = 2\n")));
+        assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &json!("best")), "{told}");
+        assert_eq!(told["tests"][0]["one"]["replicas"], 3, "{told}");
+        let front = "problem = \"zdt1\"\nlength = 3\nalgorithm = \"nsga2\"\nevaluations = 100\npopulation = 20\n";
+        let told = compare(&measured(1, front), &measured(2, front));
+        assert_eq!((&told["why"], &told["metric"]), (&Value::Null, &json!("hypervolume")), "{told}");
+        for (other, why) in [
+            (front, "what tells which replica is better is another metric"),
+            ("length = 4\nevaluations = 200\n", "no arm of both runs searches the same problem"),
+            ("length = 3\nevaluations = 200\ntarget = \"1e-3\"\n", "there is no one metric that tells"),
+        ] {
+            let told = compare(&measured(1, sphere), &measured(2, other));
+            assert!(told["why"].as_str().unwrap().starts_with(why), "{told}");
         }
     }
 }

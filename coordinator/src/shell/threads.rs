@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     time::{Duration, Instant},
 };
 
@@ -18,12 +21,14 @@ use crate::{
     meters::{self, Meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
-    store::Store,
+    store::{Cluster, Epoch, Store},
     trust::Draw,
 };
 
 /// The shortest time between two attempts to write to a store that cannot be written.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+/// The time between two attempts to lead in a store that cannot be written, if nothing is to be written.
+const LEAD_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts a thread. If the system refuses, this panics, which ends the process.
 pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
@@ -34,19 +39,36 @@ pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
 /// Orders for the store's thread.
 pub(super) type StoreOrders = mpsc::Sender<(WriteId, String, Write)>;
 
-/// Starts the store's thread, which writes in order and reports each write, and also says so once another coordinator leads.
+/// Starts the store's thread, which writes in order and reports each write, and also says so once this coordinator leads, or another
+/// one. If the store could not be written at first, it tries to lead until that succeeds.
 pub(super) fn start_store(
     mut store: Store,
     inbox: Inbox,
+    led: watch::Sender<Option<(Epoch, Cluster)>>,
     superseded: Arc<watch::Sender<Option<String>>>,
     meters: Arc<Meters>,
 ) -> StoreOrders {
     let (orders, received) = mpsc::channel::<(WriteId, String, Write)>();
     spawn("store", move || {
-        while let Ok((write, run, what)) = received.recv() {
+        loop {
+            let order = match store.epoch() {
+                Some(_) => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                None => received.recv_timeout(LEAD_PAUSE),
+            };
+            let Ok((write, run, what)) = order else {
+                if order.is_err_and(|why| why == RecvTimeoutError::Disconnected) {
+                    return;
+                }
+                if let Err(StoreFault::Superseded(why)) = store.check_leadership() {
+                    drop(superseded.send_replace(Some(why)));
+                }
+                tell_led(&store, &led);
+                continue;
+            };
             let began = Instant::now();
             let outcome = store.write(&run, &what);
             meters.stored(&what, began.elapsed(), outcome.as_ref().err());
+            tell_led(&store, &led);
             match &outcome {
                 Err(StoreFault::Failed(_)) => std::thread::sleep(FAILURE_PAUSE),
                 Err(StoreFault::Superseded(why)) => drop(superseded.send_replace(Some(why.clone()))),
@@ -58,6 +80,11 @@ pub(super) fn start_store(
         }
     });
     orders
+}
+
+fn tell_led(store: &Store, led: &watch::Sender<Option<(Epoch, Cluster)>>) {
+    let now = store.epoch().cloned().zip(store.cluster());
+    led.send_if_modified(|before| std::mem::replace(before, now.clone()) != now);
 }
 
 /// What is written in the access directory.

@@ -146,7 +146,10 @@ impl Store {
 
     /// Refuses to write if another coordinator leads. If nobody has led since the store was loaded, this one leads from now
     /// on.
-    pub(super) fn check_leadership(&mut self) -> Result<(), StoreFault> {
+    ///
+    /// # Errors
+    /// [`StoreFault::Superseded`] if another one leads, [`StoreFault::Failed`] if nobody can tell or lead.
+    pub(crate) fn check_leadership(&mut self) -> Result<(), StoreFault> {
         let highest = self.runtime.block_on(self.reader().highest_epoch());
         let highest = highest.map_err(|error| {
             let (shown, cause) = (&self.shown, cause(&error));

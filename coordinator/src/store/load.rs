@@ -4,13 +4,13 @@ use std::time::SystemTime;
 
 use super::{Known, Store, StoreError, answer::cause, leader::epoch_number};
 use crate::{
-    names::{check_run_name, object_named},
+    names::{DELETED, check_run_name, object_named},
     saved::{Objects, SavedRun},
 };
 
-/// The directories of a run. They are deleted in this order. `order` comes late: a run whose deletion was interrupted
-/// keeps its order, so that it can be deleted again. `epoch` is of builds before there was one leader for all runs.
-pub(super) const DIRECTORIES: [&str; 6] = ["checkpoint", "finished", "doubt", "poison", "order", "epoch"];
+/// The directories of a run. They are deleted in this order. `deleted` comes last: as long as anything else is there, it says what
+/// becomes of it. `epoch` is of builds before there was one leader for all runs.
+pub(super) const DIRECTORIES: [&str; 7] = ["checkpoint", "finished", "doubt", "poison", "epoch", "order", DELETED];
 
 /// The objects of a run, and foreign objects among them.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Store {
             files.iter().map(|(name, _)| foreign_sentence(&format!("runs/{name}"))).collect();
         let mut runs = Vec::new();
         for run in directories {
-            let found = match check_run_name(&run) {
+            let mut found = match check_run_name(&run) {
                 Ok(()) => {
                     if self.epoch.is_some() {
                         self.sweep_staged(&run);
@@ -45,6 +45,14 @@ impl Store {
                 }
                 Err(_) => Found::default(),
             };
+            if let Some(born) = self.deleted(&run, &found).filter(|_| self.epoch.is_some()) {
+                // Somebody was interrupted.
+                self.remove_deleted(&run, born).map_err(|error| self.unreadable(&run, &error))?;
+                found = self.find_objects(&run).map_err(|error| self.unreadable(&run, &error))?;
+                if found.ours.is_empty() && found.foreign.is_empty() {
+                    continue;
+                }
+            }
             if found.ours.is_empty() {
                 notices.push(foreign_sentence(&format!("runs/{run}")));
                 continue;
@@ -98,6 +106,12 @@ impl Store {
             }
         }
         (saved, notices)
+    }
+
+    /// See [`Objects::deleted`].
+    fn deleted(&self, run: &str, found: &Found) -> Option<u64> {
+        let mut read = |_: &str| Err(String::new());
+        Objects { run, names: &found.ours, read: &mut read }.deleted()
     }
 
     /// Lists a run's objects.

@@ -1,11 +1,21 @@
 //! Deletion: old checkpoints, whole runs, and files that a killed process left half written. Foreign objects are never
 //! deleted.
+//!
+//! Any of it may come late: the coordinator is stopped after it has seen that it leads, and another one leads when it goes on. So
+//! nothing is removed that a later epoch wrote, and nothing that a later leader may want.
+
+use bytes::Bytes;
 
 use super::{Store, answer::cause, load::DIRECTORIES};
-use crate::{core::StoreFault, names::object_named};
+use crate::{
+    core::StoreFault,
+    names::{DELETED, deleted_name, object_named},
+};
 
 /// The number of newest checkpoints that stay: if the newest is damaged, an older one is used.
 const NEWEST_KEPT: usize = 3;
+/// The content of the object that marks a run as deleted.
+const DELETION: &[u8] = b"This run is deleted: who leads removes what is left of it.\n";
 /// Checkpoints whose number is a multiple of this stay, as a record.
 const KEPT_EVERY: u64 = 64;
 
@@ -27,10 +37,12 @@ impl Store {
         }
     }
 
+    /// Removes the checkpoints of a run that is computed. A later leader may have extended it.
     pub(super) fn drop_checkpoints(&mut self, run: &str) -> Result<(), StoreFault> {
+        let epoch = self.own_epoch();
         let removed = self.list(&format!("runs/{run}/checkpoint")).and_then(|(objects, _)| {
             let names = objects.into_iter().map(|(name, _)| format!("checkpoint/{name}"));
-            let ours = names.filter(|name| object_named(name, "checkpoint").is_some());
+            let ours = names.filter(|name| object_named(name, "checkpoint").is_some_and(|named| named.epoch <= epoch));
             self.remove(ours.map(|name| format!("runs/{run}/{name}")).collect())
         });
         removed.map_err(|error| self.not_removed(run, "the checkpoints", &error))?;
@@ -38,25 +50,39 @@ impl Store {
         Ok(())
     }
 
-    /// Removes all of this program's objects of a run.
+    /// Deletes a run: says so, and then removes its objects. Like an order, what is said holds if this coordinator still leads
+    /// afterwards; then whoever leads later knows it, and does what is left to do.
     pub(super) fn delete_run(&mut self, run: &str) -> Result<(), StoreFault> {
-        self.sweep_staged(run);
-        let removed = self.find_objects(run).and_then(|found| {
-            for directory in DIRECTORIES {
-                let below = format!("{directory}/");
-                let ours = found.ours.iter().filter(|name| name.starts_with(&below));
-                let mut names: Vec<String> = ours.map(|name| format!("runs/{run}/{name}")).collect();
-                // The first order goes last and alone: without it the others are those of a deleted run.
-                names.sort_unstable_by(|one, two| two.cmp(one));
-                let first = if directory == "order" { names.pop() } else { None };
-                self.remove(names)?;
-                self.remove(first.into_iter().collect())?;
-            }
-            Ok(())
-        });
-        removed.map_err(|error| self.not_removed(run, "the objects", &error))?;
+        let known = self.known(run);
+        let Some(born) = known.born else { return Ok(()) };
+        let name = format!("runs/{run}/{}", deleted_name(born, known.order_number));
+        self.put(&name, &Bytes::from_static(DELETION)).map_err(|error| self.not_written(&name, &error))?;
+        self.check_leadership()?;
+        self.remove_deleted(run, born).map_err(|error| self.not_removed(run, "the objects", &error))?;
         self.runs.remove(run);
         Ok(())
+    }
+
+    /// Removes the objects of a run that was submitted in epoch `born` and is deleted, and what earlier ones have left; not those
+    /// of a run of its name that was submitted later.
+    pub(super) fn remove_deleted(&self, run: &str, born: u64) -> object_store::Result<()> {
+        self.sweep_staged(run);
+        let found = self.find_objects(run)?.ours;
+        let of = |directory: &str| found.iter().filter_map(|name| object_named(name, directory)).collect::<Vec<_>>();
+        let next = of("order").iter().map(|order| order.epoch).filter(|epoch| *epoch > born).min();
+        let until = next.map_or(self.own_epoch(), |next| self.own_epoch().min(next - 1));
+        for directory in DIRECTORIES {
+            let last = if directory == "order" || directory == DELETED { born } else { until };
+            let is_old = |name: &str| object_named(name, directory).map_or(next.is_none(), |it| it.epoch <= last);
+            let below = format!("{directory}/");
+            let ours = found.iter().filter(|name| name.starts_with(&below) && is_old(name));
+            self.remove(ours.map(|name| format!("runs/{run}/{name}")).collect())?;
+        }
+        Ok(())
+    }
+
+    fn own_epoch(&self) -> u64 {
+        self.epoch.as_ref().map_or(0, |epoch| epoch.number)
     }
 
     pub(super) fn not_removed(&self, run: &str, what: &str, error: &object_store::Error) -> StoreFault {

@@ -63,7 +63,7 @@ impl Settings {
         let bytes = |strings: usize| 64 + (strings * (length + 3)) as u64;
         let (tasks, task_bytes) = (population.div_ceil(slice) as u64, bytes(slice.min(population)));
         let (output_bytes, state_bytes) = (64 + 2 * slice as u64, bytes(population));
-        Demand { tasks, task_bytes, shared_bytes: 0, output_bytes, state_bytes, rows: generations.into() }
+        Demand { tasks, task_bytes, output_bytes, state_bytes, rows: generations.into(), ..Demand::default() }
     }
 }
 

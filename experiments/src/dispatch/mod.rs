@@ -73,7 +73,15 @@ impl Settings {
     fn demand(&self) -> Demand {
         let Self { rounds, tasks, payload_bytes, shared_bytes, reply_bytes } = *self;
         let output_bytes = u64::from(reply_bytes) + 8;
-        Demand { tasks, task_bytes: payload_bytes + 48, shared_bytes, output_bytes, state_bytes: 48, rows: rounds }
+        Demand {
+            tasks,
+            task_bytes: payload_bytes + 48,
+            shared_bytes,
+            output_bytes,
+            state_bytes: 48,
+            rows: rounds,
+            ..Demand::default()
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use super::{
         MapElitesSettings, Most, Nsga2, Nsga2Settings, OpenAiEs, OpenAiEsSettings, Random, RandomSettings, Search,
         Steady, Windowed, windowed_most,
     },
-    genome::Genome,
+    genome::{Candidate, Genome},
+    messages::Steps,
     settings::{
         AlgorithmName, CovarianceName, IntegerMutationName, OrderCrossoverName, OrderMutationName, RealMutationName,
         RestartsName, Settings, StringCrossoverName,
@@ -31,6 +32,16 @@ pub(super) fn check(settings: &Settings) -> Result<(), String> {
 /// What is searched, with the random numbers of this stream.
 pub(super) fn search(settings: &Settings, stream: Stream) -> Search {
     Search { genome: settings.genome(), evaluations: settings.evaluations, stream }
+}
+
+/// The candidates of openai-es with these numbers, made of what a task has of its search.
+pub(super) fn made(
+    settings: &Settings,
+    steps: &Steps,
+    numbers: impl IntoIterator<Item = u64>,
+) -> Result<Vec<Candidate>, String> {
+    let search = search(settings, Stream::from_words(steps.stream_high, steps.stream_low));
+    OpenAiEs::candidates(openai_es(settings).sigma, &search, &steps.mean, numbers)
 }
 
 /// The algorithm at its beginning, or from its saved state.

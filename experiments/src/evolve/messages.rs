@@ -49,11 +49,39 @@ pub struct Item {
     /// The only source of random numbers that the evaluation may use.
     #[prost(fixed64, tag = "2")]
     pub seed: u64,
+    /// Its genes; not used where they are made from Shared.steps.
     #[prost(message, optional, tag = "3")]
     pub candidate: ::core::option::Option<Candidate>,
+    /// Its number in the whole search.
+    #[prost(uint64, tag = "4")]
+    pub number: u64,
 }
-/// Evaluates candidates. Task.shared has the settings that results depend on, as a text with one "name = value" a line:
-/// what is missing has its default. If the problem is a WebAssembly module, an empty line and the module's bytes follow.
+/// What the tasks of a batch share: Task.shared.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Shared {
+    /// The settings that results depend on, with one "name = value" a line: what is missing has its default.
+    #[prost(string, tag = "1")]
+    pub settings: ::prost::alloc::string::String,
+    /// The bytes of the module, if the problem is a WebAssembly module.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub module: ::prost::bytes::Bytes,
+    /// What the candidates of openai-es are made from.
+    #[prost(message, optional, tag = "3")]
+    pub steps: ::core::option::Option<Steps>,
+}
+/// A batch of openai-es: each candidate is a random step away from the mean, and its number says which.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Steps {
+    /// The name of the stream of the replica, from which steps are drawn: its upper and its lower 64 bits.
+    #[prost(fixed64, tag = "1")]
+    pub stream_high: u64,
+    #[prost(fixed64, tag = "2")]
+    pub stream_low: u64,
+    /// The mean, in coordinates as in CmaState: one number for each gene.
+    #[prost(double, repeated, tag = "3")]
+    pub mean: ::prost::alloc::vec::Vec<f64>,
+}
+/// Evaluates candidates; Task.shared has a message Shared.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EvaluateTask {
     /// At most 10,000.

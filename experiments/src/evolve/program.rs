@@ -139,50 +139,90 @@ impl Asked<'_> {
         let introduction = self.introduction()?;
         let Introduction { name, version, objectives, constraints, measures, genome, .. } = &introduction;
         let said = json!([name, version, objectives, constraints, measures, genome]).to_string();
-        let canned = introduction.canned.unwrap_or(CANNED).min(CANNED_MAX);
-        let mut answers = Vec::new();
-        let (Parts(parts), _) = self.genome(genome)?;
-        if !parts.is_empty() && canned > 0 {
-            let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
-            let genome = Genome { parts: parts.iter().map(PartSettings::part).collect(), bounded: true };
-            let form = Form {
-                genome: &genome,
-                alphabets: &alphabets,
-                objectives: objectives.len(),
-                constraints: constraints.len(),
-                measures: measures.len(),
-            };
-            let drawn = |number| {
-                let mut rng = Stream::root(0).text("evolve").text("signature").word(number).rng();
-                (format!("canned-{number}"), rng.next_u64(), genome.random(&mut rng))
-            };
-            let drawn: Vec<(String, u64, Candidate)> = (0..canned).map(drawn).collect();
-            let questions: Vec<Question<'_>> =
-                drawn.iter().map(|(id, seed, candidate)| Question { id, seed: *seed, candidate }).collect();
-            answers = self.evaluate(&form, &questions, CANNED_WITHIN_MS)?;
-        }
-        let answers: Vec<Vec<u8>> = answers.iter().map(Evaluation::encode_to_vec).collect();
+        let (parts, _) = self.genome(genome)?;
+        let answers = self.canned(&introduction, &parts)?;
         Ok(Digest::of_pieces(std::iter::once(said.as_bytes()).chain(answers.iter().map(Vec::as_slice))))
+    }
+
+    /// Its answers to fixed candidates of this genome: none if the genome has no parts.
+    fn canned(&mut self, introduction: &Introduction, Parts(parts): &Parts) -> Result<Vec<Vec<u8>>, Refusal> {
+        let count = introduction.canned.unwrap_or(CANNED).min(CANNED_MAX);
+        if parts.is_empty() || count == 0 {
+            return Ok(Vec::new());
+        }
+        let alphabets: Vec<String> = parts.iter().map(|part| part.alphabet.clone()).collect();
+        let genome = Genome { parts: parts.iter().map(PartSettings::part).collect(), bounded: true };
+        let form = Form {
+            genome: &genome,
+            alphabets: &alphabets,
+            objectives: introduction.objectives.len(),
+            constraints: introduction.constraints.len(),
+            measures: introduction.measures.len(),
+        };
+        let drawn = |number| {
+            let mut rng = Stream::root(0).text("evolve").text("signature").word(number).rng();
+            (format!("canned-{number}"), rng.next_u64(), genome.random(&mut rng))
+        };
+        let drawn: Vec<(String, u64, Candidate)> = (0..count).map(drawn).collect();
+        let questions: Vec<Question<'_>> =
+            drawn.iter().map(|(id, seed, candidate)| Question { id, seed: *seed, candidate }).collect();
+        let answers = self.evaluate(&form, &questions, CANNED_WITHIN_MS)?;
+        Ok(answers.iter().map(Evaluation::encode_to_vec).collect())
+    }
+
+    /// The setting `answers`: the hash of its answers to fixed candidates of the file's genome. Empty if it describes a genome
+    /// itself, since they are in its signature then, and if it answers none.
+    fn answers(&mut self, introduction: &Introduction, of_file: &Parts) -> Result<String, Refusal> {
+        if !introduction.genome.is_empty() {
+            return Ok(String::new());
+        }
+        let answers = self.canned(introduction, of_file)?;
+        let hash = || Digest::of_pieces(answers.iter().map(Vec::as_slice)).to_string();
+        Ok(if answers.is_empty() { String::new() } else { hash() })
+    }
+
+    /// Tries it with fixed candidates of the file's genome, once after it was started.
+    pub(super) fn try_out(&mut self, settings: &Settings) -> Result<(), Refusal> {
+        if settings.answers.is_empty() || !self.programs.is_first(self.name, &settings.answers)? {
+            return Ok(());
+        }
+        let introduction = self.introduction()?;
+        if self.answers(&introduction, &settings.genome)? == settings.answers {
+            return Ok(());
+        }
+        self.programs.disown();
+        self.refuse(
+            "of this worker answers otherwise than the one with which the run was begun: give the worker that program; if it \
+             has it, `evoxo check` says whether a program answers the same twice",
+        )
     }
 
     /// The settings that follow from it: those that the file leaves empty; or why the file and the program do not fit.
     pub(super) fn settings(&mut self, settings: &Settings) -> Result<Vec<Said>, Refusal> {
         let introduction = self.introduction()?;
         let signature = self.signature()?.to_string();
-        let mut follow = Vec::new();
-        if settings.signature.is_empty() {
-            follow.push(("signature", signature));
-        } else if settings.signature != signature {
-            let short = |hash: &str| hash.chars().take(16).collect::<String>();
-            return Err(Refusal(format!(
-                "the program {} computes something else than this run was begun with: its signature is {}, and the run's {}; \
-                 begin a new run, or give the old program",
-                self.name,
-                short(&signature),
-                short(&settings.signature)
-            )));
-        }
+        let answers = self.answers(&introduction, &settings.genome)?;
         let name = self.name;
+        let mut follow = Vec::new();
+        for (key, what, own, of_run) in [
+            ("signature", "its signature is", signature, &settings.signature),
+            ("answers", "the hash of its answers is", answers, &settings.answers),
+        ] {
+            if of_run.is_empty() {
+                // A run that was begun before there were answers goes on without them.
+                if settings.signature.is_empty() && !own.is_empty() {
+                    follow.push((key, own));
+                }
+            } else if *of_run != own {
+                let short = |hash: &str| hash.chars().take(16).collect::<String>();
+                return Err(Refusal(format!(
+                    "the program {name} computes something else than this run was begun with: {what} {}, and the run's {}; begin \
+                     a new run, or give the old program",
+                    short(&own),
+                    short(of_run)
+                )));
+            }
+        }
         let differ = |what: &str| {
             Err(Refusal(format!(
                 "the file and the program {name} do not have the same {what}: leave them out of the file"
@@ -329,3 +369,6 @@ fn shown(text: &str) -> String {
         None => format!("{text:?}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -306,7 +306,21 @@ impl Told<'_> {
             let [low, high] = estimate.ends();
             json!({"mean": estimate.mean, "low": low, "high": high})
         });
-        json!({"best": mean, "reached": self.reached(), "feasible": self.bests.len(), "failures": self.failures})
+        json!({
+            "best": mean,
+            "reached": self.reached(),
+            "feasible": self.bests.len(),
+            "failures": self.failures,
+            "compared": self.compared(),
+        })
+    }
+
+    /// Which column of the last rows says how good the replicas are, and for which problem: arms of other runs that say the same
+    /// can be compared with this one. None with a target, where it matters how soon it is reached.
+    fn compared(&self) -> Option<Value> {
+        self.entry().filter(|_| self.settings.target_number().is_none())?;
+        let by = if self.settings.reference_point().is_some() { "hypervolume" } else { "best" };
+        Some(json!({"by": by, "of": self.settings.problem_hash().to_string()}))
     }
 
     fn failures(&self) -> Option<String> {

@@ -20,7 +20,7 @@ use super::{
     choose::{algorithm, most, search},
     evaluation::Evaluation,
     genome::Candidate,
-    messages::{self, EvaluateTask, Item, SearchState},
+    messages::{self, EvaluateTask, Item, SearchState, Shared},
     pareto::{fronts, hypervolume},
     settings::{AlgorithmName, Settings},
     task::{EVALUATE, Evaluate, NAME, shared},
@@ -38,16 +38,22 @@ const ROWS_MAX: u64 = 500;
 pub(super) fn demand(settings: &Settings, shared_bytes: u64) -> Demand {
     let genome = settings.genome();
     let most = most(settings, &genome);
-    let numbers = (settings.objectives().len() + settings.constraint_count() + settings.measure_count()) as u64;
     let slice = (settings.task_candidates() as u64).min(most.candidates);
-    let evaluation = 8 * numbers + 160;
+    // Candidates of openai-es are numbers, and their mean is shared.
+    let (candidate, shared_mean) = match settings.algorithm {
+        AlgorithmName::OpenAiEs => (0, 64 + 8 * genome.genes() as u64),
+        _ => (genome.bytes_max(), 0),
+    };
+    let evaluation = settings.evaluation_bytes();
     Demand {
         tasks: most.candidates.div_ceil(slice),
-        task_bytes: 64 + slice * (genome.bytes_max() + 128),
-        shared_bytes,
+        task_bytes: 64 + slice * (candidate + 128),
+        shared_bytes: shared_bytes + shared_mean,
         output_bytes: 16 + slice * evaluation,
         state_bytes: 128 + most.state_bytes + genome.bytes_max() + evaluation,
         rows: ROWS_MAX + 1,
+        // A program is stopped for its candidates together.
+        task_ms: if settings.program().is_some() { settings.timeout.saturating_mul(1000 * slice) } else { 0 },
     }
 }
 
@@ -61,7 +67,7 @@ impl Settings {
 /// One replica.
 pub(super) struct Replica {
     settings: Settings,
-    /// The settings that tasks share, as a text.
+    /// What the tasks of a batch share: a message [`Shared`].
     shared: Bytes,
     /// The signs of the objectives: whether they are to be maximised.
     maximised: Vec<bool>,
@@ -106,8 +112,9 @@ impl Replica {
             _ => None,
         };
         let algorithm = algorithm(&settings, search, begun.then_some(&state.algorithm[..]))?;
+        let common = shared(&identity.settings.to_text(), module.into());
         Ok(Self {
-            shared: shared(&identity.settings.to_text(), &module),
+            shared: Shared { steps: algorithm.steps(), ..common }.encode(),
             maximised: settings.objectives().iter().map(|(maximised, _)| *maximised).collect(),
             arm: identity.arm.to_owned(),
             replica: identity.replica,
@@ -178,17 +185,25 @@ impl Replica {
 
     /// Takes the evaluations of a whole batch.
     fn take(&mut self, evaluations: &[Evaluation]) {
-        let candidates = self.algorithm.ask(0..evaluations.len());
-        for (candidate, evaluation) in candidates.into_iter().zip(evaluations) {
+        let mut best = None;
+        for (index, evaluation) in evaluations.iter().enumerate() {
             self.state.failures += u64::from(evaluation.failed);
-            let better = self.best.as_ref().is_none_or(|(_, best)| evaluation.better(best));
-            if better && !evaluation.failed {
-                self.best = Some((candidate, evaluation.clone()));
+            let known = best.map(|index: usize| &evaluations[index]).or(self.best.as_ref().map(|(_, best)| best));
+            if !evaluation.failed && known.is_none_or(|known| evaluation.better(known)) {
+                best = Some(index);
             }
+        }
+        if let Some(index) = best {
+            let candidate = self.algorithm.ask(index..index + 1).swap_remove(0);
+            self.best = Some((candidate, evaluations[index].clone()));
         }
         let before = self.state.evaluations;
         self.state.evaluations += evaluations.len() as u64;
         self.algorithm.tell(evaluations);
+        if let Some(steps) = self.algorithm.steps() {
+            let common = Shared::decode(self.shared.clone()).expect("it was encoded here");
+            self.shared = Shared { steps: Some(steps), ..common }.encode();
+        }
         let interval = self.settings.evaluations.div_ceil(ROWS_MAX);
         let due = before / interval != self.state.evaluations / interval || self.batch() == 0;
         self.row = self.best.as_ref().filter(|_| due).map(|(_, best)| {
@@ -218,17 +233,21 @@ impl Experiment for Replica {
 
     fn plan(&self, tasks: Range<usize>) -> Vec<Task> {
         let (slice, size) = (self.settings.task_candidates(), self.batch());
+        let made = self.settings.algorithm == AlgorithmName::OpenAiEs;
         let task = |task: usize| {
             let range = (task * slice).min(size)..((task + 1) * slice).min(size);
-            let item = |(index, candidate): (usize, Candidate)| {
-                let number = self.state.evaluations + (range.start + index) as u64;
+            let candidates = if made { Vec::new() } else { self.algorithm.ask(range.clone()) };
+            let mut candidates = candidates.iter().map(Candidate::message);
+            let item = |index: usize| {
+                let number = self.state.evaluations + index as u64;
                 Item {
                     id: format!("{}-{}-{number}", self.arm, self.replica),
                     seed: self.stream.text("seed").word(number).rng().next_u64(),
-                    candidate: Some(candidate.message()),
+                    candidate: candidates.next(),
+                    number,
                 }
             };
-            let items = self.algorithm.ask(range.clone()).into_iter().enumerate().map(item).collect();
+            let items = range.map(item).collect();
             let timeout_ms = if self.settings.program().is_some() { self.settings.timeout * 1000 } else { 0 };
             EVALUATE.task::<Evaluate>(&EvaluateTask { items, timeout_ms }).sharing(self.shared.clone())
         };

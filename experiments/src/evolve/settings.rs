@@ -2,7 +2,7 @@
 
 mod choices;
 
-use evoxo_common::{ratio::Ratio, settings};
+use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
 pub use choices::{
     AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, OnFailure, OrderCrossoverName,
@@ -20,6 +20,9 @@ use super::{
 const OWN_CELLS: usize = 20;
 /// The most genes of a genome.
 const GENES_MAX: usize = 100_000;
+/// The most bytes of the candidates of a task, or of their evaluations, unless it has only one: half of what a task may have. A
+/// module needs some of the other half.
+const TASK_CANDIDATES_BYTES: u64 = 4 << 20;
 /// The most characters of the names of measures.
 pub(super) const MEASURE_NAMES_MAX: usize = 400;
 /// The greatest number of a reference point, and its negative the least.
@@ -47,6 +50,9 @@ settings! {
         measure_names: String = execution text(MEASURE_NAMES_MAX, ""),
         /// Of a program: the hash of what it says and answers. Empty: `evoxo run` and `evoxo submit` ask the program.
         signature: String = text(64, ""),
+        /// Of a program that leaves the genome to this file: the hash of its answers to fixed candidates, which each worker
+        /// compares with those of its own. Empty: `evoxo run` and `evoxo submit` ask the program.
+        answers: String = addition text(64, ""),
         /// Of a module: what the file has, in base64. Empty: `evoxo run` and `evoxo submit` read the file.
         module: String = addition text(wasm::MODULE_TEXT_MAX, ""),
         /// Of a module: what it may compute for one candidate, about one unit for each instruction. A candidate that needs
@@ -124,7 +130,8 @@ settings! {
         /// nsga2: the reference point of the hypervolume, one number for each objective. Empty: that of a built-in problem, or
         /// no hypervolume.
         reference: Vec<Ratio> = numbers(10, -REFERENCE_MAX, REFERENCE_MAX, ""),
-        /// Candidates of a task; 0: 100 of a built-in problem, 10 of a module, 1 of a program. With a window it is always 1.
+        /// Candidates of a task, as many as fit in 4 MiB at most; 0: 100 of a built-in problem, 10 of a module, 1 of a program.
+        /// With a window it is always 1.
         slice: usize = execution whole(0, 10_000, "0"),
         /// The longest time that a program may take for one candidate, in seconds; then it is stopped, and its task fails.
         timeout: u64 = execution whole(1, 604_800, "600"),
@@ -172,10 +179,20 @@ impl Settings {
     /// Whether candidates of these settings are candidates of those, and worth the same.
     #[must_use]
     pub fn same_problem(&self, other: &Self) -> bool {
-        [&self.problem, &self.signature, &self.module] == [&other.problem, &other.signature, &other.module]
+        [&self.problem, &self.signature, &self.answers, &self.module]
+            == [&other.problem, &other.signature, &other.answers, &other.module]
             && self.genome == other.genome
             && self.genome().parts == other.genome().parts
             && self.objectives() == other.objectives()
+    }
+
+    /// A name that all settings have whose candidates are [candidates of these](Self::same_problem), up to the same reference
+    /// point.
+    #[must_use]
+    pub fn problem_hash(&self) -> Digest {
+        let program = format!("{}{}", self.signature, self.answers);
+        let said = (&self.problem, program, &self.module, &self.genome, self.genome().parts);
+        Digest::of(format!("{said:?} {:?} {:?}", self.objectives(), self.reference_point()).as_bytes())
     }
 
     /// The constraints of the problem.
@@ -244,16 +261,26 @@ impl Settings {
         self.target.trim().parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// Candidates of a task.
+    /// Candidates of a task: fewer than the file says if they would be too large for one.
     #[must_use]
     pub fn task_candidates(&self) -> usize {
-        match (self.slice, self.program(), self.module_file()) {
-            _ if self.window > 0 => 1,
+        if self.window > 0 {
+            return 1;
+        }
+        let wanted = match (self.slice, self.program(), self.module_file()) {
             (0, Some(_), _) => 1,
             (0, None, Some(_)) => 10,
             (0, None, None) => 100,
             (slice, ..) => slice,
-        }
+        };
+        let bytes = self.genome().bytes_max().max(self.evaluation_bytes());
+        wanted.min((TASK_CANDIDATES_BYTES / bytes).max(1) as usize)
+    }
+
+    /// The bytes of an evaluation as a message, at most.
+    #[must_use]
+    pub fn evaluation_bytes(&self) -> u64 {
+        8 * (self.objectives().len() + self.constraint_count() + self.measure_count()) as u64 + 160
     }
 
     /// Whether a program's settings are still to be filled in.
@@ -321,8 +348,10 @@ impl Settings {
         if self.module_file() == Some("") {
             found.push((Name::problem, "wasm: must be followed by a file, for example wasm:rosen.wasm".into()));
         }
-        if !self.signature.is_empty() {
-            found.push((Name::signature, "signature is of programs: leave it out".into()));
+        for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
+            if !given.is_empty() {
+                found.push((name, format!("{} is of programs: leave it out", name.text())));
+            }
         }
         if self.objectives.trim().is_empty() {
             found.push((Name::objectives, "a module needs objectives, for example \"min cost\"".into()));
@@ -352,9 +381,12 @@ impl Settings {
                     found.push((Name::problem, "a program's name has 1 to 64 letters, digits, _, . and -".into()));
                 }
                 found.extend(self.wrong_objective());
-                let hexadecimal = self.signature.bytes().all(|byte| byte.is_ascii_hexdigit());
-                if !self.signature.is_empty() && (self.signature.len() != 64 || !hexadecimal) {
-                    found.push((Name::signature, "a signature has 64 hexadecimal digits, or leave it empty".into()));
+                let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+                for (name, given) in [(Name::signature, &self.signature), (Name::answers, &self.answers)] {
+                    if !given.is_empty() && !is_hash(given) {
+                        let sentence = format!("{} must have 64 hexadecimal digits, or be empty", name.text());
+                        found.push((name, sentence));
+                    }
                 }
                 if !self.unsigned() && (self.genome.0.is_empty() || self.objectives().is_empty()) {
                     found
@@ -367,6 +399,7 @@ impl Settings {
                     (Name::constraints, self.constraints > 0),
                     (Name::measures, self.measures > 0),
                     (Name::signature, !self.signature.is_empty()),
+                    (Name::answers, !self.answers.is_empty()),
                 ];
                 let (least, most) = problem.lengths;
                 if self.length != 0 && !(least..=most).contains(&self.length) {

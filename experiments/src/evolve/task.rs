@@ -7,11 +7,13 @@ use evoxo_common::{
     settings::Values,
     task::{Compute, NoPrograms, Programs, Refusal, TaskKind},
 };
+use prost::Message as _;
 use rand_core::Rng as _;
 
 use super::{
+    choose,
     genome::{Candidate, Genome},
-    messages::{EvaluateOutput, EvaluateTask, Evaluation, Item},
+    messages::{EvaluateOutput, EvaluateTask, Evaluation, Item, Shared, Steps},
     problem,
     program::{Asked, Form, Question},
     settings::{OnFailure, SCHEMA, Settings},
@@ -23,6 +25,8 @@ pub(super) const NAME: &str = "evolve";
 
 /// The most candidates of a task.
 pub const CANDIDATES_MAX: usize = 10_000;
+/// The most bytes of the candidates that a task has made, as messages: as many as a task can have at most.
+const MADE_BYTES_MAX: u64 = 8 << 20;
 
 /// Evaluates candidates.
 pub enum Evaluate {}
@@ -41,12 +45,12 @@ impl Compute for Evaluate {
     }
 
     fn run_asking(task: &EvaluateTask, shared: &Bytes, programs: &mut dyn Programs) -> Result<EvaluateOutput, Refusal> {
-        let (settings, module) = read(shared)?;
+        let (settings, Shared { module, steps, .. }) = read(shared)?;
         let genome = settings.genome();
-        let candidates = candidates(task, &genome)?;
+        let candidates = candidates(task, &settings, &genome, steps.as_ref()).map_err(Refusal)?;
         let evaluations = match settings.built_in() {
             Some(problem) => candidates.iter().map(problem.evaluate).collect(),
-            None if settings.module_file().is_some() => call(&settings, task, &candidates, module)?,
+            None if settings.module_file().is_some() => call(&settings, task, &candidates, &module)?,
             None => ask(&settings, &genome, task, &candidates, programs)?,
         };
         check(&settings, &task.items, &evaluations)?;
@@ -57,7 +61,7 @@ impl Compute for Evaluate {
         check(&read(shared)?.0, &task.items, &output.evaluations)
     }
 
-    /// Random candidates of every built-in problem, and a module.
+    /// Random candidates of every built-in problem, a module, and candidates that are made from their numbers.
     fn workload() -> Vec<(EvaluateTask, Bytes)> {
         let of = |problem: &problem::Problem| {
             let algorithm = if problem.objectives.len() > 1 { "nsga2" } else { "random" };
@@ -67,29 +71,44 @@ impl Compute for Evaluate {
             let genome = genome.unwrap_or_else(|why| panic!("{}: {why}", problem.name));
             let item = |number: u64| {
                 let mut rng = Stream::root(number).text("evolve").text("workload").rng();
-                Item { id: number.to_string(), seed: number, candidate: Some(genome.random(&mut rng).message()) }
+                let candidate = Some(genome.random(&mut rng).message());
+                Item { id: number.to_string(), seed: number, candidate, number }
             };
-            (EvaluateTask { items: (0..5).map(item).collect(), timeout_ms: 0 }, Bytes::from(text))
+            (EvaluateTask { items: (0..5).map(item).collect(), timeout_ms: 0 }, shared(&text, Bytes::new()).encode())
         };
-        problem::PROBLEMS.iter().map(of).chain([wasm::workload()]).collect()
+        problem::PROBLEMS.iter().map(of).chain([wasm::workload(), steps()]).collect()
     }
 }
 
-/// What a task shares with others: these settings as a text, and a module if there is one. [`read`] is the inverse.
-pub(super) fn shared(settings: &str, module: &[u8]) -> Bytes {
-    // Of a setting as a text there is no empty line.
-    let of_task = settings.lines().filter(|line| !line.starts_with("module = ")).map(|line| line.to_owned() + "\n");
-    let settings: String = of_task.collect();
-    if module.is_empty() { settings.into() } else { [settings.as_bytes(), b"\n", module].concat().into() }
+/// Candidates of openai-es, some of them beyond the bounds.
+fn steps() -> (EvaluateTask, Bytes) {
+    let text = "problem = \"ellipsoid\"\nlength = 7\nalgorithm = \"openai-es\"\nsigma = 0.3\n";
+    let mean = (0..7).map(|gene| f64::from(gene) / 6.0).collect();
+    let steps = Some(Steps { stream_high: 1, stream_low: 2, mean });
+    let item = |number| Item { id: String::new(), seed: 0, candidate: None, number };
+    let task = EvaluateTask { items: (u64::from(u32::MAX)..).take(9).map(item).collect(), timeout_ms: 0 };
+    (task, Shared { steps, ..shared(text, Bytes::new()) }.encode())
 }
 
-/// The settings that a task shares with others, and the bytes of the module.
-fn read(shared: &Bytes) -> Result<(Settings, &[u8]), Refusal> {
-    let end = shared.windows(2).position(|pair| pair == b"\n\n").map_or(shared.len(), |place| place + 1);
-    let (text, module) = (&shared[..end], shared.get(end + 1..).unwrap_or_default());
-    let text = std::str::from_utf8(text).map_err(|_| Refusal("the settings of the task are not UTF-8".into()))?;
-    let values = SCHEMA.read(text).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
-    Ok((Settings::of(&values), module))
+/// What a task shares with others: these settings as a text, and a module if there is one.
+pub(super) fn shared(settings: &str, module: Bytes) -> Shared {
+    let of_task = settings.lines().filter(|line| !line.starts_with("module = ")).map(|line| line.to_owned() + "\n");
+    Shared { settings: of_task.collect(), module, steps: None }
+}
+
+impl Shared {
+    /// The bytes of [`evoxo_common::task::Task::shared`].
+    pub(super) fn encode(&self) -> Bytes {
+        self.encode_to_vec().into()
+    }
+}
+
+/// What a task shares with others, and the settings in it.
+fn read(shared: &Bytes) -> Result<(Settings, Shared), Refusal> {
+    let shared = Shared::decode(shared.clone())
+        .map_err(|error| Refusal(format!("what the task shares with others cannot be read: {error}")))?;
+    let values = SCHEMA.read(&shared.settings).map_err(|why| Refusal(format!("the settings of the task: {why}")))?;
+    Ok((Settings::of(&values), shared))
 }
 
 /// Evaluates a random candidate with these settings and this module, before a run begins.
@@ -99,20 +118,34 @@ fn read(shared: &Bytes) -> Result<(Settings, &[u8]), Refusal> {
 pub(super) fn try_out(settings: &Values, module: &[u8]) -> Result<(), Refusal> {
     let mut rng = Stream::root(0).text("evolve").text("module").rng();
     let candidate = Settings::of(settings).genome().random(&mut rng);
-    let item = Item { id: "random".into(), seed: rng.next_u64(), candidate: Some(candidate.message()) };
+    let item = Item { id: "random".into(), seed: rng.next_u64(), candidate: Some(candidate.message()), number: 0 };
     let task = EvaluateTask { items: vec![item], timeout_ms: 0 };
-    Evaluate::run(&task, &shared(&settings.to_text(), module)).map(drop)
+    Evaluate::run(&task, &shared(&settings.to_text(), Bytes::copy_from_slice(module)).encode()).map(drop)
 }
 
-fn candidates(task: &EvaluateTask, genome: &Genome) -> Result<Vec<Candidate>, Refusal> {
-    if task.items.len() > CANDIDATES_MAX {
-        return Err(Refusal(format!("the task has {} candidates, more than {CANDIDATES_MAX}", task.items.len())));
+/// The candidates of a task: those that it has, or those that are made from their numbers.
+fn candidates(
+    task: &EvaluateTask,
+    settings: &Settings,
+    genome: &Genome,
+    steps: Option<&Steps>,
+) -> Result<Vec<Candidate>, String> {
+    let count = task.items.len();
+    if count > CANDIDATES_MAX {
+        return Err(format!("the task has {count} candidates, more than {CANDIDATES_MAX}"));
+    }
+    if let Some(steps) = steps {
+        let bytes = count as u64 * genome.bytes_max();
+        if bytes > MADE_BYTES_MAX {
+            return Err(format!("the {count} candidates of the task have {bytes} bytes, more than {MADE_BYTES_MAX}"));
+        }
+        return choose::made(settings, steps, task.items.iter().map(|item| item.number));
     }
     let candidate = |item: &Item| {
         let message = item.candidate.as_ref().ok_or_else(|| format!("candidate {} is empty", item.id))?;
         genome.candidate(message).map_err(|why| format!("candidate {}: {why}", item.id))
     };
-    task.items.iter().map(candidate).collect::<Result<_, String>>().map_err(Refusal)
+    task.items.iter().map(candidate).collect()
 }
 
 fn call(
@@ -151,7 +184,9 @@ fn ask<'a>(
     let form = form(settings, genome, &alphabets);
     let question = |(item, candidate): (&'a Item, &'a Candidate)| Question { id: &item.id, seed: item.seed, candidate };
     let questions: Vec<Question<'_>> = task.items.iter().zip(candidates).map(question).collect();
-    Asked { name, programs }.evaluate(&form, &questions, task.timeout_ms.saturating_mul(questions.len() as u64))
+    let mut asked = Asked { name, programs };
+    asked.try_out(settings)?;
+    asked.evaluate(&form, &questions, task.timeout_ms.saturating_mul(questions.len() as u64))
 }
 
 /// What the answers of the program of these settings must fit.
@@ -191,4 +226,81 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use evoxo_common::experiment::Replica;
+
+    use super::*;
+    use crate::testing::parse;
+
+    /// Tasks of openai-es have no genes: what a worker makes of their numbers is what the algorithm asks for, bit for bit,
+    /// however a batch is cut up.
+    #[test]
+    fn candidates_are_made_as_the_algorithm_makes_them() {
+        let files = [
+            "problem = \"ellipsoid\"\nlength = 13\nslice = 1",
+            "problem = \"ellipsoid\"\nlength = 8\nslice = 3\nbounds = \"begin\"",
+            "problem = \"g06\"\nslice = 20", // whose two parts have bounds of their own
+        ];
+        for file in files {
+            let config = parse(&format!(
+                "experiment = \"evolve\"\nseed = 9\nreplicas = 2\n[settings]\nalgorithm = \"openai-es\"\nsigma = 0.4\n\
+                 evaluations = 70\npopulation = 20\n{file}\n"
+            ));
+            let settings = Settings::of(&config.arms[0].settings);
+            let stream = Stream::root(9).text(NAME).text("main").word(1);
+            let mut algorithm = choose::algorithm(&settings, choose::search(&settings, stream), None).unwrap();
+            let mut replica = Replica::start(&config, &config.arms[0], 1);
+            while !replica.is_finished() {
+                let (tasks, mut made) = (replica.plan(0..replica.tasks()), Vec::new());
+                for task in &tasks {
+                    let (settings, shared) = read(&task.shared).unwrap();
+                    let body = EvaluateTask::decode(task.body.clone()).unwrap();
+                    assert!(body.items.iter().all(|item| item.candidate.is_none()));
+                    made.extend(candidates(&body, &settings, &settings.genome(), shared.steps.as_ref()).unwrap());
+                }
+                let asked = algorithm.ask(0..algorithm.size());
+                let bytes = |all: &[Candidate]| -> Vec<Vec<u8>> {
+                    all.iter().map(|candidate| candidate.message().encode_to_vec()).collect()
+                };
+                assert_eq!(bytes(&made), bytes(&asked));
+                let outputs: Vec<Bytes> = tasks.iter().map(|task| task.run().unwrap()).collect();
+                let problem = settings.built_in().unwrap();
+                let evaluations: Vec<_> = asked.iter().map(|candidate| problem.minimised(candidate)).collect();
+                algorithm.tell(&evaluations);
+                replica.absorb(&outputs);
+            }
+        }
+    }
+
+    /// What makes no sense in a task that has no genes: a sentence each.
+    #[test]
+    fn wrong_means_have_their_sentence() {
+        let (task, bytes) = steps();
+        let good = read(&bytes).unwrap().1;
+        let refused = |task: &EvaluateTask, from: &str, to: &str, mean: Vec<f64>| {
+            let settings = good.settings.replace(from, to);
+            let steps = good.steps.clone().map(|steps| Steps { mean, ..steps });
+            Evaluate::run(task, &Shared { settings, steps, ..good.clone() }.encode()).unwrap_err().0
+        };
+        let items = vec![Item::default(); CANDIDATES_MAX];
+        let many = EvaluateTask { items, ..task.clone() };
+        let sentences = [
+            refused(&task, "", "", vec![0.5; 6]),
+            refused(
+                &task,
+                "\"ellipsoid\"\nlength = 7\nalgorithm = \"openai-es\"\nsigma = 0.3",
+                "\"onemax\"",
+                vec![0.5; 7],
+            ),
+            refused(&many, "length = 7", "length = 1000", vec![0.5; 1000]),
+            Evaluate::run(&task, &Bytes::from_static(b"problem")).unwrap_err().0,
+        ];
+        insta::assert_snapshot!(sentences.join("\n"));
+        // What makes no number is in the middle, as for the algorithm.
+        let steps = Some(Steps { stream_high: 1, stream_low: 2, mean: vec![f64::NAN; 7] });
+        assert!(Evaluate::run(&task, &Shared { steps, ..good }.encode()).is_ok());
+    }
 }

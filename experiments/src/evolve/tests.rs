@@ -6,73 +6,19 @@ use evoxo_common::{
     experiment::{Config, Replica},
     promises,
     report::Reference,
-    task::{Programs, Refusal},
 };
 use prost::Message as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     KIND,
     messages::{EvaluateTask, Evaluation},
-    program::Asked,
     settings::{AlgorithmName, BoundsName, Settings},
 };
 use crate::{
     registry,
     testing::{digest, parse, problems, run},
 };
-
-/// A program that knows what it is asked, without a process: what it answers is the function's value.
-struct Actor {
-    introduction: Value,
-    answer: fn(&Value) -> Value,
-    /// The line that comes instead of an answer.
-    instead: Option<&'static str>,
-    questions: u64,
-    stops: u32,
-}
-
-impl Programs for Actor {
-    fn introduction(&mut self, _: &str) -> Result<String, Refusal> {
-        Ok(self.introduction.to_string())
-    }
-
-    fn ask(&mut self, _: &str, question: &dyn Fn(u64) -> String, _: u64) -> Result<(u64, String), Refusal> {
-        self.questions += 1;
-        let question: Value = serde_json::from_str(&question(self.questions)).unwrap();
-        let items: Vec<Value> = question["items"].as_array().unwrap().iter().map(self.answer).collect();
-        let answer =
-            self.instead.map_or_else(|| json!({"batch": question["batch"], "items": items}).to_string(), String::from);
-        Ok((self.questions, answer))
-    }
-
-    fn stop(&mut self, _: &str) {
-        self.stops += 1;
-    }
-}
-
-/// The sum of squares.
-fn sphere(item: &Value) -> Value {
-    let genes = item["genes"]["x"].as_array().unwrap();
-    json!({"f": [genes.iter().map(|gene| gene.as_f64().unwrap()).map(|x| x * x).sum::<f64>()]})
-}
-
-fn actor(answer: fn(&Value) -> Value) -> Actor {
-    let genome = json!([{"name": "x", "type": "real", "length": 3, "low": -5, "high": 5.5}]);
-    let introduction = json!({"evoxo": 1, "name": "p", "version": "2", "objectives": ["min cost"], "genome": genome});
-    Actor { introduction, answer, instead: None, questions: 0, stops: 0 }
-}
-
-const PROGRAM: &str =
-    "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nevaluations = 300\npopulation = 20\n";
-
-/// The file with what follows from the program.
-fn signed(text: &str, programs: &mut Actor) -> Config {
-    let config = parse(text);
-    let said = (KIND.asks.unwrap().settings)(&config.arms[0].settings, programs).unwrap();
-    let said: Vec<(String, String)> = said.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    Config::parse(&registry(), "t", text, &said).unwrap_or_else(|problems| panic!("{problems}"))
-}
 
 #[test]
 fn every_algorithm_keeps_the_promises() {
@@ -112,6 +58,18 @@ fn slices_do_not_matter() {
     };
     let digests = [0, 1, 7, 400].map(|slice| digest(&run(&parse(&file(slice)))));
     assert!(digests.iter().all(|other| *other == digests[0]), "{digests:?}");
+}
+
+#[test]
+fn a_task_has_no_more_candidates_than_it_can_have_bytes() {
+    let settings = "evaluations = 10000\npopulation = 10000\nslice = 10000\nproblem = \"sphere\"\nlength = 1000\n";
+    let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
+    let replica = Replica::start(&config, &config.arms[0], 0);
+    assert_eq!(replica.tasks(), 20, "80 MB of genes");
+    let tasks = replica.plan(0..20);
+    assert!(tasks.iter().all(|task| task.body.len() < 5 << 20), "a task may have 8 MiB");
+    let candidates = tasks.into_iter().map(|task| EvaluateTask::decode(task.body).unwrap().items.len());
+    assert_eq!(candidates.sum::<usize>(), 10_000);
 }
 
 /// Whatever is computed together, with a window a replica moves on candidate by candidate.
@@ -162,6 +120,7 @@ fn mistakes_have_their_sentence() {
         "algorithm = \"cma-es\"\npopulation = 2",
         "problem = \"program:p\"\nobjectives = \"cost\"",
         "problem = \"program:p\"\nsignature = \"abc\"",
+        "problem = \"program:p\"\nanswers = \"abc\"",
         "target = \"low\"",
         "population = 10\nelite = 10",
         "algorithm = \"cma-es\"\nwindow = 4",
@@ -177,152 +136,6 @@ fn mistakes_have_their_sentence() {
     ];
     let sentence = |text: &&str| problems(&format!("experiment = \"evolve\"\n[settings]\n{text}\n")).to_string();
     insta::assert_snapshot!(all.iter().map(sentence).collect::<Vec<_>>().join("\n"));
-}
-
-#[test]
-fn what_a_file_leaves_empty_follows_from_the_program() {
-    let config = signed(PROGRAM, &mut actor(sphere));
-    let settings = Settings::of(&config.arms[0].settings);
-    assert_eq!((settings.objectives.as_str(), settings.signature.len()), ("min cost", 64));
-    assert_eq!(settings.genome.0[0].high.to_f64(), 5.5);
-    assert_eq!(config.programs()[0].signature.unwrap().to_string(), settings.signature);
-    // Another function, or another version, has another signature; a file that says one does not fit it.
-    let signature = |programs: &mut Actor| (KIND.asks.unwrap().signature)("p", programs).unwrap().to_string();
-    assert_eq!(signature(&mut actor(sphere)), settings.signature);
-    assert_ne!(signature(&mut actor(|_| json!({"f": [0.5]}))), settings.signature);
-    let mut later = actor(sphere);
-    later.introduction["version"] = "3".into();
-    assert_ne!(signature(&mut later), settings.signature);
-    let mut with_constraints = actor(|item| json!({"f": sphere(item)["f"], "g": [0.0]}));
-    with_constraints.introduction["constraints"] = json!(["g1"]);
-    let sentence = |text: &str, programs: &mut Actor| {
-        let values = parse(text).arms.swap_remove(0).settings;
-        (KIND.asks.unwrap().settings)(&values, programs).unwrap_err().0
-    };
-    let signed_text = config.to_toml();
-    let mut sentences = vec![
-        sentence(&signed_text, &mut later),
-        sentence(&format!("{PROGRAM}objectives = \"max cost\"\n"), &mut actor(sphere)),
-        sentence(&format!("{PROGRAM}constraints = 2\n"), &mut with_constraints),
-        sentence(&format!("{PROGRAM}genome = [{{ length = 4, low = -5, high = 5.5 }}]\n"), &mut actor(sphere)),
-    ];
-    // Another version has other objectives.
-    let mut turned = actor(sphere);
-    turned.introduction["objectives"] = json!(["max gain"]);
-    assert!(sentence(&signed_text, &mut turned).starts_with("the program p computes something else than this run"));
-    let mut bare = actor(sphere);
-    bare.introduction.as_object_mut().unwrap().remove("genome");
-    sentences.push(sentence(PROGRAM, &mut bare));
-    let signatures = sentences.join("\n").replace(&signature(&mut later)[..16], "[later]");
-    insta::assert_snapshot!(signatures.replace(&settings.signature[..16], "[signature]"));
-}
-
-/// A run with a program is the same as one with the same function built in, but for its name.
-#[test]
-fn a_program_is_searched_as_a_function_is() {
-    let mut programs = actor(sphere);
-    let config = signed(PROGRAM, &mut programs);
-    let mut replica = Replica::start(&config, &config.arms[0], 0);
-    while !replica.is_finished() {
-        let tasks = replica.plan(0..replica.tasks());
-        let outputs: Vec<_> = tasks.iter().map(|task| task.run_asking(&mut programs).unwrap()).collect();
-        replica.absorb(&outputs);
-    }
-    assert_eq!(replica.history().last().unwrap()[0], 300.0);
-    let card = replica.champion().unwrap().write("c").0;
-    let card: Value = serde_json::from_str(&card).unwrap();
-    let value = sphere(&card)["f"][0].as_f64().unwrap();
-    assert_eq!(card["objectives"]["min cost"].as_f64(), Some(value));
-    let settings = Settings::of(&config.arms[0].settings);
-    assert_eq!(card["version"].as_str(), Some(&settings.signature[..16]));
-    assert!(value < 1.0, "{value}");
-    let refused = replica_task(&config).run().unwrap_err();
-    assert_eq!(refused.0, "there is no program p here");
-}
-
-fn replica_task(config: &Config) -> evoxo_common::task::Task {
-    Replica::start(config, &config.arms[0], 0).plan(0..1).swap_remove(0)
-}
-
-/// What a program may do wrong: a sentence each, and it is stopped.
-#[test]
-fn wrong_answers_have_their_sentence() {
-    let config = signed(PROGRAM, &mut actor(sphere));
-    let task = replica_task(&config);
-    let answers: [fn(&Value) -> Value; 7] = [
-        |_| json!({"f": [1.0, 2.0]}),
-        |_| json!({"f": "1"}),
-        |_| json!({"f": [null]}),
-        |_| json!({"g": [1.0]}),
-        |_| json!({"fail": 3}),
-        |_| json!(7),
-        |_| json!({"fail": "it diverged\nand more"}),
-    ];
-    let mut sentences: Vec<String> =
-        answers.iter().map(|answer| task.run_asking(&mut actor(*answer)).unwrap_err().0).collect();
-    let lines = [
-        "hello",
-        "{\"batch\": 1, \"items\": [{\"f\": [NaN]}]}",
-        "{\"batch\": 9, \"items\": []}",
-        "{\"batch\": 1, \"items\": []}",
-        "{\"batch\": 1, \"items\": [{\"f\": [1]}, {\"f\": [1]}]}",
-        "[]",
-    ];
-    for line in lines {
-        let mut programs = Actor { instead: Some(line), ..actor(sphere) };
-        sentences.push(task.run_asking(&mut programs).unwrap_err().0);
-        assert_eq!(programs.stops, 1, "{line}");
-    }
-    let introductions = [
-        json!({"evoxo": 2, "name": "p", "objectives": []}),
-        json!({"evoxo": 1, "name": "q", "objectives": []}),
-        json!([]),
-    ];
-    let with = |key: &str, value: Value| {
-        let mut introduction = actor(sphere).introduction;
-        introduction[key] = value;
-        introduction
-    };
-    let crossed = json!([{"name": "x", "type": "real", "length": 3, "low": 2, "high": -2}]);
-    let mut unseen = with("genome", crossed.clone());
-    unseen["canned"] = 0.into();
-    let introductions = introductions.into_iter().chain([
-        with("objectives", json!([])),
-        with("objectives", json!(["min cost", "gain"])),
-        with("objectives", json!(["min cost,time"])),
-        with("genome", crossed),
-        unseen,
-        with("genome", json!([{"name": "x", "low": [1]}])),
-    ]);
-    for introduction in introductions {
-        let mut programs = Actor { introduction, ..actor(sphere) };
-        sentences.push(Asked { name: "p", programs: &mut programs }.signature().unwrap_err().0);
-    }
-    insta::assert_snapshot!(sentences.join("\n"));
-}
-
-/// With `on_failure = "worst"` a candidate without a value counts, and never becomes the best.
-#[test]
-fn failures_count_as_the_worst() {
-    let text = format!("{PROGRAM}on_failure = \"worst\"\n");
-    let odd: fn(&Value) -> Value =
-        |item| match item["seed"].as_str().unwrap().ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f']) {
-            true => json!({"fail": "odd"}),
-            false => sphere(item),
-        };
-    let mut programs = actor(odd);
-    let config = signed(&text, &mut programs);
-    let mut replica = Replica::start(&config, &config.arms[0], 0);
-    while !replica.is_finished() {
-        let outputs: Vec<_> =
-            replica.plan(0..replica.tasks()).iter().map(|task| task.run_asking(&mut programs).unwrap()).collect();
-        replica.absorb(&outputs);
-    }
-    let last = replica.history().last().unwrap();
-    assert!((100.0..200.0).contains(&last[4]), "about half of 300 failed: {last:?}");
-    assert!(last[1] < 10.0, "{last:?}");
-    let report = config.report(&[replica]);
-    assert!(report.notes[0].contains("had no value"), "{:?}", report.notes);
 }
 
 /// Each candidate of a replica has its own seed, which does not depend on how batches are cut up.
@@ -443,19 +256,6 @@ fn fronts_and_maps_are_tables() {
     let map = map.unwrap();
     assert_eq!((map.name, map.rows.len(), map.header.len()), ("map", kept, 5), "{:?}", map.header);
     assert_eq!(sheet("problem = \"sphere\"\nevaluations = 200").0, None, "its champions are all there is");
-}
-
-/// A program's measures have their names.
-#[test]
-fn measures_are_called_as_the_program_calls_them() {
-    let mut programs = actor(|item| json!({"f": sphere(item)["f"], "m": [0.5, 1]}));
-    programs.introduction["measures"] = json!(["speed", "weight"]);
-    let named = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
-    assert_eq!([0, 1, 2].map(|index| named.measure_name(index)), ["speed", "weight", "measure 3"]);
-    // A name that a file cannot have.
-    programs.introduction["measures"] = json!(["speed, m/s", "weight"]);
-    let unnamed = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
-    assert_eq!((unnamed.measures, unnamed.measure_name(0)), (2, "measure 1".into()));
 }
 
 #[test]

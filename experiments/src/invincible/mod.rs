@@ -116,6 +116,7 @@ fn demand(settings: &Settings) -> Demand {
         output_bytes: slice * 10 + 32,
         state_bytes: settings.fathers as u64 * (genes + 11) + 32,
         rows: settings.generations.into(),
+        ..Demand::default()
     }
 }
 

@@ -91,7 +91,10 @@ pub(super) fn of_result(config: &Config, arms: &[Value]) -> Result<Report, Strin
             .collect(),
         notes: notes(&read),
         json: json!({"arms": arms, "summary": summary.collect::<serde_json::Map<_, _>>()}),
-        figures: read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)).collect(),
+        figures: together(&read)
+            .into_iter()
+            .chain(read.iter().enumerate().filter_map(|(index, arm)| figure(config, index, arm)))
+            .collect(),
         maps: Vec::new(),
     })
 }
@@ -419,6 +422,31 @@ fn summary_json(arm: &Arm<'_>) -> Value {
         "peak_generation": estimate(&|champion| champion.peak as f64),
         "boards_met": estimate(&|champion| champion.boards_met as f64),
         "optimum": best,
+    })
+}
+
+/// What the fittest players of all arms are worth, each beside its optimum, on one axis from 0: where a loss costs much, the
+/// first generations are far below, and would leave the others no room. `None` for one arm.
+fn together(arms: &[Arm<'_>]) -> Option<Figure> {
+    let begun = || arms.iter().filter(|arm| !arm.curves[0].points.is_empty());
+    let optimum = |arm: &Arm<'_>| arm.optimum.fitness.to_f64();
+    let series = |arm: &Arm<'_>| Series { name: arm.name.to_owned(), points: arm.curves[0].points.clone() };
+    let known = |arm: &Arm<'_>| Reference {
+        of: Some(arm.name.to_owned()),
+        ..Reference::new(format!("the optimum, {:.4}", optimum(arm)), optimum(arm))
+    };
+    let ends = begun().flat_map(|arm| arm.curves[0].points.last()).map(|point| point.low);
+    let points = begun().flat_map(|arm| &arm.curves[0].points).map(|point| point.high);
+    (begun().count() > 1).then(|| Figure {
+        // No arm's file has such a name.
+        name: "all_arms".into(),
+        title: "All arms: exact worth of the fittest player".into(),
+        x_label: "generation".into(),
+        y_label: "points a game".into(),
+        y_range: Some((ends.fold(0.0, f64::min), begun().map(optimum).chain(points).fold(0.0, f64::max))),
+        drawn: Drawn::Panels,
+        references: begun().map(known).collect(),
+        series: begun().map(series).collect(),
     })
 }
 

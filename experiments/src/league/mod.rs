@@ -99,6 +99,7 @@ fn demand(settings: &Settings) -> Demand {
         output_bytes,
         state_bytes,
         rows: settings.rounds().into(),
+        ..Demand::default()
     }
 }
 
@@ -134,10 +135,11 @@ impl League {
         }
     }
 
-    /// The openings of the coming round.
+    /// The openings of the coming round: the rest of one that a shorter run ended with, or a whole one.
     fn openings(&self) -> u32 {
+        let each = self.settings.pairs_a_round;
         let whole = if self.settings.is_exact() { 1 } else { self.settings.pairs };
-        (whole - self.state.openings).min(self.settings.pairs_a_round)
+        (whole - self.state.openings).min(each - self.state.openings % each)
     }
 
     fn row(&self) -> Vec<f64> {
@@ -176,10 +178,9 @@ fn fits(settings: &Settings, state: &State) -> bool {
             openings <= 1 && state.games.is_empty() && state.odds.len() == openings * pairings * ODDS_EACH && good
         }
         false => {
-            let whole = openings % settings.pairs_a_round as usize == 0 || state.openings == settings.pairs;
             let good = state.games.iter().all(|game| *game <= outcome::SECOND);
             let length = state.games.len() == openings * pairings * GAMES_EACH;
-            state.openings <= settings.pairs && whole && length && state.odds.is_empty() && good
+            state.openings <= settings.pairs && length && state.odds.is_empty() && good
         }
     }
 }
@@ -261,5 +262,9 @@ impl Experiment for League {
 
     fn champion(&self) -> Option<Card> {
         None
+    }
+
+    fn is_amid_round(&self) -> bool {
+        self.openings() > 0 && !self.state.openings.is_multiple_of(self.settings.pairs_a_round)
     }
 }

@@ -135,6 +135,9 @@ fn share(results: &Results, player: usize, moves: Option<bool>) -> Option<f64> {
     (sums.1 > 0.0).then(|| sums.0 / sums.1)
 }
 
+/// The column of the intervals, which exact odds do not have.
+const INTERVAL: usize = 2;
+
 fn ratings_table(arm: &Told<'_>, title: String) -> Table {
     let Told { results, standing, .. } = arm;
     let row = |(place, player): (usize, &usize)| {
@@ -146,7 +149,7 @@ fn ratings_table(arm: &Told<'_>, title: String) -> Table {
             }
             _ => "-".into(),
         };
-        vec![
+        let mut row = vec![
             format!("{place:>2}. {}", results.names[player]),
             points(standing.ratings.points_above(player, results.anchor)),
             interval,
@@ -154,14 +157,18 @@ fn ratings_table(arm: &Told<'_>, title: String) -> Table {
             percent(share(results, player, Some(true))),
             percent(share(results, player, Some(false))),
             format!("{:.1}", 100.0 * standing.nash[player]),
-        ]
+        ];
+        if results.exact {
+            row.remove(INTERVAL);
+        }
+        row
     };
     let header = ["player", "rating", "95 % interval", "score %", "first %", "second %", "Nash %"];
-    Table {
-        title,
-        header: header.map(String::from).to_vec(),
-        rows: standing.order.iter().enumerate().map(row).collect(),
+    let mut header = header.map(String::from).to_vec();
+    if results.exact {
+        header.remove(INTERVAL);
     }
+    Table { title, header, rows: standing.order.iter().enumerate().map(row).collect() }
 }
 
 /// The most columns of a table of all players against each other: so many fit a page.

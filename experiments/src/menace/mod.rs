@@ -107,6 +107,7 @@ fn demand(settings: &Settings) -> Demand {
         output_bytes: state_bytes + 96 * rows + 64,
         state_bytes,
         rows: (settings.games / settings.every).into(),
+        ..Demand::default()
     }
 }
 

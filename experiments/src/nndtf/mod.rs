@@ -267,7 +267,7 @@ fn demand(settings: &Settings) -> Demand {
         // A round of the improved algorithm evaluates at most four.
         Farming::Evaluations => (judge_bytes + 4 * genes * chromosomes.max(4), 10 * chromosomes.max(4) + 16),
     };
-    Demand { tasks: 1, task_bytes, shared_bytes: 0, output_bytes, state_bytes, rows: rows + 1 }
+    Demand { tasks: 1, task_bytes, output_bytes, state_bytes, rows: rows + 1, ..Demand::default() }
 }
 
 impl Experiment for Nndtf {

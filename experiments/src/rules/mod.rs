@@ -113,7 +113,7 @@ fn demand(settings: &Settings) -> Demand {
             (agents / 2 / couples + 1, population(2 * couples) + 64, couples * (2 * rules * 3 + 32) + 64)
         }
     };
-    Demand { tasks, task_bytes, shared_bytes: 0, output_bytes, state_bytes: population(agents) + 32, rows }
+    Demand { tasks, task_bytes, output_bytes, state_bytes: population(agents) + 32, rows, ..Demand::default() }
 }
 
 /// One replica.

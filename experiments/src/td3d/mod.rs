@@ -68,7 +68,7 @@ pub const KIND: Kind = Kind {
 /// A row is a test: games against the benchmark player without exploring or learning.
 const COLUMNS: &[Column] = &[
     Column { name: "games", doc: "games of the trial played before the test" },
-    Column { name: "percent", doc: "wins in percent of the test's games, draws counting half" },
+    Column { name: "percent", doc: "wins in percent of the games of one test, draws counting half" },
     Column { name: "wins", doc: "games won" },
     Column { name: "draws", doc: "games drawn" },
     Column { name: "losses", doc: "games lost" },
@@ -106,6 +106,7 @@ fn demand(settings: &Settings) -> Demand {
             output_bytes: weights + averages + output_tests * test_bytes + message,
             state_bytes: weights + averages + tests * test_bytes + message,
             rows: tests,
+            ..Demand::default()
         };
     };
     let velocity = if joint.outer.momentum > 0.0 { weights } else { 0 };
@@ -117,6 +118,7 @@ fn demand(settings: &Settings) -> Demand {
         output_bytes: weights + message,
         state_bytes: weights + averages + velocity + tests * test_bytes + message,
         rows: tests,
+        ..Demand::default()
     }
 }
 

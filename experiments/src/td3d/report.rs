@@ -224,14 +224,14 @@ fn games_table(arms: &[Arm<'_>]) -> Option<Table> {
     })
 }
 
-/// "120 (90 to 150)", with "never" for what is not reached; without an interval if there are too few trials for one; a dash
-/// if no trial comes there.
+/// "120 (90 to 150)", with "never" for what is not reached; without an interval if there are too few trials for one, or if all
+/// of it is "never"; a dash if no trial comes there.
 fn games_text(games: &[Option<u64>]) -> String {
     if games.iter().all(Option::is_none) {
         return "-".into();
     }
     let text = |games: Option<f64>| games.map_or_else(|| "never".into(), |games| (games / 1000.0).to_string());
-    let interval = median_games_interval(games).map(|ends| {
+    let interval = median_games_interval(games).filter(|ends| ends.iter().any(Option::is_some)).map(|ends| {
         let [low, high] = ends.map(|end| text(end.map(|games| games as f64)));
         format!(" ({low} to {high})")
     });

@@ -119,6 +119,7 @@ fn demand(settings: &Settings) -> Demand {
         output_bytes: slice * (longest + 15) + 64,
         state_bytes: codes.len() as u64 * population * (longest + 11) + 64,
         rows: settings.generations.into(),
+        ..Demand::default()
     }
 }
 

@@ -100,6 +100,30 @@ mod tests {
         assert!(cells(mask).all(|cell| (slow[usize::from(cell)] - 2000).abs() < 260), "{slow:?}");
     }
 
+    /// What the paper leaves open: every move lets the opponent win on top of it. That is the end, whatever it answers.
+    #[test]
+    fn the_open_case_is_rare_and_lost() {
+        let geometry = score_four();
+        let (games, mut open) = (10_000, 0);
+        for game in 0..games {
+            let (mut rng, mut position) = (Stream::root(5).word(game).rng(), Position::START);
+            while geometry.outcome(position.board()).is_none() {
+                let side = position.to_move();
+                let threats = [side, side.other()].map(|side| position.wins(geometry, side));
+                let safe = position.legal(geometry) & !geometry.below(position.threats(side.other()));
+                position = position.play(geometry, benchmark(position, geometry, &mut rng));
+                if threats == [0, 0] && safe == 0 {
+                    open += 1;
+                    let lost =
+                        geometry.outcome(position.board()).is_none() && position.wins(geometry, side.other()) != 0;
+                    assert!(lost, "in game {game}");
+                }
+            }
+        }
+        // 828 with this seed, six standard deviations to both sides.
+        assert!((650..1000).contains(&open), "{open} of {games} games");
+    }
+
     type Mover = fn(Position, &Geometry, &mut Generator) -> u8;
 
     /// First player's wins, second player's, and plies, each a game.

@@ -174,7 +174,7 @@ pub struct TaskResult {
     /// The assignment in this session that asked for it; 0 for a result of an older session.
     #[prost(uint64, tag = "5")]
     pub assignment: u64,
-    #[prost(oneof = "task_result::Outcome", tags = "2, 3")]
+    #[prost(oneof = "task_result::Outcome", tags = "2, 3, 6")]
     pub outcome: ::core::option::Option<task_result::Outcome>,
 }
 /// Nested message and enum types in `TaskResult`.
@@ -187,6 +187,10 @@ pub mod task_result {
         /// Why the task panicked or was refused, in one sentence. At most 4,096 bytes.
         #[prost(string, tag = "3")]
         Failure(::prost::alloc::string::String),
+        /// The task asks a program, and this worker's is another one: it does not answer as the task says. The task is given to
+        /// others, and this worker gets no more that ask the program. Why, in one sentence. At most 4,096 bytes.
+        #[prost(string, tag = "6")]
+        OtherProgram(::prost::alloc::string::String),
     }
 }
 /// The coordinator has these results, or does not need them: the worker may drop them.

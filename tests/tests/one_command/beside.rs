@@ -22,6 +22,14 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
+/// Whether `evoxo show` says that the players are not the last ones.
+fn shows_so_far(desk: &Desk) -> bool {
+    let shown = evoxo(&["show", "out", "--json", "--first", "1"], desk);
+    let players: Value = serde_json::from_str(&text(&shown)).expect("JSON");
+    assert!(players.as_object().is_some_and(|players| !players.is_empty()), "{players}");
+    String::from_utf8_lossy(&shown.stderr).contains("the run in out is not finished: these are its players so far")
+}
+
 /// Rounds of all replicas in a result, and its state.
 fn told(desk: &Desk) -> (u64, String) {
     let result: Value = serde_json::from_str(&text(&evoxo(&["report", "out", "--json"], desk))).expect("JSON");
@@ -49,6 +57,7 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         assert!(best["O, 1"]["card"].is_null() && best["O, 1"]["worth"].is_number(), "{best}");
         assert!(text(&evoxo(&["best", "out"], &desk)).starts_with("The best champion of each arm so far, by worth"));
         assert!(text(&evoxo(&["show", "out", "--first", "1"], &desk)).contains("O-1-0-0: "));
+        assert!(shows_so_far(&desk));
         goes_on(&mut child);
         computing.iter().for_each(|pid| kill("-CONT", *pid));
         child.kill().expect("it can be killed");
@@ -62,11 +71,16 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         assert!(!desk.path("out/result.json").exists());
         desk.run(&[&arguments[..], &["--out", "out"]].concat());
         assert_eq!(desk.result("out")["digest"], expected(60));
+        assert!(!shows_so_far(&desk));
         // An old result that says unfinished is not believed while the store has more.
         let mut old = desk.result("out");
         old["state"] = "unfinished".into();
         fs::write(desk.path("out/result.json"), old.to_string()).expect("a file");
         assert_eq!(told(&desk).1, "finished");
+        assert!(!shows_so_far(&desk));
+        // Without a store, as fetched, there is nothing else to believe.
+        fs::remove_dir_all(desk.path("out/store")).expect("a directory");
+        assert!(shows_so_far(&desk));
     }
 }
 

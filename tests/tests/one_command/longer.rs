@@ -1,4 +1,4 @@
-//! A finished run goes on with more generations, cycles or games, and its files are those of a run that had them from the start.
+//! A finished run goes on with more generations, cycles, games or pairs, and its files are those of a run that had them from the start.
 
 use std::{fs, path::Path, process::Output};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{Desk, files, kill, wait_until};
 
 /// A small file of each kind that can go on, and the setting that makes it longer with its value.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 8] = [
     ("experiment = \"dispatch\"\n[settings]\nrounds = 3\ntasks = 4\npayload_bytes = 20", "rounds=5"),
     (
         "experiment = \"invincible\"\n[settings]\npopulation = 30\nfathers = 4\ngenerations = 3\ngames = 20",
@@ -23,6 +23,17 @@ const KINDS: [(&str, &str); 6] = [
         "cycles=8",
     ),
     ("experiment = \"menace\"\n[settings]\ngames = 90\nslice = 25\nopponent = \"itself\"", "games=160"),
+    (
+        "experiment = \"league\"\n[settings]\ngame = \"score-four\"\npairs = 8\nplayers = [{ who = \"random\" }, \
+        { who = \"filtered\" }, { who = \"benchmark\" }]",
+        "pairs=12",
+    ),
+    // Rounds of 3 openings, of which the shorter run ends with one.
+    (
+        "experiment = \"league\"\n[settings]\ngame = \"connect-four\"\npairs = 7\npairs_a_round = 3\n\
+        players = [{ who = \"random\" }, { who = \"filtered\" }]",
+        "pairs=10",
+    ),
 ];
 
 fn text(path: &Path) -> String {

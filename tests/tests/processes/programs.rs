@@ -152,6 +152,36 @@ async fn a_worker_whose_program_computes_something_else_gets_no_tasks() {
     assert_eq!(person.worker("other").await.tasks_done, 0);
 }
 
+/// The same for programs that leave the genome to the file, and say the same of themselves.
+#[tokio::test]
+async fn a_worker_whose_program_answers_otherwise_is_found_by_the_genome_of_the_file() {
+    let site = Site::new();
+    let coordinator = site.coordinator(&[]);
+    let genome = r#""genome":[{"name":"x","type":"bits","length":24}],"#;
+    let [good, other] = [("ones.sh", ""), ("other.sh", "ones=$((ones + 1))")].map(|(name, behaviour)| {
+        let command = write(&site, name, "1", 1, behaviour);
+        let text = fs::read_to_string(site.path(name)).expect("the program");
+        assert!(text.contains(genome));
+        fs::write(site.path(name), text.replace(genome, "")).expect("a file");
+        command
+    });
+    let problem = "\"program:ones\"\ngenome = [{ name = \"x\", type = \"bits\", length = 24 }]";
+    fs::write(site.path("ones.toml"), file(problem, 300)).expect("a file");
+    let address = coordinator.address.to_string();
+    let _other = site.worker(coordinator.address, &["--program", &other, "--name", "other"]);
+    let mut person = Person::of(coordinator.address);
+    person.worker("other").await;
+    let words = ["submit", "ones.toml", "--coordinator", &address, "--program", &good];
+    let mut submitting = site.program("evoxo", &words);
+    assert!(submitting.end().await.success(), "{}", submitting.log());
+    let run = person.wait("ones", |run| !run.message.is_empty()).await;
+    assert!(run.message.ends_with("the one of worker other computes something else"), "{}", run.message);
+    assert_eq!((run.state(), run.workers), (RunState::Running, 0));
+    let _good = site.worker(coordinator.address, &["--program", &good, "--name", "good"]);
+    assert_eq!(person.finished("ones").await.digest, built_in(300));
+    person.worker_that("other", |worker| worker.programs == ["ones answers otherwise"]).await;
+}
+
 /// The run of a program that behaves like this, after it has ended.
 async fn failed(behaviour: &str) -> String {
     let site = Site::new();

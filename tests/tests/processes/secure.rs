@@ -64,6 +64,41 @@ async fn a_secure_cluster_computes_what_one_thread_does() {
     assert_eq!(secure.identities(address).await.iter().filter(|known| known.role == "worker").count(), 2);
 }
 
+/// What is in the way of the epochs in the store is taken away later: then the coordinator leads by itself, and the store gets all
+/// lines of the audit log.
+#[tokio::test]
+async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let leader = site.path("store/leader");
+    fs::create_dir(site.path("store")).expect("a directory");
+    fs::write(&leader, "in the way").expect("a file");
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let token = secure.token(address, Role::Worker, 3600, 1).await;
+    let worker = secure.worker(address, &token, "one");
+    assert!(!site.path("store/audit").exists(), "the store cannot be written");
+    fs::remove_file(&leader).expect("it is there");
+    let stored = || {
+        let batches = fs::read_dir(site.path("store/audit")).into_iter().flatten().flatten();
+        let text = batches.map(|batch| String::from_utf8_lossy(&fs::read(batch.path()).expect("a batch")).into_owned());
+        text.collect::<String>()
+    };
+    let has_all = || ["create token", "\"join\"", "\"lead\""].iter().all(|what| stored().contains(what));
+    let start = std::time::Instant::now();
+    while !has_all() {
+        assert!(start.elapsed() < PATIENCE, "{}\n{}", stored(), coordinator.process.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let told = secure.access(address).read_log(ReadLogRequest { lines: 100 }).await.expect("lines").into_inner().lines;
+    let count = |what: &str| told.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((count("create token"), count("\"lead\"")), (1, 1), "{told:?}");
+    let mut person = secure.person(address);
+    person.submit("echo", DISPATCH).await;
+    assert_eq!(person.finished("echo").await.digest, digest_of_one_thread(DISPATCH));
+    drop(worker);
+}
+
 #[tokio::test]
 async fn a_revoked_worker_is_out_at_once_and_its_run_goes_on() {
     let site = Site::new();
@@ -100,6 +135,12 @@ async fn tokens_are_good_for_their_uses_their_time_their_secret_and_their_cluste
     let secure = Secure::init(&site, "access");
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
+    // Who gets a token for people is told that the page takes it too.
+    for (role, page) in [("viewer", true), ("worker", false)] {
+        let made = secure.evoxo(address, Some(secure.operator_path()), &["token", "create", "--role", role]);
+        assert!(made.status.success() && made.stdout.starts_with(b"evoxo1."), "{made:?}");
+        assert_eq!(String::from_utf8_lossy(&made.stderr).contains("log in with it on the coordinator's page"), page);
+    }
     let token = secure.token(address, Role::Worker, 3600, 2).await;
     let _first = secure.worker(address, &token, "first");
     secure.person(address).worker("first").await;

@@ -2,6 +2,7 @@
 
 mod carry_out;
 mod check;
+mod people;
 mod seats;
 
 use std::{
@@ -41,6 +42,11 @@ pub(crate) struct Outcome {
     pub(crate) takeovers: u64,
     pub(crate) superseded: u64,
     pub(crate) rivals: u64,
+    /// Runs that people deleted, and those that somebody submitted to another leader in the middle of it.
+    pub(crate) deleted: u64,
+    pub(crate) revived: u64,
+    /// Times that a person asked for more replicas.
+    pub(crate) extended: u64,
     pub(crate) workers_lost: u64,
     pub(crate) workers_refused: u64,
     pub(crate) objects_damaged: u64,
@@ -50,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) victims: u64,
     /// Identities that were convicted, each with the epoch.
     pub(crate) convicted: BTreeMap<String, u64>,
+    /// Those of whom two sent different outputs of a task, as a checkpoint in the store says.
+    pub(crate) disputes: BTreeSet<[String; 2]>,
     /// Replicas that were begun anew because of that.
     pub(crate) undone: u64,
     /// The message of a failed run.
@@ -75,7 +83,11 @@ enum SimEvent {
     Written(usize, u64),
     Wake(usize, u64),
     Submit(usize),
+    /// A person asks for more replicas of a run.
+    Extend(usize),
     PauseOrResume,
+    /// A person deletes a run, or asks for it again.
+    Delete(usize, bool),
     Crash,
     /// A seat, and whether its process is started as a standby.
     Start(usize, bool),
@@ -116,6 +128,7 @@ pub(crate) struct Cluster {
     objects: Arc<Objects>,
     runs: Vec<(String, Arc<Prepared>)>,
     submitted: BTreeSet<usize>,
+    people: people::People,
     /// A task that kills its worker.
     poison: Option<Digest>,
     outcome: Outcome,
@@ -128,6 +141,12 @@ pub(crate) fn simulate(seed: u64, faults: Faults) -> Outcome {
     let runs = (0..count).map(|index| (format!("run-{index}"), draw::run(&mut rng))).collect();
     let characters = draw::characters(&mut rng, faults.bad_workers);
     let mut cluster = Cluster::new(rng, faults, runs, &characters);
+    // Most clusters get no requests.
+    if faults.people {
+        cluster.people = people::People::new(seed);
+        cluster.let_people_delete();
+        cluster.let_people_extend();
+    }
     cluster.run_until(|cluster| cluster.is_over(), seed);
     if cluster.outcome.failure.is_none() {
         cluster.check(seed);
@@ -166,6 +185,7 @@ impl Cluster {
             objects: Arc::default(),
             runs,
             submitted: BTreeSet::new(),
+            people: people::People::new(0),
             poison: None,
             outcome: Outcome::default(),
         };
@@ -290,7 +310,9 @@ impl Cluster {
                 self.tell(seat, Event::Wake);
             }
             SimEvent::Submit(run) => self.submit(run),
+            SimEvent::Extend(run) => self.extend(run),
             SimEvent::PauseOrResume => self.pause_or_resume(),
+            SimEvent::Delete(run, again) => self.delete(run, again),
             SimEvent::Crash => self.crash(),
             SimEvent::Start(seat, as_standby) => self.start(seat, as_standby),
             SimEvent::Look(seat, life) if life == self.seats[seat].life => self.look(seat),
@@ -310,18 +332,6 @@ impl Cluster {
             message => Event::Message { session, message: v1::FromWorker { message } },
         };
         self.tell(seat, event);
-    }
-
-    fn submit(&mut self, run: usize) {
-        let (name, prepared) = self.runs[run].clone();
-        let level = self.faults.level;
-        let request = Request::Submit { name, prepared, level, submitter: "10.0.1.1".into() };
-        if let Some(seat) = self.asked() {
-            self.tell(seat, Event::Request { id: RequestId(run as u64), request });
-        }
-        if !self.submitted.contains(&run) {
-            self.plan(1000, SimEvent::Submit(run));
-        }
     }
 
     fn computed(&mut self, worker: usize, slot: usize) {
@@ -375,20 +385,5 @@ impl Cluster {
         let ms = self.draw_ms(ms_max);
         self.workers[worker].die(self.now + ms);
         self.plan(ms, SimEvent::WakeWorker(worker, self.workers[worker].life));
-    }
-
-    /// A person pauses or resumes a run.
-    fn pause_or_resume(&mut self) {
-        let ms = self.draw_ms(200);
-        self.plan(ms, SimEvent::PauseOrResume);
-        let run = below(&mut self.rng, self.runs.len() as u64) as usize;
-        let name = self.runs[run].0.clone();
-        let request = match chance(&mut self.rng, 1, 10) {
-            true => Request::Pause { name },
-            false => Request::Resume { name },
-        };
-        if let Some(seat) = self.asked() {
-            self.tell(seat, Event::Request { id: RequestId(u64::MAX), request });
-        }
     }
 }

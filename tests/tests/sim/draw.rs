@@ -37,6 +37,8 @@ pub(crate) struct Faults {
     pub(crate) bad_workers: u64,
     /// The longest task, in milliseconds.
     pub(crate) task_ms_max: u64,
+    /// Workers that are admitted per second.
+    pub(crate) admissions: u32,
     /// How outputs are verified. With any but the plain level workers have certificates.
     pub(crate) level: Level,
 }
@@ -59,6 +61,7 @@ impl Faults {
             people: false,
             bad_workers: 0,
             task_ms_max: 60,
+            admissions: 3,
             level: Level::Plain,
         }
     }
@@ -83,6 +86,7 @@ impl Faults {
             people: up_to(9) <= 1,
             bad_workers: up_to(5),
             task_ms_max: if up_to(9) == 1 { 40_000 } else { 60 },
+            admissions: 3,
             level: Level::Plain,
         }
     }
@@ -116,7 +120,7 @@ pub(super) fn settings(rng: &mut Generator, runs: &[(String, Arc<Prepared>)], fa
     let settings = Settings {
         checkpoint_interval_ms: below(rng, 200),
         batch,
-        admissions_per_second: 3,
+        admissions_per_second: faults.admissions,
         memory_bytes_max,
         ..Settings::default()
     };

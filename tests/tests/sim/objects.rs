@@ -14,16 +14,22 @@ fn now<T>(future: impl Future<Output = object_store::Result<T>>) -> T {
     future.now_or_never().expect("memory answers at once").expect("the object is there")
 }
 
+/// The names of all objects, in order.
+pub(super) fn names(objects: &Arc<Objects>) -> Vec<String> {
+    let found: Vec<object_store::ObjectMeta> = now(objects.list(None).try_collect());
+    let mut names: Vec<String> = found.into_iter().map(|meta| meta.location.to_string()).collect();
+    names.sort();
+    names
+}
+
 /// Damages a checkpoint or a finished replica: flips a bit of it or cuts it short. False if there is none.
 pub(super) fn damage(objects: &Arc<Objects>, rng: &mut Generator) -> bool {
-    let found: Vec<object_store::ObjectMeta> = now(objects.list(None).try_collect());
-    let mut names: Vec<Path> = found.into_iter().map(|meta| meta.location).collect();
-    names.retain(|name| ["/checkpoint/", "/finished/"].iter().any(|part| name.as_ref().contains(part)));
-    names.sort();
+    let mut names = names(objects);
+    names.retain(|name| ["/checkpoint/", "/finished/"].iter().any(|part| name.contains(part)));
     if names.is_empty() {
         return false;
     }
-    let name = &names[below(rng, names.len() as u64) as usize];
+    let name = &Path::from(names[below(rng, names.len() as u64) as usize].as_str());
     let mut bytes = now(async { objects.get(name).await?.bytes().await }).to_vec();
     match bytes.len() {
         0 => {}

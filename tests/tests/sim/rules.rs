@@ -25,20 +25,28 @@ fn long_run(replicas: u32) -> Arc<Prepared> {
 
 /// No other faults than these workers have.
 fn calm(task_ms_max: u64) -> Faults {
-    // A budget without probabilities: second copies are made.
-    Faults { budget: 1, task_ms_max, ..Faults::none() }
+    // A budget without probabilities: second copies are made. As many are admitted as die; else the healthy may wait for long.
+    Faults { budget: 1, task_ms_max, admissions: 20, ..Faults::none() }
 }
 
-/// How many clusters: so many, or a twentieth of `SEEDS` if that is more.
-fn clusters(count: u64) -> u64 {
-    count.max(crate::number("SEEDS").unwrap_or(0) / 20)
+/// The seeds of this many clusters, or of a twentieth of `SEEDS` if that is more; with `SEED` this one.
+fn clusters(count: u64) -> std::ops::Range<u64> {
+    match crate::number("SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..count.max(crate::number("SEEDS").unwrap_or(0) / 20),
+    }
+}
+
+/// One seed says nothing about how often something happens.
+fn often(is_so: bool) -> bool {
+    is_so || crate::number("SEED").is_some()
 }
 
 /// However many workers are lost every two seconds, the run ends if one is healthy, and those that flap must wait.
 #[test]
 fn runs_outlive_workers_that_flap_up_to_all_but_one() {
     let mut away = 0;
-    for seed in 0..clusters(60) {
+    for seed in clusters(60) {
         let mut rng = Stream::root(seed).text("flapping").rng();
         let flapping = 1 + below(&mut rng, 6) as usize;
         let characters = [vec![Character::Honest], vec![Character::Flapping; flapping]].concat();
@@ -50,7 +58,7 @@ fn runs_outlive_workers_that_flap_up_to_all_but_one() {
         away += workers_refused;
         cluster.check(seed);
     }
-    assert!(away > 100, "workers had to wait only {away} times");
+    assert!(often(away > 100), "workers had to wait only {away} times");
 }
 
 /// The most workers that a killer task may kill: ten that have nothing else, and those with which it was found.
@@ -60,7 +68,7 @@ const VICTIMS_MAX: u64 = 20;
 #[test]
 fn a_task_that_kills_its_workers_is_found() {
     let mut most = 0;
-    for seed in 0..clusters(60) {
+    for seed in clusters(60) {
         let mut rng = Stream::root(seed).text("poison").rng();
         let (healthy, flapping) = (1 + below(&mut rng, 5) as usize, below(&mut rng, 3) as usize);
         let characters = [vec![Character::Honest; healthy], vec![Character::Flapping; flapping]].concat();
@@ -78,7 +86,7 @@ fn a_task_that_kills_its_workers_is_found() {
         assert!(*victims <= VICTIMS_MAX, "seed {seed}: {victims} victims");
         most = most.max(*victims);
     }
-    assert!(most >= 3, "at most {most} victims: the clusters are too easy");
+    assert!(often(most >= 3), "at most {most} victims: the clusters are too easy");
 }
 
 /// A task of the first round of the first replica.
@@ -91,7 +99,7 @@ fn first_task(prepared: &Prepared, task: usize) -> Digest {
 #[test]
 fn liars_never_change_a_verified_result() {
     let (mut convicted, mut liars) = (0, 0);
-    for seed in 0..clusters(30) {
+    for seed in clusters(30) {
         let mut rng = Stream::root(seed).text("liars").rng();
         let faults = Faults { level: Level::Verified, ..Faults::drawn(seed) };
         let count = 1 + below(&mut rng, 6) as usize;
@@ -109,7 +117,7 @@ fn liars_never_change_a_verified_result() {
         liars += count;
     }
     // Who lies now and then is not always found before the run is over.
-    assert!(convicted > liars / 3, "{convicted} of {liars} liars were convicted");
+    assert!(often(convicted > liars / 3), "{convicted} of {liars} liars were convicted");
 }
 
 /// If everything is audited, all that was absorbed of liars is found and computed again, whoever leads and whatever is stopped.
@@ -117,7 +125,7 @@ fn liars_never_change_a_verified_result() {
 fn what_liars_did_is_undone_if_everything_is_audited() {
     let (mut convicted, mut undone) = (0, 0);
     // In the last one a void replica is still being written when it is finished for the second time.
-    for seed in (0..clusters(100)).chain([1108]) {
+    for seed in clusters(100).chain([1108]) {
         let mut rng = Stream::root(seed).text("audits").rng();
         let level = Level::Audited { millionths: 1_000_000 };
         // With tasks of 40 s, and people who pause every few seconds, it would take hours, and the simulation minutes.
@@ -135,13 +143,39 @@ fn what_liars_did_is_undone_if_everything_is_audited() {
         convicted += cluster.outcome().convicted.len();
         undone += cluster.outcome().undone;
     }
-    assert!(convicted > 100 && undone > 100, "{convicted} liars were convicted, and {undone} replicas begun anew");
+    assert!(
+        often(convicted > 100 && undone > 100),
+        "{convicted} liars were convicted, and {undone} replicas begun anew"
+    );
+}
+
+/// Almost nothing is drawn, and slow tasks have second copies. Two that differ are audited, and a run does not end before that,
+/// however often the coordinator is killed and the run paused. (A leader that is superseded may know of some that nobody else does.)
+#[test]
+fn copies_that_differ_are_settled_after_kills_and_pauses() {
+    let (mut disputes, mut lives) = (0, 0);
+    for seed in clusters(100) {
+        let mut rng = Stream::root(seed).text("differences").rng();
+        let level = Level::Audited { millionths: 1 };
+        let drawn = Faults { crashes: 3, people: seed % 2 == 0, task_ms_max: 1500, ..Faults::drawn(seed) };
+        let faults = Faults { level, standbys: 0, stops: 0, rival: 0, damage: 0, ..drawn };
+        let mut characters = vec![Character::Trusted, Character::Honest, Character::Honest];
+        characters.extend(vec![Character::Liar(300); 2 + below(&mut rng, 3) as usize]);
+        let runs = vec![("run".into(), draw::run(&mut Stream::root(seed).rng()))];
+        let mut cluster = Cluster::new(rng, faults, runs, &characters);
+        cluster.run_until(|cluster| cluster.is_over(), seed);
+        assert_eq!(cluster.outcome().failure, None, "seed {seed}");
+        cluster.check_disputes(seed);
+        disputes += cluster.outcome().disputes.len();
+        lives += cluster.outcome().lives;
+    }
+    assert!(often(disputes > 10 && lives > 100), "{disputes} disputes were stored, in {lives} lives of coordinators");
 }
 
 /// Liars who do not know each other do not change the result of a quorum either, if two are honest.
 #[test]
 fn liars_who_do_not_agree_are_outvoted() {
-    for seed in 0..clusters(60) {
+    for seed in clusters(60) {
         let mut rng = Stream::root(seed).text("quorum").rng();
         // A run of many tasks: of 40 s each it would take hours, and the simulation minutes.
         let faults = Faults { level: Level::Quorum, task_ms_max: 60, ..Faults::drawn(seed) };

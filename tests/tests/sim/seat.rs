@@ -57,7 +57,7 @@ pub(super) enum Seen {
 /// A write that was tried.
 pub(super) struct Done {
     pub(super) run: String,
-    pub(super) is_order: bool,
+    pub(super) what: Write,
     pub(super) event: Event,
     /// Whether more writes wait.
     pub(super) more: bool,
@@ -217,13 +217,17 @@ impl Seat {
         process.writes.len() == 1
     }
 
+    /// The first write, with its run.
+    pub(super) fn next_write(&self) -> Option<(&str, &Write)> {
+        self.process.as_ref()?.writes.front().map(|(_, run, what)| (run.as_str(), what))
+    }
+
     /// Does the first write.
     pub(super) fn make_write(&mut self) -> Option<Done> {
         let process = self.process.as_mut()?;
         let (write, run, what) = process.writes.pop_front()?;
         let outcome: Result<Stored, StoreFault> = process.store.write(&run, &what);
-        let is_order = matches!(what, Write::Order { .. });
         let event = Event::Stored { write, outcome };
-        Some(Done { run, is_order, event, more: !process.writes.is_empty() })
+        Some(Done { run, what, event, more: !process.writes.is_empty() })
     }
 }

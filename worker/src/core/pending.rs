@@ -24,7 +24,7 @@ impl PendingResult {
         OVERHEAD_BYTES
             + match &self.outcome {
                 Outcome::Output(bytes) => bytes.len(),
-                Outcome::Failure(sentence) => sentence.len(),
+                Outcome::Failure(sentence) | Outcome::OtherProgram(sentence) => sentence.len(),
             }
     }
 }

@@ -413,7 +413,7 @@ fn results_too_large_to_send_become_failures() {
     assert_eq!(why.len(), 4_096, "the log has what is sent");
     let sentence = |index: usize| match outputs.results[index].outcome.as_ref().unwrap() {
         Outcome::Failure(sentence) => sentence.as_str(),
-        Outcome::Output(bytes) => panic!("an output of {} bytes", bytes.len()),
+        other => panic!("{other:?}"),
     };
     assert_eq!(sentence(0), "the output has 8388609 bytes, more than 8388608");
     assert_eq!(sentence(1), "\u{e9}".repeat(2_048));

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 _ = ends.next() => break,
                 _ = looks.tick() => {
                     if let Err(why) = look(&mut client, arguments, &mut screen).await {
-                        screen.say(format!("{why:#}"));
+                        screen.miss(format!("{why:#}"));
                         client = None;
                     }
                     None
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 None => {}
                 Some(Order::Quit) => break,
                 Some(order) => {
-                    let outcome = carry_out(&mut client, arguments, order).await;
+                    let outcome = answered(carry_out(&mut client, arguments, order)).await;
                     screen.say(outcome.unwrap_or_else(|why| format!("{why:#}")));
                 }
             }
@@ -90,10 +90,15 @@ async fn look(client: &mut Option<Client>, arguments: &Arguments, screen: &mut S
         let workers = client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
         anyhow::Ok((runs, workers))
     };
-    let (runs, workers) =
-        timeout(ANSWER_TIMEOUT, answers).await.map_err(|_| anyhow::anyhow!("the coordinator does not answer"))??;
+    let (runs, workers) = answered(answers).await?;
     screen.see(runs, workers);
     Ok(())
+}
+
+/// What the coordinator answers in time.
+async fn answered<T>(answer: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let late = |_| anyhow::anyhow!("the coordinator did not answer within {} s", ANSWER_TIMEOUT.as_secs());
+    timeout(ANSWER_TIMEOUT, answer).await.map_err(late)?
 }
 
 /// Does what was asked for; returns what came of it.

@@ -92,6 +92,8 @@ pub(super) struct Screen {
     worker_list: List<u64>,
     /// What was said last.
     message: String,
+    /// Why the coordinator cannot be seen now.
+    unseen: Option<String>,
     /// What is done if the person says yes.
     asked: Option<Order>,
 }
@@ -108,6 +110,7 @@ impl Screen {
             run_list: List::default(),
             worker_list: List::default(),
             message: String::new(),
+            unseen: None,
             asked: None,
         }
     }
@@ -115,6 +118,11 @@ impl Screen {
     /// Shows this sentence until the next one.
     pub(super) fn say(&mut self, sentence: String) {
         self.message = sentence;
+    }
+
+    /// The coordinator cannot be seen: the first line says so until it can. What is below it is old.
+    pub(super) fn miss(&mut self, why: String) {
+        self.unseen = Some(why);
     }
 
     /// What the coordinator says now.
@@ -125,6 +133,7 @@ impl Screen {
             self.rates.entry(run.name.clone()).or_default().note(now, run.rounds_done);
         }
         (self.runs, self.workers, self.lost) = (runs, workers.workers, workers.lost);
+        self.unseen = None;
         self.sort();
     }
 
@@ -160,7 +169,11 @@ impl Screen {
 impl Screen {
     /// A key was pressed, on a screen of so many lines.
     pub(super) fn press(&mut self, key: Key, lines: usize) -> Option<Order> {
-        use Key::{Character, Down, End, Escape, Home, PageDown, PageUp, Tab, Up};
+        use Key::{Character, Down, End, Escape, Home, PageDown, PageUp, Resized, Tab, Up};
+        if key == Resized {
+            // Drawing is all that it needs. It answers no question.
+            return None;
+        }
         if let Some(asked) = self.asked.take() {
             self.message.clear();
             return (key == Character('y')).then_some(asked);
@@ -260,13 +273,17 @@ impl Screen {
     }
 
     fn head(&self, columns: usize) -> String {
+        if let Some(why) = &self.unseen {
+            return cut(why, columns);
+        }
         let running = self.runs.iter().filter(|run| run.state() == RunState::Running).count();
         let waiting = self.runs.iter().any(|run| run.state() == RunState::Running && run.workers == 0);
-        let nobody = if waiting { "; NOBODY COMPUTES a run" } else { "" };
+        // First, so that it is seen on a narrow screen too.
+        let nobody = if waiting { "NOBODY COMPUTES a run; " } else { "" };
         let lost = self.lost.first().filter(|lost| lost.ago_ms < 60_000);
         let lost = lost.map(|lost| format!("; lost {}: {}", lost.name, lost.reason)).unwrap_or_default();
         let (address, runs) = (&self.coordinator, self.runs.len());
-        cut(&format!("{address}: {running} of {runs} runs go on; {}{nobody}{lost}", totals(&self.workers)), columns)
+        cut(&format!("{address}: {nobody}{running} of {runs} runs go on; {}{lost}", totals(&self.workers)), columns)
     }
 
     fn run_row(&self, run: &v1::Run) -> [String; 8] {
@@ -282,7 +299,7 @@ impl Screen {
             format!("{:.1} %", (10.0 * done).floor() / 10.0),
             rate.map(rate_text).unwrap_or_default(),
             left.unwrap_or_default(),
-            run.workers.to_string(),
+            if run.state() == RunState::Running { run.workers.to_string() } else { String::new() },
             why.strip_prefix("; ").unwrap_or(&why).to_owned(),
         ]
     }

@@ -58,6 +58,17 @@ fn both_lists_are_seen() {
     assert!(text[23].starts_with("q quit"));
 }
 
+/// That nobody computes comes first, where no screen cuts it off; and who computes a run is told of those that go on.
+#[test]
+fn nobody_computes_is_seen_on_a_narrow_screen() {
+    let mut screen = screen(2, 0);
+    screen.runs.iter_mut().filter(|run| run.state() == RunState::Running).for_each(|run| run.workers = 0);
+    let (text, _) = screen.draw(80, 24);
+    assert!(text[0].starts_with("lab1:7600: NOBODY COMPUTES a run; 1 of 2 runs go on; 0 workers"), "{}", text[0]);
+    let row = |name: &str| text.iter().find(|line| line.contains(name)).unwrap().trim_end();
+    assert!(row("run000").contains(" 0  no worker") && row("run001").ends_with("0.1 %"), "{text:#?}");
+}
+
 #[test]
 fn the_mark_moves_and_stays_on_its_entry() {
     let mut screen = screen(100, 50);
@@ -87,7 +98,8 @@ fn orders_are_asked_for_twice() {
     assert_eq!(screen.press(Key::Character('n'), 24), None);
     assert_eq!(screen.press(Key::Character('y'), 24), None, "it was said no to");
     screen.press(Key::Character('p'), 24);
-    assert_eq!(screen.press(Key::Character('y'), 24), Some(Order::Pause("run000".into())));
+    assert_eq!(screen.press(Key::Resized, 12), None);
+    assert_eq!(screen.press(Key::Character('y'), 12), Some(Order::Pause("run000".into())), "another size is no answer");
     screen.press(Key::Character('c'), 24);
     assert_eq!(screen.press(Key::Character('y'), 24), Some(Order::Resume("run000".into())));
     screen.press(Key::Character('d'), 24);
@@ -97,4 +109,16 @@ fn orders_are_asked_for_twice() {
     assert!(screen.draw(100, 24).0[22].contains("(session 1) finish what it has, and leave? y"));
     assert!(matches!(screen.press(Key::Character('y'), 24), Some(Order::Drain(1, _))));
     assert_eq!(screen.press(Key::Character('q'), 24), Some(Order::Quit));
+}
+
+/// It is said for as long as it is true, and hides no question.
+#[test]
+fn a_coordinator_that_cannot_be_seen_is_said_until_it_can() {
+    let mut screen = screen(2, 2);
+    screen.press(Key::Character('p'), 24);
+    screen.miss("no coordinator answers".into());
+    let (text, _) = screen.draw(80, 24);
+    assert_eq!((&*text[0], &*text[22]), ("no coordinator answers", "pause run000? y: yes, any other key: no"));
+    screen.see(Vec::new(), v1::ListWorkersResponse::default());
+    assert!(screen.draw(80, 24).0[0].starts_with("lab1:7600: 0 of 0 runs go on"));
 }

@@ -112,6 +112,7 @@ fn workers_that_compute_before_they_are_lost_are_not_set_aside() {
         for _ in 0..20 {
             sessions.iter().for_each(|session| _ = story.answer(*session, honest));
             story.wait(100);
+            sessions.iter().for_each(|session| story.say(*session, heartbeat()));
         }
         sessions.iter().for_each(|session| story.leave(*session));
     }
@@ -140,13 +141,58 @@ fn workers_that_join_and_vanish_fail_no_run() {
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));
 }
 
+/// The good workers are away for half a minute, and others come and go ten times a second, each from an address of its own.
+#[test]
+fn who_comes_and_goes_while_the_good_ones_are_away_fails_no_run() {
+    let mut story = Story::begin(singly());
+    story.submit("r", ONE_ROUND).unwrap();
+    for session in 1..=300 {
+        story.greet_at(session, &format!("10.0.{}.{}", session / 256, session % 256), Story::hello(session, 1));
+        assert!(!story.closed.contains_key(&session), "{:?}", story.closed);
+        story.wait(100);
+        story.leave(session);
+    }
+    assert_eq!(story.run("r").state(), RunState::Running, "{}", story.run("r").message);
+    story.greet_at(1000, "10.1.0.1", Story::hello(1000, 1));
+    for _ in 0..99 {
+        story.work_to_the_end(1000);
+        story.wait(1000);
+        story.say(1000, heartbeat());
+    }
+    assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND));
+}
+
+/// Another host may be gone for ten seconds before its session is over, and is idle meanwhile: it must not get a suspect in
+/// place of the one that computes.
+#[test]
+fn a_worker_that_has_fallen_silent_does_not_prove_itself() {
+    let mut story = Story::begin(singly());
+    story.task_us = 800_000;
+    story.submit("r", ONE_ROUND).unwrap();
+    (1..=2).for_each(|session| story.join(session, 1));
+    story.wait(800);
+    (1..=2).for_each(|session| _ = story.answer(session, honest));
+    story.leave(1);
+    // 2 answers all but the suspect, and is not heard any more.
+    story.work_to_the_end(2);
+    story.join(3, 1);
+    while !story.closed.contains_key(&2) {
+        assert!(story.tasks_of(2).is_empty(), "after {:?}", story.now);
+        story.wait(1000);
+        story.say(3, heartbeat());
+    }
+    story.wait(1000);
+    story.work_to_the_end(3);
+    assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND));
+}
+
 /// A connection that is reset does not mean that the process died: it comes back at once.
 #[test]
 fn a_process_that_comes_back_clears_its_tasks() {
     let mut story = Story::begin(Settings::default());
     story.submit("r", CONFIG).unwrap();
     for session in 1..100 {
-        story.greet(session, v1::Hello { process: 7, name: "w".into(), ..Story::hello(session, 1) });
+        story.greet(session, v1::Hello { process: 7, name: "w".into(), ..Story::hello(session, 2) });
         assert!(!story.closed.contains_key(&session), "it is not set aside");
         assert!(story.tasks_of(session).len() == 2, "and nothing is a suspect");
         story.leave(session);
@@ -169,7 +215,7 @@ fn a_drain_is_no_evidence() {
         story.say(session, from_worker::Message::Drain(v1::Drain {}));
         story.leave(session);
     }
-    story.join(20, 1);
+    story.join(20, 2);
     assert!(story.assigned[&20].len() > 1, "nothing is a suspect");
     story.work_to_the_end(20);
     assert_eq!(story.run("r").digest, expected_digest(CONFIG));

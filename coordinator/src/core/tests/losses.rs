@@ -50,6 +50,35 @@ fn a_slow_task_gets_a_second_copy_soon_and_a_third_one_later() {
     assert_eq!(story.tasks_of(3), story.tasks_of(1));
 }
 
+/// A task must not wait behind one that takes an hour while another worker has nothing to do.
+#[test]
+fn only_short_tasks_wait_in_a_queue() {
+    for (task_us, queued) in [(900_000, 1), (1_100_000, 0)] {
+        let mut story = Story::begin(singly());
+        story.task_us = task_us;
+        story.submit("r", ONE_ROUND).unwrap();
+        story.join(1, 2);
+        assert_eq!(story.tasks_of(1).len(), 2, "nobody knows yet how long they take");
+        story.wait(2000);
+        story.answer(1, honest);
+        assert_eq!(story.tasks_of(1).len(), 2 + 2 * queued, "{task_us} us");
+    }
+}
+
+#[test]
+fn a_task_that_waits_in_a_queue_is_copied_before_one_that_is_computed() {
+    let mut story = Story::begin(singly());
+    story.submit("r", &ONE_ROUND.replace("tasks = 40", "tasks = 3")).unwrap();
+    story.join(1, 1);
+    story.answer(1, honest);
+    let of_first = story.tasks_of(1);
+    assert_eq!(of_first.len(), 2, "one is computed, one waits");
+    story.join(2, 1);
+    story.wait(350);
+    story.say(2, heartbeat());
+    assert_eq!(story.tasks_of(2), of_first[1..]);
+}
+
 /// A worker that joins first and sends only heartbeats must not stop a run.
 #[test]
 fn a_task_of_unknown_duration_gets_a_second_copy_after_seconds() {
@@ -76,6 +105,21 @@ fn workers_that_left_have_no_share_in_a_batch() {
     story.answer(2, honest);
     story.answer(2, honest);
     assert!(story.tasks_of(2).iter().any(|tasks| tasks.len() > 5), "{:?}", story.assigned);
+}
+
+/// However many others there are: to send each of them one such task costs more than it saves.
+#[test]
+fn very_short_tasks_share_a_message() {
+    for (task_us, together) in [(1000, 1), (30, 6)] {
+        let mut story = Story::begin(Settings::default());
+        story.task_us = task_us;
+        story.join(1, 1);
+        story.submit("r", ONE_ROUND).unwrap();
+        story.answer(1, honest);
+        story.join(2, 1000);
+        let lengths: Vec<usize> = story.tasks_of(2).iter().map(Vec::len).collect();
+        assert_eq!(lengths.first(), Some(&together), "{lengths:?}");
+    }
 }
 
 /// Workers that compute other kinds have no share in a batch either, and nobody looks at each of them.
@@ -153,7 +197,7 @@ fn shared_bytes_are_sent_once_per_session_and_poison_files_include_them() {
     let config = CONFIG.replace("reply_bytes = 8", "reply_bytes = 30\nshared_bytes = 20");
     let config = config.replace("replicas = 2", "replicas = 1");
     story.submit("r", &config).unwrap();
-    story.join(1, 1);
+    story.join(1, 2);
     assert_eq!((story.assigned[&1].len(), story.shared.len()), (2, 1), "two assignments, one round");
     story.join(2, 1);
     assert_eq!((story.shared.len(), &story.shared[0]), (2, &story.shared[1]), "another worker needs it too");

@@ -77,6 +77,30 @@ fn a_recovered_run_that_does_not_fit_is_blocked_and_others_continue() {
     assert_eq!(next.run("small").digest, expected_digest(CONFIG));
 }
 
+/// A coordinator with much memory began both replicas of a run, and one with less than both need takes over. (A damaged
+/// object of a finished replica has the same consequence.)
+#[test]
+fn a_recovered_run_of_which_too_much_has_begun_goes_on() {
+    let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000");
+    let of = story::prepared(&config);
+    let both = of.plan_bytes(64 << 20) + 2 * of.replica_bytes(0);
+    let settings = Settings { memory_bytes_max: 2 * (both - 1), ..singly() };
+    assert!(of.least_bytes(64 << 20) <= settings.run_memory_bytes_max());
+    let mut story = Story::begin(singly());
+    story.submit("r", &config).unwrap();
+    story.join(1, 8);
+    assert_eq!((0..9).map(|_| story.answer(1, honest)).sum::<usize>(), 9, "more than the first round of both");
+    story.tell(Event::Stop);
+    let mut next = Story::go_on(settings, story.objects);
+    let run = next.run("r");
+    assert_eq!((run.state(), run.message.as_str()), (RunState::Running, ""));
+    assert!(next.core.budget.given() > settings.run_memory_bytes_max(), "both have begun");
+    next.join(1, 8);
+    next.work_to_the_end(1);
+    assert_eq!(next.run("r").digest, expected_digest(&config));
+    assert_eq!(next.core.budget.given(), 0);
+}
+
 /// Somebody's second large run waits for the first one, and not for somebody else's, who does not wait either.
 #[test]
 fn one_submitter_does_not_take_all_memory() {
@@ -127,4 +151,29 @@ fn memory_is_shared_and_given_back() {
         assert_eq!(story.run(name).digest, expected_digest(&config), "{name}");
     }
     assert_eq!(story.core.budget.given(), 0);
+}
+
+/// With more replicas two runs need more memory than there is for both, and each has a part of it: none would begin a replica.
+#[test]
+fn runs_that_became_larger_do_not_wait_for_each_other() {
+    let of = |replicas: u32| CONFIG.replace("replicas = 2", &format!("replicas = {replicas}"));
+    let least = |replicas: u32| story::prepared(&of(replicas)).least_bytes(64 << 20);
+    let settings = Settings { memory_bytes_max: 2 * least(2), ..singly() };
+    let most = settings.submitter_memory_bytes_max();
+    assert!(2 * least(1) <= most && least(1) + least(2) > most, "{} {} {most}", least(1), least(2));
+    let mut story = Story::begin(settings);
+    for replicas in [1, 2] {
+        for name in ["one", "other"] {
+            story.submit(name, &of(replicas)).unwrap();
+        }
+    }
+    story.join(1, 1);
+    for _ in 0..99 {
+        story.work_to_the_end(1);
+        story.wait(1000);
+        story.say(1, heartbeat());
+    }
+    for name in ["one", "other"] {
+        assert_eq!(story.run(name).digest, expected_digest(&of(2)), "{:?}", story.run(name));
+    }
 }

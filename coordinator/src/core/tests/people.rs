@@ -1,6 +1,7 @@
 //! Runs and the requests of people.
 
 use super::*;
+use crate::trust::Level;
 
 #[test]
 fn one_worker_computes_a_run_to_the_expected_digest() {
@@ -27,6 +28,94 @@ fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
     assert_eq!((run.tasks_done, run.digest), (24 + 36, expected_digest(&more)));
     let other = CONFIG.replace("rounds = 3", "rounds = 4");
     assert!(matches!(story.submit("r", &other), Err(Rejection::Conflict(why)) if why.contains("other settings")));
+}
+
+fn answers(effects: &[Effect]) -> Vec<(u64, &Result<Response, Rejection>)> {
+    let answers = effects.iter().filter_map(|effect| match effect {
+        Effect::Respond { id, response } => Some((id.0, response)),
+        _ => None,
+    });
+    answers.collect()
+}
+
+/// The order that is to be written.
+fn order(effects: &[Effect]) -> Option<WriteId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Store { write, what: Write::Order { .. }, .. } => Some(*write),
+        _ => None,
+    })
+}
+
+fn submission(config: &str) -> Request {
+    let prepared = story::prepared(config);
+    Request::Submit { name: "r".into(), prepared, level: Level::Plain, submitter: String::new() }
+}
+
+/// The second order would be that of a run without the first one, and undo it. So it is made when the first one is stored.
+#[test]
+fn an_order_waits_for_the_one_before() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    let name = || "r".to_owned();
+    let more = || submission(&CONFIG.replace("replicas = 2", "replicas = 3"));
+    let mut tell = |event| story.core.handle(story.now, event);
+    let ask = |id, request| Event::Request { id: RequestId(id), request };
+    let stored = |write| Event::Stored { write, outcome: Ok(Stored::Written(None)) };
+    let first = order(&tell(ask(1, more()))).expect("an order");
+    for (id, request) in [(2, Request::Pause { name: name() }), (3, more()), (4, Request::Resume { name: name() })] {
+        let effects = tell(ask(id, request));
+        assert!(order(&effects).is_none() && answers(&effects).is_empty(), "{id}: {effects:?}");
+    }
+    assert_eq!(answers(&tell(ask(5, Request::Replicas { name: name() }))).len(), 1, "who only looks does not wait");
+    for id in 6..20 {
+        let effects = tell(ask(id, more()));
+        match &answers(&effects)[..] {
+            [] => assert!(id < 19),
+            [(19, Err(Rejection::Unavailable(why)))] => assert!(why.contains("16 requests wait"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let effects = tell(stored(first));
+    let pause = order(&effects).expect("the pause");
+    let created = |answer: &Result<Response, Rejection>| match answer {
+        Ok(Response::Submitted { created, run }) => (*created, run.replicas_total),
+        other => panic!("{other:?}"),
+    };
+    let state = |answer: &Result<Response, Rejection>| match answer {
+        Ok(Response::Run(run)) => (run.state(), run.replicas_total),
+        other => panic!("{other:?}"),
+    };
+    let [(1, answer)] = answers(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!(created(answer), (true, 3));
+    // The pause does not undo the first one. The third is content with that, and the fourth resumes.
+    let effects = tell(stored(pause));
+    let resume = order(&effects).expect("the resumption");
+    let [(2, paused), (3, again)] = answers(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((state(paused), created(again)), ((RunState::Paused, 3), (false, 3)));
+    let effects = tell(stored(resume));
+    let answers = answers(&effects);
+    assert_eq!(state(answers[0].1), (RunState::Running, 3));
+    assert_eq!((answers.len(), order(&effects)), (14, None), "all others are content");
+}
+
+/// Those who wait for a run that is not created after all, or that is gone, are answered.
+#[test]
+fn who_waits_for_a_run_that_is_gone_is_answered() {
+    let mut story = Story::begin(singly());
+    let mut tell = |event| story.core.handle(story.now, event);
+    let ask = |id, request| Event::Request { id: RequestId(id), request };
+    let first = order(&tell(ask(1, submission(CONFIG)))).expect("an order");
+    assert!(answers(&tell(ask(2, Request::Pause { name: "r".into() }))).is_empty());
+    assert!(answers(&tell(ask(3, submission(CONFIG)))).is_empty());
+    let effects = tell(Event::Stored { write: first, outcome: Err(StoreFault::Failed("the disk is full".into())) });
+    let [(1, Err(Rejection::Conflict(_))), (2, Err(Rejection::NotFound(_)))] = answers(&effects)[..] else {
+        panic!("{effects:?}")
+    };
+    assert!(order(&effects).is_some(), "the other submission is tried");
+    assert!(answers(&tell(ask(4, Request::Pause { name: "r".into() }))).is_empty());
+    story.core.remove_run(story.core.runs.find("r").unwrap());
+    let effects = story.core.handle(story.now, Event::Wake);
+    assert!(matches!(answers(&effects)[..], [(4, Err(Rejection::NotFound(_)))]), "{effects:?}");
 }
 
 #[test]
@@ -163,31 +252,37 @@ fn old_runs_are_deleted_when_a_limited_number_is_kept() {
     assert_eq!(story.views.keys().collect::<Vec<_>>(), ["c", "d"]);
 }
 
-/// A failed deletion is reported, and repeated when the next run ends.
+/// A failed deletion is reported, and tried again. Nobody goes on with the run meanwhile: a part of it may be gone.
 #[test]
-fn a_run_that_could_not_be_deleted_is_still_there() {
+fn a_run_that_could_not_be_deleted_is_there_until_it_is() {
     let mut story = Story::begin(Settings { finished_runs_kept: Some(0), ..singly() });
     story.join(1, 1);
     story.submit("a", &CONFIG.replace("replicas = 2", "replicas = 1")).unwrap();
     story.fail_deletions = true;
     story.work_to_the_end(1);
     assert!(story.views.contains_key("a") && story.log.iter().any(|(_, line)| line.contains("cannot be deleted")));
+    let again = story.submit("a", &CONFIG.replace("replicas = 2", "replicas = 3"));
+    assert!(matches!(again, Err(Rejection::Unavailable(_))), "{again:?}");
     story.fail_deletions = false;
-    story.submit("b", CONFIG).unwrap();
-    story.work_to_the_end(1);
+    story.wait(2000);
     assert!(story.views.is_empty() && story.objects.is_empty(), "{:?}", story.views.keys());
 }
 
 #[test]
 fn runs_share_the_workers_fairly() {
-    let mut story = Story::begin(singly());
-    story.submit("big", &CONFIG.replace("tasks = 4", "tasks = 1000")).unwrap();
-    story.submit("small", CONFIG).unwrap();
-    story.join(1, 1);
-    for _ in 0..60 {
-        story.answer(1, honest);
+    // Tasks of a second and a half wait in no queue.
+    for task_us in [1000, 1_500_000] {
+        let mut story = Story::begin(singly());
+        story.task_us = task_us;
+        story.submit("big", &CONFIG.replace("tasks = 4", "tasks = 1000")).unwrap();
+        story.submit("small", CONFIG).unwrap();
+        story.join(1, 1);
+        for _ in 0..60 {
+            story.wait(task_us / 1000);
+            story.answer(1, honest);
+        }
+        assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big one");
     }
-    assert_eq!(story.run("small").state(), RunState::Finished, "it does not wait for the big one");
 }
 
 #[test]
@@ -313,5 +408,5 @@ fn a_run_that_is_being_deleted_cannot_be_submitted_again_yet() {
     story.core.runs.adjust(id).unwrap().deleting = true;
     let more = CONFIG.replace("replicas = 2", "replicas = 5");
     let refused = story.submit("r", &more);
-    assert!(matches!(&refused, Err(Rejection::Unavailable(why)) if why.contains("is being stored")), "{refused:?}");
+    assert!(matches!(&refused, Err(Rejection::Unavailable(why)) if why.contains("is being deleted")), "{refused:?}");
 }

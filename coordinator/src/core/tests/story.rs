@@ -28,6 +28,9 @@ pub(super) fn prepared(config: &str) -> Arc<Prepared> {
     Prepared::read(registry(), "t", config).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
+/// How long a task takes, if a test does not say it, in microseconds.
+const TASK_US: u64 = 1000;
+
 /// An assignment as a worker reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Assigned {
@@ -64,6 +67,8 @@ pub(super) struct Story {
     pub(super) store: Result<(), StoreFault>,
     /// How long a write takes, in milliseconds.
     pub(super) store_ms: u64,
+    /// How long a task took by its worker, in microseconds.
+    pub(super) task_us: u64,
     /// Deletions fail.
     pub(super) fail_deletions: bool,
     pub(super) healthy: bool,
@@ -100,6 +105,7 @@ impl Story {
             threads: BTreeMap::new(),
             store: Ok(()),
             store_ms: 0,
+            task_us: TASK_US,
             fail_deletions: false,
             healthy: true,
             stopped: false,
@@ -251,7 +257,11 @@ impl Story {
     }
 
     pub(super) fn greet(&mut self, session: u64, hello: v1::Hello) {
-        self.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), holder: None, hello });
+        self.greet_at(session, "10.0.0.1", hello);
+    }
+
+    pub(super) fn greet_at(&mut self, session: u64, address: &str, hello: v1::Hello) {
+        self.tell(Event::Hello { session: SessionId(session), address: address.into(), holder: None, hello });
     }
 
     /// A worker with a certificate.
@@ -274,7 +284,8 @@ impl Story {
     pub(super) fn answer(&mut self, session: u64, outcome: impl Fn(&Encoded) -> Outcome) -> usize {
         let assignment = self.assigned.get_mut(&session).filter(|queue| !queue.is_empty()).map(|queue| queue.remove(0));
         let Some(assignment) = assignment else { return 0 };
-        let result = |task: &Encoded| result_of(task, outcome(task), assignment.id);
+        let elapsed_us = self.task_us;
+        let result = |task: &Encoded| v1::TaskResult { elapsed_us, ..result_of(task, outcome(task), assignment.id) };
         let results: Vec<v1::TaskResult> = assignment.tasks.iter().map(result).collect();
         let count = results.len();
         self.say(session, from_worker::Message::Outputs(v1::Outputs { results }));
@@ -311,7 +322,7 @@ fn shows_only_what_is_stored(effects: &[Effect]) {
 
 pub(super) fn result_of(task: &Encoded, outcome: Outcome, assignment: u64) -> v1::TaskResult {
     let hash = Bytes::copy_from_slice(&task.hash.0);
-    v1::TaskResult { hash, outcome: Some(outcome), elapsed_us: 1000, assignment }
+    v1::TaskResult { hash, outcome: Some(outcome), elapsed_us: TASK_US, assignment }
 }
 
 fn load(objects: &BTreeMap<String, Bytes>, run: &str, with_states: bool) -> Option<SavedRun> {

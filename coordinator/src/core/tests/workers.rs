@@ -99,6 +99,97 @@ fn a_worker_gets_only_tasks_of_programs_that_it_has() {
     assert!(refused.contains("submit it with --program p=COMMAND"), "{refused}");
 }
 
+/// A run that asks the program p of workers.
+fn of_program() -> String {
+    let signature = "ab".repeat(32);
+    format!(
+        "experiment = \"evolve\"\nreplicas = 2\n[settings]\nproblem = \"program:p\"\nobjectives = \"min cost\"\n\
+         signature = \"{signature}\"\nanswers = \"{signature}\"\n[[genome]]\n"
+    )
+}
+
+/// A worker that has it.
+fn greet(story: &mut Story, session: u64) {
+    let program = v1::ProgramSignature { kind: "evolve".into(), name: "p".into(), sha256: vec![0xab; 32].into() };
+    story.greet(session, v1::Hello { programs: vec![program], ..Story::hello(session, 2) });
+}
+
+/// One candidate may take a second and the next one ten minutes, which is the default limit: its worker stops it then.
+#[test]
+fn a_program_has_its_time_however_quick_it_was_before() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", &of_program()).unwrap();
+    let id = story.core.runs.find("r").unwrap();
+    story.core.runs.change(id).unwrap().learn_duration(0, "evaluate", 1000, true);
+    greet(&mut story, 1);
+    assert!(!story.tasks_of(1).is_empty());
+    for _ in 0..131 {
+        story.wait(5000);
+        story.say(1, heartbeat());
+        assert!(!story.closed.contains_key(&1), "after {:?}: {:?}", story.now, story.closed[&1]);
+    }
+    (0..2).for_each(|_| story.wait(5000));
+    assert!(story.closed[&1].reason.contains("overdue"), "{:?}", story.closed);
+}
+
+/// A program that cannot start fails at once, where another host needs minutes.
+#[test]
+fn a_task_that_fails_says_nothing_of_how_long_others_take() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    (1..=2).for_each(|session| story.join(session, 1));
+    story.task_us = 1;
+    story.answer(1, panicking);
+    for _ in 0..60 {
+        story.wait(2000);
+        (1..=2).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert!(!story.closed.contains_key(&2), "two minutes, of twenty: {:?}", story.closed);
+    story.task_us = 1_000_000;
+    story.answer(2, honest);
+    let id = story.core.runs.find("r").unwrap();
+    let expected_us = |story: &Story| story.core.runs.get(id).unwrap().expected_us(0, "echo");
+    assert_eq!(expected_us(&story), Some(1_000_000));
+    story.task_us = 1;
+    story.answer(1, panicking);
+    assert_eq!(expected_us(&story), Some(1_000_000));
+}
+
+/// A worker that finds out by a task that its program is another one gets no more of them, and the run waits for a right one.
+#[test]
+fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", &of_program()).unwrap();
+    let other = |_: &Encoded| Outcome::OtherProgram("it is\nanother one".into());
+    greet(&mut story, 1);
+    assert!(!story.tasks_of(1).is_empty());
+    for _ in 0..9 {
+        story.answer(1, other);
+    }
+    assert!(story.tasks_of(1).is_empty() && !story.closed.contains_key(&1));
+    let run = story.run("r");
+    assert_eq!((run.state(), run.workers, run.tasks_assigned), (RunState::Running, 0, 0));
+    assert!(run.message.ends_with("as this run was begun with; the one of worker w1 computes something else"));
+    let Ok(Response::Workers(workers)) = story.ask(Request::Workers) else { panic!("the workers") };
+    assert_eq!(workers[0].programs, ["p answers otherwise"]);
+    let said: Vec<&str> =
+        story.log.iter().map(|(_, line)| line.as_str()).filter(|line| line.contains("another")).collect();
+    assert_eq!(said, ["worker w1 gets no tasks of run r: it isanother one"]);
+    greet(&mut story, 2);
+    assert!(!story.tasks_of(2).is_empty() && story.tasks_of(1).is_empty());
+    // How long that took says nothing of the tasks: the other worker may take minutes.
+    for _ in 0..15 {
+        story.wait(5000);
+        (1..3).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert!(story.closed.is_empty(), "{:?}", story.closed);
+    // Of a run that asks no program nobody can say that.
+    story.submit("games", CONFIG).unwrap();
+    assert!(!story.tasks_of(1).is_empty());
+    story.answer(1, other);
+    assert!(story.closed[&1].reason.contains("the run asks none"), "{:?}", story.closed[&1]);
+}
+
 /// If tasks fail on every worker, no worker is to blame: none is set aside, and the run ends soon.
 #[test]
 fn tasks_that_fail_everywhere_end_their_run() {
@@ -109,6 +200,7 @@ fn tasks_that_fail_everywhere_end_their_run() {
     for _ in 0..60 {
         for session in [1, 2] {
             story.answer(session, |_| Outcome::Failure("it is broken".into()));
+            story.say(session, heartbeat());
         }
         story.wait(100);
     }
@@ -125,6 +217,25 @@ fn many_workers_at_once_are_admitted_gradually() {
     story.now = Millis(1000);
     (100..110).for_each(|session| story.join(session, 1));
     assert_eq!(story.closed.len(), 40);
+}
+
+/// Rounds of one task each: nobody is without work while there are replicas that have not begun.
+#[test]
+fn ten_thousand_workers_all_get_tasks() {
+    let mut story = Story::begin(Settings {
+        admissions_per_second: 20_000,
+        sessions_max: 20_000,
+        replicas_max: 20_000,
+        ..Settings::default()
+    });
+    let config = CONFIG.replace("tasks = 4", "tasks = 1").replace("replicas = 2", "replicas = 10000");
+    let config = config + "\n[arms.one]\n[arms.other]\n";
+    story.submit("r", &config).unwrap();
+    (1..=10_000).for_each(|session| story.join(session, 1));
+    let idle = |story: &Story| (1..=10_000).filter(|session| story.tasks_of(*session).is_empty()).count();
+    assert_eq!(idle(&story), 0);
+    assert_eq!((1..=10_000).map(|session| story.answer(session, honest)).sum::<usize>(), 10_000);
+    assert_eq!(idle(&story), 0, "and then those of the next round");
 }
 
 /// One task on two workers, of which session `first` sends its output first. Returns the story with their assignments.

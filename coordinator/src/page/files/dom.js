@@ -90,7 +90,9 @@ export function table(caption, columns, keyOf, sorted = null) {
       update(latest);
     };
     const button = () => h("button", { type: "button", class: "sort", onclick: sort }, column.name);
-    const inside = column.sort ? button() : column.name;
+    // Beside heads that sort, the others stand at the same height.
+    const plain = () => columns.some((other) => other.sort) ? h("span", { class: "sort" }, column.name) : column.name;
+    const inside = column.sort ? button() : plain();
     return h("th", { scope: "col", class: column.class, title: column.title }, inside);
   });
   const body = h("tbody");

@@ -40,8 +40,10 @@ function question(what, game, moves, who) {
 /** A game in progress: what is on the board, and who is asked next. `changed` is called when something changes. */
 function match(game, who, moves, changed) {
   const state = { game, who, moves: [...moves], whys: [], position: null, error: "", busy: false, going: false,
-    thoughts: [], silent: "", adviser: "", seen: null };
-  let [turn, advice] = [0, 0];
+    thoughts: [], silent: "", adviser: "", seen: null, at: null };
+  let [turn, advice, reviews] = [0, 0, 0];
+  /** The moves that are asked for, until the coordinator has answered. */
+  let goal = null;
 
   const human = () => state.who[state.position.to_move] === "you";
   const over = () => state.position?.to_move === null;
@@ -50,23 +52,30 @@ function match(game, who, moves, changed) {
   async function ask(path, took) {
     const own = (turn += 1);
     advice += 1;
+    shows(state.seen);
     [state.busy, state.error] = [true, ""];
     changed();
     try {
       const answer = await get(path);
       if (own !== turn) return;
-      state.busy = false;
+      [state.busy, goal] = [false, null];
       took(answer);
     } catch (error) {
       if (own !== turn) return;
-      [state.busy, state.error, state.going] = [false, error.message, false];
+      [state.busy, state.error, state.going, goal] = [false, error.message, false, null];
     }
     changed();
   }
 
+  /** On the board from now on: an earlier position, or the present. One still on its way comes too late. */
+  function shows(seen) {
+    reviews += 1;
+    [state.seen, state.at] = [seen, seen && seen.count];
+  }
+
   function settle(position) {
     state.position = position;
-    state.seen = null;
+    shows(null);
     advise();
     if (over()) state.going = false;
     else if (human()) return;
@@ -97,30 +106,47 @@ function match(game, who, moves, changed) {
     });
   }
 
-  const look = () => ask(question("position", game.name, state.moves, ""), settle);
+  /** Goes to the position after these moves: until the coordinator has answered, all stays as it is. */
+  function look(moves) {
+    goal = moves;
+    return ask(question("position", game.name, moves, ""), (position) => {
+      state.moves = moves;
+      state.whys.length = moves.length;
+      settle(position);
+    });
+  }
   return {
     state, human, over, step, look,
     play(move) {
       if (state.busy || state.seen || over() || !human()) return;
-      state.moves.push(move);
-      look();
+      look([...state.moves, move]);
     },
     /** Back to the last position in which a person moved, else by one move. */
     undo() {
-      const sides = state.moves.map((_, index) => state.who[SIDES[index % 2]] === "you");
+      const moves = goal ?? state.moves;
+      const sides = moves.map((_, index) => state.who[SIDES[index % 2]] === "you");
       const own = sides.lastIndexOf(true);
-      state.moves.length = own >= 0 ? own : Math.max(0, state.moves.length - 1);
-      [state.whys.length, state.going] = [state.moves.length, false];
-      look();
+      state.going = false;
+      look(moves.slice(0, own >= 0 ? own : Math.max(0, moves.length - 1)));
     },
-    /** Shows the position after so many moves; the game itself stays as it is. */
-    async review(count) {
-      const path = question("position", game.name, state.moves.slice(0, Math.max(0, count)), "");
-      const own = turn;
-      const position = count < state.moves.length ? await get(path).catch(() => null) : null;
-      if (own !== turn || state.busy) return;
-      state.seen = position && { position, count: Math.max(0, count) };
-      advise();
+    /** Goes this many moves on in what is shown, from what was last asked for; the game itself stays as it is. */
+    async review(by) {
+      const last = state.moves.length;
+      const count = Math.min(Math.max(0, (state.at ?? last) + by), last);
+      const own = (reviews += 1);
+      [state.at, state.error] = [count < last ? count : null, ""];
+      changed();
+      try {
+        const path = question("position", game.name, state.moves.slice(0, count), "");
+        const seen = count < last ? { position: await get(path), count } : null;
+        if (own !== reviews) return;
+        shows(seen);
+        advise();
+      } catch (error) {
+        if (own !== reviews) return;
+        shows(state.seen);
+        state.error = error.message;
+      }
       changed();
     },
     go(going) {
@@ -134,7 +160,7 @@ function match(game, who, moves, changed) {
       changed();
     },
     end() {
-      [turn, advice, state.going] = [turn + 1, advice + 1, false];
+      [turn, advice, reviews, state.going] = [turn + 1, advice + 1, reviews + 1, false];
     },
   };
 }
@@ -171,8 +197,8 @@ function boardView(current, again) {
   const [undo, step] = [button("Undo", current.undo), button("One move", current.step)];
   const go = button("Play on", () => current.go(!state.going));
   const seen = () => state.seen?.count ?? state.moves.length;
-  const earlier = button("Earlier", () => current.review(seen() - 1));
-  const later = button("Later", () => current.review(seen() + 1));
+  const earlier = button("Earlier", () => current.review(-1));
+  const later = button("Later", () => current.review(1));
   const share = button("Copy the address", async () => {
     await navigator.clipboard.writeText(location.href);
     text(share, "Copied");
@@ -205,7 +231,7 @@ function boardView(current, again) {
     ...advisers.map(([value, name]) => h("option", { value }, name)));
   const node = h("div", { class: "match" },
     h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
-      h("div", { class: "buttons" }, watched && step, watched && go, undo, earlier, later, button("New game", again),
+      h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, button("New game", again),
         share)),
     h("div", { class: "beside" },
       h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
@@ -217,11 +243,12 @@ function boardView(current, again) {
     text(failed, state.error && `It cannot be done: ${state.error}.`);
     show(failed, Boolean(state.error));
     attribute(go, "aria-pressed", state.going);
-    show(step, !current.over());
+    text(step, watched ? "One move" : "Ask again");
+    show(step, !current.over() && (watched || Boolean(state.error && state.position && !current.human())));
     show(go, !current.over());
     attribute(undo, "disabled", state.moves.length ? null : "");
-    attribute(earlier, "disabled", seen() > 0 ? null : "");
-    attribute(later, "disabled", state.seen ? null : "");
+    attribute(earlier, "disabled", (state.at ?? state.moves.length) > 0 ? null : "");
+    attribute(later, "disabled", state.at === null ? "" : null);
     show(form, Boolean(state.position) && !state.seen && !current.over() && current.human());
     show(none, state.moves.length === 0);
     const items = state.moves.map((move, index) => ({ index, move, why: state.whys[index] }));
@@ -271,7 +298,7 @@ export function playView(path, query) {
     const shown = boardView(own, () => begin(game, own.state.who, []));
     current = own;
     place.replaceChildren(shown.node);
-    own.look();
+    own.look(own.state.moves);
   }
 
   async function start() {

@@ -29,7 +29,7 @@ const COLUMNS = [
   { name: "Name", value: (worker) => worker.name, sort: (worker) => worker.name },
   { name: "Host", class: "host", value: (worker) => worker.host, sort: (worker) => worker.host },
   { name: "Identity", class: "identity", value: (worker) => worker.identity, sort: (worker) => worker.identity },
-  { name: "Address", value: (worker) => worker.address, sort: (worker) => worker.address },
+  { name: "Address", class: "address", value: (worker) => worker.address, sort: (worker) => worker.address },
   { name: "Computes", value: computes, sort: computes },
   { name: "Slots", class: "number", value: (worker) => count(worker.slots),
     sort: (worker) => worker.slots, down: true },

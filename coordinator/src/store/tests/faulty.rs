@@ -1,4 +1,4 @@
-//! Objects in memory whose next creation can be made to fail, or to come late.
+//! Objects in memory whose next creation can be made to fail, or to come late, as a listing and a removal can.
 
 use std::sync::Mutex;
 
@@ -30,7 +30,9 @@ type Meanwhile = Box<dyn FnOnce() + Send>;
 pub(super) struct Faulty {
     objects: InMemory,
     next: Mutex<Option<Fault>>,
-    meanwhile: Mutex<Option<Meanwhile>>,
+    before_put: Mutex<Option<Meanwhile>>,
+    before_removal: Mutex<Option<Meanwhile>>,
+    before_list: Mutex<Option<(String, Meanwhile)>>,
 }
 
 impl Faulty {
@@ -40,7 +42,24 @@ impl Faulty {
 
     /// Before the next creation, the coordinator that makes it is stopped, and this happens.
     pub(super) fn before_next_put(&self, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.meanwhile.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+        *self.before_put.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+    }
+
+    /// The same before the next listing of a directory.
+    pub(super) fn before_next_list(&self, directory: String, meanwhile: impl FnOnce() + Send + 'static) {
+        *self.before_list.lock().expect("no panic has held it") = Some((directory, Box::new(meanwhile)));
+    }
+
+    /// The same before the next removal.
+    pub(super) fn before_next_removal(&self, meanwhile: impl FnOnce() + Send + 'static) {
+        *self.before_removal.lock().expect("no panic has held it") = Some(Box::new(meanwhile));
+    }
+}
+
+fn let_happen(meanwhile: Option<Meanwhile>) {
+    if let Some(meanwhile) = meanwhile {
+        // Another store has a runtime of its own, which this thread could not begin.
+        std::thread::spawn(meanwhile).join().expect("no panic happens meanwhile");
     }
 }
 
@@ -59,11 +78,8 @@ impl std::fmt::Display for Faulty {
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let meanwhile = self.meanwhile.lock().expect("no panic has held it").take();
-        if let Some(meanwhile) = meanwhile {
-            // Another store has a runtime of its own, which this thread could not begin.
-            std::thread::spawn(meanwhile).join().expect("no panic happens meanwhile");
-        }
+        let meanwhile = self.before_put.lock().expect("no panic has held it").take();
+        let_happen(meanwhile);
         let fault = self.next.lock().expect("no panic has held it").take();
         if !matches!(fault, Some(Fault::Failed | Fault::Taken)) {
             let done = self.objects.put_opts(location, payload, options).await;
@@ -93,6 +109,8 @@ impl ObjectStore for Faulty {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let meanwhile = self.before_removal.lock().expect("no panic has held it").take();
+        let_happen(meanwhile);
         self.objects.delete_stream(locations)
     }
 
@@ -101,6 +119,12 @@ impl ObjectStore for Faulty {
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let meanwhile = self
+            .before_list
+            .lock()
+            .expect("no panic has held it")
+            .take_if(|(directory, _)| prefix.is_some_and(|prefix| prefix.as_ref() == directory));
+        let_happen(meanwhile.map(|(_, meanwhile)| meanwhile));
         self.objects.list_with_delimiter(prefix).await
     }
 

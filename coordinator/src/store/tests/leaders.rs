@@ -145,7 +145,11 @@ fn a_late_order_does_not_bring_a_deleted_run_back() {
     new.write("demo", &checkpoint(1)).unwrap();
     let (runs, _) = over(&objects).load().unwrap();
     assert_eq!((runs[0].born, runs[0].order.wanted()), (2, v1::RunState::Running));
-    assert!(runs[0].notices.iter().any(|notice| notice.contains("is of a deleted run")), "{:?}", runs[0].notices);
+    assert!(
+        runs[0].notices.iter().any(|notice| notice.contains("is of an earlier run of this name")),
+        "{:?}",
+        runs[0].notices
+    );
 }
 
 #[test]
@@ -190,6 +194,116 @@ fn of_checkpoints_and_finished_replicas_the_highest_epoch_counts() {
     assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
     assert_eq!(run.checkpoint_number, 9, "its number is not used again");
     assert_eq!((run.finished.len(), run.finished[0].replica.rounds), (1, 5));
+}
+
+/// A coordinator is stopped while it deletes a run. The next one deletes it too, and has another run of the same name by the time
+/// that the first one goes on.
+#[test]
+fn a_late_deletion_does_not_hurt_the_next_run_of_that_name() {
+    for looks_again in [false, true] {
+        let objects = Arc::new(Faulty::default());
+        let mut old = leading(&objects);
+        old.write("demo", &wanting(v1::RunState::Cancelled)).unwrap();
+        (1..4).for_each(|number| drop(old.write("demo", &checkpoint(number)).unwrap()));
+        let others = Arc::clone(&objects);
+        let meanwhile = move || {
+            let mut new = over(&others);
+            new.lead().unwrap();
+            assert_eq!(new.load().unwrap().0.len(), 0, "it is deleted");
+            assert!(new.list("runs").unwrap().1.is_empty(), "nothing of it is left");
+            for write in [order(7), checkpoint(5), finished(3)] {
+                new.write("demo", &write).unwrap();
+            }
+        };
+        match looks_again {
+            true => objects.before_next_list("runs/demo".into(), meanwhile),
+            false => objects.before_next_removal(meanwhile),
+        }
+        old.write("demo", &Write::Delete).unwrap();
+        let run = over(&objects).load().unwrap().0.remove(0);
+        assert_eq!((run.born, run.order.rounds_done, run.notices), (2, 7, vec![]));
+        assert_eq!((run.checkpoint.unwrap().replicas[0].rounds, run.finished.len()), (5, 1));
+    }
+}
+
+/// It was being sealed when somebody deleted the run.
+#[test]
+fn what_comes_for_a_deleted_run_is_not_written() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = leading(&objects);
+    store.write("demo", &wanting(v1::RunState::Cancelled)).unwrap();
+    store.write("demo", &Write::Delete).unwrap();
+    for late in [checkpoint(1), finished(3)] {
+        assert!(matches!(store.write("demo", &late), Err(StoreFault::Fenced(_))));
+    }
+    assert!(store.list("runs").unwrap().1.is_empty());
+    store.write("demo", &order(1)).unwrap();
+    store.write("demo", &checkpoint(1)).unwrap();
+}
+
+/// A coordinator is stopped before it says that a run is deleted. Somebody goes on with the run under the next one.
+#[test]
+fn a_deletion_that_comes_late_counts_for_nothing() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &wanting(v1::RunState::Cancelled)).unwrap();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_put(move || {
+        leading(&meanwhile).write("demo", &wanting(v1::RunState::Running)).unwrap();
+    });
+    assert!(superseded(old.write("demo", &Write::Delete)));
+    assert_eq!(in_force(&objects), Some(v1::RunState::Running));
+    let mut third = leading(&objects);
+    assert_eq!(in_force(&objects), Some(v1::RunState::Running));
+    third.write("demo", &Write::Delete).unwrap();
+    assert_eq!((in_force(&objects), third.list("runs").unwrap().1), (None, vec![]));
+}
+
+/// A coordinator is killed while it deletes a run, whatever is removed by then. The next one removes the rest.
+#[test]
+fn a_deletion_that_was_interrupted_is_finished() {
+    for killed_after in 0..6 {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = open(&directory);
+        for write in [order(1), order(2), checkpoint(1), checkpoint(2), finished(3), wanting(v1::RunState::Cancelled)] {
+            store.write("demo", &write).unwrap();
+        }
+        let run = directory.path().join("runs/demo");
+        fs::create_dir(run.join("deleted")).unwrap();
+        fs::write(run.join("deleted/000001-000003"), b"").unwrap();
+        let paths = ["checkpoint", "finished", "order"].iter().flat_map(|part| {
+            names(&run.join(part)).into_iter().map(|name| run.join(part).join(name)).collect::<Vec<_>>()
+        });
+        for path in paths.take(killed_after) {
+            fs::remove_file(&path).unwrap();
+            // The store does not leave empty directories either.
+            drop(fs::remove_dir(path.parent().unwrap()));
+        }
+        assert_eq!(open(&directory).load().unwrap().0.len(), 0, "who does not lead does not show it");
+        assert!(run.exists());
+        let mut next = open(&directory);
+        next.lead().unwrap();
+        let (runs, notices) = next.load().unwrap();
+        assert_eq!((runs.len(), notices, run.exists()), (0, vec![], false), "{killed_after}");
+    }
+}
+
+/// A coordinator is stopped before it removes the checkpoints of a finished run, which somebody extends under the next one.
+#[test]
+fn checkpoints_of_a_later_leader_are_not_dropped() {
+    let objects = Arc::new(Faulty::default());
+    let mut old = leading(&objects);
+    old.write("demo", &order(1)).unwrap();
+    old.write("demo", &checkpoint(1)).unwrap();
+    let meanwhile = Arc::clone(&objects);
+    objects.before_next_list("runs/demo/checkpoint".into(), move || {
+        let mut new = leading(&meanwhile);
+        new.write("demo", &order(2)).unwrap();
+        new.write("demo", &checkpoint(2)).unwrap();
+    });
+    old.write("demo", &Write::DropCheckpoints).unwrap();
+    let run = over(&objects).load().unwrap().0.remove(0);
+    assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 2);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use evoxo_common::rng::{Generator, Stream};
 use super::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
+    messages::Steps,
 };
 
 pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
@@ -47,6 +48,12 @@ pub trait Algorithm: Send {
     /// # Panics
     /// If the range does not lie within the batch.
     fn ask(&self, range: Range<usize>) -> Vec<Candidate>;
+
+    /// What the candidates of the next batch can be made from by their numbers in the whole search, if that is less than all
+    /// their genes: see [`OpenAiEs::candidates`].
+    fn steps(&self) -> Option<Steps> {
+        None
+    }
 
     /// Whether it needs the evaluations of a whole batch at once. If not, it moves on with that of the first candidate; the
     /// others stay in the batch.

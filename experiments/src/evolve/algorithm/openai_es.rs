@@ -16,7 +16,7 @@ use super::{Algorithm, Most, Search, coordinates::Coordinates, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
-    messages::OpenAiEsState,
+    messages::{self, OpenAiEsState},
 };
 
 /// The settings of OpenAI-ES. Lengths are shares of the width of the genes' bounds.
@@ -70,7 +70,6 @@ impl Settings {
 pub struct OpenAiEs {
     settings: Settings,
     search: Search,
-    coordinates: Coordinates,
     state: OpenAiEsState,
 }
 
@@ -81,11 +80,11 @@ impl OpenAiEs {
     /// A sentence, if a setting makes no sense or a part of the genome is not real.
     pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
         settings.check()?;
-        let coordinates = Coordinates::of(&search.genome)?;
-        let (n, mut rng) = (coordinates.count(), search.stream.text("mean").rng());
+        let n = Coordinates::of(&search.genome)?.count();
+        let mut rng = search.stream.text("mean").rng();
         let mean = (0..n).map(|_| if settings.random { unit(&mut rng) } else { 0.5 }).collect();
         let state = OpenAiEsState { births: 0, steps: 0, mean, first: vec![0.0; n], second: vec![0.0; n] };
-        Ok(Self { settings: settings.clone(), search, coordinates, state })
+        Ok(Self { settings: settings.clone(), search, state })
     }
 
     /// A search from its saved state.
@@ -97,7 +96,7 @@ impl OpenAiEs {
         search.check_births(state.births)?;
         let fresh = Self::start(settings, search)?;
         let numbers = [&state.mean, &state.first, &state.second];
-        let complete = numbers.iter().all(|list| list.len() == fresh.coordinates.count());
+        let complete = numbers.iter().all(|list| list.len() == fresh.state.mean.len());
         let finite = numbers.into_iter().flatten().all(|number| number.is_finite());
         if !complete || !finite || state.second.iter().any(|square| *square < 0.0) || state.steps > state.births {
             return Err("the state does not fit the settings".into());
@@ -105,14 +104,39 @@ impl OpenAiEs {
         Ok(Self { state, ..fresh })
     }
 
-    /// The random step of a pair of this batch. Both candidates share the stream of the first.
-    fn step(&self, pair: usize) -> Vec<f64> {
-        let mut rng = self.search.birth(self.state.births + 2 * pair as u64);
-        let n = self.coordinates.count();
-        let mut step: Vec<f64> = (0..n.div_ceil(2)).flat_map(|_| normal_pair(&mut rng)).collect();
-        step.truncate(n);
-        step
+    /// The candidates with these numbers of a search whose steps begin at this mean.
+    ///
+    /// # Errors
+    /// A sentence, if a part of the genome is not real, or the mean has not its genes.
+    pub fn candidates(
+        sigma: f64,
+        search: &Search,
+        mean: &[f64],
+        numbers: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<Candidate>, String> {
+        let coordinates = Coordinates::of(&search.genome)?;
+        let n = coordinates.count();
+        if mean.len() != n {
+            return Err(format!("the mean has {} numbers for {n} genes", mean.len()));
+        }
+        let mut last = None;
+        let candidate = |number: u64| {
+            let known = last.take().filter(|(pair, _)| *pair == number / 2);
+            let (_, step) = last.insert(known.unwrap_or_else(|| (number / 2, step(search, number / 2, n))));
+            let sigma = if number.is_multiple_of(2) { sigma } else { -sigma };
+            let point: Vec<f64> = mean.iter().zip(step.iter()).map(|(mean, step)| mean + sigma * step).collect();
+            coordinates.candidate(&point)
+        };
+        Ok(numbers.into_iter().map(candidate).collect())
     }
+}
+
+/// The random step of a pair of candidates of the whole search. Both share the stream of the first.
+fn step(search: &Search, pair: u64, n: usize) -> Vec<f64> {
+    let mut rng = search.birth(2 * pair);
+    let mut step: Vec<f64> = (0..n.div_ceil(2)).flat_map(|_| normal_pair(&mut rng)).collect();
+    step.truncate(n);
+    step
 }
 
 /// The rank of each, from 0.5 for the best to -0.5 for the worst; equals share the mean of their ranks.
@@ -137,13 +161,15 @@ impl Algorithm for OpenAiEs {
 
     fn ask(&self, range: Range<usize>) -> Vec<Candidate> {
         assert!(range.end <= self.size(), "candidates {range:?} of {}", self.size());
-        let candidate = |index: usize| {
-            let sigma = if index.is_multiple_of(2) { self.settings.sigma } else { -self.settings.sigma };
-            let step = self.step(index / 2);
-            let point: Vec<f64> = self.state.mean.iter().zip(&step).map(|(mean, step)| mean + sigma * step).collect();
-            self.coordinates.candidate(&point)
-        };
-        range.map(candidate).collect()
+        let numbers = range.map(|index| self.state.births + index as u64);
+        Self::candidates(self.settings.sigma, &self.search, &self.state.mean, numbers)
+            .expect("genome and mean were checked at the beginning")
+    }
+
+    fn steps(&self) -> Option<messages::Steps> {
+        let stream = self.search.stream;
+        let mean = self.state.mean.clone();
+        Some(messages::Steps { stream_high: stream.high(), stream_low: stream.low(), mean })
     }
 
     fn tell(&mut self, evaluations: &[Evaluation]) {
@@ -152,10 +178,11 @@ impl Algorithm for OpenAiEs {
         // The last batch of a search may be cut off, and then teaches nothing.
         if size == 2 * self.settings.pairs {
             let ranks = centred_ranks(evaluations);
-            let mut gradient = vec![0.0; self.coordinates.count()];
-            for (pair, ranks) in ranks.chunks_exact(2).enumerate() {
+            let n = self.state.mean.len();
+            let mut gradient = vec![0.0; n];
+            for (pair, ranks) in (self.state.births / 2..).zip(ranks.chunks_exact(2)) {
                 let weight = (ranks[0] - ranks[1]) / (size as f64 * self.settings.sigma);
-                gradient.iter_mut().zip(self.step(pair)).for_each(|(sum, step)| *sum += weight * step);
+                gradient.iter_mut().zip(step(&self.search, pair, n)).for_each(|(sum, step)| *sum += weight * step);
             }
             let OpenAiEsState { steps, mean, first, second, .. } = &mut self.state;
             *steps += 1;
@@ -203,6 +230,30 @@ mod tests {
         for (before, after) in before.iter().zip(&strategy.state.mean) {
             assert!(((after - before).abs() - 0.01).abs() < 1e-6 && (after - before) * (0.5 - before) > 0.0);
         }
+    }
+
+    /// Candidates one by one as the paper has them, beside those that are asked for in parts of a batch.
+    #[test]
+    fn candidates_are_the_mean_and_a_mirrored_step() {
+        let problem = problem::find("sphere").unwrap();
+        let settings = Settings { pairs: 4, sigma: 0.3, ..Settings::default() };
+        let mut strategy = OpenAiEs::start(&settings, search(problem, 5, 20)).unwrap();
+        let coordinates = Coordinates::of(&strategy.search.genome).unwrap();
+        for births in [0, 8, 16] {
+            let reference = |index: usize| {
+                let mut rng = strategy.search.birth(births + (index - index % 2) as u64);
+                let sign = if index.is_multiple_of(2) { 1.0 } else { -1.0 };
+                let steps: Vec<f64> = (0..3).flat_map(|_| normal_pair(&mut rng)).collect();
+                let place = |(mean, step): (&f64, &f64)| mean + sign * 0.3 * step;
+                coordinates.candidate(&strategy.state.mean.iter().zip(&steps).map(place).collect::<Vec<f64>>())
+            };
+            let size = strategy.size();
+            let all: Vec<Candidate> = (0..size).map(reference).collect();
+            assert_eq!(strategy.ask(0..size), all);
+            assert_eq!([strategy.ask(0..1), strategy.ask(1..size)].concat(), all);
+            strategy.tell(&crate::evolve::algorithm::tests::evaluate(&strategy, problem));
+        }
+        assert_eq!(strategy.size(), 0);
     }
 
     #[test]

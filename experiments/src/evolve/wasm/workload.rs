@@ -1,11 +1,9 @@
 //! The fixed workload of modules, whose outputs are part of the behaviour signature: a worker whose interpreter computes
 //! anything differently gets no tasks.
 
-use std::iter::once;
-
 use bytes::Bytes;
 
-use crate::evolve::messages::{Candidate, EvaluateTask, Genes, Item};
+use crate::evolve::messages::{Candidate, EvaluateTask, Genes, Item, Shared};
 
 /// See workload.wat.
 const MODULE: &[u8] = include_bytes!("workload.wasm");
@@ -21,8 +19,8 @@ pub(in crate::evolve) fn workload() -> (EvaluateTask, Bytes) {
         let reals = [0.7, -1.3, 2.5, -4.1].map(|real| real + mode as f64 / 16.0).to_vec();
         let parts = [Genes { integers: vec![mode], ..Genes::default() }, Genes { reals, ..Genes::default() }].to_vec();
         let seed = 0x9e37_79b9_7f4a_7c15_u64.rotate_left(mode as u32);
-        Item { id: mode.to_string(), seed, candidate: Some(Candidate { parts }) }
+        Item { id: mode.to_string(), seed, candidate: Some(Candidate { parts }), number: 0 }
     };
-    let shared: Vec<u8> = settings.bytes().chain(once(b'\n')).chain(MODULE.iter().copied()).collect();
-    (EvaluateTask { items: (0..MODES).map(item).collect(), timeout_ms: 0 }, shared.into())
+    let shared = Shared { settings: settings.into(), module: MODULE.into(), steps: None };
+    (EvaluateTask { items: (0..MODES).map(item).collect(), timeout_ms: 0 }, shared.encode())
 }

@@ -18,9 +18,21 @@ fn a_small_run_reads_well() {
     let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(format!("{}\n{}", tables.join("\n"), report.notes.join("\n")));
     insta::assert_snapshot!("json", format!("{:#}", report.json));
-    assert_eq!(report.figures.len(), 3);
-    let last = report.figures[0].series[0].points.last().unwrap();
+    assert_eq!(report.figures.len(), 1 + 3);
+    let last = report.figures[1].series[0].points.last().unwrap();
     assert!(last.x == 6.0 && last.low <= last.mean && last.mean <= last.high, "{last:?}");
+    // All arms side by side, on an axis from 0 to the greatest optimum, each with its own.
+    let all = &report.figures[0];
+    let names: Vec<&str> = all.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!((all.name.as_str(), names), ("all_arms", vec!["O, 1", "O, 6.5", "X"]));
+    assert_eq!((all.series[0].points.last(), all.drawn), (Some(last), Drawn::Panels));
+    let optima: Vec<f64> = all.references.iter().map(|known| known.value).collect();
+    assert_eq!(
+        all.references.iter().map(|known| all.number_of(known)).collect::<Vec<_>>(),
+        [Some(0), Some(1), Some(2)]
+    );
+    assert_eq!(all.y_range, Some((0.0, optima[2])));
+    assert!(0.26 < optima[1] && optima[1] < optima[0] && optima[0] < optima[2], "{optima:?}");
 }
 
 /// Nobody is worth more than the optimum, whatever sampled games say of the luckiest; and no figure says so.
@@ -32,13 +44,13 @@ fn the_fittest_is_worth_no_more_than_the_optimum() {
     );
     let report = config.report(&run(&config));
     let optimum = optimum(Side::O, Ratio::new(13, 2)).fitness.to_f64();
-    let [sampled, exact] = [0, 1].map(|arm| &report.figures[arm].series);
+    let [sampled, exact] = [1, 2].map(|arm| &report.figures[arm].series);
     let names = |series: &[Series]| series.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     let [worth, mean] = ["exact worth of the fittest player", "mean fitness of the population"];
     assert_eq!(names(sampled), [worth, mean, "sampled fitness of the fittest player"]);
     assert_eq!(names(exact), [worth, mean]);
     assert!(
-        report.figures[..2].iter().all(|figure| figure.references == [Reference::new("the optimum, 0.2603", optimum)])
+        report.figures[1..].iter().all(|figure| figure.references == [Reference::new("the optimum, 0.2603", optimum)])
     );
     assert!(sampled[0].points.iter().all(|point| point.high <= optimum));
     assert!(sampled[2].points.last().unwrap().mean > optimum, "{:?}", sampled[2]);

@@ -147,6 +147,7 @@ fn medians_of_games_have_intervals() {
     assert_eq!(games(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 10), "5.5 (2 to 9)");
     assert_eq!(games(&[1, 2, 3, 4, 5, 6], 10), "5.5 (2 to never)");
     assert_eq!(games(&[1, 2], 10), "never (2 to never)");
+    assert_eq!(games(&[1], 10), "never");
     assert_eq!((games(&[1, 2, 3], 3), games(&[], 10)), ("2".into(), "-".into()));
 }
 

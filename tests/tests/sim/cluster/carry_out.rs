@@ -1,6 +1,6 @@
 //! The effects of the coordinators and the workers of a simulated cluster.
 
-use evoxo_coordinator::core::{Effect, Rejection, RequestId, Response, StoreFault};
+use evoxo_coordinator::core::{Effect, StoreFault, Write};
 use evoxo_proto::v1::to_worker;
 
 use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, chance, v1, worker_core};
@@ -36,7 +36,7 @@ impl Cluster {
                 self.plan(ms, SimEvent::StreamEnded(session));
             }
             Effect::Log { topic, sentence, .. } => self.note(seat, topic, &sentence),
-            Effect::Respond { id, response } => self.on_response(id, &response),
+            Effect::Respond { id, response } => self.on_response(seat, id, &response),
             Effect::Start { thread, prepared, draw, states } => {
                 self.seats[seat].start_thread(thread, prepared, draw, states);
             }
@@ -82,14 +82,6 @@ impl Cluster {
         }
     }
 
-    fn on_response(&mut self, id: RequestId, response: &Result<Response, Rejection>) {
-        match response {
-            Ok(Response::Submitted { .. }) => drop(self.submitted.insert(id.0 as usize)),
-            Err(Rejection::Invalid(why) | Rejection::Exhausted(why)) => panic!("a drawn run was refused: {why}"),
-            _ => {}
-        }
-    }
-
     fn plan_write(&mut self, seat: usize) {
         let ms = self.draw_ms(30);
         self.plan(ms, SimEvent::Written(seat, self.seats[seat].life));
@@ -103,7 +95,7 @@ impl Cluster {
             return self.plan(ms, SimEvent::Written(seat, self.seats[seat].life));
         }
         if self.fault(self.faults.rival) {
-            self.arrange_rival();
+            self.arrange_rival(seat);
         }
         if self.fault(self.faults.store) {
             let (lost, taken) = (chance(&mut self.rng, 1, 2), chance(&mut self.rng, 1, 4));
@@ -115,12 +107,16 @@ impl Cluster {
                 (false, true) => Fault::Taken,
             });
         }
-        let Some(Done { run, is_order, event, more }) = self.seats[seat].make_write() else { return };
+        let Some(Done { run, what, event, more }) = self.seats[seat].make_write() else { return };
         if matches!(&event, Event::Stored { outcome: Err(StoreFault::Superseded(_)), .. }) {
             return self.supersede(seat);
         }
-        if is_order {
-            self.note_confirmed(&run, &event);
+        match &what {
+            Write::Order { .. } => self.note_confirmed(seat, &run, &event),
+            Write::Checkpoint { bytes, .. } if matches!(&event, Event::Stored { outcome: Ok(_), .. }) => {
+                self.note_disputes(bytes);
+            }
+            _ => {}
         }
         if more {
             self.plan_write(seat);

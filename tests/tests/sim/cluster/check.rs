@@ -2,50 +2,75 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use bytes::Bytes;
 use evoxo_common::{
     digest::Digest,
+    envelope::{Kind, open},
     experiment::{Config, Replica, run_digest},
     local,
     task::Encoder,
 };
 use evoxo_coordinator::{
     names::{Named, object_named},
+    prepared::Prepared,
     saved::{origin_of, seal_replica},
     store::Store,
 };
 use evoxo_proto::v1::{self, RunState};
 use evoxo_tests::registry;
+use prost::Message as _;
 
 use super::{Character, Cluster, Level, SimWorker};
+use crate::sim::{objects::names, seat::Seat};
 
 impl Cluster {
     pub(super) fn state(&self) -> String {
         let views = self.seats.iter().map(|seat| seat.views.values().collect::<Vec<_>>());
-        format!("{:#?}", views.collect::<Vec<_>>())
+        let asked = |(run, (name, prepared)): (usize, &(String, Arc<Prepared>))| {
+            let confirmed = self.submitted.contains(&run);
+            format!("{name}: {} replicas, confirmed: {confirmed}, gone: {}", prepared.replicas(), self.is_gone(run))
+        };
+        let asked: Vec<String> = self.runs.iter().enumerate().map(asked).collect();
+        format!("{asked:#?} {:#?}", views.collect::<Vec<_>>())
     }
 
-    fn finished(&self, name: &str) -> Option<&v1::Run> {
-        let mut views = self.seats.iter().filter_map(|seat| seat.views.get(name));
-        views.find(|view| view.state() == RunState::Finished)
+    /// The view of a run that is finished, with all replicas that were asked for.
+    fn finished(&self, run: usize) -> Option<&v1::Run> {
+        let (name, prepared) = &self.runs[run];
+        // A coordinator that leads no more may still show a run that was deleted since.
+        let newest = self.seats.iter().filter_map(Seat::epoch).max();
+        let seats = self.seats.iter().filter(|seat| self.outcome.deleted == 0 || seat.epoch() == newest);
+        let mut views = seats.filter_map(|seat| seat.views.get(name));
+        let all = |view: &v1::Run| u64::from(view.replicas_total) == prepared.replicas();
+        views.find(|view| view.state() == RunState::Finished && all(view))
     }
 
-    /// Whether all runs are finished, or one has failed.
+    /// Whether all runs are finished or deleted for good, or one has failed.
     pub(crate) fn is_over(&self) -> bool {
-        let all = self.runs.iter().all(|(name, _)| self.finished(name).is_some());
-        self.outcome.failure.is_some() || (self.submitted.len() == self.runs.len() && all)
+        let finished =
+            |run: usize| self.is_gone(run) || (self.submitted.contains(&run) && self.finished(run).is_some());
+        self.outcome.failure.is_some() || (0..self.runs.len()).all(finished)
     }
 
     /// The end: the result of one thread, in the views and in the store, with not too much work.
     pub(crate) fn check(&mut self, seed: u64) {
         let mut needed = 0;
-        for (name, prepared) in &self.runs {
+        for (number, (name, prepared)) in self.runs.iter().enumerate() {
+            needed += count_tasks(&prepared.config) * (1 + self.people.deleted.get(&number).unwrap_or(&0));
+            if self.is_gone(number) {
+                assert_eq!(self.objects_of(name), [""; 0], "seed {seed}: {name} is deleted");
+                continue;
+            }
             let expected = local::run(&prepared.config).expect("planned tasks are good");
             let digest = run_digest(expected.iter().map(Replica::digest)).to_string();
-            let run = self.finished(name).expect("it is over");
+            let run = self.finished(number).expect("it is over");
             assert_eq!((&run.digest, run.doubts.len()), (&digest, 0), "seed {seed}, run {name}: another result");
-            needed += count_tasks(&prepared.config);
         }
         self.check_store(seed);
+        // What a damaged checkpoint said, nobody knows any more.
+        if self.outcome.objects_damaged == 0 {
+            self.check_disputes(seed);
+        }
         let computed: u64 = {
             let honest = |w: &&SimWorker| matches!(w.character, Character::Honest | Character::Trusted);
             self.workers.iter().filter(honest).map(|w| w.computed).sum()
@@ -74,6 +99,35 @@ impl Cluster {
                 worker.slots
             );
             assert!(worker.character != Character::Foreign || worker.computed == 0, "a foreign build got work");
+        }
+    }
+
+    /// The names of the objects of a run, below it.
+    pub(super) fn objects_of(&self, name: &str) -> Vec<String> {
+        let below = format!("runs/{name}/");
+        names(&self.objects).iter().filter_map(|name| Some(name.strip_prefix(&below)?.to_owned())).collect()
+    }
+
+    /// Of two who differ, one lied. Whoever found that out may have been gone as soon as the store had it.
+    pub(crate) fn check_disputes(&self, seed: u64) {
+        let stored = names(&self.objects);
+        for pair in &self.outcome.disputes {
+            let convicted = pair.iter().any(|identity| stored.contains(&format!("convicted/{identity}")));
+            assert!(convicted, "seed {seed}: {pair:?} differ, and nobody is convicted");
+        }
+    }
+
+    /// Notes who contradict each other in a checkpoint that is stored.
+    pub(super) fn note_disputes(&mut self, checkpoint: &Bytes) {
+        let body = open(Kind::Checkpoint, checkpoint).expect("it was sealed here");
+        let checkpoint = v1::Checkpoint::decode(body).expect("it was sealed here");
+        for audits in checkpoint.replicas.iter().map(|state| &state.audits) {
+            // They are in order of the tasks.
+            for pair in
+                audits.windows(2).filter(|pair| pair[0].task == pair[1].task && pair[0].output != pair[1].output)
+            {
+                self.outcome.disputes.insert([pair[0].identity.clone(), pair[1].identity.clone()]);
+            }
         }
     }
 
@@ -108,7 +162,10 @@ impl Cluster {
             };
             assert!(kept.is_subset(&expected), "seed {seed}: the store has foreign bytes");
             assert!(kept == expected || !saved.notices.is_empty(), "seed {seed}: {kept:?} of {expected:?}");
-            let most = 2 * self.outcome.objects_damaged;
+            // A first order that was written late, by who led no more, stays beside the run that the next leader was given.
+            let late =
+                saved.notices.iter().filter(|notice| notice.contains("-000001 is of an earlier run")).count() as u64;
+            let most = 2 * self.outcome.objects_damaged + late.min(self.outcome.takeovers + self.outcome.rivals);
             assert!(saved.notices.len() as u64 <= most, "seed {seed}: {:?}", saved.notices);
         }
     }

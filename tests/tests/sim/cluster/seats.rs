@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evoxo_coordinator::{
     core::{Stored, Write},
     names::object_named,
+    prepared::Prepared,
     saved::seal_order,
     store::Store,
 };
@@ -22,15 +23,15 @@ const PAUSE_MS_MAX: u64 = 3000;
 /// The epoch and the number of the newest order of a run that somebody was told of.
 type Place = (u64, u64);
 
-/// Orders that were confirmed, by run.
-pub(super) type Confirmed = Arc<Mutex<std::collections::BTreeMap<String, Place>>>;
+/// Orders that were confirmed, by run, and the epoch of who confirmed them.
+pub(super) type Confirmed = Arc<Mutex<std::collections::BTreeMap<String, (Place, u64)>>>;
 
-fn confirm(confirmed: &Confirmed, run: &str, stored: &Stored) {
+fn confirm(confirmed: &Confirmed, run: &str, stored: &Stored, by: Option<u64>) {
     let Stored::Written(Some(object)) = stored else { return };
     let Some(named) = object_named(object, "order") else { return };
     let mut confirmed = confirmed.lock().unwrap_or_else(PoisonError::into_inner);
     let newest = confirmed.entry(run.to_owned()).or_default();
-    *newest = (*newest).max((named.epoch, named.number));
+    *newest = (*newest).max(((named.epoch, named.number), by.expect("who confirms leads")));
 }
 
 impl Cluster {
@@ -71,11 +72,15 @@ impl Cluster {
         self.plan(LOOK_MS, SimEvent::Look(seat, self.seats[seat].life));
     }
 
-    /// A seat leads now. It has every order that anybody was told of.
+    /// A seat leads now. It has every order that anybody was told of, but for those of one that took over while it was still
+    /// reading.
     fn begin(&mut self, seat: usize) {
         self.outcome.lives += 1;
         let confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (run, place) in confirmed {
+        for (run, (place, by)) in confirmed {
+            if self.may_be_deleted(&run, by) || Some(by) > self.seats[seat].epoch() {
+                continue;
+            }
             let loaded = self.seats[seat].loaded_orders.get(&run).copied();
             assert!(loaded >= Some(place), "the order {place:?} of {run} is lost: {loaded:?} is in force");
         }
@@ -178,31 +183,49 @@ impl Cluster {
     }
 
     /// Before the next creation of an object, its coordinator is stopped; another one takes over, gives an order that is
-    /// confirmed, and is gone.
-    pub(super) fn arrange_rival(&mut self) {
+    /// confirmed, and is gone. Where something is removed, sometimes before that: then it also submits what is not there.
+    pub(super) fn arrange_rival(&mut self, seat: usize) {
         let (objects, confirmed): (Arc<Objects>, Confirmed) = (Arc::clone(&self.objects), Arc::clone(&self.confirmed));
+        let looks_in = match self.seats[seat].next_write() {
+            Some((run, Write::Delete)) => Some(format!("runs/{run}")),
+            Some((run, Write::DropCheckpoints)) => Some(format!("runs/{run}/checkpoint")),
+            _ => None,
+        };
+        let how = looks_in.map(|directory| (below(&mut self.rng, 3), directory));
+        let (runs, level) = (if how.is_some() { self.runs.clone() } else { Vec::new() }, self.faults.level);
         self.outcome.rivals += 1;
-        self.objects.before_next_put(move || {
+        let meanwhile = move || {
             let mut store = Store::over(objects, "the rival", registry().clone());
             if store.lead().is_err() {
                 // The fault that was meant for another has hit this one.
                 return;
             }
             let (saved, _) = store.load().expect("objects in memory can be listed");
-            for saved in saved {
-                let order = v1::Order { wanted: RunState::Running.into(), ..saved.order };
+            let missing = runs.into_iter().filter(|(name, _)| saved.iter().all(|saved| saved.name != *name));
+            let order = |prepared: &Prepared| {
+                let (verification, audit_millionths) = (level.message().into(), level.millionths());
+                v1::Order { config: prepared.toml.clone(), verification, audit_millionths, ..v1::Order::default() }
+            };
+            let missing = missing.map(|(name, prepared)| (name, order(&prepared))).collect::<Vec<_>>();
+            for (name, order) in saved.iter().map(|saved| (saved.name.clone(), saved.order.clone())).chain(missing) {
+                let order = v1::Order { wanted: RunState::Running.into(), ..order };
                 let write = Write::Order { bytes: seal_order(&order) };
-                if let Ok(stored) = store.write(&saved.name, &write) {
-                    confirm(&confirmed, &saved.name, &stored);
+                if let Ok(stored) = store.write(&name, &write) {
+                    confirm(&confirmed, &name, &stored, store.epoch().map(|epoch| epoch.number));
                 }
             }
-        });
+        };
+        match how {
+            Some((0, directory)) => self.objects.before_next_list(directory, meanwhile),
+            Some((1, _)) => self.objects.before_next_removal(meanwhile),
+            _ => self.objects.before_next_put(meanwhile),
+        }
     }
 
     /// Notes an order that the store reports as written.
-    pub(super) fn note_confirmed(&self, run: &str, event: &Event) {
+    pub(super) fn note_confirmed(&self, seat: usize, run: &str, event: &Event) {
         if let Event::Stored { outcome: Ok(stored), .. } = event {
-            confirm(&self.confirmed, run, stored);
+            confirm(&self.confirmed, run, stored, self.seats[seat].epoch());
         }
     }
 

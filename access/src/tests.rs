@@ -1,0 +1,121 @@
+//! Handshakes between both sides, without a network: who is let in, and whom a client believes.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, SanType};
+use tempfile::TempDir;
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, ClientConnection, Error, ServerConfig, ServerConnection, pki_types::ServerName,
+};
+
+use super::*;
+use crate::{
+    certificate::SERVER_NAME,
+    tls::{client, newcomer},
+};
+
+/// Those that are revoked.
+#[derive(Debug, Default)]
+struct Revoked(BTreeSet<Id>);
+
+impl Revocations for Revoked {
+    fn is_revoked(&self, id: &Id) -> bool {
+        self.0.contains(id)
+    }
+}
+
+const DAY_S: u64 = 24 * 3600;
+
+fn authority() -> (TempDir, Authority) {
+    let directory = tempfile::tempdir().unwrap();
+    let authority = Authority::create(directory.path(), now_s()).unwrap();
+    (directory, authority)
+}
+
+/// The coordinator of an authority, which shows another one's certificate behind its own if that is given.
+fn coordinator(directory: &Path, signs: &Authority, shows: &Authority, revoked: Revoked) -> ServerConfig {
+    let file = directory.join("server.pem");
+    write_private(&file, signs.server(&[], now_s()).unwrap().as_bytes()).unwrap();
+    server_config(shows.certificate(), &file, Arc::new(revoked)).unwrap()
+}
+
+fn identity(role: Role) -> Identity {
+    Identity { id: Id::draw(), role }
+}
+
+/// What the server thinks of the client's certificate, and what the client thinks of the server.
+fn shake_hands(client: ClientConfig, server: ServerConfig) -> Result<(), Error> {
+    let name = ServerName::try_from(SERVER_NAME).unwrap();
+    let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
+    let mut server = ServerConnection::new(Arc::new(server)).unwrap();
+    for _ in 0..4 {
+        let mut bytes = Vec::new();
+        client.write_tls(&mut bytes).unwrap();
+        server.read_tls(&mut bytes.as_slice()).unwrap();
+        server.process_new_packets()?;
+        bytes.clear();
+        server.write_tls(&mut bytes).unwrap();
+        client.read_tls(&mut bytes.as_slice()).unwrap();
+        client.process_new_packets()?;
+    }
+    assert!(!client.is_handshaking() && !server.is_handshaking());
+    Ok(())
+}
+
+#[test]
+fn who_was_revoked_or_belongs_to_another_cluster_is_not_let_in() {
+    let (directory, ours) = authority();
+    let (_other, theirs) = authority();
+    let file = |by: &Authority, identity: &Identity, now_s| AccessFile::made_by(by, identity, now_s, DAY_S).unwrap();
+    let shake = |mut file: AccessFile, revoked: Revoked| {
+        // It knows the coordinator all the same.
+        file.authority = ours.certificate().clone();
+        shake_hands(client(&file).unwrap(), coordinator(directory.path(), &ours, &ours, revoked))
+    };
+    let one = identity(Role::Worker);
+    assert_eq!(shake(file(&ours, &one, now_s()), Revoked::default()), Ok(()));
+    let revoked = Revoked([one.id.clone()].into());
+    let refused = shake(file(&ours, &one, now_s()), revoked);
+    assert_eq!(refused, Err(Error::InvalidCertificate(CertificateError::Revoked)));
+    assert!(matches!(shake(file(&theirs, &one, now_s()), Revoked::default()), Err(Error::InvalidCertificate(_))));
+    let expired = shake(file(&ours, &one, now_s() - 2 * DAY_S), Revoked::default());
+    assert!(matches!(expired, Err(Error::InvalidCertificate(CertificateError::ExpiredContext { .. }))), "{expired:?}");
+}
+
+/// A newcomer has a token with a pin and nothing else. Who shows the right authority's certificate behind one that it has not
+/// signed is somebody else.
+#[test]
+fn a_newcomer_believes_only_who_the_pinned_authority_has_signed() {
+    let (directory, ours) = authority();
+    let (_other, theirs) = authority();
+    let shake = |signs: &Authority, shows: &Authority, pin: Pin| {
+        shake_hands(newcomer(pin).unwrap(), coordinator(directory.path(), signs, shows, Revoked::default()))
+    };
+    let pin = ours.pin().unwrap();
+    assert_eq!(shake(&ours, &ours, pin), Ok(()));
+    for (signs, shows) in [(&theirs, &theirs), (&theirs, &ours), (&ours, &theirs)] {
+        let believed = shake(signs, shows, pin);
+        assert!(matches!(believed, Err(Error::InvalidCertificate(_))), "{believed:?}");
+    }
+}
+
+/// The request names an operator, and asks to be an authority.
+#[test]
+fn only_the_key_of_a_request_is_used() {
+    let (_directory, authority) = authority();
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+    let asking = |params: CertificateParams, key: &KeyPair| params.serialize_request(key).unwrap().der().to_vec();
+    let wish = identity(Role::Operator);
+    let mut params = CertificateParams::new(vec!["evoxo-coordinator".to_owned()]).unwrap();
+    params.subject_alt_names.insert(0, SanType::URI(wish.uri().as_str().try_into().unwrap()));
+    let given = identity(Role::Worker);
+    let issued = authority.issue(&asking(params.clone(), &key), &given, now_s(), DAY_S).unwrap();
+    assert_eq!(Certificate::read(&issued).unwrap().identity, given);
+    assert_eq!(server_names(&issued).unwrap().0, [""; 0], "it is no coordinator");
+    let refused = |request: &[u8]| authority.issue(request, &given, now_s(), DAY_S).unwrap_err();
+    let other = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+    assert!(refused(&asking(CertificateParams::default(), &other)).contains("ECDSA P-256"));
+    params.subject_alt_names.extend((0..1500).map(|number| SanType::DnsName(format!("h{number}").try_into().unwrap())));
+    assert!(refused(&asking(params.clone(), &key)).contains("at most 4096 bytes"));
+    assert!(refused(b"nonsense").contains("is not valid"));
+}
