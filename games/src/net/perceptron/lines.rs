@@ -1,7 +1,5 @@
 //! Networks whose first layer reads lines: a stone changes only the detectors of the lines through it.
 
-use std::hint::black_box;
-
 use fearless_simd::prelude::*;
 
 use super::{
@@ -52,6 +50,9 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     weights: Box<[Vector<S>]>,
     biases: Box<Quads>,
     board: Board,
+    /// The blocks of the stones on the board in the order of play, each with its stone's input in the first view. One flat
+    /// list: a loop over the one or two blocks of each stone is mispredicted.
+    played: Vec<(u16, f32)>,
     /// One view, or with biases one for each side.
     views: Box<[View<H::Sums>]>,
     /// The number of stones on each quad's line, in all four lanes.
@@ -118,6 +119,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             blocks,
             widths,
             weights: vec![zero(simd); quads.len()].into_boxed_slice(),
+            played: Vec::with_capacity(quads.len()),
             quads: quads.into_boxed_slice(),
             biases: Quads::zeros(),
             board: Board::EMPTY,
@@ -252,41 +254,48 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         Perspective::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
     }
 
-    /// Computes the steps of the first layer's weighted sums from the errors above it, and stores the values that are learnt from.
+    /// Stores the values that are learnt from, computes the steps of the first layer's weighted sums from the errors above it, and
+    /// corrects these sums.
     #[inline(always)]
-    fn step(&mut self, view: usize, errors: &H::Errors) {
-        let slope = self.slope;
+    fn step(&mut self, perspective: Perspective, errors: &H::Errors) {
+        let (slope, bias) = (self.slope, if self.biased { 1.0 } else { 0.0 });
         for (index, group) in self.scratch.groups[..self.active.div_ceil(4)].iter_mut().enumerate() {
-            let past = self.views[view].values.group(self.simd, index);
+            let past = self.views[perspective.view % self.views.len()].values.group(self.simd, index);
             group.past = past;
             let back = self.head.back(errors, index);
             let steps = back * ((1.0 - past * past) * slope);
             self.scratch.steps.set_group(index, steps);
-        }
-    }
-
-    /// Corrects the weighted sums of the first layer, and computes its values and the head's sums anew.
-    #[inline(always)]
-    fn recompute(&mut self, perspective: Perspective, errors: &H::Errors) {
-        let bias = if self.biased { 1.0 } else { 0.0 };
-        let groups = &mut self.scratch.groups[..self.active.div_ceil(4)];
-        for (index, group) in groups.iter_mut().enumerate() {
-            let steps = self.scratch.steps.group(self.simd, index);
             let stones = self.stones.group(self.simd, index);
             for (view, cached) in self.views.iter_mut().enumerate() {
                 // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
                 let sign = if view == perspective.view { 1.0 } else { -1.0 };
                 let times = stones * sign + bias;
                 let sums = cached.sums.group(self.simd, index) + steps * times;
-                let values = self.curve.apply_vector(sums);
                 cached.sums.set_group(index, sums);
-                cached.values.set_group(index, values);
-                group.values[view] = values;
             }
             if self.biased {
                 let biases = self.biases.group(self.simd, index) + steps;
                 self.biases.set_group(index, biases);
             }
+        }
+    }
+
+    /// Computes the values of the first layer and the head's sums anew.
+    #[inline(always)]
+    fn recompute(&mut self, errors: &H::Errors) {
+        let groups = &mut self.scratch.groups[..self.active.div_ceil(4)];
+        for (view, cached) in self.views.iter_mut().enumerate() {
+            let View { sums, values, .. } = cached;
+            self.curve.apply_each(
+                groups.len(),
+                #[inline(always)]
+                |index| sums.group(self.simd, index),
+                #[inline(always)]
+                |index, computed| {
+                    values.set_group(index, computed);
+                    groups[index].values[view] = computed;
+                },
+            );
         }
         if let [x, o] = &mut *self.views {
             [x.above, o.above] = self.head.learn::<2>(errors, groups);
@@ -300,6 +309,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     #[inline(always)]
     fn reset(&mut self) {
         self.board = Board::EMPTY;
+        self.played.clear();
         self.stones.0.fill(Quad::default());
         for view in &mut self.views {
             view.sums.0 = self.biases.0;
@@ -363,6 +373,8 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         self.board = self.board.play(cell);
         self.activate(cell);
         self.count(cell, 1.0);
+        let blocks = self.blocks_of(cell);
+        self.played.extend(blocks.map(|block| (block as u16, Perspective::stone(side, 0))));
         for view in 0..self.views.len() {
             for block in self.blocks_of(cell) {
                 let (quads, cached) = (self.quads[block], &self.views[view]);
@@ -383,14 +395,14 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         let later = self.board.occupied() & !board.occupied();
         let above = self.take_back(perspective.view, later);
         let errors = self.head.begin(&above, Update { target: perspective.sign * target, rate, derivative });
-        self.step(perspective.view, &errors);
-        self.recompute(perspective, &errors);
-        for cell in cells(board.occupied()) {
-            // `black_box` makes it a load: otherwise the compiler makes a branch, which is mispredicted at every other stone.
-            let stone = black_box(self.stone(cell, perspective.view));
-            for block in self.blocks_of(cell) {
-                self.weights[block] += self.scratch.steps.gather(self.simd, self.quads[block]) * stone;
-            }
+        self.step(perspective, &errors);
+        self.recompute(&errors);
+        // The stones of an earlier board are the first ones.
+        let blocks_later: usize = cells(later).map(|cell| self.blocks_of(cell).len()).sum();
+        let sign = Perspective::stone(Side::X, perspective.view);
+        for (block, stone) in &self.played[..self.played.len() - blocks_later] {
+            let block = usize::from(*block);
+            self.weights[block] += self.scratch.steps.gather(self.simd, self.quads[block]) * (stone * sign);
         }
         for cell in cells(later) {
             self.count(cell, 1.0);
