@@ -65,7 +65,8 @@ impl Progress {
             }
             None if now >= self.line_due => {
                 self.line_due = now + LINE_INTERVAL;
-                self.say(&format!("{message}; {} of {} rounds{rate}", run.rounds_done, run.rounds_total));
+                let in_all = if run.arms.len() > 1 { "in all " } else { "" };
+                self.say(&format!("{message}; {in_all}{} of {} rounds{rate}", run.rounds_done, run.rounds_total));
             }
             None => {}
         }
@@ -173,7 +174,8 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.420".
+/// "invincible: 12 of 120 replicas finished; arm O, 6.5 (2 of 6): 40 of 100 rounds, best fitness 0.420". The rounds of a
+/// single arm are those of the run, which are said beside it.
 fn describe(run: &v1::Run, arm: Option<usize>) -> String {
     let (name, finished, total) = (&run.name, run.replicas_finished, run.replicas_total);
     let arm = arm.and_then(|place| run.arms.get(place).map(|arm| (place, arm)));
@@ -181,10 +183,10 @@ fn describe(run: &v1::Run, arm: Option<usize>) -> String {
         let v1::ArmProgress { rounds_done, rounds_total, primary_metric_name, .. } = arm;
         let which = match run.arms.len() {
             1 => String::new(),
-            count => format!("arm {} ({} of {count}): ", arm.name, place + 1),
+            count => format!("; arm {} ({} of {count}): {rounds_done} of {rounds_total} rounds", arm.name, place + 1),
         };
         let metric = arm.primary_metric.map(|value| format!(", {primary_metric_name} {value:.3}")).unwrap_or_default();
-        format!("; {which}{rounds_done} of {rounds_total} rounds{metric}")
+        which + &metric
     });
     format!("{name}: {finished} of {total} replicas finished{}{}", arm.unwrap_or_default(), standstill(run))
 }
@@ -223,6 +225,9 @@ mod tests {
             describe(&run(10), Some(1)),
             "mine: 14 of 30 replicas finished; arm two (2 of 3): 0 of 0 rounds, best fitness 0.250"
         );
+        let mut single = run(10);
+        single.arms.truncate(1);
+        assert_eq!(describe(&single, Some(0)), "mine: 14 of 30 replicas finished, best fitness 0.500");
         let alone = v1::Run { workers: 0, ..run(10) };
         let said = describe(&alone, None);
         assert!(said.ends_with("finished; no worker computes \"invincible\" yet"), "{said}");

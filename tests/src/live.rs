@@ -216,6 +216,12 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// Its number in the system.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal: TERM, STOP, CONT.
     ///
     /// # Panics

@@ -293,6 +293,7 @@ async fn top_in_a_terminal() {
     let script = workspace().join("tests/tests/top.py");
     let mut command = std::process::Command::new("python3");
     command.arg(script).arg(program("evoxo")).arg(coordinator.address.to_string());
+    command.arg(coordinator.process.id().to_string());
     let mut ran = site.start("top", &mut command);
     assert_eq!(ran.end().await.code(), Some(0), "{}", ran.log());
     assert_eq!(leaves.end().await.code(), Some(0));

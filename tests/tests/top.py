@@ -1,6 +1,6 @@
 """Runs `evoxo top` in a terminal of 80 columns and 24 lines, presses keys, and ends it in each of three ways.
 
-Arguments: the program, the coordinator's address. Everything that is wrong is an AssertionError.
+Arguments: the program, the coordinator's address and process. Everything that is wrong is an AssertionError.
 """
 
 import fcntl
@@ -71,7 +71,7 @@ class Terminal:
 
 
 def main():
-    program, address = sys.argv[1:]
+    program, address, coordinator = sys.argv[1:]
 
     top = Terminal(program, address)
     first = top.wait_for(b"q quit")
@@ -111,6 +111,14 @@ def main():
 
     top = Terminal(program, address)
     top.wait_for(b"q quit")
+    # Keys do not wait for a coordinator that does not answer: it is asked every second, and may take ten.
+    os.kill(int(coordinator), signal.SIGSTOP)
+    time.sleep(2)
+    top.press(b"s")
+    sorted_anew = top.wait_for(b"RUNS by name")
+    assert b"did not answer" not in sorted_anew, sorted_anew
+    top.wait_for(b"did not answer")
+    os.kill(int(coordinator), signal.SIGCONT)
     os.kill(top.process, signal.SIGTERM)
     assert top.end() == 0
 

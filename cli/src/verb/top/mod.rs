@@ -6,7 +6,7 @@ use std::{process::ExitCode, time::Duration};
 
 use evoxo_process::EndRequests;
 use evoxo_proto::v1;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{sleep, timeout};
 
 use crate::{
     remote::{Client, Coordinator, connect, converse, refused},
@@ -34,26 +34,34 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     converse(async {
         // What is wrong with the address or the access is said before anything is drawn.
-        let mut client = Some(connect(&arguments.coordinator).await?);
         let mut screen = Screen::new(arguments.coordinator.address.to_string());
-        look(&mut client, arguments, &mut screen).await?;
+        let seen = look(None, arguments, Duration::ZERO).await?;
+        screen.see(seen.runs, seen.workers);
+        let mut client = Some(seen.client);
         let drawn = Drawn::begin().map_err(|why| {
             usage(format!("top needs a terminal ({why}): `evoxo runs` and `evoxo workers` print lists"))
         })?;
         let (mut keys, mut ends) = (keys()?, EndRequests::listen(false)?);
-        let mut looks = interval(LOOK_INTERVAL);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Keys do not wait for it.
+        let mut next_look = Box::pin(look(client.clone(), arguments, LOOK_INTERVAL));
         loop {
             let (columns, lines) = Drawn::size();
             let (text, marked) = screen.draw(columns, lines);
             drawn.draw(&text, marked)?;
             let order = tokio::select! {
                 _ = ends.next() => break,
-                _ = looks.tick() => {
-                    if let Err(why) = look(&mut client, arguments, &mut screen).await {
-                        screen.miss(format!("{why:#}"));
-                        client = None;
-                    }
+                seen = &mut next_look => {
+                    client = match seen {
+                        Ok(seen) => {
+                            screen.see(seen.runs, seen.workers);
+                            Some(seen.client)
+                        }
+                        Err(why) => {
+                            screen.miss(format!("{why:#}"));
+                            None
+                        }
+                    };
+                    next_look = Box::pin(look(client.clone(), arguments, LOOK_INTERVAL));
                     None
                 }
                 key = keys.recv() => match key {
@@ -66,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 None => {}
                 Some(Order::Quit) => break,
                 Some(order) => {
-                    let outcome = answered(carry_out(&mut client, arguments, order)).await;
+                    let outcome = answered(carry_out(client.clone(), arguments, order)).await;
                     screen.say(outcome.unwrap_or_else(|why| format!("{why:#}")));
                 }
             }
@@ -75,24 +83,31 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The client, connected anew if it was lost.
-async fn connected<'a>(client: &'a mut Option<Client>, arguments: &Arguments) -> anyhow::Result<&'a mut Client> {
-    if client.is_none() {
-        *client = Some(connect(&arguments.coordinator).await?);
-    }
-    client.as_mut().ok_or_else(|| anyhow::anyhow!("there is no connection"))
+/// What the coordinator has, and the client that asked.
+struct Seen {
+    client: Client,
+    runs: Vec<v1::Run>,
+    workers: v1::ListWorkersResponse,
 }
 
-async fn look(client: &mut Option<Client>, arguments: &Arguments, screen: &mut Screen) -> anyhow::Result<()> {
-    let answers = async {
-        let client = connected(client, arguments).await?;
+/// Asks for it after a pause.
+async fn look(client: Option<Client>, arguments: &Arguments, pause: Duration) -> anyhow::Result<Seen> {
+    sleep(pause).await;
+    answered(async {
+        let mut client = connected(client, arguments).await?;
         let runs = client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs;
         let workers = client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
-        anyhow::Ok((runs, workers))
-    };
-    let (runs, workers) = answered(answers).await?;
-    screen.see(runs, workers);
-    Ok(())
+        Ok(Seen { client, runs, workers })
+    })
+    .await
+}
+
+/// The client, connected anew if it was lost.
+async fn connected(client: Option<Client>, arguments: &Arguments) -> anyhow::Result<Client> {
+    match client {
+        Some(client) => Ok(client),
+        None => connect(&arguments.coordinator).await,
+    }
 }
 
 /// What the coordinator answers in time.
@@ -102,8 +117,8 @@ async fn answered<T>(answer: impl Future<Output = anyhow::Result<T>>) -> anyhow:
 }
 
 /// Does what was asked for; returns what came of it.
-async fn carry_out(client: &mut Option<Client>, arguments: &Arguments, order: Order) -> anyhow::Result<String> {
-    let client = connected(client, arguments).await?;
+async fn carry_out(client: Option<Client>, arguments: &Arguments, order: Order) -> anyhow::Result<String> {
+    let mut client = connected(client, arguments).await?;
     match order {
         Order::Pause(name) => {
             client.pause(v1::PauseRequest { name: name.clone() }).await.map_err(refused)?;
