@@ -60,7 +60,9 @@ impl Desk {
     fn begin(&self, out: &str, arguments: &[&str]) -> Child {
         let child = self.command(arguments).args(["--out", out]).spawn().expect("evoxo starts");
         let finished = self.path(out).join("store/runs/table/finished");
-        wait_until("the first replica is finished", || fs::read_dir(&finished).is_ok_and(|files| files.count() > 0));
+        // Half-written objects have a `#` in their names.
+        let is_whole = |name: &String| !name.contains('#');
+        wait_until("the first replica is finished", || finished.exists() && files(&finished).iter().any(is_whole));
         child
     }
 
