@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader},
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::Mutex,
     time::{Duration, Instant},
@@ -165,13 +165,19 @@ impl Site {
     /// Objects of one kind (`checkpoint`, `finished`, ...) of a run in the store, by name.
     #[must_use]
     pub fn objects(&self, run: &str, kind: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.path("store").join("runs").join(run).join(kind)).into_iter().flatten();
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        // A half-written file of a killed writer is no object.
-        paths.retain(|path| !path.to_string_lossy().contains('#'));
-        paths.sort();
-        paths
+        objects_in(&self.path("store").join("runs").join(run).join(kind))
     }
+}
+
+/// The objects of a store in this directory, by name; none if there is no such directory.
+#[must_use]
+pub fn objects_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // A file that is being written, or was when its writer was killed, is no object.
+    paths.retain(|path| !path.to_string_lossy().contains('#'));
+    paths.sort();
+    paths
 }
 
 impl Drop for Site {

@@ -17,7 +17,7 @@ use evoxo_common::{
     experiment::{Config, Replica, run_digest},
     local,
 };
-use evoxo_tests::{programs::program, registry};
+use evoxo_tests::{live::objects_in, programs::program, registry};
 use serde_json::Value;
 
 const FILE: &str = "experiment = \"invincible\"\nreplicas = 3\n[settings]\npopulation = 200\ngames = 500\n\
@@ -60,9 +60,7 @@ impl Desk {
     fn begin(&self, out: &str, arguments: &[&str]) -> Child {
         let child = self.command(arguments).args(["--out", out]).spawn().expect("evoxo starts");
         let finished = self.path(out).join("store/runs/table/finished");
-        // Half-written objects have a `#` in their names.
-        let is_whole = |name: &String| !name.contains('#');
-        wait_until("the first replica is finished", || finished.exists() && files(&finished).iter().any(is_whole));
+        wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
         child
     }
 

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, process::Output};
 
+use evoxo_tests::live::objects_in;
 use serde_json::Value;
 
 use crate::{Desk, files, kill, wait_until};
@@ -83,9 +84,8 @@ fn a_longer_run_survives_kills() {
     fs::rename(desk.path("on/store"), desk.path("on/store.before")).expect("a directory");
     fs::create_dir(desk.path("on/store.new")).expect("a directory");
     let mut child = desk.command(&[&longer[..], &["on", "--workers", "2"]].concat()).spawn().expect("evoxo starts");
-    wait_until("the longer run has begun", || {
-        fs::read_dir(desk.path("on/store/runs/table/checkpoint")).is_ok_and(|files| files.count() > 0)
-    });
+    let checkpoints = desk.path("on/store/runs/table/checkpoint");
+    wait_until("the longer run has begun", || !objects_in(&checkpoints).is_empty());
     kill("-KILL", child.id());
     child.wait().expect("it ends");
     desk.run(&[&longer[..], &["on", "--workers", "2"]].concat());

@@ -12,7 +12,7 @@ use evoxo_access::{AccessFile, Role, join};
 use evoxo_process::Address;
 use evoxo_proto::v1::{CancelRequest, PauseRequest, ReadLogRequest, RunState};
 use evoxo_tests::{
-    live::{PATIENCE, Process, Site},
+    live::{PATIENCE, Process, Site, objects_in},
     person::{Person, digest_of_one_thread},
     programs::program,
     secure::{Secure, channel},
@@ -80,9 +80,8 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
     assert!(!site.path("store/audit").exists(), "the store cannot be written");
     fs::remove_file(&leader).expect("it is there");
     let stored = || {
-        let batches = fs::read_dir(site.path("store/audit")).into_iter().flatten().flatten();
-        let text = batches.map(|batch| String::from_utf8_lossy(&fs::read(batch.path()).expect("a batch")).into_owned());
-        text.collect::<String>()
+        let batches = objects_in(&site.path("store/audit")).into_iter().map(|batch| fs::read(batch).expect("a batch"));
+        batches.map(|batch| String::from_utf8_lossy(&batch).into_owned()).collect::<String>()
     };
     let has_all = || ["create token", "\"join\"", "\"lead\""].iter().all(|what| stored().contains(what));
     let start = std::time::Instant::now();

@@ -4,7 +4,7 @@ use std::{fs, net::SocketAddr, process::Command, time::Duration, time::Instant};
 
 use evoxo_proto::v1::{ReadLogRequest, RunState};
 use evoxo_tests::{
-    live::{Coordinator, PATIENCE, Process, Site},
+    live::{Coordinator, PATIENCE, Process, Site, objects_in},
     person::{Person, digest_of_one_thread},
     programs::program,
     secure::Secure,
@@ -211,8 +211,7 @@ async fn who_led_is_in_the_audit_log_of_whoever_leads() {
     let mut two = secure_standby(&site);
     secure.person(one.address).submit("echo", crate::DISPATCH).await;
     let stored = || {
-        let batches = fs::read_dir(site.path("store/audit")).into_iter().flatten().flatten();
-        let mut texts = batches.filter_map(|batch| fs::read(batch.path()).ok());
+        let mut texts = objects_in(&site.path("store/audit")).into_iter().filter_map(|batch| fs::read(batch).ok());
         texts.any(|text| String::from_utf8_lossy(&text).contains("\"submit\""))
     };
     let start = Instant::now();
