@@ -286,7 +286,7 @@ impl Table {
         format!("{}\n{}", wrapped(&self.title, width, ""), blocks.into_iter().map(block).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The same with the texts of the first column on lines of so many letters. A longer word keeps its letters.
+    /// The same with the texts of the first column on lines of at most `wide` letters. A longer word keeps its letters.
     fn wrapped(&self, wide: usize) -> Self {
         let lines = |row: &Vec<String>| {
             let text = row[0].trim_start();

@@ -79,7 +79,7 @@ pub fn order_name(born: u64, number: u64) -> String {
     format!("order/{born:06}-{number:06}")
 }
 
-/// The name, below `runs/RUN/`, of the object that says that a run with so many orders is deleted.
+/// The name, below `runs/RUN/`, of the object that says that a run with this number of orders is deleted.
 #[must_use]
 pub(crate) fn deleted_name(born: u64, orders: u64) -> String {
     format!("{DELETED}/{born:06}-{orders:06}")

@@ -425,7 +425,7 @@ fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'
     Ok(programs)
 }
 
-/// Text from another process without control characters, for display: so many characters at most.
+/// Text from another process without control characters, for display: at most `characters_max` of them.
 pub(super) fn printable(text: &str, characters_max: usize) -> String {
     text.chars().filter(|character| !character.is_control()).take(characters_max).collect()
 }

@@ -1,9 +1,9 @@
 //! Runs that do not trust every worker: who may compute which task, who is convicted, and of what.
 //!
 //! A task is pure, so one output of a trusted worker proves that another one is wrong. A convicted identity is out for good, as
-//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void: those replicas begin anew. A quorum
-//! that was wrong leaves its run in doubt. Where only equals
-//! contradict each other, nobody knows who is wrong: the one against two must wait, and is not convicted.
+//! soon as the store has the conviction. What was absorbed on its own word, where outputs are audited, is void: those replicas
+//! begin anew. A quorum that was wrong leaves its run in doubt. Where only equals contradict each other, nobody knows who is
+//! wrong: the one against two must wait, and is not convicted.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -11,7 +11,7 @@ use evoxo_common::digest::Digest;
 use evoxo_proto::v1::CloseKind;
 
 use super::{
-    Coordinator, Effect, Rejection, Response, SessionId, StoreFault, Stored, Topic,
+    Coordinator, Effect, Rejection, Response, SessionId, StoreFault, Stored, TaskId, Topic,
     convictions::Accused,
     evidence::Jury,
     losses::Cause,
@@ -78,12 +78,12 @@ impl Coordinator {
         session: &'a Session,
         id: RunId,
         run: &'a Run,
-    ) -> impl Iterator<Item = super::TaskId> + 'a {
+    ) -> impl Iterator<Item = TaskId> + 'a {
         // For these it is a trusted worker's turn.
         let closed = run.level.needs_trusted() && !session.is_trusted();
         let claimed = self.tasks.claimed().get(&id).filter(|_| !closed).into_iter().flatten().take(LOOKED_AT_MAX);
         let ready = self.tasks.ready().get(&id).into_iter().flatten();
-        let may = move |task: &super::TaskId| {
+        let may = move |task: &TaskId| {
             run.level == Level::Plain || self.tasks.get(*task).is_some_and(|task| self.may_compute(session, run, task))
         };
         claimed.chain(ready).copied().filter(move |task| may(task))
@@ -133,7 +133,7 @@ impl Coordinator {
     }
 
     /// An output that counts is to be computed again; by this task, if it is.
-    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> Option<super::TaskId> {
+    pub(super) fn begin_audit(&mut self, mut audit: OpenTask) -> Option<TaskId> {
         // What was still being checked when its sender was convicted is void in any case; and once is enough.
         let counts = |claim: &Claim| claim.identity().is_some_and(|identity| !self.convictions.contains(identity));
         let audited = self.tasks.audited(&audit);
@@ -173,7 +173,7 @@ impl Coordinator {
     }
 
     /// A trusted worker has computed what is audited.
-    pub(super) fn end_audit(&mut self, task: super::TaskId, why: Why, place: &Place, output: Digest) {
+    pub(super) fn end_audit(&mut self, task: TaskId, why: Why, place: &Place, output: Digest) {
         let (audited, wrong) = self.tasks.settle_audit(task, output);
         self.tally.audits += audited as u64;
         // A wrong one ends with the conviction: until that is stored, the run must not look finished.
