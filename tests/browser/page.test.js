@@ -194,8 +194,8 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   await tab.getByRole("cell", { name: "again" }).first().waitFor();
   await accessible(tab, "workers");
   await tab.getByLabel("Filter").fill("be");
-  assert.deepEqual(await names(), ["bee"]);
   await tab.getByText("1 worker of 3").waitFor();
+  assert.deepEqual(await names(), ["bee"]);
   await tab.getByLabel("Filter").fill("");
   await cluster.kill(first);
   await tab.getByText(/worker ant is lost/).waitFor();
