@@ -2,8 +2,8 @@
 //!
 //! A kernel wrapped in `kernel!` is compiled for the baseline of the target (SSE2 on x86-64, NEON on ARM64), and on x86-64
 //! for AVX2 and for AVX-512 too; the copy to run is chosen at run time. The compiler vectorises it. The bits agree because
-//! lanes are outputs, sums have a fixed order and no operations are fused; the behaviour signature and the tests check
-//! this.
+//! lanes are outputs, sums have a fixed order and the compiler fuses no operations; the behaviour signature and the tests
+//! check this.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

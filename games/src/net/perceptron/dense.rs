@@ -12,7 +12,7 @@ use crate::{
     board::{Board, Side, cells},
     net::{
         Architecture, Engine,
-        activation::Curve,
+        activation::{Curve, falls},
         lanes::{LANES, Vector, zero},
     },
 };
@@ -103,7 +103,7 @@ fn row(cell: u8, width: usize) -> Range<usize> {
 #[inline(always)]
 fn add_row<S: Simd>(to: &mut [Vector<S>], row: &[Vector<S>], factor: f32) {
     for (to, row) in to.iter_mut().zip(row) {
-        *to += *row * factor;
+        *to = row.mul_add_precise(factor, *to);
     }
 }
 
@@ -130,7 +130,10 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
             count.min(64),
             width,
             #[inline(always)]
-            |board, group| sums[group] + self.weights[row(order[board % 64], width)][group] * perspective.sign,
+            |board, group| {
+                let weights = self.weights[row(order[board % 64], width)][group];
+                weights.mul_add_precise(perspective.sign, sums[group])
+            },
             &mut self.preactivations,
         );
         outputs(self.simd, &self.head, &self.preactivations, &order[..count.min(64)], perspective.sign, out);
@@ -172,7 +175,7 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
         let steps = past;
         for (index, (group, steps)) in groups.iter().zip(&mut *steps).enumerate() {
             let back = self.head.back(&errors, index);
-            *steps = back * ((1.0 - group.past * group.past) * self.slope);
+            *steps = back * (falls(group.past) * self.slope);
         }
         self.head.learn::<0>(&errors, groups);
         // All stones of that board are also on the present one, so each step changes the present sums once for each stone.

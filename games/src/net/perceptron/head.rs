@@ -9,10 +9,13 @@ pub(in crate::net) use deep::Deep;
 pub(in crate::net) use flat::Flat;
 pub(in crate::net) use planes::Planes;
 
+use fearless_simd::prelude::*;
+
 use super::{Group, Layout, Update, quads, write_outputs};
 use crate::net::{
     Activation,
-    lanes::{CrossLane, LANES, Simd, Vector, zero},
+    activation::falls,
+    lanes::{CrossLane, LANES, Vector, zero},
 };
 
 /// The layers above the first. Its sums are linear in the values of the first layer's units, so they can be cached and updated.
@@ -123,8 +126,8 @@ impl Output {
         values: Vector<S>,
         step: f32,
     ) -> Tiles<S> {
-        let back = *weights * step * ((1.0 - values * values) * self.activation.slope());
-        *weights += values * step;
+        let back = *weights * step * (falls(values) * self.activation.slope());
+        *weights = values.mul_add_precise(step, *weights);
         let mut errors = [back; 4];
         for tile in 0..4 {
             errors[tile] = back.broadcast_in_quads(tile);

@@ -11,10 +11,13 @@ use crate::{
     board::{Board, Geometry, Side, cells},
     net::{
         Architecture, Engine,
-        activation::Curve,
+        activation::{Curve, falls},
         lanes::{Quad, Vector, zero},
     },
 };
+
+/// The factor, in each view, of a stone's input in the first one.
+const SIGNS: [f32; 2] = [1.0, -1.0];
 
 /// Cached sums and values for the board as one side sees it.
 #[derive(Clone, Debug)]
@@ -53,6 +56,9 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     /// The blocks of the stones on the board in the order of play, each with its stone's input in the first view. One flat
     /// list: a loop over the one or two blocks of each stone is mispredicted.
     played: Vec<(u16, f32)>,
+    /// The number of these blocks that the views show. Those of a move that is learnt from at once are never added to the views
+    /// one by one: a step of learning computes everything anew.
+    shown: usize,
     /// One view, or with biases one for each side.
     views: Box<[View<H::Sums>]>,
     /// The number of stones on each quad's line, in all four lanes.
@@ -120,6 +126,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             widths,
             weights: vec![zero(simd); quads.len()].into_boxed_slice(),
             played: Vec::with_capacity(quads.len()),
+            shown: 0,
             quads: quads.into_boxed_slice(),
             biases: Quads::zeros(),
             board: Board::EMPTY,
@@ -177,7 +184,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     /// The weighted sums of a block's detectors when the input of its cell changes by `stone`.
     #[inline(always)]
     fn sums_after(&self, sums: &Quads, block: usize, stone: f32) -> Vector<S> {
-        sums.gather(self.simd, self.quads[block]) + self.weights[block] * stone
+        self.weights[block].mul_add_precise(stone, sums.gather(self.simd, self.quads[block]))
     }
 
     /// Adds a number of stones to the counts of the lines of a cell.
@@ -220,38 +227,58 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         }
     }
 
-    /// Takes stones back in one view: in its values, in the counts of stones, and in the head's sums, which are returned; but
-    /// not in the weighted sums of the first layer.
+    /// Makes the views show this number of blocks of `played`.
     #[inline(always)]
-    fn take_back(&mut self, view: usize, later: u64) -> H::Sums {
-        let mut above = self.views[view].above;
-        for cell in cells(later) {
-            for block in self.blocks_of(cell) {
-                let quads = self.quads[block];
-                let sums = self.views[view].sums.gather(self.simd, quads);
-                self.scratch.past.scatter(quads, sums);
+    fn show(&mut self, count: usize) {
+        for (block, stone) in &self.played[self.shown..count] {
+            let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
+            for (cached, sign) in self.views.iter_mut().zip(SIGNS) {
+                let before = cached.sums.gather(self.simd, quads);
+                let sums = self.weights[block].mul_add_precise(stone * sign, before);
+                let values = self.curve.apply_vector(sums);
+                let change = values - cached.values.gather(self.simd, quads);
+                self.head.add(&mut cached.above, quads, change);
+                cached.sums.scatter(quads, sums);
+                cached.values.scatter(quads, values);
             }
         }
-        for cell in cells(later) {
-            self.count(cell, -1.0);
-            let stone = self.stone(cell, view);
-            for block in self.blocks_of(cell) {
-                let quads = self.quads[block];
-                let sums = self.sums_after(&self.scratch.past, block, -stone);
-                let values = self.curve.apply_vector(sums);
-                let change = values - self.views[view].values.gather(self.simd, quads);
-                self.head.add(&mut above, quads, change);
-                self.scratch.past.scatter(quads, sums);
-                self.views[view].values.scatter(quads, values);
-            }
+        self.shown = count;
+    }
+
+    /// Takes back all blocks of `played` from `count` on that a view shows: in its values and in the head's sums, which are
+    /// returned, but not in the weighted sums of the first layer.
+    #[inline(always)]
+    fn take_back(&mut self, view: usize, count: usize) -> H::Sums {
+        let mut above = self.views[view].above;
+        let later = &self.played[count..self.shown];
+        for (block, _) in later {
+            let quads = self.quads[usize::from(*block)];
+            let sums = self.views[view].sums.gather(self.simd, quads);
+            self.scratch.past.scatter(quads, sums);
+        }
+        for (block, stone) in later {
+            let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
+            let sums = self.sums_after(&self.scratch.past, block, -stone * SIGNS[view]);
+            let values = self.curve.apply_vector(sums);
+            let change = values - self.views[view].values.gather(self.simd, quads);
+            self.head.add(&mut above, quads, change);
+            self.scratch.past.scatter(quads, sums);
+            self.views[view].values.scatter(quads, values);
         }
         above
     }
 
-    /// The input of a stone of the board in a view.
+    /// Adds the blocks that are not shown to the weighted sums of the first layer, before everything else is computed anew.
     #[inline(always)]
-    fn stone(&self, cell: u8, view: usize) -> f32 {
-        Perspective::stone(if self.board.x >> cell & 1 != 0 { Side::X } else { Side::O }, view)
+    fn add_hidden(&mut self) {
+        for (block, stone) in &self.played[self.shown..] {
+            let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
+            for (cached, sign) in self.views.iter_mut().zip(SIGNS) {
+                let before = cached.sums.gather(self.simd, quads);
+                cached.sums.scatter(quads, self.weights[block].mul_add_precise(stone * sign, before));
+            }
+        }
+        self.shown = self.played.len();
     }
 
     /// Stores the values that are learnt from, computes the steps of the first layer's weighted sums from the errors above it, and
@@ -263,14 +290,14 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             let past = self.views[perspective.view % self.views.len()].values.group(self.simd, index);
             group.past = past;
             let back = self.head.back(errors, index);
-            let steps = back * ((1.0 - past * past) * slope);
+            let steps = back * (falls(past) * slope);
             self.scratch.steps.set_group(index, steps);
             let stones = self.stones.group(self.simd, index);
             for (view, cached) in self.views.iter_mut().enumerate() {
                 // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
                 let sign = if view == perspective.view { 1.0 } else { -1.0 };
                 let times = stones * sign + bias;
-                let sums = cached.sums.group(self.simd, index) + steps * times;
+                let sums = steps.mul_add_precise(times, cached.sums.group(self.simd, index));
                 cached.sums.set_group(index, sums);
             }
             if self.biased {
@@ -310,6 +337,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     fn reset(&mut self) {
         self.board = Board::EMPTY;
         self.played.clear();
+        self.shown = 0;
         self.stones.0.fill(Quad::default());
         for view in &mut self.views {
             view.sums.0 = self.biases.0;
@@ -333,6 +361,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     /// those of several moves are interleaved to hide its latency.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
+        self.show(self.played.len());
         let perspective = self.perspective(self.board.to_move());
         let view = &self.views[perspective.view % self.views.len()];
         for (width, cells) in &self.widths {
@@ -375,34 +404,28 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         self.count(cell, 1.0);
         let blocks = self.blocks_of(cell);
         self.played.extend(blocks.map(|block| (block as u16, Perspective::stone(side, 0))));
-        for view in 0..self.views.len() {
-            for block in self.blocks_of(cell) {
-                let (quads, cached) = (self.quads[block], &self.views[view]);
-                let sums = self.sums_after(&cached.sums, block, Perspective::stone(side, view));
-                let values = self.curve.apply_vector(sums);
-                let change = values - cached.values.gather(self.simd, quads);
-                let cached = &mut self.views[view];
-                self.head.add(&mut cached.above, quads, change);
-                cached.sums.scatter(quads, sums);
-                cached.values.scatter(quads, values);
-            }
-        }
     }
 
     #[inline(always)]
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
         let perspective = self.perspective(side);
         let later = self.board.occupied() & !board.occupied();
-        let above = self.take_back(perspective.view, later);
-        let errors = self.head.begin(&above, Update { target: perspective.sign * target, rate, derivative });
-        self.step(perspective, &errors);
-        self.recompute(&errors);
         // The stones of an earlier board are the first ones.
         let blocks_later: usize = cells(later).map(|cell| self.blocks_of(cell).len()).sum();
-        let sign = Perspective::stone(Side::X, perspective.view);
-        for (block, stone) in &self.played[..self.played.len() - blocks_later] {
+        let count = self.played.len() - blocks_later;
+        self.show(count.max(self.shown));
+        for cell in cells(later) {
+            self.count(cell, -1.0);
+        }
+        let above = self.take_back(perspective.view, count);
+        let errors = self.head.begin(&above, Update { target: perspective.sign * target, rate, derivative });
+        self.add_hidden();
+        self.step(perspective, &errors);
+        self.recompute(&errors);
+        for (block, stone) in &self.played[..count] {
             let block = usize::from(*block);
-            self.weights[block] += self.scratch.steps.gather(self.simd, self.quads[block]) * (stone * sign);
+            let steps = self.scratch.steps.gather(self.simd, self.quads[block]);
+            self.weights[block] = steps.mul_add_precise(stone * SIGNS[perspective.view], self.weights[block]);
         }
         for cell in cells(later) {
             self.count(cell, 1.0);

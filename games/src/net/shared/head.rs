@@ -10,7 +10,7 @@ use fearless_simd::prelude::*;
 use super::{LineSymmetries, Ties};
 use crate::net::{
     Architecture,
-    activation::Curve,
+    activation::{Curve, falls},
     lanes::{self, CrossLane, LANES, Quad, Vector, zero},
 };
 
@@ -113,10 +113,10 @@ impl<S: Simd> OrientationSet<S> {
                 let change = change.broadcast_quad(index);
                 for bank in 0..W {
                     let (sum, tiles) = (&mut sums[bank], &banks[bank].tiles);
-                    sum[0] += *turn.of(tiles, 0) * change;
-                    sum[1] += *turn.of(tiles, 1) * change;
-                    sum[2] += *turn.of(tiles, 2) * change;
-                    sum[3] += *turn.of(tiles, 3) * change;
+                    sum[0] = turn.of(tiles, 0).mul_add_precise(change, sum[0]);
+                    sum[1] = turn.of(tiles, 1).mul_add_precise(change, sum[1]);
+                    sum[2] = turn.of(tiles, 2).mul_add_precise(change, sum[2]);
+                    sum[3] = turn.of(tiles, 3).mul_add_precise(change, sum[3]);
                 }
             }
         }
@@ -255,7 +255,10 @@ impl<S: Simd> Head<S> {
             #[inline(always)]
             |group| preactivations[group],
             #[inline(always)]
-            |group, values| part += self.present(group, values) * self.banks[self.groups[group].bank].output,
+            |group, values| {
+                let output = self.banks[self.groups[group].bank].output;
+                part = self.present(group, values).mul_add_precise(output, part);
+            },
         );
         part
     }
@@ -280,7 +283,7 @@ impl<S: Simd> Head<S> {
     pub(super) fn begin(&self, group: usize, step: f32) -> Sums<S> {
         let (slope, Group { bank, set, values }) = (self.slope, self.groups[group]);
         let output = self.banks[bank].output * self.sets[set].present;
-        let back = output * step * ((1.0 - values * values) * slope);
+        let back = output * step * (falls(values) * slope);
         [back.broadcast_in_quads(0), back.broadcast_in_quads(1), back.broadcast_in_quads(2), back.broadcast_in_quads(3)]
     }
 
@@ -292,7 +295,7 @@ impl<S: Simd> Head<S> {
         // All orientations of a filter share one weight.
         let pairs = values + values.swap(1);
         let all = pairs + pairs.swap(2);
-        bank.output += all * step;
+        bank.output = all.mul_add_precise(step, bank.output);
         if self.biased {
             for lane in (0..LANES).step_by(4) {
                 for error in errors {
@@ -313,10 +316,10 @@ impl<S: Simd> Head<S> {
                 let group = usize::from(*group);
                 for (sum, turn) in sums[group].iter_mut().zip(&turns[group]) {
                     let mut quad = *sum;
-                    quad += *turn.of(tiles, 0) * errors[0];
-                    quad += *turn.of(tiles, 1) * errors[1];
-                    quad += *turn.of(tiles, 2) * errors[2];
-                    quad += *turn.of(tiles, 3) * errors[3];
+                    quad = turn.of(tiles, 0).mul_add_precise(errors[0], quad);
+                    quad = turn.of(tiles, 1).mul_add_precise(errors[1], quad);
+                    quad = turn.of(tiles, 2).mul_add_precise(errors[2], quad);
+                    quad = turn.of(tiles, 3).mul_add_precise(errors[3], quad);
                     *sum = quad;
                 }
             }
@@ -362,10 +365,10 @@ fn learn_banks<S: Simd, const W: usize>(
             for bank in 0..W {
                 let (steps, tiles) = (&steps[bank], &mut banks[bank].tiles[2 * quad..][..2]);
                 let mut learnt = tiles[0];
-                learnt += steps[0] * read[0];
-                learnt += steps[1] * read[1];
-                learnt += steps[2] * read[2];
-                learnt += steps[3] * read[3];
+                learnt = steps[0].mul_add_precise(read[0], learnt);
+                learnt = steps[1].mul_add_precise(read[1], learnt);
+                learnt = steps[2].mul_add_precise(read[2], learnt);
+                learnt = steps[3].mul_add_precise(read[3], learnt);
                 tiles[0] = learnt;
                 tiles[1] = learnt.swap(1);
             }

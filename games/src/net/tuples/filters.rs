@@ -13,7 +13,7 @@ use crate::{
     board::{Board, Side},
     net::{
         Architecture, Engine,
-        activation::Curve,
+        activation::{Curve, falls},
         lanes::{CrossLane, LANES, Vector, zero},
     },
 };
@@ -304,12 +304,12 @@ impl<S: Simd> Engine for Filters<S> {
             for (set, (hidden, present)) in hidden.iter().zip(&self.images.present).enumerate() {
                 let mut steps = *hidden;
                 for pair in 0..ORIENTATIONS / 2 {
-                    steps[pair] = factor * (1.0 - hidden[pair] * hidden[pair]) * present[pair];
+                    steps[pair] = factor * falls(hidden[pair]) * present[pair];
                 }
                 for configuration in configurations {
                     self.images.step(bank, set, *configuration, &steps);
                 }
-                bank.output += total(hidden) * step;
+                bank.output = total(hidden).mul_add_precise(step, bank.output);
                 if self.biases {
                     bank.bias += total(&steps);
                 }

@@ -88,7 +88,8 @@ impl<S: Simd, const N: usize> Deep<S, N> {
                     // Broadcast while loading: shuffles in registers are the bottleneck of this loop.
                     let value = broadcast_quad(self.simd, &values[case][at].as_chunks().0[index]);
                     for at in 0..T {
-                        accumulators[case][at] += second[upper][(tile + at) % 4] * value;
+                        let weights = second[upper][(tile + at) % 4];
+                        accumulators[case][at] = weights.mul_add_precise(value, accumulators[case][at]);
                     }
                 }
             }
@@ -168,7 +169,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             let weights = &self.second[usize::from(quads[index]) % QUADS];
             for upper in 0..N {
                 for tile in 0..4 {
-                    sums[upper][tile] += weights[upper][tile] * change;
+                    sums[upper][tile] = weights[upper][tile].mul_add_precise(change, sums[upper][tile]);
                 }
             }
         }
@@ -196,7 +197,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     fn part(&self, preactivations: &[Vector<S>; N]) -> Vector<S> {
         let (values, mut part) = (self.curve.apply_vectors(*preactivations), zero(self.simd));
         for upper in 0..N {
-            part += values[upper] * self.weights[upper];
+            part = values[upper].mul_add_precise(self.weights[upper], part);
         }
         part
     }
@@ -211,7 +212,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
         let values = self.curve.apply_vectors(self.preactivations(sums, &[], &[]));
         let mut sum = zero(self.simd);
         for upper in 0..N {
-            sum += values[upper] * self.weights[upper];
+            sum = values[upper].mul_add_precise(self.weights[upper], sum);
         }
         let step = self.output.begin(sum.sum() + self.output.bias, update);
         let mut errors = [[zero(self.simd); 4]; N];
@@ -229,7 +230,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
         for index in 0..4 {
             for upper in 0..N {
                 for tile in 0..4 {
-                    sums[index] += quads[index][upper][tile] * errors[upper][tile];
+                    sums[index] = quads[index][upper][tile].mul_add_precise(errors[upper][tile], sums[index]);
                 }
             }
         }
@@ -250,12 +251,13 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
                     let weights = &mut quads[index][upper];
                     let past = group.past.broadcast_quad(index);
                     for tile in 0..4 {
-                        weights[tile] += errors[upper][tile] * past;
+                        weights[tile] = errors[upper][tile].mul_add_precise(past, weights[tile]);
                     }
                     for view in 0..V {
                         let value = group.values[view].broadcast_quad(index);
                         for tile in 0..4 {
-                            sums[view][upper][tile] += weights[tile] * value;
+                            let sum = &mut sums[view][upper][tile];
+                            *sum = weights[tile].mul_add_precise(value, *sum);
                         }
                     }
                 }

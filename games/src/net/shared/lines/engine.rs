@@ -1,11 +1,13 @@
 //! The network in play and in learning.
 
+use fearless_simd::prelude::*;
+
 use super::{Shared, output_weights, quads, weights};
 use crate::{
     board::{Board, Side, cells},
     net::{
         Engine,
-        lanes::{CrossLane, LANES, Quad, Simd, sums_within_quads, zero},
+        lanes::{CrossLane, LANES, Quad, sums_within_quads, zero},
         perceptron::write_outputs,
         shared::gather,
     },
@@ -49,10 +51,12 @@ impl<S: Simd> Engine for Shared<S> {
             let mut direct = view.direct;
             for (change, block) in changes.iter_mut().zip(blocks) {
                 let quads = quads(block);
-                let sums = gather(simd, &view.sums, quads) + weights(simd, &self.first, block) * perspective.sign;
+                let weights = weights(simd, &self.first, block);
+                let sums = weights.mul_add_precise(perspective.sign, gather(simd, &view.sums, quads));
                 *change = self.curve.apply_vector(sums) - gather(simd, &view.values, quads);
                 if upper_groups == 0 {
-                    direct += output_weights(simd, &self.flat, &self.classes, block) * *change;
+                    let weights = output_weights(simd, &self.flat, &self.classes, block);
+                    direct = weights.mul_add_precise(*change, direct);
                 }
             }
             if upper_groups == 0 {

@@ -3,7 +3,10 @@
 use fearless_simd::prelude::*;
 
 use super::{ROWS, Shared};
-use crate::net::lanes::{CrossLane, Vector, sums_across_quads, zero};
+use crate::net::{
+    activation::falls,
+    lanes::{CrossLane, Vector, sums_across_quads, zero},
+};
 
 impl<S: Simd> Shared<S> {
     /// Computes the steps of the first layer's weighted sums, for all active groups.
@@ -33,7 +36,7 @@ impl<S: Simd> Shared<S> {
             } else {
                 sums_across_quads(&scratch.back[group])
             };
-            scratch.steps[group] = back * ((1.0 - values * values) * slope);
+            scratch.steps[group] = back * (falls(values) * slope);
         }
     }
 
@@ -52,10 +55,10 @@ impl<S: Simd> Shared<S> {
                 let mut accumulators = [zero(self.simd); ROWS];
                 for (inputs, steps) in groups.clone() {
                     let inputs = &inputs.as_chunks::<ROWS>().0[four];
-                    accumulators[0] += inputs[0] * *steps;
-                    accumulators[1] += inputs[1] * *steps;
-                    accumulators[2] += inputs[2] * *steps;
-                    accumulators[3] += inputs[3] * *steps;
+                    accumulators[0] = inputs[0].mul_add_precise(*steps, accumulators[0]);
+                    accumulators[1] = inputs[1].mul_add_precise(*steps, accumulators[1]);
+                    accumulators[2] = inputs[2].mul_add_precise(*steps, accumulators[2]);
+                    accumulators[3] = inputs[3].mul_add_precise(*steps, accumulators[3]);
                 }
                 *sums = accumulators;
             }
@@ -84,7 +87,7 @@ impl<S: Simd> Shared<S> {
             if self.biased {
                 let mut sum = zero(self.simd);
                 for group in groups.clone() {
-                    sum += self.present[group] * self.scratch.steps[group];
+                    sum = self.present[group].mul_add_precise(self.scratch.steps[group], sum);
                 }
                 let steps = over_quads(sum);
                 let both = with_mirror(steps, steps, reversible);
@@ -97,7 +100,7 @@ impl<S: Simd> Shared<S> {
                 }
                 let values = over_quads(values);
                 let both = with_mirror(values, values, reversible);
-                self.flat[class] += both * step;
+                self.flat[class] = both.mul_add_precise(step, self.flat[class]);
             }
         }
     }
