@@ -157,6 +157,7 @@ pub(crate) const SUMS: Kind = Kind {
     reads: None,
     complete: None,
     cards: &[],
+    plays: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,
     kernels: &[],

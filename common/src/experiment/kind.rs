@@ -170,6 +170,8 @@ pub struct Kind {
     pub complete: Option<Complete>,
     /// The cards of its champions.
     pub cards: &'static [CardKind],
+    /// The kinds whose champions play in its tasks: what these compute is a part of what it computes.
+    pub plays: &'static [&'static Kind],
     /// The final report of replicas in order of arm, then number; some may be unfinished.
     pub report: fn(&Config, &[ArmReplicas<'_>]) -> Report,
     /// The same report from the arms of a `result.json`, or a sentence if something is missing in them.
@@ -179,12 +181,14 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The behaviour signature: a hash of this build's outputs of a fixed workload of each of the kind's tasks. Builds
-    /// with the same signature may work on the same run.
+    /// The behaviour signature: a hash of this build's outputs of a fixed workload of each of the kind's tasks, and of the
+    /// signatures of the kinds whose champions play in them. Builds with the same signature may work on the same run.
     #[must_use]
     pub fn signature(&self) -> Digest {
-        let tasks: Vec<(&str, Digest)> = self.tasks.iter().map(|task| (task.work, task.signature())).collect();
-        Digest::of_pieces(tasks.iter().flat_map(|(work, hash)| [work.as_bytes(), &hash.0]))
+        let tasks = self.tasks.iter().map(|task| (task.work, task.signature()));
+        let played = self.plays.iter().map(|kind| (kind.name, kind.signature()));
+        let pieces: Vec<(&str, Digest)> = tasks.chain(played).collect();
+        Digest::of_pieces(pieces.iter().flat_map(|(name, hash)| [name.as_bytes(), &hash.0]))
     }
 }
 

@@ -31,6 +31,7 @@ pub const KIND: Kind = Kind {
     reads: None,
     complete: None,
     cards: &[CardKind { name: NAME, keys: &["kind", "bits"], about: &[], read: read_card, file: None }],
+    plays: &[],
     report: standard_report,
     report_of_result: standard_report_of_result,
     kernels: &[],

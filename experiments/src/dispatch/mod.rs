@@ -45,6 +45,7 @@ pub const KIND: Kind = Kind {
     reads: None,
     complete: None,
     cards: &[],
+    plays: &[],
     report,
     report_of_result: |_, _| {
         Err("a run of \"dispatch\" only measures a cluster: no report can be made from its result".into())

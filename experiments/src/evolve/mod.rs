@@ -80,6 +80,7 @@ pub const KIND: Kind = Kind {
     }),
     complete: Some(baseline::completed),
     cards: &[card::CARD],
+    plays: &[],
     report: report::report,
     report_of_result: report::report_of_result,
     kernels: &[],

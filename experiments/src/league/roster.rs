@@ -11,8 +11,7 @@ use evoxo_games::{
 };
 use serde_json::Map;
 
-use super::messages::Roster;
-use crate::{invincible, menace, nndtf, rules, td3d, ternary};
+use super::{KIND, messages::Roster};
 
 /// Why there is no player.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +20,6 @@ pub(super) enum Missing {
     File(String),
     /// A sentence that says what is wrong.
     Wrong(String),
-}
-
-/// The cards of champions that play a game.
-fn cards() -> Vec<&'static CardKind> {
-    const KINDS: [&[CardKind]; 6] = [
-        invincible::KIND.cards,
-        menace::KIND.cards,
-        nndtf::KIND.cards,
-        rules::KIND.cards,
-        td3d::KIND.cards,
-        ternary::KIND.cards,
-    ];
-    KINDS.into_iter().flatten().collect()
 }
 
 /// Who plays X and who plays O for the player of this number; `None` for a side that it does not play.
@@ -92,7 +78,7 @@ fn champion(roster: &Roster, path: &str, geometry: &'static Geometry) -> Result<
 /// The champion of a file: a card, with the file beside it if it names one, or a file that is a champion without a card.
 fn card(roster: &Roster, path: &str, bytes: &Bytes) -> Result<Card, Missing> {
     let wrong = |why: String| Missing::Wrong(format!("{}: {why}", quoted(path)));
-    let kinds = cards();
+    let kinds: Vec<&'static CardKind> = KIND.plays.iter().flat_map(|kind| kind.cards).collect();
     let alone = kinds.iter().filter_map(|kind| kind.file);
     for (ending, read) in alone {
         if path.rsplit_once('.').is_some_and(|(_, other)| other == ending) {

@@ -64,6 +64,7 @@ pub const KIND: Kind = Kind {
     reads: None,
     complete: None,
     cards: &[card::CARD],
+    plays: &[],
     report: report::report,
     report_of_result: report::of_result,
     kernels: speed::KERNELS,
