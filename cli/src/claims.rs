@@ -19,7 +19,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::file;
+use crate::{file, kept::NO_RUN};
 
 /// The longest files that are read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
@@ -83,7 +83,8 @@ impl Claims {
         let directory = path.is_dir().then(|| path.to_owned());
         let file = directory.as_ref().map_or_else(|| path.to_owned(), |directory| directory.join("result.json"));
         let name = file.display();
-        let result: Value = serde_json::from_slice(&file::read(&file, FILE_BYTES_MAX, "")?)
+        let else_do = if directory.is_some() { NO_RUN } else { "" };
+        let result: Value = serde_json::from_slice(&file::read(&file, FILE_BYTES_MAX, else_do)?)
             .map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
         if result["digest"].as_str().is_none() {

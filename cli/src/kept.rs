@@ -24,6 +24,9 @@ use crate::{
 /// The longest result that is read, in bytes.
 pub(crate) const RESULT_BYTES_MAX: usize = 1 << 28;
 
+/// What to do where a directory has no `result.json`.
+pub(crate) const NO_RUN: &str = ", and give a directory that `evoxo run` or `evoxo fetch` wrote";
+
 /// A kept run.
 pub(crate) struct Kept {
     pub(crate) config: Config,
@@ -49,7 +52,7 @@ impl Kept {
             return Ok(Self::of_store(results, path, Provenance::Fetched));
         }
         let name = path.display();
-        let bytes = file::read(&path, RESULT_BYTES_MAX, "")?;
+        let bytes = file::read(&path, RESULT_BYTES_MAX, if given.is_dir() { NO_RUN } else { "" })?;
         let result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
         if given.is_dir()
             && result["state"] == "unfinished"

@@ -102,7 +102,7 @@ impl Figure {
         self.series.iter().position(|series| Some(&series.name) == known.of.as_ref())
     }
 
-    /// The same figure with at most so many points a curve, the first and the last among them.
+    /// The same figure with at most `most` points a curve, the first and the last among them.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         match self.drawn {
@@ -181,14 +181,14 @@ pub struct Series {
 }
 
 impl Series {
-    /// The same with at most so many points, the first and the last among them.
+    /// The same with at most `most` points, the first and the last among them.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         let points = spread(self.points.len(), most).map(|index| self.points[index]).collect();
         Self { name: self.name.clone(), points }
     }
 
-    /// The same with another unit to the right, which is so many of the old one.
+    /// The same with another unit to the right, which is `unit` of the old one.
     #[must_use]
     pub fn per(mut self, unit: f64) -> Self {
         self.points.iter_mut().for_each(|point| point.x /= unit);

@@ -150,7 +150,7 @@ impl Reader {
         bytes.map_err(|error| self.unreadable(&name, &error))
     }
 
-    /// The same, if the object has at most so many bytes; otherwise nothing is read.
+    /// The same, if the object has at most `bytes_max` bytes; otherwise nothing is read.
     ///
     /// # Errors
     /// A sentence that names the object.

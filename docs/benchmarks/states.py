@@ -13,12 +13,12 @@ COLUMNS, HEIGHT, SAMPLE = 16, 4, 40_000
 
 
 def columns() -> dict[tuple[int, int], int]:
-    """Columns with so many stones of X and of O."""
+    """The number of columns with x stones of X and y of O, by (x, y)."""
     return {(x, h - x): comb(h, x) for h in range(HEIGHT + 1) for x in range(h + 1)}
 
 
 def boards() -> list[dict[tuple[int, int], int]]:
-    """For 0 to 16 columns: boards of so many columns, by the stones of X and of O."""
+    """For 0 to 16 columns: boards of that number of columns, by the stones of X and of O."""
     found: list[dict[tuple[int, int], int]] = [{(0, 0): 1}]
     for _ in range(COLUMNS):
         more: dict[tuple[int, int], int] = {}

@@ -34,7 +34,7 @@ MILLISECONDS = [0, 1, 100]
 COUNTS = {0: 10_000, 1: 1_000, 100: 100}
 """Evaluations that are measured, by the milliseconds of one."""
 EVERY = {0: 100, 1: 10, 100: 1}
-"""After so many evaluations a program of evoxo writes down the time."""
+"""The evaluations after which a program of evoxo writes down the time, by cost."""
 COSTS, COSTS_BATCH, COST_COUNT = (1, 10, 100), 1_000, 50_000
 """Candidates a task whose cost is measured, candidates of a batch there, and evaluations."""
 SLOW = {"Dask": 1_000, "Ray": 1_000}

@@ -13,7 +13,7 @@ use evoxo_games::{
     },
 };
 
-/// Positions of 4x4x4 after so many plies between two such players, the same in every run.
+/// Positions of 4x4x4 after `plies` plies between two such players, the same in every run.
 fn positions(plies: u32, count: usize, mover: fn(Position, &Geometry, &mut Generator) -> u8) -> Vec<Position> {
     let drawn = |seed: u64| {
         let mut rng = Stream::root(seed).text("bench").rng();

@@ -91,7 +91,7 @@ pub struct Judgement {
 }
 
 impl Suite {
-    /// Makes the suite of this game with so many positions, each from a game of its own; the same on every machine. `found` is
+    /// Makes the suite of this game with `positions` positions, each from a game of its own; the same on every machine. `found` is
     /// told their number after each.
     ///
     /// # Panics

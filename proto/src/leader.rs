@@ -60,7 +60,7 @@ impl Seen {
     /// more and does not know it yet.
     pub fn accepts(&mut self, led: &Led) -> bool {
         if !self.0.contains_key(&led.cluster) && self.0.len() >= CLUSTERS_MAX {
-            // Only somebody who means harm has so many.
+            // Only somebody who means harm has that many.
             self.0.clear();
         }
         let highest = self.0.entry(led.cluster.clone()).or_default();

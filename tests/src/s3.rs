@@ -117,7 +117,7 @@ impl S3 {
         held(&self.state).script.extend(troubles);
     }
 
-    /// From now on so many of a hundred requests go wrong in some way.
+    /// From now on this share of requests, in percent, goes wrong in some way.
     pub fn storm(&self, percent: u64) {
         held(&self.state).storm = percent;
     }

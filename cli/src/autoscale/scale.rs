@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// After so many jobs in a row that ended before their workers joined, something is wrong with them.
+/// Jobs in a row that ended before their workers joined: with the last of them something is wrong.
 pub(super) const FAILURES_MAX: usize = 3;
 
 /// How far a job is.
@@ -37,7 +37,7 @@ pub(super) enum Action {
     Start(u32),
     /// End these.
     End(Vec<String>),
-    /// Say that so many ended before their workers joined.
+    /// Say that this number ended before their workers joined.
     Failed(usize),
     /// Nobody computes, and no job gets as far as that.
     GiveUp,

@@ -15,7 +15,7 @@ use super::{
     tables::{scrolling, table},
 };
 
-/// The most points of a curve, if its picture can show so many: more would make the file heavy, and show little.
+/// The most points of a curve, if its picture can show that many: more would make the file heavy, and show little.
 const POINTS_MAX: usize = 150;
 /// The same of a small picture.
 const POINTS_SMALL: usize = 60;

@@ -38,7 +38,7 @@ pub(super) struct Frame {
     pub(super) down: f64,
 }
 
-/// Axes that show all of a figure, or its given range, with about so many ticks to the right and up.
+/// Axes that show all of a figure, or its given range, with about these numbers of ticks to the right and up.
 pub(super) fn axes(figure: &Figure, bands: Bands, (across, up): (f64, f64)) -> (Axis, Axis) {
     let (powers, dots) = (figure.drawn == Drawn::Powers, figure.drawn == Drawn::Dots);
     let points = || figure.series.iter().flat_map(|series| &series.points);

@@ -45,8 +45,8 @@ pub fn rank_equivalence_test(margin: f64, one: &[f64], two: &[f64]) -> Option<f6
     Some(tail(-1.0)?.max(tail(1.0)?))
 }
 
-/// The least probability that the rank test of so many values can come to: that all of one sample are above all of the other,
-/// or below. With few values it is too great for any verdict.
+/// The least probability that the rank test of two samples of these sizes can come to: that all of one sample are above all of
+/// the other, or below. With few values it is too great for any verdict.
 #[must_use]
 pub fn rank_test_least(one: usize, two: usize) -> f64 {
     // 1 over the number of ways to choose the first sample's ranks.

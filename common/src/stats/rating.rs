@@ -86,7 +86,7 @@ fn odds(s: f64, d: f64) -> [f64; 3] {
     parts.map(|part| part / sum)
 }
 
-/// The ratings of so many players that make these meetings, with the virtual games, most likely.
+/// The ratings of `players` players that make these meetings, with the virtual games, most likely.
 ///
 /// # Panics
 /// If a meeting names another player, or one player twice, or has a result that is negative or not finite.
@@ -281,7 +281,7 @@ impl Blocks<'_> {
         self.pairs.iter().zip(&counts).map(meeting).collect()
     }
 
-    /// Ratings of so many resamples of the blocks with replacement (Efron 1979), drawn from `stream`: resample i from
+    /// Ratings of `resamples` resamples of the blocks with replacement (Efron 1979), drawn from `stream`: resample i from
     /// its child i.
     ///
     /// # Panics

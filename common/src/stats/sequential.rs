@@ -97,7 +97,7 @@ fn points(place: usize) -> f64 {
     place as f64 / 4.0
 }
 
-/// The mean score of a player that is so many points stronger.
+/// The mean score of a player that is `elo` points stronger.
 fn score(elo: f64) -> f64 {
     1.0 / (1.0 + pow(10.0, -elo / 400.0))
 }

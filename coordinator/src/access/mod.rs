@@ -303,7 +303,7 @@ impl Access {
         Ok((identity, issued))
     }
 
-    /// Lets a person in with a browser: an identity for so many seconds, without a certificate. Blocks.
+    /// Lets a person in with a browser: an identity for this time, without a certificate. Blocks.
     ///
     /// # Errors
     /// See [`Refused`].

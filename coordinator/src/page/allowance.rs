@@ -1,5 +1,5 @@
-//! How often an address may do something before anybody knows who is there: so many times at once, and then once in a
-//! while. No clock: times come in.
+//! How often an address may do something before anybody knows who is there: a number of times at once, and then once
+//! in a while. No clock: times come in.
 
 use std::{
     collections::BTreeMap,

@@ -25,8 +25,8 @@ use crate::{
 
 /// The cookie's name. With this prefix browsers take it over TLS alone, from this host alone, and for all of its paths.
 const COOKIE: &str = "__Host-evoxo";
-/// Requests without a session: an address may make so many at once (the page has some twenty files), and then one in
-/// each of these times.
+/// Requests without a session: the number that an address may make at once (the page has some twenty files), and the
+/// time after which it may make one more.
 const REQUESTS_AT_ONCE: u32 = 200;
 const REQUEST_EACH: Duration = Duration::from_millis(250);
 /// The same of logins.

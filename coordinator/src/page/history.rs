@@ -58,7 +58,7 @@ pub(super) struct History {
 /// What is asked of a run's histories.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Question {
-    /// Mean and band of a column over the replicas of each arm, at so many rows at most...
+    /// Mean and band of a column over the replicas of each arm, at `points` rows at most...
     Curves { column: usize, points: usize },
     /// ... or at each row from this one on, up to the most rows of an answer.
     Rows { column: usize, from_row: usize },

@@ -29,8 +29,8 @@ use crate::{
 
 /// The time between two messages.
 const TICK: Duration = Duration::from_millis(500);
-/// The core is asked for its workers once in so many ticks, and more rarely if there are more than so many for each of
-/// these ticks: so the bytes of a second stay the same.
+/// Ticks after which the core is asked for its workers, and the number of workers for each of these ticks above which it is asked
+/// more rarely: so the bytes of a second stay the same.
 const WORKERS_TICKS: u64 = 4;
 const WORKERS_A_TICK: u64 = 64;
 /// The same of the arms of a run.

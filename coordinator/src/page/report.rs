@@ -203,7 +203,7 @@ impl Reports {
     }
 }
 
-/// The newest checkpoint and the ends of replicas; `None` if they have more than so many bytes together.
+/// The newest checkpoint and the ends of replicas; `None` if they have more than `room` bytes together.
 async fn objects(
     reader: &Reader,
     run: &str,

@@ -23,7 +23,7 @@ pub(super) struct Sessions(BTreeMap<Id, Session>);
 
 impl Sessions {
     /// Begins one that ends at this time. If there are too many, the oldest of the token that has most makes room, and
-    /// its identity is returned: so many sessions of one token end nobody else's.
+    /// its identity is returned: however many sessions one token has, they end nobody else's.
     pub(super) fn begin(
         &mut self,
         identity: &Identity,

@@ -64,7 +64,7 @@ impl Log {
 }
 
 impl Reader {
-    /// The newest lines of the audit log that the store has, oldest first: at least so many, if there are. Damaged batches are
+    /// The newest lines of the audit log that the store has, oldest first: at least `count`, if there are. Damaged batches are
     /// left out.
     ///
     /// # Errors

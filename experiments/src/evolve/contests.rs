@@ -19,7 +19,7 @@ const LEVEL: f64 = 0.05;
 /// What a replica came to: less is better.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
-    /// It has reached the target, after so many evaluations.
+    /// It has reached the target, after this number of evaluations.
     Reached(f64),
     /// It has not, or there is none: the best objective or the hypervolume, with the sign of what is to be minimised.
     Ended(f64),

@@ -65,7 +65,7 @@ pub struct GamesOutput {
 /// The exact odds of two players of tic-tac-toe, from all openings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OddsTask {
-    /// Plies of the openings, at most 4: each position after so many plies in which nobody has won counts once.
+    /// Plies of the openings, at most 4: each position after this number of plies in which nobody has won counts once.
     #[prost(uint32, tag = "1")]
     pub plies: u32,
     /// As in GamesTask.

@@ -79,7 +79,7 @@ fn seats(players: &mut Seats, x: usize) -> Option<(&mut Player, &mut Player)> {
     Some((x[0].as_mut()?, o[1].as_mut()?))
 }
 
-/// The position after so many random moves, in which nobody has won and a cell is empty.
+/// The position after `plies` random moves, in which nobody has won and a cell is empty.
 fn opening(geometry: &'static Geometry, plies: u32, stream: Stream) -> Position {
     let mut rng = stream.rng();
     loop {

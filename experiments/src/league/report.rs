@@ -171,7 +171,7 @@ fn ratings_table(arm: &Told<'_>, title: String) -> Table {
     Table { title, header, rows: standing.order.iter().enumerate().map(row).collect() }
 }
 
-/// The most columns of a table of all players against each other: so many fit a page.
+/// The most columns of a table of all players against each other: that many fit a page.
 const COLUMNS_MAX: usize = 20;
 
 /// Tables of all players against each other, the strongest first; a column has the place of its player.

@@ -9,7 +9,7 @@ use evoxo_common::{
 };
 use messages::Roster;
 
-/// Odds of two players from openings of so many plies.
+/// Odds of two players from openings of `plies` plies.
 fn odds(roster: &Roster, plies: u32, one: u32, two: u32) -> Vec<f64> {
     let task = ODDS.task::<Odds>(&OddsTask { plies, one, two }).sharing(roster.encode_to_vec().into());
     let output = task.run().unwrap();

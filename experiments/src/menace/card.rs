@@ -145,7 +145,7 @@ impl Champion for Machine {
     }
 }
 
-/// What is said of a move with so many of all beads.
+/// What is said of a move with `count` of all beads.
 fn told(count: u32, total: u32) -> String {
     format!("{count} of the {total} beads in its box")
 }

@@ -117,7 +117,7 @@ fn met_by_the_teacher() -> &'static Vec<u32> {
 /// boards.
 ///
 /// # Panics
-/// If not so many can come: see [`Source::pool`].
+/// If fewer can come: see [`Source::pool`].
 #[must_use]
 pub fn training_boards(seed: u64, replica: u32, source: Source, count: usize) -> Vec<u32> {
     let mut rng = shared(seed, replica).text("training boards").rng();

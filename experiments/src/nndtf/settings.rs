@@ -236,7 +236,7 @@ fn check(settings: &Settings) -> Vec<(Name, String)> {
     if settings.boards > can_come {
         let sentence = format!(
             "boards is {}, but with this training and these stones only {can_come} different boards can come: give at \
-             most so many",
+             most that many",
             settings.boards
         );
         problems.push((Name::boards, sentence));

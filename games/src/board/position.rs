@@ -155,7 +155,7 @@ mod tests {
         assert_eq!((connect_four().lines().len(), tic_tac_toe().lines().len()), (69, 8));
     }
 
-    /// Move sequences of so many plies; games that are over go no further.
+    /// Move sequences of `plies` plies; games that are over go no further.
     fn perft(geometry: &Geometry, position: Position, plies: u32) -> u64 {
         if plies == 0 {
             return 1;

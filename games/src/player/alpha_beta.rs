@@ -169,8 +169,8 @@ impl<'g> Solver<'g> {
         Self::with_limits(geometry, SOLVER_NODES, TABLE_BITS)
     }
 
-    /// The same, but a search may take so many nodes instead of [`SOLVER_NODES`], with a table of 2 to the power of so many
-    /// places, 1 to 32.
+    /// The same, but a search may take `nodes_max` nodes instead of [`SOLVER_NODES`], with a table of 2 to the power of
+    /// `table_bits` places, 1 to 32.
     #[must_use]
     pub const fn with_limits(geometry: &'g Geometry, nodes_max: u32, table_bits: u32) -> Self {
         Self { geometry, nodes_max, table_bits, table: Vec::new(), search: 0, nodes: 0 }
@@ -370,7 +370,7 @@ mod tests {
         }
     }
 
-    /// A position after so many random moves, if the game still goes on.
+    /// A position after `plies` random moves, if the game still goes on.
     fn drawn(geometry: &Geometry, plies: usize, seed: u64) -> Option<Position> {
         let mut rng = Stream::root(seed).rng();
         let mut position = Position::START;

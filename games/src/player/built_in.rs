@@ -117,7 +117,7 @@ impl Play for AlphaBeta {
 const WIN: &str = "it has worked out a win";
 const DRAW: &str = "it has worked out a draw";
 
-/// A move that look-ahead of so many plies has found.
+/// A move that look-ahead of `depth` plies has found.
 pub(crate) fn look_ahead_move(choice: Choice, depth: u32) -> Move {
     let why = match (choice.exact, choice.value) {
         (true, value) if value > 0.0 => WIN.into(),

@@ -56,7 +56,7 @@ impl std::ops::Add for Duel {
     }
 }
 
-/// All positions after so many plies in which nobody has won, in the order of boards. Images of each other are all there:
+/// All positions after `plies` plies in which nobody has won, in the order of boards. Images of each other are all there:
 /// not every player treats them alike.
 #[must_use]
 pub fn openings(geometry: &Geometry, plies: u32) -> Vec<Position> {

@@ -84,7 +84,7 @@ pub trait Play {
         (!self.is_random()).then(|| vec![(self.choose_move(geometry, position, rng).cell, 1)])
     }
 
-    /// Makes it look so many plies ahead; false if it cannot.
+    /// Makes it look this number of plies ahead; false if it cannot.
     fn look_ahead(&mut self, _plies: u32) -> bool {
         false
     }

@@ -42,7 +42,7 @@ fn asked(coordinators: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Waits until the run has advanced by so many rounds since.
+/// Waits until the run has advanced by this number of rounds.
 async fn advances(person: &mut Person, rounds: u64) {
     let before = person.wait("run", |_| true).await.rounds_done;
     let run = person.wait("run", |run| run.rounds_done >= before + rounds || run.state() == RunState::Finished).await;

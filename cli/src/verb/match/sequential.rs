@@ -36,7 +36,7 @@ pub(super) fn differences(text: &str) -> Result<Sprt, String> {
     }
 }
 
-/// Plays until it is decided, until so many games, or until two players that leave nothing to chance have played all
+/// Plays until it is decided, until `games_max` games, or until two players that leave nothing to chance have played all
 /// openings.
 pub(super) fn play(test: Sprt, players: &mut [Player; 2], openings: &[Position], seed: u64, games_max: u64) -> Found {
     let stream = Stream::root(seed).text("match");

@@ -72,7 +72,7 @@ impl<K: Clone + PartialEq> List<K> {
         self.marked = keys.get(place).cloned();
     }
 
-    /// The entries to show if there is room for so many.
+    /// The entries to show if there is room for `room` of them.
     fn window(&mut self, keys: &[K], room: usize) -> std::ops::Range<usize> {
         let place = self.place(keys);
         self.top = self.top.clamp((place + 1).saturating_sub(room), place).min(keys.len().saturating_sub(room));
@@ -167,7 +167,7 @@ impl Screen {
 
 /// Keys.
 impl Screen {
-    /// A key was pressed, on a screen of so many lines.
+    /// A key was pressed, on a screen with this number of lines.
     pub(super) fn press(&mut self, key: Key, lines: usize) -> Option<Order> {
         use Key::{Character, Down, End, Escape, Home, PageDown, PageUp, Resized, Tab, Up};
         if key == Resized {

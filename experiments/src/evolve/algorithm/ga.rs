@@ -23,7 +23,7 @@ use crate::evolve::{
 pub struct Settings {
     /// Individuals, 2 to 100,000.
     pub population: usize,
-    /// The best so many stay, and the others are replaced by children: 0 to `population` - 1. With 0 or few the
+    /// The number of the best that stay, while the others are replaced by children: 0 to `population` - 1. With 0 or few the
     /// algorithm is generational. With `population` - 1 the worst is replaced by one child: the steady-state algorithm
     /// GENITOR (D. Whitley, ICGA 1989); but then candidates are evaluated one by one.
     pub elite: usize,

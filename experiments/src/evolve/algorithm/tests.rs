@@ -9,7 +9,7 @@ pub(super) fn search(problem: &Problem, length: usize, evaluations: u64) -> Sear
     Search { genome: (problem.genome)(length), evaluations, stream }
 }
 
-/// MAP-Elites with a grid of so many cells for each measure of a problem.
+/// MAP-Elites with a grid of `cells` cells for each measure of a problem.
 pub(super) fn grid(problem: &Problem, cells: usize) -> MapElitesSettings {
     let axis = |measure: &problem::Measure| Axis { low: measure.low, high: measure.high, cells };
     MapElitesSettings { grid: problem.measures.iter().map(axis).collect(), ..MapElitesSettings::default() }

@@ -4,7 +4,8 @@
 //! cache those of the first layer, and the layers above it (a [`Head`]) get the changes of its values. Without biases a
 //! network is odd, V(-x) = -V(x), and one view, as X sees the board, serves both sides; with biases each side has its own. A
 //! step of learning first takes back the moves that were made since the board that it learns from. Then it corrects the
-//! cached sums in the same pass that changes the weights.
+//! cached sums in the same pass that changes the weights. Over lines a move is added to the cached sums when moves are
+//! valued or a step begins at it; one that is learnt from at once never is, because the step computes all sums anew.
 //!
 //! All work is done on four quads at a time. Padding units have weights of 0; only products with 0 are ever added to these.
 
