@@ -1,5 +1,4 @@
-//! Experiment `onemax`: strings of bits evolve until all bits are ones, the first example of every textbook.
-//! It shows how to add an experiment to evoxo from outside: CONTRIBUTING.md, beside evoxo's README, explains each part.
+//! Experiment `onemax`: strings of bits evolve until all are ones. CONTRIBUTING.md, beside evoxo's README, explains each part.
 
 use std::{iter::once, ops::Range, sync::Arc};
 

@@ -28,7 +28,6 @@ use evoxo_common::{
 };
 use prost::Message as _;
 
-use crate::{invincible, menace, nndtf, rules, td3d, ternary};
 use messages::{GamesTask, OddsTask, State};
 use play::{GAMES, GAMES_EACH, Games, ODDS, ODDS_EACH, Odds};
 use settings::{FILE_BYTES_MAX, FileSettings, Settings};
@@ -64,7 +63,7 @@ pub const KIND: Kind = Kind {
     }),
     complete: None,
     cards: &[],
-    plays: &[&invincible::KIND, &menace::KIND, &nndtf::KIND, &rules::KIND, &td3d::KIND, &ternary::KIND],
+    plays: &roster::KINDS,
     report: report::report,
     report_of_result: report::of_result,
     kernels: &[],

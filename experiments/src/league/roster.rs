@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use evoxo_common::{
     card::{Card, CardKind},
+    experiment::Kind,
     text::quoted,
 };
 use evoxo_games::{
@@ -11,7 +12,8 @@ use evoxo_games::{
 };
 use serde_json::Map;
 
-use super::{KIND, messages::Roster};
+use super::messages::Roster;
+use crate::{invincible, menace, nndtf, rules, td3d, ternary};
 
 /// Why there is no player.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,10 @@ pub(super) enum Missing {
     /// A sentence that says what is wrong.
     Wrong(String),
 }
+
+/// The kinds whose champions play games.
+pub(super) const KINDS: [&Kind; 6] =
+    [&invincible::KIND, &menace::KIND, &nndtf::KIND, &rules::KIND, &td3d::KIND, &ternary::KIND];
 
 /// Who plays X and who plays O for the player of this number; `None` for a side that it does not play.
 pub(super) fn sides(
@@ -78,7 +84,7 @@ fn champion(roster: &Roster, path: &str, geometry: &'static Geometry) -> Result<
 /// The champion of a file: a card, with the file beside it if it names one, or a file that is a champion without a card.
 fn card(roster: &Roster, path: &str, bytes: &Bytes) -> Result<Card, Missing> {
     let wrong = |why: String| Missing::Wrong(format!("{}: {why}", quoted(path)));
-    let kinds: Vec<&'static CardKind> = KIND.plays.iter().flat_map(|kind| kind.cards).collect();
+    let kinds: Vec<&'static CardKind> = KINDS.iter().flat_map(|kind| kind.cards).collect();
     let alone = kinds.iter().filter_map(|kind| kind.file);
     for (ending, read) in alone {
         if path.rsplit_once('.').is_some_and(|(_, other)| other == ending) {
