@@ -209,9 +209,10 @@ mod tests {
                 }
                 Digest::of_pieces(outputs.iter().map(Vec::as_slice))
             };
-            let hashes: Vec<(&str, Digest)> =
-                kind.tasks.iter().map(|task| (task.work, hash_of_outputs(task.work))).collect();
-            let signature = Digest::of_pieces(hashes.iter().flat_map(|(work, hash)| [work.as_bytes(), &hash.0]));
+            let tasks = kind.tasks.iter().map(|task| (task.work, hash_of_outputs(task.work)));
+            let played = kind.plays.iter().map(|kind| (kind.name, registry.signature(kind)));
+            let hashes: Vec<(&str, Digest)> = tasks.chain(played).collect();
+            let signature = Digest::of_pieces(hashes.iter().flat_map(|(name, hash)| [name.as_bytes(), &hash.0]));
             assert_eq!(signature, registry.signature(kind), "{}", kind.name);
         }
     }

@@ -110,8 +110,8 @@ pub struct KindSignature {
     /// As in Task.kind. At most 64 bytes.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
-    /// SHA-256, 32 bytes, of the outputs of a fixed workload of each of the kind's tasks. `evoxo bench --workload` writes
-    /// the workload for workers in other languages.
+    /// SHA-256, 32 bytes, of the outputs of a fixed workload of each of the kind's tasks, and of the signatures of the kinds
+    /// whose champions play in these. `evoxo bench --workload` writes the workload for workers in other languages.
     #[prost(bytes = "bytes", tag = "2")]
     pub sha256: ::prost::bytes::Bytes,
 }
