@@ -19,7 +19,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::{file, kept::NO_RUN};
+use crate::{file, kept};
 
 /// The longest files that are read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
@@ -81,11 +81,8 @@ impl Claims {
     /// Reads a `result.json`, or the directory that it is in, and what differs in it without computing anything.
     pub(crate) fn read(registry: &Registry, path: &Path) -> anyhow::Result<(Self, Vec<Difference>)> {
         let directory = path.is_dir().then(|| path.to_owned());
-        let file = directory.as_ref().map_or_else(|| path.to_owned(), |directory| directory.join("result.json"));
+        let (file, result) = kept::read_result(path)?;
         let name = file.display();
-        let else_do = if directory.is_some() { NO_RUN } else { "" };
-        let result: Value = serde_json::from_slice(&file::read(&file, FILE_BYTES_MAX, else_do)?)
-            .map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
         if result["digest"].as_str().is_none() {
             bail!("{name} has no digest: only results of finished runs can be verified");

@@ -24,8 +24,19 @@ use crate::{
 /// The longest result that is read, in bytes.
 pub(crate) const RESULT_BYTES_MAX: usize = 1 << 28;
 
-/// What to do where a directory has no `result.json`.
-pub(crate) const NO_RUN: &str = ", and give a directory that `evoxo run` or `evoxo fetch` wrote";
+/// The path of a `result.json` that is given by itself, or by the directory that it is in.
+fn result_path(given: &Path) -> PathBuf {
+    if given.is_dir() { given.join("result.json") } else { given.to_owned() }
+}
+
+/// Reads a `result.json`, or that of a directory: its path and its content.
+pub(crate) fn read_result(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
+    let else_do = if given.is_dir() { ", and give a directory that `evoxo run` or `evoxo fetch` wrote" } else { "" };
+    let path = result_path(given);
+    let bytes = file::read(&path, RESULT_BYTES_MAX, else_do)?;
+    let result = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{} is not JSON: {error}", path.display()))?;
+    Ok((path, result))
+}
 
 /// A kept run.
 pub(crate) struct Kept {
@@ -44,16 +55,15 @@ impl Kept {
     /// Reads a `result.json`, or the directory that it is in. Of a run that goes on, or was killed, the directory has none, or
     /// an old one: then its store is read.
     pub(crate) fn read(registry: &Registry, given: &Path) -> anyhow::Result<Self> {
-        let path = if given.is_dir() { given.join("result.json") } else { given.to_owned() };
+        let path = result_path(given);
         if given.is_dir()
             && !path.exists()
             && let Some(results) = stored::read(registry, given)?
         {
             return Ok(Self::of_store(results, path, Provenance::Fetched));
         }
+        let (path, result) = read_result(given)?;
         let name = path.display();
-        let bytes = file::read(&path, RESULT_BYTES_MAX, if given.is_dir() { NO_RUN } else { "" })?;
-        let result: Value = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{name} is not JSON: {error}"))?;
         if given.is_dir()
             && result["state"] == "unfinished"
             && let Some(results) = stored::read(registry, given)?

@@ -33,7 +33,7 @@ const TASKS: u32 = 200_000;
 const ROUND: u32 = 1000;
 /// Fewer for 500 who all compute: they take much longer.
 const TASKS_OF_BUSY: u32 = 20_000;
-/// The runs whose median each figure is.
+/// Each figure is the median of this number of runs.
 const PASSES: usize = 5;
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Handshakes of the crowd that are under way: fewer than one address may have.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// Jobs in a row that ended before their workers joined: with the last of them something is wrong.
+/// When this number of jobs in a row ended before their workers joined, something is wrong with them.
 pub(super) const FAILURES_MAX: usize = 3;
 
 /// How far a job is.

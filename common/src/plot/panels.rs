@@ -19,7 +19,7 @@ pub(super) const CROWD: usize = 9;
 pub(super) const POINTS_MAX: usize = 60;
 /// The most panels: with more curves several are in one.
 const PANELS_MAX: usize = 24;
-/// The most panels side by side, and the number of panels from which on they stand so.
+/// The most panels side by side, and the number of panels from which on a row has that many.
 const COLUMNS: usize = 5;
 const COLUMNS_FROM: usize = 17;
 /// Pixels of all panels' width, between them, of their height, and of a line of their headings.
@@ -27,7 +27,7 @@ const ACROSS: f64 = 800.0;
 const BETWEEN: f64 = 28.0;
 const TALL: f64 = 104.0;
 const LINE: f64 = 15.0;
-/// Ticks to the right and up, about.
+/// The approximate numbers of ticks to the right and up.
 const TICKS: (f64, f64) = (4.0, 5.0);
 /// Points of a curve behind the others, and dots.
 const BEHIND_POINTS: usize = 40;

@@ -16,8 +16,11 @@ use crate::{
     },
 };
 
-/// The factor, in each view, of a stone's input in the first one.
-const SIGNS: [f32; 2] = [1.0, -1.0];
+/// The factor, in a view, of a stone's input in the first one.
+#[inline(always)]
+fn sign(view: usize) -> f32 {
+    Perspective::stone(Side::X, view)
+}
 
 /// Cached sums and values for the board as one side sees it.
 #[derive(Clone, Debug)]
@@ -232,10 +235,10 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     fn show(&mut self, count: usize) {
         for (block, stone) in &self.played[self.shown..count] {
             let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
-            for (cached, sign) in self.views.iter_mut().zip(SIGNS) {
-                let before = cached.sums.gather(self.simd, quads);
-                let sums = self.weights[block].mul_add_precise(stone * sign, before);
+            for view in 0..self.views.len() {
+                let sums = self.sums_after(&self.views[view].sums, block, stone * sign(view));
                 let values = self.curve.apply_vector(sums);
+                let cached = &mut self.views[view];
                 let change = values - cached.values.gather(self.simd, quads);
                 self.head.add(&mut cached.above, quads, change);
                 cached.sums.scatter(quads, sums);
@@ -258,7 +261,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         }
         for (block, stone) in later {
             let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
-            let sums = self.sums_after(&self.scratch.past, block, -stone * SIGNS[view]);
+            let sums = self.sums_after(&self.scratch.past, block, -stone * sign(view));
             let values = self.curve.apply_vector(sums);
             let change = values - self.views[view].values.gather(self.simd, quads);
             self.head.add(&mut above, quads, change);
@@ -273,9 +276,9 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     fn add_hidden(&mut self) {
         for (block, stone) in &self.played[self.shown..] {
             let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
-            for (cached, sign) in self.views.iter_mut().zip(SIGNS) {
-                let before = cached.sums.gather(self.simd, quads);
-                cached.sums.scatter(quads, self.weights[block].mul_add_precise(stone * sign, before));
+            for view in 0..self.views.len() {
+                let sums = self.sums_after(&self.views[view].sums, block, stone * sign(view));
+                self.views[view].sums.scatter(quads, sums);
             }
         }
         self.shown = self.played.len();
@@ -425,7 +428,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         for (block, stone) in &self.played[..count] {
             let block = usize::from(*block);
             let steps = self.scratch.steps.gather(self.simd, self.quads[block]);
-            self.weights[block] = steps.mul_add_precise(stone * SIGNS[perspective.view], self.weights[block]);
+            self.weights[block] = steps.mul_add_precise(stone * sign(perspective.view), self.weights[block]);
         }
         for cell in cells(later) {
             self.count(cell, 1.0);
