@@ -91,6 +91,16 @@ impl Dialer {
         }
     }
 
+    /// The same, once for each time that it did.
+    #[must_use]
+    pub fn take_refusal(&self) -> Option<String> {
+        let failed = self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.and_then(|failed| match failed {
+            Refusal::Final(sentence) => Some(sentence),
+            Refusal::Other(_) => None,
+        })
+    }
+
     /// How TLS failed last, if it did.
     pub(crate) fn failure(&self) -> Option<Refusal> {
         self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -70,7 +70,8 @@ impl Keeper {
                 (path, file)
             }
             Source::Token(token, path) => {
-                let path = match path {
+                // The file of a person is not replaced: EVOXO_ACCESS may name it where a worker joins too.
+                let path = match path.filter(|path| !is_a_persons(path)) {
                     Some(path) => path,
                     None => {
                         let directory = default_directory().map_err(own)?;
@@ -166,6 +167,12 @@ fn kept(path: &Path, token: &Token) -> anyhow::Result<Option<AccessFile>> {
     let same = file.token.as_ref() == Some(&token.id) && file.pin() == Ok(token.pin);
     let valid = file.certificate().is_ok_and(|facts| facts.expires_s > now_s());
     Ok((same && valid).then_some(file))
+}
+
+/// Whether an access file is there, and not a worker's.
+fn is_a_persons(path: &Path) -> bool {
+    let facts = AccessFile::load(path).ok().and_then(|file| file.certificate().ok());
+    facts.is_some_and(|facts| !facts.identity.role.is_worker())
 }
 
 async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {

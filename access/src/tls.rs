@@ -121,9 +121,10 @@ impl Refusal {
             Error::AlertReceived(AlertDescription::CertificateRevoked) => {
                 Self::Final(format!("the coordinator refuses this certificate, because it was revoked: {again}"))
             }
-            Error::AlertReceived(AlertDescription::CertificateExpired) => {
-                Self::Final(format!("the coordinator refuses this certificate, because it has expired: {again}"))
-            }
+            Error::AlertReceived(AlertDescription::CertificateExpired) => Self::Final(format!(
+                "the coordinator refuses this certificate, because at its time it has expired, or is not valid yet: check both \
+                     hosts' clocks, or {again}"
+            )),
             Error::AlertReceived(
                 AlertDescription::UnknownCA
                 | AlertDescription::DecryptError

@@ -28,8 +28,13 @@ pub struct ReplicaKey {
 /// A job from the core for a run's thread.
 #[derive(Debug)]
 pub enum Job {
-    /// Begin or continue this replica: plan the first piece of its next round, or find it finished.
-    Open(ReplicaKey),
+    /// Begin or continue a replica: plan the first piece of its next round, or find it finished.
+    Open {
+        /// Which replica.
+        replica: ReplicaKey,
+        /// How often it was begun anew before: what is planned for an earlier attempt is not wanted.
+        attempt: u32,
+    },
     /// Plan the next piece of its round.
     Plan(ReplicaKey),
     /// Check these outputs, and keep the valid ones that are still needed. The last output of a round completes it.
@@ -130,6 +135,8 @@ pub enum Report {
     Planned {
         /// Which replica.
         replica: ReplicaKey,
+        /// As in [`Job::Open`].
+        attempt: u32,
         /// Whether it was planned by [`Job::Plan`].
         requested: bool,
         /// Rounds absorbed before.

@@ -18,6 +18,7 @@ mod meters;
 mod metrics;
 pub mod names;
 mod news;
+mod outbox;
 mod page;
 mod peers;
 pub mod prepared;

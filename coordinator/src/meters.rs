@@ -130,7 +130,7 @@ fn name_of_write(what: &Write) -> &'static str {
 /// The name of a job of a run's thread.
 pub(crate) fn name_of_job(job: &Job) -> &'static str {
     match job {
-        Job::Open(_) => "open",
+        Job::Open { .. } => "open",
         Job::Plan(_) => "plan",
         Job::Take(_) => "take",
         Job::Checkpoint { .. } => "checkpoint",

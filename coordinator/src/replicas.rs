@@ -36,6 +36,8 @@ enum Begun {
 
 struct Round {
     replica: Replica,
+    /// For which of the attempts at it what is planned is reported.
+    attempt: u32,
     /// One entry for each task.
     outputs: VecDeque<Option<Bytes>>,
     /// Tasks planned, and outputs missing.
@@ -97,13 +99,15 @@ impl Replicas {
 
     fn run_unguarded(&mut self, job: Job, reports: &mut Vec<Report>) {
         match job {
-            Job::Open(key) => self.open(key, reports),
+            Job::Open { replica, attempt } => self.open(replica, attempt, reports),
             Job::Plan(replica) => {
                 let most = self.prepared.piece_tasks(replica.arm);
                 reports.push(match self.begun.get_mut(&replica) {
                     Some(Begun::Open(round)) if !round.outputs.is_empty() => round.plan(replica, most, true),
                     // It is finished, or waits for audits.
-                    _ => Report::Planned { replica, requested: true, round: 0, total: 0, tasks: Vec::new() },
+                    _ => {
+                        Report::Planned { replica, attempt: 0, requested: true, round: 0, total: 0, tasks: Vec::new() }
+                    }
                 });
             }
             Job::Take(outputs) => outputs.into_iter().for_each(|output| self.take(output, reports)),
@@ -147,7 +151,7 @@ impl Replicas {
         }
     }
 
-    fn open(&mut self, key: ReplicaKey, reports: &mut Vec<Report>) {
+    fn open(&mut self, key: ReplicaKey, attempt: u32, reports: &mut Vec<Report>) {
         let config = &self.prepared.config;
         let (mut exposed, mut audits) = (BTreeMap::new(), Audits::default());
         let restored = match self.begun.remove(&key) {
@@ -160,8 +164,13 @@ impl Replicas {
                 });
                 restored.transpose()
             }
-            Some(open @ Begun::Open(_)) => {
-                self.begun.insert(key, open);
+            Some(Begun::Open(mut round)) => {
+                // It was void, and was opened before whoever asks knew that: what was planned then is unknown there.
+                if round.attempt != attempt {
+                    (round.attempt, round.planned, round.encoder) = (attempt, 0, Encoder::default());
+                    reports.push(round.plan(key, self.prepared.piece_tasks(key.arm), false));
+                }
+                self.begun.insert(key, Begun::Open(round));
                 return;
             }
             None => None,
@@ -177,6 +186,7 @@ impl Replicas {
         };
         let round = Round {
             replica,
+            attempt,
             outputs: VecDeque::new(),
             planned: 0,
             missing: 0,
@@ -367,7 +377,8 @@ impl Round {
             PlannedTask { index, work, encoded: self.encoder.encode(task) }
         });
         let tasks = planned.collect();
-        Report::Planned { replica: key, requested, round: self.replica.rounds(), total, tasks }
+        let (attempt, round) = (self.attempt, self.replica.rounds());
+        Report::Planned { replica: key, attempt, requested, round, total, tasks }
     }
 
     /// Whether another identity has sent an output with this hash; else it is noted.

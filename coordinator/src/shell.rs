@@ -17,7 +17,6 @@ use cpu_time::ThreadTime;
 use evoxo_common::experiment::Registry;
 use evoxo_proto::v1;
 use tokio::sync::{mpsc, oneshot, watch};
-use tonic::Status;
 use tracing::{error, info, warn};
 
 use crate::{
@@ -25,6 +24,7 @@ use crate::{
     core::{About, Coordinator, Effect, Event, Rejection, Request, RequestId, Response, SessionId, Topic},
     meters::Meters,
     news::News,
+    outbox::{Outbox, Unsendable},
     store::{Cluster, Epoch, Reader, Store},
     views::Views,
 };
@@ -33,13 +33,8 @@ use threads::{Note, RunThreads, StoreOrders};
 
 /// Events that may wait for the core; further senders wait. ([`crate::grpc::gate`] limits their total size.)
 const INBOX_MAX: usize = 512;
-/// Messages that may wait for a worker. A worker that leaves this many unread is disconnected.
-const OUTBOX_MAX: usize = 4096;
 /// The core should handle an event in less processor time than this; otherwise a warning is logged.
 const HANDLE_MAX: Duration = Duration::from_millis(10);
-
-/// The queue of messages to a worker.
-pub(crate) type Outbox = mpsc::Sender<Result<v1::ToWorker, Status>>;
 
 /// The reserved room of a received message, freed when the core has handled it.
 pub(crate) type Room = Option<Box<dyn Send>>;
@@ -116,11 +111,6 @@ impl Handle {
         self.inbox.post(InboxMessage::Request(request, sender)).await;
         receiver.await.unwrap_or_else(|_| Err(Rejection::Unavailable("the coordinator is stopping".into())))
     }
-}
-
-/// A queue of messages to a worker's stream.
-pub(crate) fn outbox() -> (Outbox, mpsc::Receiver<Result<v1::ToWorker, Status>>) {
-    mpsc::channel(OUTBOX_MAX)
 }
 
 /// Starts the threads. The receiver gets one message when the core has stopped.
@@ -236,7 +226,7 @@ impl Shell {
         for outbox in std::mem::take(&mut self.outboxes).into_values() {
             let close = v1::Close { kind: v1::CloseKind::Retry.into(), reason: why.to_owned(), retry_after_ms: 0 };
             // A worker that does not read sees the end of its connection.
-            drop(outbox.try_send(Ok(v1::ToWorker { message: Some(v1::to_worker::Message::Close(close)) })));
+            drop(outbox.send(Ok(v1::ToWorker { message: Some(v1::to_worker::Message::Close(close)) })));
         }
         for responder in std::mem::take(&mut self.responders).into_values() {
             drop(responder.send(Err(Rejection::Unavailable(why.to_owned()))));
@@ -285,9 +275,9 @@ impl Shell {
         match effect {
             Effect::Send { session, message } => {
                 let Some(outbox) = self.outboxes.get(&session) else { return };
-                if let Err(error) = outbox.try_send(Ok(message)) {
-                    if matches!(error, mpsc::error::TrySendError::Full(_)) {
-                        warn!("session {session} leaves {OUTBOX_MAX} messages unread: it is ended");
+                if let Err(why) = outbox.send(Ok(message)) {
+                    if why == Unsendable::Full {
+                        warn!("session {session} does not read its messages: it is ended");
                     }
                     self.outboxes.remove(&session);
                     self.given_up.push(session);

@@ -46,3 +46,6 @@ pub const PROGRAM_BYTES_MAX: usize = 64;
 
 /// The most bytes of a worker's message about a failed task.
 pub const FAILURE_BYTES_MAX: usize = 4096;
+
+/// The most results of one message.
+pub const RESULTS_MAX: usize = 16_384;

@@ -3,7 +3,7 @@
 //! while a coordinator serves whose store cannot be written yet.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs::{self, File, OpenOptions},
     io::{Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -24,6 +24,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const READ_BYTES_MAX: u64 = 1 << 20;
 /// The lines that may wait for the store. If it cannot be written for long, the oldest are on this host only.
 const UNSAVED_MAX: usize = 10_000;
+/// The identities that are remembered for what they were refused.
+const REFUSED_MAX: usize = 10_000;
 /// The longest text of others in a line, in characters.
 const TEXT_CHARS_MAX: usize = 300;
 
@@ -43,8 +45,9 @@ pub(crate) struct Audit {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// The second of the last refusal of a stranger, and how many more there were in it and since.
-    refused: (u64, u64),
+    /// For each identity, and for all strangers together as "": the second of the last line about a refusal, and how many more
+    /// refusals there were in it and since.
+    refused: BTreeMap<String, (u64, u64)>,
     /// The epoch in which this coordinator leads, and its lines so far.
     leads: Option<(u64, u64)>,
     /// Nobody can lead yet, because the store cannot be written.
@@ -61,7 +64,7 @@ impl Audit {
     pub(crate) fn open(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
         let (file, bytes) = open(&path)?;
-        Ok(Self { path, file, bytes, refused: (0, 0), leads: None, waits: false, unsaved: VecDeque::new() })
+        Ok(Self { path, file, bytes, refused: BTreeMap::new(), leads: None, waits: false, unsaved: VecDeque::new() })
     }
 
     /// From now on this coordinator leads in this epoch, or does not lead.
@@ -117,14 +120,19 @@ impl Audit {
             "object": cut(object),
             "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| "done".to_owned()),
         });
-        // Strangers must not fill the disk: one line a second, with the number of those left out.
-        if asker.id.is_empty() && outcome.is_err() {
-            if self.refused.0 == now_s {
-                self.refused.1 += 1;
+        // Nobody must fill the disk with what is refused, or push others' lines out: one line a second of each identity and of all
+        // strangers, with the number of those left out.
+        if outcome.is_err() {
+            if self.refused.len() >= REFUSED_MAX {
+                self.refused.retain(|_, (last, _)| *last == now_s);
+            }
+            let known = self.refused.get_mut(&asker.id);
+            if let Some((_, left_out)) = known.filter(|(last, _)| *last == now_s) {
+                *left_out += 1;
                 return Ok(());
             }
-            line["left_out"] = Value::from(self.refused.1);
-            self.refused = (now_s, 0);
+            let left_out = self.refused.insert(asker.id.clone(), (now_s, 0)).map_or(0, |(_, left_out)| left_out);
+            line["left_out"] = Value::from(left_out);
         }
         if let Some((epoch, lines)) = &mut self.leads {
             *lines += 1;
@@ -142,6 +150,10 @@ impl Audit {
             (self.file, self.bytes) = open(&self.path)?;
         }
         let written = self.file.write_all(line.as_bytes());
+        if written.is_err() {
+            // Half a line must not be left before the next one.
+            let _ = self.file.set_len(self.bytes);
+        }
         written.with_context(|| format!("cannot write {}", self.path.display()))?;
         self.bytes += line.len() as u64;
         Ok(())
@@ -174,17 +186,14 @@ pub(crate) fn merge(here: Vec<String>, stored: Vec<String>, count: usize) -> Vec
         let number = |name: &str| line[name].as_u64().unwrap_or(0);
         (line["time"].as_str().unwrap_or_default().to_owned(), number("epoch"), number("number"))
     };
-    let mut seen = BTreeSet::new();
-    let mut all = Vec::new();
-    let own: BTreeSet<String> = here.iter().cloned().collect();
-    let stored = stored.into_iter().filter(|line| !own.contains(line));
-    for line in here.iter().cloned().chain(stored) {
-        let place = place(&line);
-        // Lines from a time without a leader have no number.
-        if place.2 == 0 || seen.insert((place.1, place.2)) {
-            all.push((place, line));
-        }
-    }
+    // By their whole text: after a store was restored, epochs and numbers come again.
+    let (known, mut seen) = (here.iter().collect::<BTreeSet<_>>(), BTreeSet::new());
+    let own = here.iter().map(|line| (place(line), line.clone()));
+    // Lines from a time without a leader have no number, and the same line may be there several times.
+    let stored = stored.iter().map(|line| (place(line), line.clone()));
+    let stored =
+        stored.filter(|((.., number), line)| !known.contains(line) && (*number == 0 || seen.insert(line.clone())));
+    let mut all: Vec<_> = own.chain(stored).collect();
     all.sort_by(|one, other| one.0.cmp(&other.0));
     all.drain(..all.len().saturating_sub(count));
     all.into_iter().map(|(_, line)| line).collect()
@@ -222,6 +231,34 @@ mod tests {
         assert!(lines[1]["outcome"].as_str().unwrap().len() < 400);
         assert_eq!((&lines[1]["left_out"], &lines[2]["left_out"]), (&json!(0), &json!(2)));
         assert_eq!(audit.newest(1).unwrap().len(), 1);
+        // Nor can anybody else push the lines of others out.
+        let worker = Asker { id: "ba9876543210".into(), role: "worker", address: "10.0.0.8".into() };
+        for (second, who) in [(3, &worker), (3, &worker), (3, &asker), (3, &worker), (4, &worker)] {
+            audit.write(second, who, "Pause", "", Err("your role is worker")).unwrap();
+        }
+        let lines: Vec<Value> =
+            audit.newest(3).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told = |line: &Value| (line["who"].as_str().unwrap().to_owned(), line["left_out"].clone());
+        let [worker, asker] = [&worker, &asker].map(|who| who.id.clone());
+        assert_eq!(
+            lines.iter().map(told).collect::<Vec<_>>(),
+            [(worker.clone(), json!(0)), (asker, json!(0)), (worker, json!(2))]
+        );
+    }
+
+    /// A backup of the store was put back, and the coordinator leads in the same epoch once more.
+    #[test]
+    fn lines_whose_epoch_and_number_come_again_are_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        let mut stored = Vec::new();
+        for (second, what) in [(1, "pause"), (2, "cancel")] {
+            audit.lead(Some(2));
+            audit.write(second, &Asker::default(), what, "r", Ok(())).unwrap();
+            stored.extend(audit.unsaved());
+        }
+        assert_eq!(merge(audit.newest(9).unwrap(), stored.clone(), 9), stored);
+        assert_eq!(merge(Vec::new(), [stored.clone(), stored.clone()].concat(), 9), stored);
     }
 
     #[test]

@@ -2,9 +2,8 @@
 //! that was cut off by a crash is the last one, and nobody was answered for it.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -18,11 +17,10 @@ const FILE: &str = "records.jsonl";
 /// The file is written anew when it has this many lines more than things are remembered.
 const SURPLUS_MAX: usize = 10_000;
 
-/// The open journal.
+/// The journal. The file is opened for each record: a new one may have taken its place.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
-    file: File,
     lines: usize,
 }
 
@@ -49,8 +47,8 @@ impl Journal {
             }
         }
         records.prune(now_s);
-        let (file, lines) = rewrite(&path, &records)?;
-        Ok((Self { path, file, lines }, records))
+        let lines = rewrite(&path, &records)?;
+        Ok((Self { path, lines }, records))
     }
 
     /// Writes a record so that it survives a loss of power.
@@ -59,13 +57,17 @@ impl Journal {
     /// If that fails; the record may then be in the file or not.
     pub(crate) fn append(&mut self, record: &Record) -> anyhow::Result<()> {
         let line = serde_json::to_string(record).context("a record is JSON")? + "\n";
-        let before = self.file.metadata().with_context(|| format!("cannot read {}", self.path.display()))?.len();
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        if written.is_err() {
-            // Half a line must not be left before the next one. If this fails too, the next start says so.
-            let _ = self.file.set_len(before);
-        }
-        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        let write = || {
+            let mut file = OpenOptions::new().append(true).open(&self.path)?;
+            let before = file.metadata()?.len();
+            let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+            if written.is_err() {
+                // Half a line must not be left before the next one. If this fails too, the next start says so.
+                let _ = file.set_len(before);
+            }
+            written
+        };
+        write().with_context(|| format!("cannot write {}", self.path.display()))?;
         self.lines += 1;
         Ok(())
     }
@@ -76,13 +78,14 @@ impl Journal {
     /// If that fails; the old file is still there.
     pub(crate) fn shorten(&mut self, records: &Records) -> anyhow::Result<()> {
         if self.lines > records.len() + SURPLUS_MAX {
-            (self.file, self.lines) = rewrite(&self.path, records)?;
+            self.lines = rewrite(&self.path, records)?;
         }
         Ok(())
     }
 }
 
-fn rewrite(path: &Path, records: &Records) -> anyhow::Result<(File, usize)> {
+/// Returns the number of lines.
+fn rewrite(path: &Path, records: &Records) -> anyhow::Result<usize> {
     let records = records.records();
     let mut text = String::new();
     for record in &records {
@@ -90,8 +93,7 @@ fn rewrite(path: &Path, records: &Records) -> anyhow::Result<(File, usize)> {
         text.push('\n');
     }
     write_private(path, text.as_bytes())?;
-    let file = OpenOptions::new().append(true).mode(0o600).open(path);
-    Ok((file.with_context(|| format!("cannot write {}", path.display()))?, records.len()))
+    Ok(records.len())
 }
 
 #[cfg(test)]

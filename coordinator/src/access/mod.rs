@@ -150,6 +150,9 @@ impl Access {
             true => Journal::open(directory, now_s())?,
             false => anyhow::bail!(hint()),
         };
+        let mut records = records;
+        // Who was logged in with a browser must log in again.
+        records.identities.retain(|_, known| known.name != BROWSER);
         let records = Arc::new(Shared(RwLock::new(records)));
         let current = Current::load(directory, &records).with_context(hint)?;
         Ok(Self(Arc::new(Inner {
@@ -356,7 +359,11 @@ impl Access {
     fn append(&self, journal: &mut Journal, record: Record, now_s: u64) -> Result<(), Refused> {
         journal.append(&record).map_err(Refused::Failed)?;
         self.0.records.apply(record, now_s);
-        journal.shorten(&self.0.records.read()).map_err(Refused::Failed)
+        if let Err(error) = journal.shorten(&self.0.records.read()) {
+            // The record is on disk, so it holds.
+            warn!("{error:#}; the file grows until that is possible");
+        }
+        Ok(())
     }
 
     /// Creates a token. Blocks.

@@ -8,7 +8,10 @@
 //! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself; if
 //! none of the workers that may get it has computed anything, any of them gets it after a while.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use evoxo_proto::v1::to_worker;
 
@@ -34,7 +37,7 @@ const WORTH_A_MESSAGE_US: u64 = 200;
 /// Tasks that are expected to take longer than this wait for an idle worker and in no queue, in microseconds. A slot that waits
 /// for its next task through a network loses little then, and a task behind one that takes hours could lose hours.
 const QUEUED_US_MAX: u64 = 1_000_000;
-/// The most suspects to try for which there is no worker; the others wait, because there may be thousands.
+/// The most suspects to try for which there is no idle worker; the others wait, because there may be thousands.
 const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
@@ -92,23 +95,31 @@ impl Coordinator {
         })
     }
 
-    /// Sends suspects to workers that have nothing else, or reserves workers for them, at most as many as there are
-    /// suspects.
+    /// Sends suspects to workers that have nothing else. It also reserves busy workers for them, at most as many as there are
+    /// suspects: at each tick and for new ones, and not at every event, since there may be thousands of both.
     fn place_suspects(&mut self) {
-        self.sessions.release_reserved();
+        let all = std::mem::take(&mut self.reservations_due) | self.tasks.take_new_suspects();
+        if all || self.tasks.suspects().is_empty() {
+            self.sessions.release_reserved();
+        }
         let free = |(id, session): (SessionId, &Session)| {
-            (!session.draining && !session.is_alone_with_suspect()).then_some(id)
+            let free = !session.draining && !session.is_alone_with_suspect();
+            (free && (all || session.assignments.is_empty())).then_some(id)
         };
         let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
             true => return,
             false => self.sessions.iter().filter_map(free).collect(),
         };
-        let suspects: Vec<TaskId> = self.tasks.suspects().iter().take(free.len() + SKIPPED_MAX).copied().collect();
+        // Those first that were not reached the last time.
+        let (all, skipped) = (self.tasks.suspects(), std::mem::replace(&mut self.skipped, TaskId::NONE));
+        let behind = all.range((Bound::Excluded(skipped), Bound::Unbounded)).chain(all.range(..=skipped));
+        let suspects: Vec<TaskId> = behind.take(free.len() + SKIPPED_MAX).copied().collect();
         let mut patience = SKIPPED_MAX;
         for task in suspects {
             if free.is_empty() || patience == 0 {
                 return;
             }
+            self.skipped = task;
             let Some(id) = self.worker_for_suspect(task, &free) else {
                 patience -= 1;
                 continue;
@@ -116,7 +127,10 @@ impl Coordinator {
             free.retain(|other| *other != id);
             match self.sessions.get(id).is_some_and(|session| session.assignments.is_empty()) {
                 true => self.send_assignment(id, &[task], true),
-                false => self.sessions.reserve(id),
+                false => {
+                    self.sessions.reserve(id);
+                    patience -= 1;
+                }
             }
         }
     }
@@ -128,13 +142,19 @@ impl Coordinator {
         let run = self.runs.get(open.run).filter(|run| run.hands_out())?;
         let evidence = open.evidence.as_ref()?;
         let each_us = run.expected_us(open.replica.arm, open.work);
-        // If enough speaks against it, only who is trusted can decide, if somebody must be.
-        let undecided = self.jury(open.run) == Jury::Trusted && evidence.accusation().is_some();
+        // If enough speaks against it, but not all that is needed, only those can decide who have not been heard.
+        let accused = evidence.accusation().is_some();
+        let jury = self.jury(open.run);
+        let decides = |session: &Session| match jury {
+            Jury::Trusted => session.is_trusted(),
+            Jury::Different => !evidence.has_heard(&session.identity),
+            Jury::Anybody => true,
+        };
         let could = |session: &Session| {
             session.computes(&run.prepared)
                 && !session.draining
                 && self.may_compute(session, run, open)
-                && (!undecided || session.is_trusted())
+                && (!accused || decides(session))
         };
         // A worker that lost it or on which it failed gets it only if there is no other.
         let others = self.sessions.iter().any(|(_, session)| could(session) && !evidence.names(&session.identity));

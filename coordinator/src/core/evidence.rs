@@ -45,6 +45,8 @@ pub(super) struct Loss {
     pub(super) process: u64,
     /// It had no other task.
     pub(super) alone: bool,
+    /// It had no other task, and was not lost itself: the task did not end.
+    pub(super) overdue: bool,
     /// It had proved itself, and its connection ended.
     pub(super) proven: bool,
 }
@@ -69,6 +71,16 @@ impl Evidence {
         self.failures.contains(worker) || self.losses.iter().any(|loss| loss.worker == *worker)
     }
 
+    /// Whether this worker's word is counted already where it takes that of different ones.
+    pub(super) fn has_heard(&self, worker: &Identity) -> bool {
+        self.heard().any(|other| other == worker)
+    }
+
+    fn heard(&self) -> impl Iterator<Item = &Identity> {
+        let alone = self.losses.iter().filter(|loss| loss.alone || loss.overdue).map(|loss| &loss.worker);
+        self.failures.iter().chain(alone)
+    }
+
     /// Whether it has waited long enough for a worker that has proved itself: after each loss alone twice as long. If the
     /// good workers are away for some seconds, those that come and go have few losses meanwhile.
     pub(super) fn has_waited(&self, now: Millis) -> bool {
@@ -78,11 +90,9 @@ impl Evidence {
 
     /// The conclusion, as the end of a sentence, if the task is convicted.
     pub(super) fn verdict(&self, jury: Jury) -> Option<String> {
-        let alone = self.losses.iter().filter(|loss| loss.alone).map(|loss| &loss.worker);
-        let different: BTreeSet<&Identity> = self.failures.iter().chain(alone).collect();
         let heard = match jury {
             Jury::Anybody => true,
-            Jury::Different => different.len() >= FAILURES_MAX,
+            Jury::Different => self.heard().collect::<BTreeSet<_>>().len() >= FAILURES_MAX,
             Jury::Trusted => self.witnessed,
         };
         self.accusation().filter(|_| heard)
@@ -118,7 +128,7 @@ mod tests {
     use super::*;
 
     fn lost(number: u64, worker: &str, alone: bool, proven: bool) -> Loss {
-        Loss { worker: Identity::of(worker, "10.0.0.1"), process: number, alone, proven }
+        Loss { worker: Identity::of(worker, "10.0.0.1"), process: number, alone, overdue: false, proven }
     }
 
     fn evidence(losses: &[Loss]) -> Evidence {

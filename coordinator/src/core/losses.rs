@@ -247,10 +247,11 @@ impl Coordinator {
                     worker: session.identity.clone(),
                     process: session.process,
                     alone: assignment.alone && *cause != Cause::Overdue,
+                    overdue: assignment.alone && *cause == Cause::Overdue,
                     // A worker that is silent may have lost its host or network.
                     proven: *cause == Cause::ConnectionEnded && session.is_proven(assignment.each_us),
                 };
-                let overdue = u32::from(assignment.alone && *cause == Cause::Overdue);
+                let overdue = u32::from(loss.overdue);
                 let witnessed = assignment.alone && session.is_trusted();
                 self.tasks.accuse(task, self.now, |evidence| {
                     evidence.losses.push(loss);
@@ -265,6 +266,8 @@ impl Coordinator {
     /// Fails a task's run if the evidence convicts the task.
     pub(super) fn judge(&mut self, task: super::TaskId, last: &str) {
         let Some(open) = self.tasks.get(task) else { return };
+        // What it waits for may be another worker now.
+        self.runs.change(open.run);
         let jury = self.jury(open.run);
         let Some(verdict) = open.evidence.as_ref().and_then(|evidence| evidence.verdict(jury)) else { return };
         self.fail_for_task(task, &format!("{verdict}{last}"));

@@ -84,6 +84,10 @@ pub struct Coordinator {
     tick: Millis,
     /// Slow tasks have not been checked since the last tick.
     second_copies_due: bool,
+    /// No workers were reserved for suspects since the last tick.
+    reservations_due: bool,
+    /// The last suspect for which a worker was looked for.
+    skipped: TaskId,
     /// The health that was last published.
     healthy: bool,
     stopping: bool,
@@ -124,6 +128,8 @@ impl Coordinator {
             leaving: Leaving::default(),
             tick: Millis::default(),
             second_copies_due: false,
+            reservations_due: false,
+            skipped: TaskId::NONE,
             healthy: true,
             stopping: false,
         };

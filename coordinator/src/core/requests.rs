@@ -162,9 +162,14 @@ impl Coordinator {
 
     /// Whether there is room to remember that many replicas more, of this submitter.
     fn remembers(&self, more: u64, submitter: &str) -> Result<(), Rejection> {
-        let known = |whose: &dyn Fn(&Run) -> bool| -> u64 {
-            self.runs.iter().filter(|(_, run)| whose(run)).map(|(_, run)| run.prepared.replicas()).sum()
+        // Also those that are ordered and not in the store yet.
+        let ordered = self.writes.ordered();
+        let of = |(id, run): (RunId, &Run)| {
+            let ordered = ordered.get(&id).copied().unwrap_or(0);
+            ordered.max(run.prepared.replicas())
         };
+        let known =
+            |whose: &dyn Fn(&Run) -> bool| -> u64 { self.runs.iter().filter(|(_, run)| whose(run)).map(of).sum() };
         let (all, own) = (known(&|_| true), known(&|run| run.submitter == submitter));
         let (most, share) = (self.settings.records_max(), self.settings.records_per_submitter_max());
         let (whose, known, most) = match () {
@@ -267,7 +272,7 @@ impl Coordinator {
             view.message = self.sessions.missing_program(&run.prepared).unwrap_or_default();
         }
         if workers > 0 && view.message.is_empty() && run.hands_out() {
-            view.message = self.missing_trust(run).unwrap_or_default();
+            view.message = self.missing_trust(id, run).unwrap_or_default();
         }
         Some(view)
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use evoxo_common::{digest::Digest, task::Refusal};
 use evoxo_proto::{
-    FAILURE_BYTES_MAX,
+    FAILURE_BYTES_MAX, RESULTS_MAX,
     v1::{self, task_result::Outcome, to_worker},
 };
 
@@ -31,6 +31,10 @@ type Outputs = BTreeMap<ThreadId, Vec<ReceivedOutput>>;
 
 impl Coordinator {
     pub(super) fn take_results(&mut self, id: SessionId, results: Vec<v1::TaskResult>) {
+        if results.len() > RESULTS_MAX {
+            let why = format!("it sent {} results in a message, and {RESULTS_MAX} are the most", results.len());
+            return self.lose(id, Cause::InvalidMessage(why));
+        }
         let mut accepted = Vec::with_capacity(results.len());
         let mut outputs = Outputs::new();
         let mut invalid = None;
@@ -40,7 +44,8 @@ impl Coordinator {
                 invalid = Some("it sent a result without a task or an outcome".to_owned());
                 break;
             };
-            accepted.push(result.hash);
+            // What is received shares the memory of its whole message.
+            accepted.push(Bytes::copy_from_slice(&hash.0));
             let credit = self.sessions.credit(id, result.assignment, hash, self.now);
             let asked = credit.is_some();
             if let Some(credit) = &credit {

@@ -32,10 +32,8 @@ impl Coordinator {
 
     /// Asks the store for a run's states, if it should run and there is memory for it.
     fn take_up(&mut self, id: RunId) {
-        let Some(run) = self.runs.adjust(id).filter(|run| run.presence == Presence::Resting && run.wants_memory())
-        else {
-            return;
-        };
+        let takes = |run: &&mut Run| run.presence == Presence::Resting && run.wants_memory() && run.load_due.is_none();
+        let Some(run) = self.runs.adjust(id).filter(takes) else { return };
         let needed = match run.bytes_to_read(&self.settings) {
             Ok(needed) => needed,
             Err(why) => return self.block(id, Blocked::Unfit(why)),
@@ -71,10 +69,10 @@ impl Coordinator {
                     None => return,
                 },
             };
-            if let Some(run) = self.runs.adjust(id) {
-                run.set_phase(key, ReplicaPhase::Opening);
-            }
-            self.effects.push(Effect::Job { thread, job: Job::Open(key) });
+            let Some(run) = self.runs.adjust(id) else { return };
+            run.set_phase(key, ReplicaPhase::Opening);
+            let attempt = run.replicas.get(&key).map_or(0, |record| record.attempt);
+            self.effects.push(Effect::Job { thread, job: Job::Open { replica: key, attempt } });
         }
     }
 
@@ -134,11 +132,11 @@ impl Coordinator {
         let Some(id) = self.runs.of_thread(thread) else { return };
         for report in reports {
             match report {
-                Report::Planned { replica, requested, round, total, tasks } => {
+                Report::Planned { replica, attempt, requested, round, total, tasks } => {
                     if let Some(run) = self.runs.change(id).filter(|_| requested) {
                         run.planning = false;
                     }
-                    self.on_planned(id, replica, round, total, tasks);
+                    self.on_planned(id, (replica, attempt), round, total, tasks);
                 }
                 Report::Checked { task, hash, from, found, taken, drawn } => {
                     self.on_checked(task, hash, &from, found, (taken, drawn));
@@ -197,9 +195,17 @@ impl Coordinator {
         }
     }
 
-    fn on_planned(&mut self, id: RunId, replica: ReplicaKey, round: u64, total: usize, tasks: Vec<PlannedTask>) {
+    fn on_planned(
+        &mut self,
+        id: RunId,
+        (replica, attempt): (ReplicaKey, u32),
+        round: u64,
+        total: usize,
+        tasks: Vec<PlannedTask>,
+    ) {
         let Some(run) = self.runs.change(id) else { return };
-        let open = matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
+        let wanted = run.replicas.get(&replica).is_some_and(|record| record.attempt == attempt);
+        let open = wanted && matches!(run.presence, Presence::Loaded(_)) && run.open.contains(&replica);
         let Some(planned) = tasks.last().map(|task| task.index + 1).filter(|_| open) else { return };
         run.set_phase(replica, ReplicaPhase::Open { total, planned });
         tasks.into_iter().for_each(|task| self.tasks.add(id, replica, round, task));

@@ -172,6 +172,8 @@ pub(super) struct Run {
     /// Why the store cannot be written at the moment.
     pub(super) store_trouble: Option<String>,
     pub(super) store_failures: u32,
+    /// Its states are not asked for before this time, since they could not be read.
+    pub(super) load_due: Option<Millis>,
     pub(super) presence: Presence,
     /// Bytes of memory reserved for it, and bytes of its replicas that have begun and are not stored.
     pub(super) reserved_bytes: u64,
@@ -228,6 +230,7 @@ impl Run {
             blocked: None,
             store_trouble: None,
             store_failures: 0,
+            load_due: None,
             presence: Presence::Resting,
             reserved_bytes: 0,
             begun_bytes: 0,

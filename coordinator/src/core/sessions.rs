@@ -253,9 +253,12 @@ impl Sessions {
             (&program.name, |(of, other): &(&str, ProgramId)| *of == kind && other.name == program.name);
         let another = self.by_id.values().find(|session| session.abilities.programs.iter().any(same_name));
         Some(match another {
-            None => format!("no worker has the program {name}: start one with --program {name}=COMMAND"),
+            None => format!(
+                "no worker has the program {name} yet: it takes one that was started with --program {name}=COMMAND"
+            ),
             Some(worker) => format!(
-                "no worker has the program {name} as this run was begun with; the one of worker {} computes something else",
+                "no worker has the program {name} as this run was begun with; the one of worker {} computes something else: `evoxo \
+                 check` says whether it answers the same twice",
                 worker.name
             ),
         })

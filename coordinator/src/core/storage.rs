@@ -21,6 +21,8 @@ const STORE_FAILURES_MAX: u32 = 3;
 /// The next checkpoint waits for this many times as long as the last one took, so that large states or a slow store
 /// cost at most a twentieth of the time.
 const CHECKPOINT_REST_FACTOR: u64 = 20;
+/// The wait until the states of a run are read again is doubled this many times, less one: up to 32 s.
+const LOAD_RETRIES_MAX: u32 = 6;
 /// The wait before the store is tried again, in milliseconds.
 pub(super) const STORE_RETRY_MS: u64 = 1000;
 
@@ -105,6 +107,8 @@ impl Coordinator {
         for write in again {
             match write {
                 Write::Delete => self.write(id, write, Pending::Delete(None)),
+                // It has more replicas since, and needs them.
+                Write::DropCheckpoints if self.runs.get(id).is_some_and(|run| !run.is_complete()) => {}
                 _ => self.store(id, write),
             }
         }
@@ -217,6 +221,8 @@ impl Coordinator {
             run.checkpoints.dirty |= matches!(what, Pending::Checkpoint);
             if run.store_failures >= STORE_FAILURES_MAX {
                 run.store_trouble = Some(format!("{why}; work continues when the store can be written again"));
+                // An order is not repeated, so something else must show that it can.
+                run.checkpoints.dirty |= run.thread().is_some();
             }
         }
         let (is_load, is_order) = (matches!(what, Pending::Load(_)), matches!(what, Pending::Order(_)));
@@ -225,7 +231,11 @@ impl Coordinator {
             Pending::Delete(_) if run.deleting => run.to_write_again.push(Write::Delete),
             Pending::Failure => run.failure_unsaved = true,
             // It is loaded again when the run is advanced.
-            Pending::Load(_) => run.presence = Presence::Resting,
+            Pending::Load(_) => {
+                run.presence = Presence::Resting;
+                let pause_ms = STORE_RETRY_MS << run.store_failures.min(LOAD_RETRIES_MAX).saturating_sub(1);
+                run.load_due = Some(self.now + pause_ms);
+            }
             _ => {}
         }
         if is_load {

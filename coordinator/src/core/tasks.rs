@@ -145,9 +145,13 @@ pub(super) struct Tasks {
     /// Tasks without a copy, by run, except suspects.
     ready: BTreeMap<RunId, BTreeSet<TaskId>>,
     suspects: BTreeSet<TaskId>,
+    /// Some came since somebody asked last.
+    new_suspects: bool,
     /// Tasks without a copy, by run, for which there is an output that does not count yet; except suspects.
     claimed: BTreeMap<RunId, BTreeSet<TaskId>>,
     awaiting: BTreeMap<Digest, AwaitingCopies>,
+    /// The tasks that workers have, by run; none is left out.
+    assigned: BTreeMap<RunId, usize>,
     /// Bytes of open tasks, by run.
     bytes: BTreeMap<RunId, u64>,
 }
@@ -281,6 +285,7 @@ impl Tasks {
         if let Some(bytes) = self.bytes.get_mut(&task.run) {
             *bytes -= Prepared::task_bytes(task.encoded.own.len());
         }
+        self.count_assigned(task.run, !task.copies.is_empty(), false);
         self.unready(id, task.run);
         Some(task)
     }
@@ -303,8 +308,10 @@ impl Tasks {
     /// Gives a task one more copy.
     pub(super) fn add_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
         if let Some(task) = self.open.get_mut(&id) {
+            let before = !task.copies.is_empty();
             task.copies.push(copy);
             let run = task.run;
+            self.count_assigned(run, before, true);
             self.unready(id, run);
         }
     }
@@ -312,7 +319,10 @@ impl Tasks {
     /// Removes a copy of a task; without any copy the task is ready again.
     pub(super) fn drop_copy(&mut self, id: TaskId, copy: (SessionId, u64)) {
         if let Some(task) = self.open.get_mut(&id) {
+            let before = !task.copies.is_empty();
             task.copies.retain(|other| *other != copy);
+            let (run, now) = (task.run, !task.copies.is_empty());
+            self.count_assigned(run, before, now);
             self.update_ready(id);
         }
     }
@@ -379,10 +389,10 @@ impl Tasks {
     fn update_ready(&mut self, id: TaskId) {
         let Some(task) = self.open.get(&id).filter(|task| task.is_ready()) else { return };
         match (&task.evidence, task.claims.is_empty()) {
-            (Some(_), _) => self.suspects.insert(id),
-            (None, true) => self.ready.entry(task.run).or_default().insert(id),
-            (None, false) => self.claimed.entry(task.run).or_default().insert(id),
-        };
+            (Some(_), _) => self.new_suspects |= self.suspects.insert(id),
+            (None, true) => _ = self.ready.entry(task.run).or_default().insert(id),
+            (None, false) => _ = self.claimed.entry(task.run).or_default().insert(id),
+        }
     }
 
     /// Tasks without a copy, by run, except suspects.
@@ -400,6 +410,11 @@ impl Tasks {
         &self.suspects
     }
 
+    /// Whether suspects came since this was asked last.
+    pub(super) fn take_new_suspects(&mut self) -> bool {
+        std::mem::take(&mut self.new_suspects)
+    }
+
     /// Bytes of a run's open tasks.
     pub(super) fn bytes(&self, run: RunId) -> u64 {
         self.bytes.get(&run).copied().unwrap_or(0)
@@ -407,7 +422,15 @@ impl Tasks {
 
     /// The number of a run's tasks that workers have.
     pub(super) fn assigned(&self, run: RunId) -> usize {
-        self.open.values().filter(|task| task.run == run && !task.copies.is_empty()).count()
+        self.assigned.get(&run).copied().unwrap_or(0)
+    }
+
+    fn count_assigned(&mut self, run: RunId, before: bool, now: bool) {
+        let count = self.assigned.entry(run).or_default();
+        *count = *count + usize::from(now) - usize::from(before);
+        if *count == 0 {
+            self.assigned.remove(&run);
+        }
     }
 
     /// The closed task with this hash whose other copies are awaited.

@@ -22,7 +22,7 @@ impl Coordinator {
             return;
         }
         self.tick = self.now + TICK_MS;
-        self.second_copies_due = true;
+        (self.second_copies_due, self.reservations_due) = (true, true);
         let limit_ms = self.settings.silence_ms_max;
         let silent = |session: &Session| self.now - session.heard > limit_ms;
         for id in self.sessions_where(silent) {
@@ -32,6 +32,12 @@ impl Coordinator {
             self.lose(id, Cause::Overdue);
         }
         self.write_convictions();
+        let load = |(id, run): (RunId, &super::run::Run)| run.load_due.is_some_and(|due| due <= self.now).then_some(id);
+        for id in self.runs.iter().filter_map(load).collect::<Vec<_>>() {
+            if let Some(run) = self.runs.change(id) {
+                run.load_due = None;
+            }
+        }
         let due =
             |(id, run): (RunId, &super::run::Run)| (run.checkpoints.due <= self.now && !run.is_quiet()).then_some(id);
         let due: Vec<RunId> = self.runs.iter().filter_map(due).collect();

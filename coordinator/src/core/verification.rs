@@ -94,7 +94,7 @@ impl Coordinator {
     }
 
     /// What a run waits for if the workers are not those that its level needs.
-    pub(super) fn missing_trust(&self, run: &Run) -> Option<String> {
+    pub(super) fn missing_trust(&self, id: RunId, run: &Run) -> Option<String> {
         let trusted = || self.has_trusted(run);
         match run.level {
             Level::Verified if !trusted() => Some(
@@ -106,11 +106,22 @@ impl Coordinator {
                  token for one"
                     .into(),
             ),
-            Level::Quorum if !trusted() => {
+            Level::Quorum => {
                 let mut of = self.sessions.iter().filter(|(_, session)| session.computes(&run.prepared));
                 let first = of.find_map(|(_, session)| session.identity_number());
                 let second = of.any(|(_, session)| session.identity_number().is_some_and(|id| Some(id) != first));
-                (!second).then(|| "it waits for workers with certificates of two identities, or a trusted one".into())
+                if !second && !trusted() {
+                    return Some("it waits for workers with certificates of two identities, or a trusted one".into());
+                }
+                let accused = |task: &TaskId| {
+                    let open = self.tasks.get(*task).filter(|open| open.run == id);
+                    open.and_then(|open| open.evidence.as_ref()).is_some_and(|evidence| evidence.accusation().is_some())
+                };
+                self.tasks.suspects().iter().any(accused).then(|| {
+                    "a task fails, or its workers are lost, and it takes workers of three identities to say so: it waits for \
+                     another one"
+                        .into()
+                })
             }
             _ => None,
         }

@@ -172,7 +172,7 @@ impl Coordinator {
         let shown: Vec<String> = shown.collect();
         let more = if ids.len() > SHOWN_MAX { ", ..." } else { "" };
         Rejection::Conflict(format!(
-            "{} workers have the name {name:?}, in the sessions {}{more}: name one by --session, or all of a host by --host",
+            "{} workers are meant by {name:?}, in the sessions {}{more}: name one by --session, or all of a host by --host",
             ids.len(),
             shown.join(", ")
         ))

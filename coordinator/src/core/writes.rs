@@ -90,6 +90,15 @@ impl Writes {
         self.pending.values().any(|pending| pending.run == run && unconfirmed(&pending.what))
     }
 
+    /// The replicas of runs by orders that are not in the store yet.
+    pub(super) fn ordered(&self) -> BTreeMap<RunId, u64> {
+        let ordered = |PendingWrite { run, what }: &PendingWrite| match what {
+            Pending::Order(order) => Some((*run, order.prepared.replicas())),
+            _ => None,
+        };
+        self.pending.values().filter_map(ordered).collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.refusals.is_empty()
     }

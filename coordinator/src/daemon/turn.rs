@@ -184,7 +184,7 @@ fn away_sentence(leader: Option<&Leader>) -> String {
 struct Eyes {
     reader: Reader,
     /// The connection to the last leader that was seen.
-    known: Option<(Epoch, Channel, Instant)>,
+    known: Option<(Epoch, Dialer, Channel, Instant)>,
     /// What was warned of.
     troubled: Option<String>,
 }
@@ -210,12 +210,19 @@ impl Eyes {
             );
             return (self.trouble(why), Some(leader));
         }
-        self.troubled = None;
         let answers = match address {
             // It serves nobody, so it cannot be asked.
-            None => false,
+            None => Ok(false),
             Some(address) => self.answers(&leader.epoch, &address, access).await,
         };
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(why) => {
+                self.trouble(why);
+                return (Look::Leader(leader.epoch.clone(), true), Some(leader));
+            }
+        };
+        self.troubled = None;
         (Look::Leader(leader.epoch.clone(), answers), Some(leader))
     }
 
@@ -227,23 +234,29 @@ impl Eyes {
         Look::Nothing
     }
 
-    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> bool {
-        let is_good = |(known, _, since): &(Epoch, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
+    /// Whether the leader answers; an error if it refuses to.
+    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> Result<bool, String> {
+        let is_good =
+            |(known, .., since): &(Epoch, Dialer, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
         if !self.known.as_ref().is_some_and(is_good) {
             let endpoint = Endpoint::from(address.uri()).connect_timeout(CONNECT_TIMEOUT);
-            let dialer = match access.map(Access::dialer).transpose() {
-                Ok(dialer) => dialer.unwrap_or_else(Dialer::plain),
-                Err(error) => {
-                    warn!("the leader cannot be asked: {error:#}");
-                    return false;
-                }
-            };
-            self.known = Some((epoch.clone(), dialer.connect_lazy(&endpoint), Instant::now()));
+            let dialer = access.map(Access::dialer).transpose();
+            let dialer = dialer.map_err(|error| format!("the leader cannot be asked: {error:#}"))?;
+            let dialer = dialer.unwrap_or_else(Dialer::plain);
+            let channel = dialer.connect_lazy(&endpoint);
+            self.known = Some((epoch.clone(), dialer, channel, Instant::now()));
         }
-        let Some((_, channel, _)) = &self.known else { return false };
+        let Some((_, dialer, channel, _)) = &self.known else { return Ok(false) };
         let request = HealthCheckRequest { service: service_of(epoch.number) };
         let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
-        matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving)
+        let serves = matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving);
+        match dialer.take_refusal().filter(|_| !serves) {
+            // Only somebody who is there refuses.
+            Some(why) => Err(format!(
+                "{address} answers, and so it leads, but not this standby: {why}; or start this standby again"
+            )),
+            None => Ok(serves),
+        }
     }
 }
 

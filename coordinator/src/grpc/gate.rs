@@ -108,7 +108,7 @@ impl<S> Service<http::Request<Body>> for Gate<S>
 where
     S: Service<http::Request<Body>, Response = http::Response<Body>> + Clone + Send + 'static,
     S::Future: Send,
-    S::Error: Send,
+    S::Error: Send + 'static,
 {
     type Response = http::Response<Body>;
     type Error = S::Error;
@@ -152,12 +152,17 @@ where
         let body =
             Incoming { body, info, rooms, messages: Messages::default(), blocked: None, waiting: None, timer, session };
         let request = http::Request::from_parts(parts, Body::new(body));
-        Box::pin(async move {
+        // Whoever gives an order may be gone before it is carried out. Then it is, and the audit log has it.
+        let answered = tokio::spawn(async move {
             let mut response = inner.call(request).await?;
             if let Some(leader) = leader {
                 response.headers_mut().insert(LEADER_HEADER, leader);
             }
             Ok(response.map(|body| Body::new(Outgoing { body, _in_progress: in_progress })))
+        });
+        Box::pin(async {
+            let panicked = |_| Ok(Status::internal("this call panicked: please report this").into_http());
+            answered.await.unwrap_or_else(panicked)
         })
     }
 }

@@ -1,8 +1,9 @@
 //! The service for people: the calls of `run.proto`.
 
 use std::{
+    collections::BTreeMap,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -36,6 +37,8 @@ const PARSED_MAX: usize = 2;
 const NAMED_SHOWN_MAX: usize = 20;
 /// Replicas that are read at once for `fetch`.
 const FETCHED_MAX: usize = 4;
+/// Runs that are fetched at once: whoever reads slowly keeps a replica in memory, and a checkpoint of the run.
+const FETCHES_MAX: usize = 64;
 
 /// See `run.proto`.
 pub(crate) struct Runs {
@@ -44,7 +47,12 @@ pub(crate) struct Runs {
     workers: Mutex<Option<(Instant, v1::ListWorkersResponse)>>,
     parsing: Semaphore,
     fetching: Arc<Semaphore>,
+    fetches: Arc<Semaphore>,
+    checkpoints: Arc<Checkpoints>,
 }
+
+/// Checkpoints that somebody fetches from, by their runs and objects: each is in memory once.
+type Checkpoints = tokio::sync::Mutex<BTreeMap<(String, String), Weak<Bytes>>>;
 
 /// A response of another kind than the request is a bug of the core.
 fn mismatch() -> Status {
@@ -88,7 +96,8 @@ fn level(wanted: i32, millionths: u32, origin: &ConnectionInfo) -> Result<Level,
 impl Runs {
     pub(crate) fn new(core: Handle) -> Self {
         let (parsing, fetching) = (Semaphore::new(PARSED_MAX), Arc::new(Semaphore::new(FETCHED_MAX)));
-        Self { core, workers: Mutex::default(), parsing, fetching }
+        let (fetches, checkpoints) = (Arc::new(Semaphore::new(FETCHES_MAX)), Arc::default());
+        Self { core, workers: Mutex::default(), parsing, fetching, fetches, checkpoints }
     }
 
     /// Passes an order for a run to the core, and logs who gave it.
@@ -143,7 +152,8 @@ impl Runs {
     }
 
     fn fetcher(&self, name: String) -> Fetcher {
-        Fetcher { core: self.core.clone(), turns: Arc::clone(&self.fetching), name, checkpoint: None }
+        let (core, turns) = (self.core.clone(), Arc::clone(&self.fetching));
+        Fetcher { core, turns, name, checkpoints: Arc::clone(&self.checkpoints), last: None }
     }
 }
 
@@ -230,20 +240,26 @@ impl RunService for Runs {
         else {
             return Err(mismatch());
         };
-        let mut fetcher = self.fetcher(name);
-        let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(async move {
-            for (key, finished) in replicas {
+        let Ok(counted) = Arc::clone(&self.fetches).try_acquire_owned() else {
+            return Err(Status::resource_exhausted("too many runs are fetched at once: try again"));
+        };
+        // A replica is read when there is room for it on the way to whoever fetches.
+        let begin = (self.fetcher(name), replicas.into_iter(), counted);
+        let stream = futures_util::stream::try_unfold(begin, move |(mut fetcher, mut replicas, counted)| {
+            let prepared = Arc::clone(&prepared);
+            async move {
+                let Some((key, finished)) = replicas.next() else { return Ok(None) };
                 let arm = prepared.config.arms[key.arm as usize].name.clone();
-                let state = fetcher.fetch(&arm, key).await;
-                let replica = state.map(|state| v1::Replica { arm, replica: key.index, finished, state });
-                let failed = replica.is_err();
-                if sender.send(replica).await.is_err() || failed {
-                    return;
-                }
+                // Nobody asks a stream to go on whose other end does not read, and others wait for its turn to end.
+                let fetched = tokio::spawn(async move {
+                    let state = fetcher.fetch(&arm, key).await;
+                    (fetcher, state.map(|state| v1::Replica { arm, replica: key.index, finished, state }))
+                });
+                let (fetcher, replica) = fetched.await.map_err(|_| mismatch())?;
+                Ok(Some((replica?, (fetcher, replicas, counted))))
             }
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+        Ok(Response::new(Box::pin(stream)))
     }
 
     async fn fetch_champion(
@@ -260,7 +276,8 @@ impl RunService for Runs {
             Status::not_found(cut(sentence))
         };
         let place = prepared.config.arms.iter().position(|other| other.name == arm).ok_or_else(missing)?;
-        let sealed = self.fetcher(name.clone()).fetch(&arm, ReplicaKey { arm: place as u32, index: replica }).await;
+        let mut fetcher = self.fetcher(name.clone());
+        let sealed = fetcher.fetch(&arm, ReplicaKey { arm: place as u32, index: replica }).await;
         let sealed = sealed.map_err(|_| missing())?;
         let champion = tokio::task::spawn_blocking(move || champion(&prepared, place, replica, &sealed)).await;
         champion.ok().flatten().map(Response::new).ok_or_else(missing)
@@ -328,8 +345,9 @@ struct Fetcher {
     /// Limits the replicas in memory at once, however many people fetch.
     turns: Arc<Semaphore>,
     name: String,
-    /// The last checkpoint read, which has many replicas.
-    checkpoint: Option<(String, Bytes)>,
+    checkpoints: Arc<Checkpoints>,
+    /// The last one that was read, which has many replicas.
+    last: Option<(String, Arc<Bytes>)>,
 }
 
 impl Fetcher {
@@ -347,15 +365,28 @@ impl Fetcher {
             ReplicaAt::Bytes(bytes) => Ok(bytes),
             ReplicaAt::Object(object) => self.core.reader.get(&self.name, &object).await.map_err(unreadable),
             ReplicaAt::Checkpoint(object) => {
-                if self.checkpoint.as_ref().is_none_or(|(known, _)| *known != object) {
-                    let bytes = self.core.reader.get(&self.name, &object).await.map_err(unreadable)?;
-                    self.checkpoint = Some((object.clone(), bytes));
-                }
-                let bytes = self.checkpoint.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default();
+                let bytes = self.checkpoint(&object).await.map_err(unreadable)?;
                 replica_of_checkpoint(&bytes, arm, replica.index)
                     .map_err(|why| unreadable(format!("the object {object} of run {} {why}", self.name)))
             }
         }
+    }
+
+    async fn checkpoint(&mut self, object: &str) -> Result<Arc<Bytes>, String> {
+        if let Some((_, bytes)) = self.last.as_ref().filter(|(known, _)| known == object) {
+            return Ok(Arc::clone(bytes));
+        }
+        self.last = None;
+        let mut known = self.checkpoints.lock().await;
+        known.retain(|_, bytes| bytes.strong_count() > 0);
+        let key = (self.name.clone(), object.to_owned());
+        let bytes = match known.get(&key).and_then(Weak::upgrade) {
+            Some(bytes) => bytes,
+            None => Arc::new(self.core.reader.get(&self.name, object).await?),
+        };
+        known.insert(key, Arc::downgrade(&bytes));
+        self.last = Some((object.to_owned(), Arc::clone(&bytes)));
+        Ok(bytes)
     }
 }
 

@@ -7,14 +7,15 @@ use std::{
 };
 
 use evoxo_proto::v1::{FromWorker, ToWorker, from_worker, worker_service_server::WorkerService};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{accept::ConnectionInfo, gate::Rooms};
 use crate::{
     core::{Event, SessionId},
-    shell::{Handle, Outbox, Room, outbox},
+    outbox::{Outbox, Unread, outbox},
+    shell::{Handle, Room},
     trust::Holder,
 };
 
@@ -29,7 +30,7 @@ pub(crate) struct Workers {
 /// The messages for a worker. When it is dropped, because the session has ended or the worker is gone, the task that
 /// reads the worker's messages is notified.
 pub(crate) struct SessionStream {
-    receiver: mpsc::Receiver<Result<ToWorker, Status>>,
+    unread: Unread,
     _gone: oneshot::Sender<()>,
 }
 
@@ -37,7 +38,7 @@ impl Stream for SessionStream {
     type Item = Result<ToWorker, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.receiver.poll_recv(cx)
+        Pin::new(&mut self.unread).poll_next(cx)
     }
 }
 
@@ -46,7 +47,7 @@ impl WorkerService for Workers {
     type WorkStream = SessionStream;
 
     async fn work(&self, request: Request<Streaming<FromWorker>>) -> Result<Response<SessionStream>, Status> {
-        let (sender, receiver) = outbox();
+        let (sender, unread) = outbox();
         let (_gone, gone) = oneshot::channel();
         let core = self.core.clone();
         let rooms = request.extensions().get::<Rooms>().cloned().unwrap_or_default();
@@ -60,7 +61,7 @@ impl WorkerService for Workers {
                 _ = gone => {}
             }
         });
-        Ok(Response::new(SessionStream { receiver, _gone }))
+        Ok(Response::new(SessionStream { unread, _gone }))
     }
 }
 
@@ -88,9 +89,9 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, (address, h
         hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello, but none was received")));
     let hello = match hello {
         Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, _))) => hello,
-        Ok(Some(_)) => return refuse(&outbox, Status::invalid_argument("a session begins with Hello")),
+        Ok(Some(_)) => return drop(outbox.send(Err(Status::invalid_argument("a session begins with Hello")))),
         Ok(None) => return,
-        Err(status) => return refuse(&outbox, status),
+        Err(status) => return drop(outbox.send(Err(status))),
     };
     // Only the core holds the outbox from here on: when the core drops it, the stream ends.
     let weak = outbox.downgrade();
@@ -102,18 +103,11 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, (address, h
             Ok(Some((message, room))) => core.tell(Event::Message { session, message }, room).await,
             Ok(None) => return,
             Err(status) => {
-                if let Some(outbox) = weak.upgrade() {
-                    refuse(&outbox, status);
-                }
-                return;
+                // The worker is told why its session ends, if it still reads.
+                return drop(weak.upgrade().map(|outbox| outbox.try_send(Err(status))));
             }
         }
     }
-}
-
-/// Tells a worker why its session ends, if it still reads.
-fn refuse(outbox: &Outbox, why: Status) {
-    drop(outbox.try_send(Err(why)));
 }
 
 /// Tells the core that a session has ended, whatever the reason.

@@ -28,7 +28,8 @@ const KEPT_MAX: usize = 32;
 struct Rows {
     values: Vec<f64>,
     columns: usize,
-    finished: bool,
+    /// The object of a finished one.
+    finished: Option<String>,
     /// Whether its last row holds from then on: it has reached its target, or the last round.
     stays: bool,
 }
@@ -63,7 +64,7 @@ pub(super) struct Histories {
 
 impl Histories {
     /// Sets a replica's rows, unless they are too many.
-    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: bool) {
+    pub(super) fn put(&mut self, key: ReplicaKey, state: &ReplicaState, columns: usize, finished: Option<String>) {
         let history = state.history.iter();
         let values: Vec<f64> =
             history.filter(|row| row.values.len() == columns).flat_map(|row| &row.values).copied().collect();
@@ -73,19 +74,33 @@ impl Histories {
         (self.version, self.sent) = (self.version + 1, BTreeMap::new());
         if bytes > BYTES_MAX {
             self.left_out.insert(key);
-            if finished {
-                self.replicas.entry(key).or_default().finished = true;
+            if finished.is_some() {
+                self.replicas.entry(key).or_default().finished = finished;
             }
             return;
         }
-        let stays = finished && state.failure.is_empty();
+        let stays = finished.is_some() && state.failure.is_empty();
         self.bytes = bytes;
         self.replicas.insert(key, Rows { values, columns, finished, stays });
     }
 
     /// Whether all rows of a replica are here, or will never be.
     pub(super) fn is_finished(&self, key: ReplicaKey) -> bool {
-        self.replicas.get(&key).is_some_and(|rows| rows.finished)
+        self.replicas.get(&key).is_some_and(|rows| rows.finished.is_some())
+    }
+
+    /// Forgets the finished replicas that are not in these objects: they were void, and are computed again.
+    pub(super) fn forget_others(&mut self, objects: &[(ReplicaKey, String)]) {
+        let objects: BTreeMap<ReplicaKey, &String> = objects.iter().map(|(key, object)| (*key, object)).collect();
+        let is_other = |(key, rows): (&ReplicaKey, &Rows)| {
+            let other = rows.finished.as_ref().is_some_and(|object| objects.get(key) != Some(&object));
+            other.then_some(*key)
+        };
+        for key in self.replicas.iter().filter_map(is_other).collect::<Vec<_>>() {
+            self.bytes -= self.replicas.remove(&key).map_or(0, |rows| 8 * rows.values.len());
+            self.left_out.remove(&key);
+            (self.version, self.sent) = (self.version + 1, BTreeMap::new());
+        }
     }
 
     /// A text that changes with the histories.
@@ -180,7 +195,7 @@ pub(super) fn replicas(histories: &Histories, from: usize) -> Bytes {
     let one = |(key, rows): (&ReplicaKey, &Rows)| {
         let last = rows.len().checked_sub(1).and_then(|row| rows.get(row)).unwrap_or_default();
         json!({
-            "arm": key.arm, "replica": key.index, "rows": rows.len(), "finished": rows.finished,
+            "arm": key.arm, "replica": key.index, "rows": rows.len(), "finished": rows.finished.is_some(),
             "last": last.iter().copied().map(significant).collect::<Vec<f64>>(),
         })
     };
@@ -202,7 +217,7 @@ pub(super) fn replica(
     let json = json!({
         "arm": config.arms.get(replica.arm as usize).map(|arm| &arm.name),
         "replica": replica.index,
-        "finished": rows.finished,
+        "finished": rows.finished.is_some(),
         "columns": config.kind.columns.iter().map(|column| column.name).collect::<Vec<&str>>(),
         "from_row": from_row,
         "next_row": (end < rows.len()).then_some(end),
@@ -237,15 +252,15 @@ mod tests {
     #[test]
     fn a_curve_is_the_mean_over_replicas_and_finished_ones_stay_at_their_last_row() {
         let (config, mut histories) = (config(), Histories::default());
-        histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, true);
-        histories.put(SECOND, &state(1, &[2.0, 4.0, 6.0]), 1, false);
+        histories.put(FIRST, &state(0, &[1.0, 3.0]), 1, Some("a".to_owned()));
+        histories.put(SECOND, &state(1, &[2.0, 4.0, 6.0]), 1, None);
         let curves = json(&histories.curves(&config, 0, 100));
         assert_eq!(curves["arms"][0]["mean"], json!([1.5, 3.5, 4.5]));
         assert_eq!(curves["arms"][0]["count"], json!([2, 2, 2]));
         assert_eq!(curves["arms"][0]["low"][0], json!(1.1));
         // One that failed does not stay, and one that is not finished does not either.
         let failed = ReplicaState { failure: "ended: badly".into(), ..state(0, &[1.0, 3.0]) };
-        histories.put(FIRST, &failed, 1, true);
+        histories.put(FIRST, &failed, 1, Some("a".to_owned()));
         assert_eq!(json(&histories.curves(&config, 0, 100))["arms"][0]["mean"], json!([1.5, 3.5, 6.0]));
     }
 
@@ -253,7 +268,7 @@ mod tests {
     fn long_curves_are_thinned_and_keep_their_ends() {
         let (config, mut histories) = (config(), Histories::default());
         let values: Vec<f64> = (0..2500).map(f64::from).collect();
-        histories.put(FIRST, &state(0, &values), 1, false);
+        histories.put(FIRST, &state(0, &values), 1, None);
         let rows = json(&histories.curves(&config, 0, 4))["arms"][0]["row"].clone();
         assert_eq!(rows, json!([0, 833, 1666, 2499]));
         // Whole, in pages.
@@ -270,12 +285,29 @@ mod tests {
         rows(histories, config, 0, from)
     }
 
+    /// A finished replica was void: until it is finished again, under another name, nothing is shown of it.
+    #[test]
+    fn a_finished_replica_belongs_to_its_object() {
+        let mut histories = Histories::default();
+        for (key, index) in [(FIRST, 0), (SECOND, 1)] {
+            histories.put(key, &state(index, &[1.0, 3.0]), 1, Some("a".to_owned()));
+        }
+        let tag = histories.tag();
+        histories.forget_others(&[(FIRST, "a".to_owned()), (SECOND, "a".to_owned())]);
+        assert_eq!((histories.is_finished(SECOND), histories.tag()), (true, tag.clone()));
+        histories.forget_others(&[(FIRST, "a".to_owned()), (SECOND, "b".to_owned())]);
+        assert_eq!((histories.is_finished(FIRST), histories.is_finished(SECOND)), (true, false));
+        assert_ne!(histories.tag(), tag);
+        histories.forget_others(&[]);
+        assert!(histories.replicas.is_empty() && histories.bytes == 0);
+    }
+
     #[test]
     fn too_many_rows_are_left_out_and_counted() {
         let (config, mut histories) = (config(), Histories::default());
         let long = state(0, &vec![1.0; BYTES_MAX / 8 - 10]);
-        histories.put(FIRST, &long, 1, true);
-        histories.put(SECOND, &state(1, &[1.0; 20]), 1, true);
+        histories.put(FIRST, &long, 1, Some("a".to_owned()));
+        histories.put(SECOND, &state(1, &[1.0; 20]), 1, Some("a".to_owned()));
         assert!(histories.is_finished(SECOND) && histories.bytes <= BYTES_MAX);
         let curves = json(&histories.curves(&config, 0, 2));
         assert_eq!((curves["left_out"].clone(), curves["arms"][0]["count"].clone()), (json!(1), json!([1, 1])));

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -31,7 +32,8 @@ const UNUSED_MAX: Duration = Duration::from_secs(60);
 
 /// What is known of one run.
 struct OfRun {
-    /// The configuration that the histories belong to: a run that was deleted and made anew has another one.
+    /// The run that the histories belong to: one that was deleted and made anew has another number.
+    number: u64,
     prepared: Arc<Prepared>,
     histories: Known,
     checkpoint: Option<String>,
@@ -39,8 +41,8 @@ struct OfRun {
 }
 
 impl OfRun {
-    fn new(prepared: Arc<Prepared>) -> Self {
-        Self { prepared, histories: Known::default(), checkpoint: None, looked: None }
+    fn new(number: u64, prepared: Arc<Prepared>) -> Self {
+        Self { number, prepared, histories: Known::default(), checkpoint: None, looked: None }
     }
 }
 
@@ -53,6 +55,8 @@ pub(super) struct History {
     runs: Mutex<BTreeMap<String, Entry>>,
     /// One object is in memory at once, however many people look.
     reading: Semaphore,
+    /// Begins the tags: a browser may still have an answer of an earlier coordinator.
+    mark: u64,
 }
 
 /// What is asked of a run's histories.
@@ -70,28 +74,33 @@ pub(super) enum Question {
 
 impl History {
     pub(super) fn new(core: Handle) -> Self {
-        Self { core, runs: Mutex::default(), reading: Semaphore::new(1) }
+        // Each hasher has keys of its own.
+        let mark = RandomState::new().build_hasher().finish();
+        Self { core, runs: Mutex::default(), reading: Semaphore::new(1), mark }
     }
 
     /// The answer as JSON, and a tag that changes whenever the answer could.
     pub(super) async fn ask(&self, name: &str, question: Question) -> Result<(String, Bytes), Rejection> {
-        let prepared = self.core.views.get(name).and_then(|view| view.borrow().prepared.clone());
-        let prepared = prepared.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
+        let shown = self.core.views.numbered(name);
+        let shown = shown.and_then(|(number, view)| Some((number, view.borrow().prepared.clone()?)));
+        let (number, prepared) =
+            shown.ok_or_else(|| Rejection::NotFound("there is no run of this name here".into()))?;
         let columns = prepared.config.kind.columns.len();
         if let Question::Curves { column, .. } | Question::Rows { column, .. } = question
             && column >= columns
         {
             return Err(Rejection::Invalid(format!("there are columns from 0 to {}", columns.saturating_sub(1))));
         }
-        let mut run = self.entry(name, &prepared).lock_owned().await;
-        if run.prepared.hash != prepared.hash {
-            *run = OfRun::new(prepared.clone());
+        let mut run = self.entry(name, number, &prepared).lock_owned().await;
+        if run.number != number {
+            *run = OfRun::new(number, prepared.clone());
         }
         run.prepared = prepared;
         if run.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL) {
             run = self.look(name, run).await?;
         }
         // Much to compute: not on the thread that serves connections.
+        let mark = self.mark;
         let answer = tokio::task::spawn_blocking(move || {
             let OfRun { prepared, histories, .. } = &mut *run;
             let config = &prepared.config;
@@ -101,7 +110,7 @@ impl History {
                 Question::Replicas { from } => Ok(curves::replicas(histories, from)),
                 Question::Replica { replica, from_row } => curves::replica(histories, config, replica, from_row),
             }
-            .map(|bytes| (histories.tag(), bytes))
+            .map(|bytes| (format!("{mark:x}-{number}-{}", histories.tag()), bytes))
         });
         let answer = answer.await.map_err(|_| Rejection::Unavailable("the histories cannot be shown".into()))?;
         answer.map_err(Rejection::NotFound)
@@ -113,9 +122,9 @@ impl History {
         runs.retain(|_, (used, _)| used.elapsed() < UNUSED_MAX);
     }
 
-    fn entry(&self, name: &str, prepared: &Arc<Prepared>) -> Arc<tokio::sync::Mutex<OfRun>> {
+    fn entry(&self, name: &str, number: u64, prepared: &Arc<Prepared>) -> Arc<tokio::sync::Mutex<OfRun>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || (Instant::now(), Arc::new(tokio::sync::Mutex::new(OfRun::new(prepared.clone()))));
+        let new = || (Instant::now(), Arc::new(tokio::sync::Mutex::new(OfRun::new(number, prepared.clone()))));
         let entry = runs.entry(name.to_owned()).or_insert_with(new);
         entry.0 = Instant::now();
         let found = Arc::clone(&entry.1);
@@ -139,7 +148,7 @@ impl History {
             if let Ok(bytes) = self.core.reader.get(name, &object).await {
                 run = absorb(run, move |run| {
                     for state in states(&bytes) {
-                        run.take(&state, false);
+                        run.take(&state, None);
                     }
                     run.checkpoint = Some(object);
                 })
@@ -147,6 +156,7 @@ impl History {
             }
         }
         let mut complete = true;
+        run.histories.forget_others(&finished);
         for (key, object) in finished {
             if run.histories.is_finished(key) {
                 continue;
@@ -159,7 +169,9 @@ impl History {
             run = absorb(run, move |run| {
                 let body = envelope::open(envelope::Kind::Finished, &bytes).ok();
                 let state = body.and_then(|body| v1::Finished::decode(body).ok()?.replica);
-                state.iter().for_each(|state| run.take(state, true));
+                if let Some(state) = state {
+                    run.take(&state, Some(object));
+                }
             })
             .await?;
         }
@@ -187,7 +199,8 @@ fn states(bytes: &Bytes) -> Vec<v1::ReplicaState> {
 }
 
 impl OfRun {
-    fn take(&mut self, state: &v1::ReplicaState, finished: bool) {
+    /// Takes a replica from a checkpoint, or a finished one from its object.
+    fn take(&mut self, state: &v1::ReplicaState, finished: Option<String>) {
         let config = &self.prepared.config;
         let Some(arm) = config.arms.iter().position(|arm| arm.name == state.arm) else { return };
         let key = ReplicaKey { arm: arm as u32, index: state.replica };

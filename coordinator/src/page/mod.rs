@@ -115,10 +115,17 @@ impl Page {
 
     /// Answers the requests of a connection, until it ends. `misled` is one in plain text where TLS is spoken.
     pub(crate) async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, visit: Visit, misled: bool) {
-        let visit = &visit;
+        let visit = &Arc::new(visit);
         let answer = service_fn(|request: http::Request<Incoming>| async move {
-            let answer = if misled { route::misled() } else { route::answer(&self.0, visit, &request).await };
-            Ok::<_, Infallible>(answer)
+            let (page, visit) = (Arc::clone(&self.0), Arc::clone(visit));
+            let posted = *request.method() == http::Method::POST;
+            let answered = async move { route::answer(&page, &visit, &request).await };
+            Ok::<_, Infallible>(match (misled, posted) {
+                (true, _) => route::misled(),
+                // Whoever gives an order may be gone before it is carried out. Then it is, and the audit log has it.
+                (false, true) => tokio::spawn(answered).await.unwrap_or_else(|_| route::panicked()),
+                (false, false) => answered.await,
+            })
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -52,6 +52,12 @@ pub(super) async fn answer(page: &Inner, visit: &Visit, request: &Request<Incomi
     response
 }
 
+/// The answer to a request whose answer panicked.
+pub(super) fn panicked() -> Response<Body> {
+    let sentence = "the coordinator panicked over this request: please report this";
+    refusal(&Refused::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))
+}
+
 /// Answers a request in plain text to a page that is served over TLS.
 pub(super) fn misled() -> Response<Body> {
     let sentence = "this page is served over TLS alone: begin its address with https://";

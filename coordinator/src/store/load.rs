@@ -28,7 +28,7 @@ impl Store {
     /// belongs to none of them. Damaged and foreign objects are reported and left as they are.
     ///
     /// # Errors
-    /// A [`StoreError`] if the store cannot be listed.
+    /// A [`StoreError`] if the store cannot be listed, or an object cannot be read: it may be good.
     pub fn load(&mut self) -> Result<(Vec<SavedRun>, Vec<String>), StoreError> {
         self.look_who_leads().map_err(|error| self.unreadable("leader", &error))?;
         let (files, directories) = self.list("runs").map_err(|error| self.unreadable("runs", &error))?;
@@ -57,7 +57,7 @@ impl Store {
                 notices.push(foreign_sentence(&format!("runs/{run}")));
                 continue;
             }
-            let (saved, refused) = self.interpret_run(&run, &found, false);
+            let (saved, refused) = self.interpret_run(&run, &found, false)?;
             notices.extend(refused);
             runs.extend(saved.map(|saved| (found.modified, saved)));
         }
@@ -68,19 +68,36 @@ impl Store {
     /// Reads one run with the states of its unfinished replicas, if it exists and has a valid order.
     ///
     /// # Errors
-    /// A [`StoreError`] if the store cannot be listed.
+    /// A [`StoreError`] if the store cannot be listed, or an object cannot be read: it may be good.
     pub fn load_run(&mut self, run: &str) -> Result<Option<SavedRun>, StoreError> {
         let found = self.find_objects(run).map_err(|error| self.unreadable(run, &error))?;
-        Ok(self.interpret_run(run, &found, true).0)
+        Ok(self.interpret_run(run, &found, true)?.0)
     }
 
-    fn interpret_run(&mut self, run: &str, found: &Found, with_states: bool) -> (Option<SavedRun>, Vec<String>) {
+    fn interpret_run(
+        &mut self,
+        run: &str,
+        found: &Found,
+        with_states: bool,
+    ) -> Result<(Option<SavedRun>, Vec<String>), StoreError> {
+        // What cannot be read now is not damaged. Without it an older order would count.
+        let mut unreadable = None;
         let mut read = |name: &str| {
-            self.get(&format!("runs/{run}/{name}")).map_err(|error| format!("cannot be read: {}", cause(&error)))
+            let name = format!("runs/{run}/{name}");
+            self.get(&name).map_err(|error| {
+                let sentence = format!("cannot be read: {}", cause(&error));
+                if !matches!(error, object_store::Error::NotFound { .. }) {
+                    unreadable.get_or_insert((name, error));
+                }
+                sentence
+            })
         };
         let objects = Objects { run, names: &found.ours, read: &mut read };
         let has_orders = objects.has_orders();
         let (mut saved, mut notices) = objects.interpret(&self.registry, with_states);
+        if let Some((name, error)) = unreadable {
+            return Err(self.unreadable(&name, &error));
+        }
         let foreign = found.foreign.iter().map(|name| foreign_sentence(name));
         match &mut saved {
             Some(saved) => saved.notices.extend(foreign),
@@ -105,7 +122,7 @@ impl Store {
                 self.known(run).checkpoints.entry(place).or_default().insert(name.clone());
             }
         }
-        (saved, notices)
+        Ok((saved, notices))
     }
 
     /// See [`Objects::deleted`].

@@ -276,6 +276,37 @@ fn an_unclear_result_is_checked() {
     assert!(matches!(store.lead(), Err(StoreFault::Failed(_))));
 }
 
+/// What cannot be read for a while is not damaged: without the newest order an older one would count, and with it what it wanted.
+#[test]
+fn an_object_that_cannot_be_read_now_is_not_passed_over() {
+    let faulty = Arc::new(Faulty::default());
+    let mut store = Store::over(faulty.clone(), "memory", registry().clone());
+    store.lead().unwrap();
+    let given = |write: &Write| object_name(write, 1).map(|name| format!("runs/demo/{name}"));
+    let mut names = Vec::new();
+    for number in 1..=2 {
+        let crate::core::Stored::Written(Some(name)) = store.write("demo", &order(number)).unwrap() else {
+            panic!("a name")
+        };
+        names.push(format!("runs/demo/{name}"));
+        store.write("demo", &checkpoint(number)).unwrap();
+    }
+    let newest = store.load_run("demo").unwrap().unwrap();
+    for name in [names[1].clone(), given(&checkpoint(2)).unwrap()] {
+        faulty.cannot_read(Some(name.clone()));
+        for error in [store.load_run("demo").err(), store.load().err()] {
+            let error = error.expect("it cannot be read").to_string();
+            assert!(error.contains(&name) && error.contains("it does not answer"), "{error}");
+        }
+        assert!(matches!(store.write("demo", &Write::Load), Err(StoreFault::Failed(_))), "{name}");
+    }
+    faulty.cannot_read(Some(names[0].clone()));
+    assert_eq!(store.load_run("demo").unwrap().unwrap().order, newest.order, "the older order is not needed");
+    faulty.cannot_read(None);
+    let again = store.load_run("demo").unwrap().unwrap();
+    assert_eq!((again.order_number, again.checkpoint_number, again.order), (2, 2, newest.order));
+}
+
 #[test]
 fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
     let directory = tempfile::tempdir().unwrap();

@@ -129,7 +129,8 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         notes.extend(optimum);
     }
     let random = |arm: &Told<'_>| arm.settings.algorithm == AlgorithmName::Random;
-    if !several && !told.iter().any(random) {
+    let single = told.iter().all(|arm| arm.settings.objectives().len() == 1);
+    if single && !told.iter().any(random) {
         notes.push(
             "No arm is random search: add one with algorithm = \"random\" to see what the search is worth.".into(),
         );

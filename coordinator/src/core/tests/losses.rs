@@ -18,6 +18,9 @@ fn a_task_that_failed_goes_alone_to_another_worker_and_may_fail_twice() {
     story.answer(1, panicking);
     story.answer(1, honest);
     assert!(story.tasks_of(1).len() == 2 && !story.tasks_of(1).contains(&suspect[0]), "it does not come back to 1");
+    // Workers are kept free at the next tick, if they have been heard.
+    story.say(2, heartbeat());
+    story.wait(100);
     story.answer(2, honest);
     assert_eq!(story.tasks_of(2).len(), 1, "2 is kept free for it");
     story.answer(2, honest);

@@ -60,6 +60,23 @@ fn the_replicas_of_all_runs_are_bounded() {
     story.submit_by("10.0.0.8", "second", &of(2048)).unwrap();
 }
 
+/// Several may be asked for at once, before the store has any of them.
+#[test]
+fn replicas_that_are_being_ordered_count() {
+    let mut story = Story::begin(Settings { memory_bytes_max: 32 << 20, ..Settings::default() });
+    let of = |replicas: u32| CONFIG.replace("replicas = 2", &format!("replicas = {replicas}"));
+    for name in ["one", "two"] {
+        story.submit(name, &of(1)).unwrap();
+    }
+    let mut extend = |id, name: &str| {
+        let (prepared, level, submitter) = (story::prepared(&of(5000)), crate::trust::Level::Plain, "10.0.0.9".into());
+        let request = Request::Submit { name: name.into(), prepared, level, submitter };
+        let effects = story.core.handle(story.now, Event::Request { id: RequestId(id), request });
+        effects.iter().any(|effect| matches!(effect, Effect::Store { what: Write::Order { .. }, .. }))
+    };
+    assert_eq!([extend(1, "one"), extend(2, "two")], [true, false]);
+}
+
 /// A run submitted to a coordinator with much memory and recovered by one with little: it is blocked, and other runs
 /// continue.
 #[test]

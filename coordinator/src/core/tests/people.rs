@@ -30,6 +30,44 @@ fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
     assert!(matches!(story.submit("r", &other), Err(Rejection::Conflict(why)) if why.contains("other settings")));
 }
 
+/// Orders are not repeated, so something else must show that the store can be written again.
+#[test]
+fn a_run_whose_orders_failed_goes_on_when_the_store_can_be_written() {
+    let mut story = Story::begin(singly());
+    story.join(1, 1);
+    story.submit("r", CONFIG).unwrap();
+    story.store = Err(StoreFault::Failed("the disk is full".into()));
+    for _ in 0..3 {
+        assert!(story.ask(Request::Pause { name: "r".into() }).is_err());
+    }
+    while story.answer(1, honest) > 0 {}
+    assert!(story.run("r").message.contains("the disk is full"), "{}", story.run("r").message);
+    story.store = Ok(());
+    story.wait(4000);
+    story.say(1, heartbeat());
+    story.work_to_the_end(1);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
+
+/// The checkpoints of a finished run could not be removed; then it was extended.
+#[test]
+fn the_checkpoints_of_a_run_that_goes_on_stay() {
+    let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
+    story.join(1, 1);
+    story.submit("r", CONFIG).unwrap();
+    story.fail_deletions = true;
+    story.work_to_the_end(1);
+    story.fail_deletions = false;
+    story.submit("r", &CONFIG.replace("replicas = 2", "replicas = 5")).unwrap();
+    let before = story.writes.len();
+    let answered: usize = (0..20).map(|_| story.answer(1, honest)).sum();
+    assert!(answered > 0);
+    story.wait(4000);
+    assert_ne!(story.run("r").state(), RunState::Finished);
+    let dropped = story.writes[before..].iter().any(|(_, write)| *write == Write::DropCheckpoints);
+    assert!(!dropped, "{:?}", &story.writes[before..]);
+}
+
 fn answers(effects: &[Effect]) -> Vec<(u64, &Result<Response, Rejection>)> {
     let answers = effects.iter().filter_map(|effect| match effect {
         Effect::Respond { id, response } => Some((id.0, response)),

@@ -169,7 +169,7 @@ impl Story {
 
     fn store(&mut self, run: &str, what: Write) -> Result<Stored, StoreFault> {
         let mut outcome = self.store.clone().map(|()| Stored::Written(None));
-        if self.fail_deletions && what == Write::Delete {
+        if self.fail_deletions && matches!(what, Write::Delete | Write::DropCheckpoints) {
             outcome = Err(StoreFault::Failed(format!("run {run} cannot be deleted")));
         }
         if let (Ok(_), Write::Convict { identity, bytes }) = (&outcome, &what) {

@@ -1,5 +1,6 @@
 //! Runs that do not trust every worker.
 
+mod attempts;
 mod differences;
 
 use evoxo_common::rng::{Stream, below};
@@ -104,7 +105,9 @@ fn an_identity_cannot_second_itself_and_without_a_certificate_nobody_counts() {
 fn an_output_is_seconded_by_the_same_of_another_identity() {
     let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
     let replica = ReplicaKey { arm: 0, index: 0 };
-    let Report::Planned { mut tasks, .. } = replicas.run(Job::Open(replica)).remove(0) else { panic!("it is planned") };
+    let Report::Planned { mut tasks, .. } = replicas.run(Job::Open { replica, attempt: 0 }).remove(0) else {
+        panic!("it is planned")
+    };
     let PlannedTask { work, encoded, .. } = tasks.remove(0);
     let send = |replicas: &mut Replicas, id: &str, outcome: Answer| {
         let Outcome::Output(output) = outcome(&encoded) else { unreachable!("it is an output") };

@@ -84,11 +84,14 @@ fn a_worker_gets_only_tasks_of_programs_that_it_has() {
         v1::Hello { programs: vec![program], ..Story::hello(session, 1) }
     };
     story.join(1, 1);
-    assert_eq!(story.run("r").message, "no worker has the program p: start one with --program p=COMMAND");
+    assert_eq!(
+        story.run("r").message,
+        "no worker has the program p yet: it takes one that was started with --program p=COMMAND"
+    );
     story.greet(2, hello(2, "evolve", "p", 0xcd));
     story.greet(3, hello(3, "evolve", "q", 0xab));
     story.greet(4, hello(4, "rules", "p", 0xab));
-    assert!(story.run("r").message.ends_with("the one of worker w2 computes something else"));
+    assert!(story.run("r").message.contains("the one of worker w2 computes something else"));
     assert_eq!((story.run("r").workers, story.run("r").tasks_assigned), (0, 0));
     story.greet(5, hello(5, "evolve", "p", 0xab));
     assert_eq!((story.run("r").workers, story.run("r").message.as_str()), (1, ""));
@@ -169,7 +172,9 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     assert!(story.tasks_of(1).is_empty() && !story.closed.contains_key(&1));
     let run = story.run("r");
     assert_eq!((run.state(), run.workers, run.tasks_assigned), (RunState::Running, 0, 0));
-    assert!(run.message.ends_with("as this run was begun with; the one of worker w1 computes something else"));
+    assert!(
+        run.message.contains("as this run was begun with; the one of worker w1 computes something else: `evoxo check`")
+    );
     let Ok(Response::Workers(workers)) = story.ask(Request::Workers) else { panic!("the workers") };
     assert_eq!(workers[0].programs, ["p answers otherwise"]);
     let said: Vec<&str> =
@@ -342,4 +347,24 @@ fn late_outputs_are_accepted() {
     next.work_to_the_end(1);
     let run = next.run("r");
     assert_eq!((run.tasks_done, run.digest), (24, expected_digest(CONFIG)));
+}
+
+/// A message of very many results would keep the core busy, and its answer would take much memory.
+#[test]
+fn a_message_has_a_limited_number_of_results() {
+    let mut story = Story::begin(Settings::default());
+    let results = |count| {
+        let result = v1::TaskResult { hash: vec![7; 32].into(), ..result_of_nothing() };
+        from_worker::Message::Outputs(v1::Outputs { results: vec![result; count] })
+    };
+    for (session, count, closed) in [(1, 16_384, false), (2, 16_385, true)] {
+        story.join(session, 1);
+        story.say(session, results(count));
+        assert_eq!(story.closed.contains_key(&session), closed, "{count}");
+    }
+    assert!(story.closed[&2].reason.contains("16384 are the most"), "{}", story.closed[&2].reason);
+}
+
+fn result_of_nothing() -> v1::TaskResult {
+    v1::TaskResult { outcome: Some(Outcome::Output(bytes::Bytes::new())), ..v1::TaskResult::default() }
 }

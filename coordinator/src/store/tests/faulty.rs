@@ -33,9 +33,15 @@ pub(super) struct Faulty {
     before_put: Mutex<Option<Meanwhile>>,
     before_removal: Mutex<Option<Meanwhile>>,
     before_list: Mutex<Option<(String, Meanwhile)>>,
+    unreadable: Mutex<Option<String>>,
 }
 
 impl Faulty {
+    /// The object of this name cannot be read.
+    pub(super) fn cannot_read(&self, name: Option<String>) {
+        *self.unreadable.lock().expect("no panic has held it") = name;
+    }
+
     pub(super) fn next_put(&self, fault: Fault) {
         *self.next.lock().expect("no panic has held it") = Some(fault);
     }
@@ -105,6 +111,10 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let unreadable = self.unreadable.lock().expect("no panic has held it").clone();
+        if unreadable.is_some_and(|name| location.as_ref() == name) {
+            return Err(Error::Generic { store: "faulty", source: "it does not answer".into() });
+        }
         self.objects.get_opts(location, options).await
     }
 

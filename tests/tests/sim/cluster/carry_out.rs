@@ -3,8 +3,8 @@
 use evoxo_coordinator::core::{Effect, StoreFault, Write};
 use evoxo_proto::v1::to_worker;
 
-use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, chance, v1, worker_core};
-use crate::sim::seat::Done;
+use super::{Character, Cluster, Event, Fault, SessionId, SimEvent, Topic, below, chance, v1, worker_core};
+use crate::sim::{objects::names, seat::Done};
 
 impl Cluster {
     pub(super) fn tell(&mut self, seat: usize, event: Event) {
@@ -107,7 +107,18 @@ impl Cluster {
                 (false, true) => Fault::Taken,
             });
         }
-        let Some(Done { run, what, event, more }) = self.seats[seat].make_write() else { return };
+        let loads = |(run, what): (&str, &Write)| (*what == Write::Load).then(|| format!("runs/{run}/"));
+        let loads = self.seats[seat].next_write().and_then(loads);
+        if let Some(run) = loads.filter(|_| self.fault(self.faults.store)) {
+            // It is listed, and for a moment it cannot be read.
+            let mut names = names(&self.objects);
+            names.retain(|name| name.starts_with(&run));
+            let unreadable = (!names.is_empty()).then(|| below(&mut self.rng, names.len() as u64) as usize);
+            self.objects.cannot_read(unreadable.map(|place| names.swap_remove(place)));
+        }
+        let done = self.seats[seat].make_write();
+        self.objects.cannot_read(None);
+        let Some(Done { run, what, event, more }) = done else { return };
         if matches!(&event, Event::Stored { outcome: Err(StoreFault::Superseded(_)), .. }) {
             return self.supersede(seat);
         }

@@ -1,0 +1,134 @@
+//! What is tried again: a replica that was void, and a task that fails where two must agree.
+
+use super::*;
+
+/// The run's thread voids a replica and is asked to open it before the core has heard of that. The core begins it anew and drops what
+/// was planned meanwhile, so it is planned once more for the next attempt.
+#[test]
+fn a_replica_that_is_void_is_planned_for_the_attempt_that_the_core_knows() {
+    let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
+    let replica = ReplicaKey { arm: 0, index: 0 };
+    let planned = |replicas: &mut Replicas, attempt| {
+        replicas
+            .run(Job::Open { replica, attempt })
+            .into_iter()
+            .map(|report| match report {
+                Report::Planned { attempt, round, tasks, .. } => (attempt, round, tasks),
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    let first = planned(&mut replicas, 0);
+    let holder = Some(Holder { id: "liar".into(), trusted: false });
+    for PlannedTask { index, work, encoded } in first.into_iter().flat_map(|(.., tasks)| tasks) {
+        let from = Sender { session: SessionId(1), worker: "w".into(), asked: true, holder: holder.clone() };
+        let Outcome::Output(output) = honest(&encoded) else { unreachable!("an honest outcome is an output") };
+        let (task, worth) = (TaskId(1), Worth::Believed);
+        replicas.run(Job::Take(vec![ReceivedOutput {
+            task,
+            from,
+            replica,
+            round: 0,
+            index,
+            work,
+            encoded,
+            output,
+            worth,
+        }]));
+    }
+    let voided = replicas.run(Job::Void { identity: "liar".into() });
+    assert!(matches!(voided.as_slice(), [Report::Voided { since: 0, .. }]), "{voided:?}");
+    let kept = |planned: Vec<(u32, u64, Vec<PlannedTask>)>| -> Vec<(u32, u64, Vec<usize>)> {
+        let kept = |(attempt, round, tasks): (u32, u64, Vec<PlannedTask>)| {
+            (attempt, round, tasks.into_iter().map(|task| task.index).collect())
+        };
+        planned.into_iter().map(kept).collect()
+    };
+    assert_eq!(kept(planned(&mut replicas, 0)), [(0, 0, vec![0, 1, 2, 3])]);
+    assert_eq!(kept(planned(&mut replicas, 1)), [(1, 0, vec![0, 1, 2, 3])], "the core has begun it anew");
+    assert!(planned(&mut replicas, 1).is_empty(), "it knows these");
+}
+
+#[test]
+fn what_is_planned_for_an_attempt_that_is_over_is_dropped() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Audited { millionths: 1 }, "r", SMALL).unwrap();
+    let (id, run) = story.core.runs.iter().next().unwrap();
+    let (thread, replica) = (run.thread().unwrap(), ReplicaKey { arm: 0, index: 0 });
+    let tasks = |story: &Story| story.core.tasks.ready().get(&id).map_or(0, std::collections::BTreeSet::len);
+    for (attempt, expected) in [(1, 4), (0, 8)] {
+        let mut replicas = Replicas::new(registry(), story::prepared(SMALL), Draw::default(), Vec::new());
+        let reports = replicas.run(Job::Open { replica, attempt });
+        story.tell(Event::Done { thread, reports });
+        assert_eq!(tasks(&story), expected, "attempt {attempt}");
+    }
+}
+
+/// Two identities are too few to fail a run, and their workers are not to try a task for ever.
+#[test]
+fn where_two_must_agree_a_third_one_says_that_a_task_fails() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Quorum, "r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
+    story.greet_as(1, "one", false);
+    story.greet_as(2, "two", false);
+    work(&mut story, &[(1, panicking), (2, panicking)]);
+    let failures = story.figures().tally.failures;
+    assert!((3..10).contains(&failures), "{failures}");
+    let run = story.run("r");
+    assert_eq!(run.state(), RunState::Running);
+    assert!(run.message.contains("workers of three identities"), "{}", run.message);
+    story.greet_as(3, "three", false);
+    work(&mut story, &[(1, panicking), (2, panicking), (3, panicking)]);
+    let run = story.run("r");
+    assert!(run.state() == RunState::Failed && run.message.contains("failed 3 times"), "{}", run.message);
+}
+
+/// The same of one that does not end.
+#[test]
+fn a_third_one_says_that_a_task_does_not_end() {
+    let mut story = Story::begin(Settings { deadline_ms_unknown: 1000, ..singly() });
+    story.submit_at(Level::Quorum, "r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
+    let (mut sessions, mut last) = ([0; 3], 0);
+    let mut hang = |story: &mut Story, ids: &[&str]| {
+        for _ in 0..1000 {
+            for (session, id) in sessions.iter_mut().zip(ids) {
+                if *session == 0 || story.closed.contains_key(session) {
+                    last += 1;
+                    *session = last;
+                    story.greet_as(last, id, false);
+                }
+                story.say(*session, heartbeat());
+            }
+            story.wait(500);
+        }
+    };
+    hang(&mut story, &["one", "two"]);
+    assert_eq!(story.run("r").state(), RunState::Running);
+    hang(&mut story, &["one", "two", "three"]);
+    let run = story.run("r");
+    assert!(run.state() == RunState::Failed && run.message.contains("did not end 3 times"), "{}", run.message);
+}
+
+/// Many that nobody may get do not hide one that somebody may.
+#[test]
+fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
+    let mut story = Story::begin(singly());
+    let many = SMALL.replace("tasks = 4", "tasks = 200").replace("rounds = 2", "rounds = 1");
+    story.submit_at(Level::Quorum, "q", &many).unwrap();
+    story.greet_as(1, "one", false);
+    story.greet_as(2, "two", false);
+    let fail_often = |story: &mut Story| {
+        for _ in 0..40 {
+            (1..=2).for_each(|session| while story.answer(session, panicking) > 0 {});
+            story.wait(500);
+            (1..=2).for_each(|session| story.say(session, heartbeat()));
+        }
+    };
+    fail_often(&mut story);
+    let suspects = story.core.tasks.suspects().len();
+    assert!(suspects > 64, "{suspects}");
+    story.submit("r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
+    fail_often(&mut story);
+    assert_eq!(story.run("r").state(), RunState::Failed, "it was tried three times");
+    assert_eq!(story.run("q").state(), RunState::Running);
+}
