@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fmt, fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -19,13 +20,25 @@ use evoxo_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::{file, kept};
+use crate::{file, kept, say::notice};
 
 /// The longest files that are read, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 28;
 /// Keys of `result.json` that do not follow from the computation: what was measured, what other workers said, sentences, the
 /// version of the form.
 const NOT_COMPUTED: [&str; 6] = ["schema", "provenance", "doubts", "state", "conclusion", "notes"];
+
+/// What is in a directory; nothing if there is none.
+fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let unreadable = || format!("cannot read {}", directory.display());
+    match fs::read_dir(directory) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Vec::new()),
+        found => found
+            .with_context(unreadable)?
+            .map(|entry| entry.map(|entry| entry.path()).with_context(unreadable))
+            .collect(),
+    }
+}
 
 /// A replica: the arm's index in the configuration, and its number.
 pub(crate) type Key = (usize, u32);
@@ -158,14 +171,11 @@ impl Claims {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         let runs = directory.join("store").join("runs");
         let mut objects = Vec::new();
-        for run in fs::read_dir(runs).into_iter().flatten() {
-            let finished = run.context("cannot read the store")?.path().join("finished");
-            for object in fs::read_dir(finished).into_iter().flatten() {
-                objects.push(object.context("cannot read the store")?.path());
-            }
+        for run in entries(&runs)? {
+            objects.extend(entries(&run.join("finished"))?);
         }
         objects.sort();
-        let mut differences = Vec::new();
+        let (mut differences, mut damaged) = (Vec::new(), Vec::new());
         for path in objects {
             let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
             let bytes = Bytes::from(file::read(&path, FILE_BYTES_MAX, "")?);
@@ -179,7 +189,16 @@ impl Claims {
                         self.stored.insert(key, (name, state));
                     }
                 }
-                Err(why) => differences.push(Difference::of_run(format!("the object {name} {why}"))),
+                Err(why) => damaged.push((name, why)),
+            }
+        }
+        for (name, why) in damaged {
+            // `evoxo run` computes such a replica again and stores it under a new name.
+            let replaced = self.keys().all(|key| self.stored.contains_key(&key));
+            let found = format!("the object {name} {why}");
+            match replaced {
+                true => notice(format_args!("{found}: it is not used, since all replicas are stored in others")),
+                false => differences.push(Difference::of_run(found)),
             }
         }
         for (key, (name, state)) in &self.stored {

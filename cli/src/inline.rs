@@ -3,11 +3,12 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use evoxo_common::{
     experiment::{Config, Registry},
@@ -22,7 +23,7 @@ use evoxo_coordinator::{
     prepared::Prepared,
     replicas::{Job, Replicas},
     saved::replica_of_checkpoint,
-    store::{Lock, Store},
+    store::{Lock, Store, StoreError},
     trust::Level,
 };
 use evoxo_proto::v1::{self, RunState, from_worker};
@@ -77,8 +78,20 @@ pub(crate) struct Inline {
 impl Inline {
     /// Opens a store; nothing is written to it yet.
     pub(crate) fn open(registry: &Registry, place: &str, memory_bytes: u64) -> anyhow::Result<Self> {
-        let (mut store, _) = Store::open(place, registry.clone())?;
-        let lock = Lock::take(place)?;
+        // The user has given the directory around it.
+        let out = Path::new(place).parent().unwrap_or(Path::new(place)).display();
+        let here = |error: StoreError| match error {
+            StoreError::InUse { who, .. } => anyhow!(
+                "the run in {out} is being computed by another process ({who}): wait for that one, or choose another directory with \
+                 --out"
+            ),
+            StoreError::Unusable { cause, .. } => {
+                anyhow!("the directory {out} cannot be used: {cause}: make it writable, or choose another with --out")
+            }
+            other => other.into(),
+        };
+        let (mut store, _) = Store::open(place, registry.clone()).map_err(here)?;
+        let lock = Lock::take(place).map_err(here)?;
         let (saved, _) = store.load()?;
         let settings = Settings { memory_bytes_max: memory_bytes, ..Settings::default() };
         let core = Coordinator::recover(settings, registry.clone(), saved);
@@ -243,7 +256,7 @@ impl Inline {
         self.events.push_back(Event::Request { id: RequestId(0), request });
         loop {
             match self.response.take() {
-                Some(response) => return response.map_err(|rejection| anyhow::anyhow!("{}", sentence(rejection))),
+                Some(response) => return response.map_err(|rejection| anyhow!("{}", sentence(rejection))),
                 None if self.step()? => {}
                 None => self.rest(),
             }

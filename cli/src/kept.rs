@@ -17,7 +17,7 @@ use crate::{
     history::{Best, History, LastRows},
     html::{self, Told, champions},
     results::{Provenance, Results},
-    say::notice,
+    say::{notice, usage},
     stored,
 };
 
@@ -31,10 +31,21 @@ fn result_path(given: &Path) -> PathBuf {
 
 /// Reads a `result.json`, or that of a directory: its path and its content.
 pub(crate) fn read_result(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
-    let else_do = if given.is_dir() { ", and give a directory that `evoxo run` or `evoxo fetch` wrote" } else { "" };
     let path = result_path(given);
+    if given.is_dir() && !path.exists() && directory::stored(given).is_some() {
+        return Err(usage(format_args!(
+            "{} has no result.json, which a run writes when it is finished: the command that began it continues it",
+            given.display()
+        )));
+    }
+    let else_do = if given.is_dir() { ", and give a directory that `evoxo run` or `evoxo fetch` wrote" } else { "" };
     let bytes = file::read(&path, RESULT_BYTES_MAX, else_do)?;
-    let result = serde_json::from_slice(&bytes).map_err(|error| anyhow!("{} is not JSON: {error}", path.display()))?;
+    let result = serde_json::from_slice(&bytes).map_err(|error| {
+        anyhow!(
+            "{} is not JSON ({error}): give a result.json, or a directory that `evoxo run` or `evoxo fetch` wrote",
+            path.display()
+        )
+    })?;
     Ok((path, result))
 }
 
@@ -74,6 +85,19 @@ impl Kept {
         let report = registry.report_of_result(&result).map_err(|why| anyhow!("{name}: {why}"))?;
         let config = Config::of_result(registry, &result).map_err(|why| anyhow!("{name}: {why}"))?;
         Ok(Self { config, result, report, path, stored: None })
+    }
+
+    /// Refuses to write over the result.
+    ///
+    /// # Errors
+    /// If this file is it.
+    pub(crate) fn spare(&self, file: &Path, option: &str) -> anyhow::Result<()> {
+        match file.canonicalize().is_ok_and(|file| self.path.canonicalize().is_ok_and(|path| path == file)) {
+            true => {
+                Err(usage(format_args!("{} is the result itself: give another file with {option}", file.display())))
+            }
+            false => Ok(()),
+        }
     }
 
     fn of_store(results: Results, path: PathBuf, provenance: Provenance) -> Self {

@@ -62,7 +62,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long other addresses may take to answer once one of them leads.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a coordinator that does not lead is given to load its store, and how often it is asked.
+/// How long a coordinator may take to say whether it leads.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long one that does not lead is given to load its store, and how often it is asked.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const START_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -109,7 +111,11 @@ async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> any
     loop {
         let channel = dial(dialer, address).await?;
         // What is wrong otherwise is said in answer to the call.
-        let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
+        let mut health = HealthClient::new(channel.clone());
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, health.check(HealthCheckRequest::default())).await;
+        let answer = answer.with_context(|| {
+            format!("{address} does not answer: the coordinator there is stopped, or it is another program")
+        })?;
         if let Some(led) = answer.as_ref().ok().and_then(led) {
             epochs.check(address, &led)?;
         }

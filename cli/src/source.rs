@@ -9,6 +9,7 @@ use evoxo_worker::{Processes, Program};
 use crate::{
     file,
     say::{notice, program, usage, whole},
+    stop,
 };
 
 /// The most files that the settings of one experiment file may name.
@@ -93,6 +94,9 @@ impl Experiment {
     /// What follows from the programs that were given and from files that settings name, as overrides for the arms that do not
     /// say it.
     fn settings_from_outside(&self, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
+        if !self.programs.is_empty() {
+            stop::with_programs()?;
+        }
         let mut processes = Processes::new(self.programs.as_slice().into());
         let of_arm = |arm: &Arm| {
             let mut said = self.settings_of_program(config, arm, &mut processes)?;

@@ -1,44 +1,39 @@
-//! Ctrl-C and SIGTERM: the first stops cleanly, the second at once.
+//! Ctrl-C and SIGTERM: what has to be saved is saved at the first, and the second ends this process at once. Programs that it
+//! has started end with it.
 
 use std::sync::{
-    Arc,
+    OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 
-use anyhow::Context as _;
-use evoxo_process::EndRequests;
+use evoxo_worker::end_programs_on_request;
 
-/// Whether this process was asked to stop. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+/// Whether there is something to save, and whether this process was asked to stop.
+static SAVES: AtomicBool = AtomicBool::new(false);
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// From now on a signal ends the programs that this process has started, and then this process.
+pub(crate) fn with_programs() -> anyhow::Result<()> {
+    static LISTENS: OnceLock<()> = OnceLock::new();
+    match LISTENS.set(()) {
+        Ok(()) => end_programs_on_request(|| !SAVES.load(Ordering::Relaxed) || ASKED.swap(true, Ordering::Relaxed)),
+        Err(()) => Ok(()),
+    }
+}
+
+/// Whether this process was asked to stop.
+pub(crate) struct Stop(());
 
 impl Stop {
-    /// Begins to listen.
+    /// From now on the first signal only asks.
     pub(crate) fn listen() -> anyhow::Result<Self> {
-        let stop = Self::default();
-        let asked = stop.clone();
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
-        let mut requests = {
-            let _within = runtime.enter();
-            EndRequests::listen(false)?
-        };
-        let wait = move || {
-            runtime.block_on(async {
-                loop {
-                    requests.next().await;
-                    if asked.0.swap(true, Ordering::Relaxed) {
-                        std::process::exit(1);
-                    }
-                }
-            });
-        };
-        std::thread::Builder::new().name("signals".into()).spawn(wait).context("cannot start a thread for signals")?;
-        Ok(stop)
+        with_programs()?;
+        SAVES.store(true, Ordering::Relaxed);
+        Ok(Self(()))
     }
 
     /// Whether a stop was requested.
     pub(crate) fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        ASKED.load(Ordering::Relaxed)
     }
 }

@@ -109,6 +109,6 @@ def _text(file: Path, directory: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise _Unreadable(f"{directory} has no {file.name}: is it the directory of a run of evoxo?") from None
+        raise _Unreadable(f"{directory} has no {file.name}: is it the directory of a run of evoxo that has ended?") from None
     except OSError as error:
         raise _Unreadable(f"cannot read {file}: {error.strerror}") from None

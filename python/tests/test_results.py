@@ -53,7 +53,7 @@ class Reading(unittest.TestCase):
 
         head = "arm,replica,best\n"
         for damage, sentence in (
-            (remove("result.json"), "has no result.json: is it the directory of a run of evoxo?"),
+            (remove("result.json"), "has no result.json: is it the directory of a run of evoxo that has ended?"),
             (remove("history.csv"), "has no history.csv"),
             (say("result.json", "{"), "result.json is damaged: "),
             (say("result.json", "[]"), "result.json is damaged: it holds no object"),

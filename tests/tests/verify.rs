@@ -161,6 +161,30 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     assert!((1..8).contains(&missed), "2 of 6 replicas miss it sometimes: {missed} of 8 times");
 }
 
+/// A damaged replica is computed again and stored beside what is left of it.
+#[test]
+fn a_repaired_run_is_as_computed() {
+    let desk = tempfile::tempdir().expect("a directory");
+    fs::write(desk.path().join("table.toml"), FILE).expect("a file");
+    let run = || {
+        let made = evoxo(desk.path(), &["run", "table.toml", "--workers", "0", "--out", "good"]);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    };
+    run();
+    let path = change_state(&desk.path().join("good"), |_| {});
+    let bytes = fs::read(&path).expect("an object");
+    fs::write(&path, &bytes[1..]).expect("an object");
+    let (text, status) = verify(desk.path(), &["good"]);
+    assert!(text.starts_with("not as computed") && status == Some(1), "{text}");
+    run();
+    let (text, status) = verify(desk.path(), &["good"]);
+    assert!(text.contains("it is not used, since all replicas are stored in others") && status == Some(0), "{text}");
+    // Without results there is nothing to verify.
+    fs::remove_file(desk.path().join("good/result.json")).expect("it was there");
+    let (text, status) = verify(desk.path(), &["good"]);
+    assert!(text.contains("which a run writes when it is finished: the command") && status == Some(2), "{text}");
+}
+
 #[test]
 fn what_cannot_be_verified_is_refused_with_a_sentence() {
     let desk = tempfile::tempdir().expect("a directory");
@@ -170,7 +194,7 @@ fn what_cannot_be_verified_is_refused_with_a_sentence() {
     for (arguments, said, expected) in [
         (&["none"][..], "file not found", 2),
         (&["x.json"], "it is not the result of a run", 1),
-        (&["y.json"], "is not JSON", 1),
+        (&["y.json"], "give a result.json, or a directory", 1),
         (&["x.json", "--share", "7"], "give a share from 0.0001% to 100%", 2),
     ] {
         let (text, status) = verify(desk.path(), arguments);

@@ -6,7 +6,10 @@ use std::{
     io::{Write as _, stdout},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -24,7 +27,7 @@ use crate::{
     core::{self, SLOTS_MAX},
     daemon::{self, Settings},
     pool::compute_here,
-    programs::{Processes, Program, introduce},
+    programs::{Processes, Program, end_programs_on_request, introduce},
 };
 
 const EXAMPLES: &str = "\
@@ -80,7 +83,7 @@ pub struct Options {
     /// Join a cluster with this token, and keep the certificate for later starts.
     #[arg(long, value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
     pub join: Option<Token>,
-    /// The access file: to use it, or, with --join, to keep it there [default with --join: a file in $STATE_DIRECTORY,
+    /// The access file: to use it, or, with --join, to keep it there, unless it is a person's [default with --join: a file in $STATE_DIRECTORY,
     /// $XDG_STATE_HOME/evoxo or ~/.local/state/evoxo].
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     pub access: Option<PathBuf>,
@@ -152,13 +155,20 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
             .min(SLOTS_MAX),
     };
     let programs: Arc<[Program]> = options.programs.as_slice().into();
+    // Until the worker listens itself.
+    static INTRODUCING: AtomicBool = AtomicBool::new(true);
+    if !programs.is_empty() {
+        end_programs_on_request(|| INTRODUCING.load(Ordering::Relaxed))?;
+    }
+    let introduced = introduce(&registry, &programs).map_err(anyhow::Error::msg)?;
+    INTRODUCING.store(false, Ordering::Relaxed);
     let worker = core::Settings {
         slots,
         name: options.name.clone().unwrap_or_else(host_name),
         host: host_name(),
         build: BUILD.to_owned(),
         kinds: registry.signatures(),
-        programs: introduce(&registry, &programs).map_err(anyhow::Error::msg)?,
+        programs: introduced,
         process: RandomState::new().build_hasher().finish(),
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
@@ -187,6 +197,9 @@ fn run_task(registry: &Registry, file: &Path, simd: Simd, programs: Arc<[Program
     let bytes = read_task(file).with_context(|| format!("cannot read the task {}", file.display()))?;
     let task = Encoded::of_whole(&bytes).map_err(|why| anyhow!("{} is not a saved task: {why}", file.display()))?;
     let kind = task.message().map_err(anyhow::Error::msg)?;
+    if !programs.is_empty() {
+        end_programs_on_request(|| true)?;
+    }
     let mut out = stdout().lock();
     writeln!(out, "task    {}/{} of {} bytes, {}", kind.kind, kind.work, bytes.len(), task.hash)?;
     match compute_here(registry, &task, &mut Processes::new(programs)) {

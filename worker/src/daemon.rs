@@ -20,7 +20,7 @@ use crate::{
     core::{self, Effect, Event, STATUS_REFUSED, Worker},
     link::{Dial, Link},
     pool::{Compute, Pool},
-    programs::{Processes, Program},
+    programs::{Processes, Program, end_programs},
     who::Who,
 };
 
@@ -54,7 +54,7 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start the event loop; is the limit of open files too low?")?;
     let worker = settings.worker.name.clone();
-    let (status, sentence) = runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
         let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
@@ -66,7 +66,10 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
         };
         let who = Who { worker: settings.worker.name.clone(), identity, session: None };
         anyhow::Ok(Shell::new(settings, dialer, who, registry)?.serve(requests).await)
-    })?;
+    });
+    // A slot may still wait for one.
+    end_programs();
+    let (status, sentence) = ended?;
     match status {
         0 => info!(worker, "{sentence}"),
         _ => error!(worker, "{sentence}"),

@@ -10,18 +10,20 @@ use std::{
     os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel},
     },
     thread,
     time::Duration,
 };
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use evoxo_common::{
     experiment::Registry,
     task::{Programs, Refusal},
 };
+use evoxo_process::EndRequests;
 use evoxo_proto::{
     PROGRAM_BYTES_MAX,
     v1::{ProgramSignature, task_result::Outcome},
@@ -202,7 +204,8 @@ impl Process {
     fn start(program: &Program) -> Result<Self, String> {
         // Each state of a hasher has other keys, random ones for each thread.
         let mark = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-        let mut child = Command::new("sh")
+        let mut command = Command::new("sh");
+        command
             .args(["-c", &program.command])
             .env(PROTOCOL.0, PROTOCOL.1)
             .env(MARK, &mark)
@@ -210,9 +213,8 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A group of its own: it can be killed with its children, and a Ctrl-C for the worker does not reach it.
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("cannot be started: {error}"))?;
+            .process_group(0);
+        let mut child = Running::start(&mut command, &mark)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err("has no pipes".into()) };
         let (input, lines) = channel::<String>();
@@ -280,13 +282,80 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            // It may have ended already.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        kill_marked(&self.mark);
+        kill(&self.mark, self.child.id());
         let _ = self.child.wait();
+        Running::with(|running| running.by_mark.remove(&self.mark));
     }
+}
+
+/// The processes of programs that this process has started. They would outlive it if it ended while a thread waits for one.
+#[derive(Default)]
+struct Running {
+    /// Their numbers, by their marks.
+    by_mark: BTreeMap<String, u32>,
+    /// No more are started.
+    ending: bool,
+}
+
+impl Running {
+    fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
+        static RUNNING: LazyLock<Mutex<Running>> = LazyLock::new(Mutex::default);
+        work(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn start(command: &mut Command, mark: &str) -> Result<Child, String> {
+        Self::with(|running| {
+            if running.ending {
+                return Err("is not started any more: the worker ends".into());
+            }
+            let child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
+            running.by_mark.insert(mark.to_owned(), child.id());
+            Ok(child)
+        })
+    }
+}
+
+/// Kills all programs that this process has started, and starts no more: it is about to end.
+pub(crate) fn end_programs() {
+    Running::with(|running| {
+        running.ending = true;
+        std::mem::take(&mut running.by_mark).iter().for_each(|(mark, number)| kill(mark, *number));
+    });
+}
+
+/// From now on a request to end, if `ends` says so at that moment, ends this process with its programs.
+///
+/// # Errors
+/// If the system denies a thread or signals.
+pub fn end_programs_on_request(ends: impl Fn() -> bool + Send + 'static) -> anyhow::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    let mut requests = {
+        let _within = runtime.enter();
+        EndRequests::listen(false)?
+    };
+    let wait = move || {
+        runtime.block_on(async {
+            loop {
+                requests.next().await;
+                if ends() {
+                    end_programs();
+                    std::process::exit(1);
+                }
+            }
+        });
+    };
+    let thread = thread::Builder::new().name("signals".into()).spawn(wait);
+    thread.map(drop).context("cannot start a thread for signals")
+}
+
+/// Kills a program with all that it has started.
+fn kill(mark: &str, number: u32) {
+    if let Some(group) = Pid::from_raw(number.cast_signed()) {
+        // It may have ended already.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    kill_marked(mark);
 }
 
 /// Kills all processes with this mark: also those that have left the group. Where there is no /proc, it finds none.

@@ -115,7 +115,15 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let facts = file.certificate().map_err(anyhow::Error::msg)?;
     let (role, id, shown) = (facts.identity.role, facts.identity.id, access.display());
     tell(format_args!("joined as {role} {id}; the access file is {shown}: keep it secret"));
-    tell(format_args!("next: export EVOXO_ACCESS={shown} EVOXO_COORDINATOR={coordinator}; {} runs", program()));
+    match role.is_worker() {
+        true => tell(format_args!(
+            "it is for a worker: evoxo-worker --coordinator {coordinator} --access {shown}; people need a token of the role viewer or \
+             operator"
+        )),
+        false => {
+            tell(format_args!("next: export EVOXO_ACCESS={shown} EVOXO_COORDINATOR={coordinator}; {} runs", program()));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -159,7 +167,12 @@ pub(crate) fn access(verb: &Access) -> anyhow::Result<ExitCode> {
                 Ok(client(coordinator).await?.read_log(request).await.map_err(refused)?.into_inner().lines)
             })?;
             let mut out = std::io::stdout().lock();
-            lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            // Names in it are others' words. JSON leaves some control characters as they are.
+            let safe = |line: &String| -> String {
+                let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", c as u32) } else { c.to_string() };
+                line.chars().map(escaped).collect()
+            };
+            lines.iter().try_for_each(|line| writeln!(out, "{}", safe(line)))?;
             Ok(ExitCode::SUCCESS)
         }
     }

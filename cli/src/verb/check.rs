@@ -21,6 +21,7 @@ use crate::{
     json,
     say::{usage, whole},
     source::Experiment,
+    stop,
 };
 
 /// The program and its candidates.
@@ -100,6 +101,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
 
 /// The settings of an arm that asks the program: of the file, or what follows from the program alone.
 fn arm(arguments: &Arguments, registry: &Registry) -> anyhow::Result<(Asks, Values)> {
+    stop::with_programs()?;
     let program = &arguments.program;
     if let Some(file) = &arguments.file {
         let config = Experiment::of(file.clone(), program.clone()).read(registry)?;

@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         plots::write(directory, plots::pictures(&kept.report).chain(of_screen))?;
     }
     if let Some(html) = &arguments.html {
+        kept.spare(html, "--html")?;
         fs::write(html, kept.html(registry)?)
             .with_context(|| format!("cannot write {}: give another file with --html", html.display()))?;
     }

@@ -168,6 +168,6 @@ fn interrupted(run: &v1::Run) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = shlex::try_join(words.iter().map(String::as_str)).context("this command cannot be written down")?;
     let (done, total) = (run.rounds_done, run.rounds_total);
-    tell(format_args!("stopped after {done} of {total} rounds; everything is saved. Continue with\n  {command}"));
+    tell(format_args!("stopped after {done} of {total} rounds, which are saved. Continue with\n  {command}"));
     Ok(ExitCode::FAILURE)
 }

@@ -23,6 +23,7 @@ use crate::{
     recompute::{Recomputed, recompute},
     results::{Provenance, Results, add_report},
     say::{notice, share, usage, whole},
+    stop,
 };
 
 /// Which results, and how much of them.
@@ -123,6 +124,9 @@ fn note_of_build(registry: &Registry, claims: &Claims) -> bool {
 
 /// The programs that the run asks: they must be given, and compute what the run's did.
 fn programs(arguments: &Arguments, registry: &Registry, config: &Config) -> anyhow::Result<Arc<[Program]>> {
+    if !arguments.programs.is_empty() {
+        stop::with_programs()?;
+    }
     let programs: Arc<[Program]> = arguments.programs.as_slice().into();
     let mut processes = Processes::new(Arc::clone(&programs));
     for asked in config.programs() {

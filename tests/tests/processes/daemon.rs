@@ -49,7 +49,7 @@ async fn ctrl_c_saves_everything() {
         run.interrupt_group();
         assert_eq!(run.end().await.code(), Some(1));
         let told = run.log();
-        assert!(told.contains("everything is saved. Continue with"), "{told}");
+        assert!(told.contains("rounds, which are saved. Continue with"), "{told}");
     }
 }
 

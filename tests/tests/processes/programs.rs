@@ -145,7 +145,7 @@ async fn a_worker_whose_program_computes_something_else_gets_no_tasks() {
     assert!(other.programs[0].starts_with("ones "), "{:?}", other.programs);
     submit(&site, coordinator.address, 300, &good).await;
     let run = person.wait("ones", |run| !run.message.is_empty()).await;
-    assert!(run.message.ends_with("the one of worker other computes something else"), "{}", run.message);
+    assert!(run.message.contains("the one of worker other computes something else: `evoxo check`"), "{}", run.message);
     assert_eq!((run.workers, run.tasks_done), (0, 0));
     let _good = site.worker(coordinator.address, &["--program", &good, "--name", "good"]);
     assert_eq!(person.finished("ones").await.digest, built_in(300));
@@ -175,7 +175,7 @@ async fn a_worker_whose_program_answers_otherwise_is_found_by_the_genome_of_the_
     let mut submitting = site.program("evoxo", &words);
     assert!(submitting.end().await.success(), "{}", submitting.log());
     let run = person.wait("ones", |run| !run.message.is_empty()).await;
-    assert!(run.message.ends_with("the one of worker other computes something else"), "{}", run.message);
+    assert!(run.message.contains("the one of worker other computes something else: `evoxo check`"), "{}", run.message);
     assert_eq!((run.state(), run.workers), (RunState::Running, 0));
     let _good = site.worker(coordinator.address, &["--program", &good, "--name", "good"]);
     assert_eq!(person.finished("ones").await.digest, built_in(300));
@@ -296,5 +296,30 @@ async fn hostile_programs_fail_their_runs_and_nothing_else() {
     drop(workers);
     for (name, ..) in HOSTILE {
         have_ended(&site, name).await;
+    }
+}
+
+/// Whoever stops a run does not stop a program in the middle of a candidate. It would go on for ever.
+#[tokio::test]
+async fn no_program_outlives_a_run_that_is_stopped() {
+    for (workers, signals) in [("1", 1), ("0", 2)] {
+        let site = Site::new();
+        let program = write(&site, "ones.sh", "1", 0, "echo asked >> \"$0.asked\"; sleep 300");
+        fs::write(site.path("ones.toml"), file("\"program:ones\"", 60)).expect("a file");
+        let arguments = ["run", "ones.toml", "--workers", workers, "--program", &program, "--no-page"];
+        let mut run = site.program("evoxo", &arguments);
+        let asked = async {
+            while !site.path("ones.sh.asked").exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap_or_else(|_| panic!("{}", run.log()));
+        for _ in 0..signals {
+            run.signal("INT");
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        let status = tokio::time::timeout(Duration::from_secs(60), run.end()).await.expect("it ends");
+        assert_eq!(status.code(), Some(1), "{}", run.log());
+        have_ended(&site, "ones.sh").await;
     }
 }
