@@ -280,7 +280,7 @@ class Asking(unittest.TestCase):
         batch = next(first)
         with self.assertRaises(evoxo.RunFailed) as raised:
             next(self.ask("c"))
-        self.assertIn("in use", str(raised.exception))
+        self.assertIn("is being computed by another process", str(raised.exception))
         batch.tell(map(square, batch))
         next(first)
 

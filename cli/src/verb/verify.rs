@@ -33,7 +33,8 @@ use crate::{
 of history.csv, the final state's digest, the champion, the state in store/. Then the tables and figures in result.json are \
 made again and compared. With --share less is known: a wrong replica is found with that chance.
 
-Sentences in result.json, plots/, other tables and populations/ are not looked at: all of it follows from the rest.
+Sentences, state, doubts and provenance in result.json, config.toml, plots/, other tables and populations/ are not looked at: they \
+follow from the rest, or say how the run went.
 
 Examples:
   evoxo verify out/invincible
