@@ -73,6 +73,16 @@ impl Dialer {
         }
     }
 
+    /// The same certificate for another attempt, which no other one's failures are taken for.
+    #[must_use]
+    pub fn attempt(&self) -> Self {
+        Self(
+            self.0
+                .as_ref()
+                .map(|connector| Connector { config: Arc::clone(&connector.config), failed: Arc::default() }),
+        )
+    }
+
     /// Connects when there is something to send, and again whenever the connection was lost.
     #[must_use]
     pub fn connect_lazy(&self, endpoint: &Endpoint) -> Channel {
@@ -119,9 +129,16 @@ impl Connector {
         Self { config: Arc::new(RwLock::new(Arc::new(config))), failed: Arc::default() }
     }
 
-    /// Replaces an error by a sentence, and remembers it.
-    fn explain(&self, error: io::Error) -> io::Error {
-        let Some(refusal) = Refusal::of(&error) else { return error };
+    /// Replaces an error by a sentence, and remembers it. Before the other side is known (`handshake`), anybody on the way can say
+    /// that a certificate is refused: that is believed only afterwards.
+    fn explain(&self, error: io::Error, handshake: bool) -> io::Error {
+        let refusal = match Refusal::of(&error) {
+            None => return error,
+            Some(Refusal::Final(why)) if handshake => {
+                Refusal::Other(format!("somebody ended the connection before it was known who: {why}"))
+            }
+            Some(refusal) => refusal,
+        };
         let explained = io::Error::new(error.kind(), refusal.sentence());
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
         explained
@@ -138,7 +155,7 @@ impl Connector {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if Refusal::of(&error).is_none() => {
                 io::Error::new(error.kind(), "the connection was closed before TLS was agreed on")
             }
-            _ => self.explain(error),
+            _ => self.explain(error, true),
         })?;
         Ok(TokioIo::new(Watched { stream, connector: self }))
     }
@@ -167,7 +184,7 @@ struct Watched {
 impl AsyncRead for Watched {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        polled.map_err(|error| self.connector.explain(error))
+        polled.map_err(|error| self.connector.explain(error, false))
     }
 }
 

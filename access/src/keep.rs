@@ -138,8 +138,12 @@ impl Keeper {
     async fn renew(&mut self) -> Result<(), Refusal> {
         let mut renewed = Err(Refusal::Other("no coordinator leads".into()));
         for address in self.coordinators.all() {
-            renewed = renew(&self.file, address).await;
-            if !matches!(renewed, Err(Refusal::Other(_))) {
+            // One that refuses may be a stranger at the address of a coordinator that is away.
+            let answer = renew(&self.file, address).await;
+            if renewed.is_err() && (answer.is_ok() || !matches!(renewed, Err(Refusal::Final(_)))) {
+                renewed = answer;
+            }
+            if renewed.is_ok() {
                 break;
             }
         }

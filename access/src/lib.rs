@@ -30,7 +30,7 @@ pub use keep::{Keeper, Source};
 pub use private::{create_directory, read_private, write_private};
 pub use server::{Revocations, browsers_config, server_config};
 pub use tls::Refusal;
-pub use token::{Secret, SecretHash, Token};
+pub use token::{Secret, SecretHash, Token, Typed};
 
 /// The time in seconds since 1970.
 #[must_use]

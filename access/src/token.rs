@@ -104,6 +104,32 @@ impl fmt::Display for Token {
     }
 }
 
+/// The text of a token as somebody typed it. A parser of command lines would repeat one that is wrong, with the secret in it.
+#[derive(Clone)]
+pub struct Typed(String);
+
+impl Typed {
+    /// The token.
+    ///
+    /// # Errors
+    /// A sentence that does not have the text in it.
+    pub fn token(&self) -> Result<Token, String> {
+        self.0.parse()
+    }
+}
+
+impl From<&str> for Typed {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Typed")
+    }
+}
+
 impl FromStr for Token {
     type Err = String;
 

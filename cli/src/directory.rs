@@ -1,7 +1,8 @@
 //! A run's directory: results for people, and the store with its checkpoints.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -151,8 +152,15 @@ impl Directory {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
         let staged = path.with_extension(STAGED);
-        fs::write(&staged, content).with_context(unwritable)?;
-        fs::rename(&staged, &path).with_context(unwritable)
+        let whole = || {
+            let mut file = File::create(&staged)?;
+            file.write_all(content)?;
+            // As durable as what the store has.
+            file.sync_all()?;
+            fs::rename(&staged, &path)?;
+            File::open(path.parent().unwrap_or(&self.path))?.sync_all()
+        };
+        whole().with_context(unwritable)
     }
 }
 

@@ -26,22 +26,30 @@ impl Epochs {
         let mut name = access.as_os_str().to_owned();
         name.push(".epochs");
         let file = PathBuf::from(name);
+        let seen = Self::read(&file)?;
+        Ok(Self { file: Some(file), seen })
+    }
+
+    fn read(file: &Path) -> anyhow::Result<Seen> {
         let none = |error: &anyhow::Error| {
             error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
         };
-        let seen = match read_private(&file) {
+        match read_private(file) {
             Ok(bytes) => {
                 let read = String::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-                read.with_context(|| format!("{} is not a list of epochs: remove it", file.display()))?
+                read.with_context(|| format!("{} is not a list of epochs: remove it", file.display()))
             }
-            Err(error) if none(&error) => Seen::default(),
-            Err(error) => return Err(error),
-        };
-        Ok(Self { file: Some(file), seen })
+            Err(error) if none(&error) => Ok(Seen::default()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Refuses a coordinator that leads no more, and remembers one that does.
     pub(crate) fn check(&mut self, address: &Address, led: &Led) -> anyhow::Result<()> {
+        if let Some(file) = &self.file {
+            // Another tool may have seen a later one since.
+            self.seen = Self::read(file)?;
+        }
         let before = self.seen.clone();
         let accepted = self.seen.accepts(led);
         match &self.file {

@@ -45,7 +45,7 @@ class Asked:
         self._wait = wait
         self._last: Optional[Batch] = None
         self._finished = False
-        self._end = weakref.finalize(self, _end, processes, link)
+        self._end = weakref.finalize(self, _end, os.getpid(), processes, link)
 
     def __iter__(self) -> Asked:
         return self
@@ -105,7 +105,10 @@ class Asked:
         return results(self._out)
 
 
-def _end(processes: Union[Here, Cluster], link: Link) -> None:
+def _end(owner: int, processes: Union[Here, Cluster], link: Link) -> None:
+    if os.getpid() != owner:
+        # A fork of the process that asked ends, and not the run.
+        return
     processes.stop()
     link.close()
     processes.wait()

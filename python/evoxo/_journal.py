@@ -55,7 +55,15 @@ class Journal:
                 raise ValueError(f"{self.path}:{number} is no line of a journal of evoxo.ask") from None
 
     def add(self, key: str, answer: Answer) -> None:
-        """Adds an answer, which is on the disk when this returns."""
+        """Adds an answer, which is on the disk when this returns. After `close` too, unless another process has the file open: then it
+        raises ValueError."""
+        if self._file.closed:
+            late = Journal(self.path)
+            try:
+                late.add(key, answer)
+            finally:
+                late.close()
+            return
         self._file.write(json.dumps({"key": key, "answer": answer}, allow_nan=False).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())

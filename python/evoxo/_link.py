@@ -125,7 +125,8 @@ class Link:
         self._selector.close()
         shutil.rmtree(self._directory, ignore_errors=True)
         if self._journal:
-            self._journal.close()
+            with self.changed:
+                self._journal.close()
 
     def take(self) -> Optional[Batch]:
         """The next batch, if there is one. The caller holds `changed`."""
@@ -153,12 +154,13 @@ class Link:
                 if candidate._key in self._answers:
                     raise ValueError(f"candidate {candidate.id} has an answer already")
             for candidate, answer in answers:
-                if self._journal and not self._closed:
+                if self._journal:
                     self._journal.add(candidate._key, answer)
                 self._answers[candidate._key] = answer
                 self._open.pop(candidate._key, None)
             self._reply()
-            while len(self._answers) > REMEMBERED_MAX:
+            # What is in a journal is not asked again.
+            while len(self._answers) > REMEMBERED_MAX and not self._journal:
                 self._answers.popitem(last=False)
 
     def _serve(self) -> None:

@@ -230,6 +230,14 @@ class Asking(unittest.TestCase):
         cut = journal.read_bytes()[:-5]
         journal.write_bytes(cut)
         self.assertEqual(self.finish(self.ask("cut", version="2", journal=journal))[1], ["main-0-69"])
+        # It was measured, and the run was left before it was told.
+        late = self.ask("late", version="3", journal=journal)
+        candidate = next(late)[0]
+        late.close()
+        candidate.tell(5)
+        first = self.ask("late again", version="3", journal=journal)
+        self.assertNotIn(candidate.id, [one.id for one in next(first)])
+        first.close()
         with contextlib.closing(self.ask("here", journal=journal)):
             with self.assertRaisesRegex(ValueError, "journal is in use by another process"):
                 self.ask("there", journal=journal)

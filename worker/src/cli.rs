@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use evoxo_access::{Source, Token};
+use evoxo_access::{Source, Typed};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
 use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr};
 use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
@@ -82,7 +82,7 @@ pub struct Options {
     pub coordinator: Addresses,
     /// Join a cluster with this token, and keep the certificate for later starts.
     #[arg(long, value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
-    pub join: Option<Token>,
+    pub join: Option<Typed>,
     /// The access file: to use it, or, with --join, to keep it there, unless it is a person's [default with --join: a file in $STATE_DIRECTORY,
     /// $XDG_STATE_HOME/evoxo or ~/.local/state/evoxo].
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
@@ -161,7 +161,7 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         end_programs_on_request(|| INTRODUCING.load(Ordering::Relaxed))?;
     }
     let introduced = introduce(&registry, &programs).map_err(anyhow::Error::msg)?;
-    INTRODUCING.store(false, Ordering::Relaxed);
+    let listens = || INTRODUCING.store(false, Ordering::Relaxed);
     let worker = core::Settings {
         slots,
         name: options.name.clone().unwrap_or_else(host_name),
@@ -173,11 +173,12 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
     let (coordinators, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
-    let access = match (options.join.clone(), options.access.clone()) {
+    let token = options.join.as_ref().map(Typed::token).transpose().map_err(anyhow::Error::msg)?;
+    let access = match (token, options.access.clone()) {
         (Some(token), file) => Some(Source::Token(token, file)),
         (None, file) => file.map(Source::File),
     };
-    daemon::run(Settings { coordinators, access, worker, programs, exit_with_stdin }, registry)
+    daemon::run(Settings { coordinators, access, worker, programs, exit_with_stdin }, registry, listens)
 }
 
 impl Simd {

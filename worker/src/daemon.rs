@@ -44,11 +44,11 @@ pub struct Settings {
     pub exit_with_stdin: bool,
 }
 
-/// Works for the coordinator until the process is asked to shut down, was idle for too long or is refused.
+/// Calls `listens` when it hears requests to end, and works for the coordinator until the process is asked to shut down, was idle for too long or is refused.
 ///
 /// # Errors
 /// If the system denies threads, timers or signals.
-pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
+pub fn run(settings: Settings, registry: Registry, listens: impl FnOnce()) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -56,6 +56,7 @@ pub fn run(settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
     let worker = settings.worker.name.clone();
     let ended = runtime.block_on(async {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
+        listens();
         let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
                 Ok(opened) => opened,

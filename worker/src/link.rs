@@ -78,7 +78,7 @@ impl Dial {
     async fn open(&self) -> Result<Session, Event> {
         let mut attempts = JoinSet::new();
         for endpoint in self.endpoints.iter().cloned() {
-            attempts.spawn(open(endpoint, self.dialer.clone()));
+            attempts.spawn(open(endpoint, self.dialer.attempt()));
         }
         let (mut down, mut refused) = (Vec::new(), Vec::new());
         // A host that is gone does not answer at all. When another one has, there is no need to wait for it so long.

@@ -226,6 +226,8 @@ fn seen(run: &v1::Run, workers: &[v1::Worker], jobs: &[Queued]) -> Seen {
     let stage = |job: &Queued| {
         let suffix = format!("-{}", job.id.replace('_', "-"));
         match workers.iter().filter(computes).find(|worker| worker.name.ends_with(&suffix)) {
+            // It computes the kind, and the run asks a program that no worker has.
+            Some(_) if run.slots == 0 => Stage::Started,
             Some(worker) => Stage::Joined { busy: worker.slots_busy > 0, tasks_done: worker.tasks_done },
             None if job.runs => Stage::Started,
             None => Stage::Queued,

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
-use evoxo_access::{AccessFile, Id, Refusal, Role, Token, join, now_s};
+use evoxo_access::{AccessFile, Id, Refusal, Role, Token, Typed, join, now_s};
 use evoxo_process::{Addresses, duration, host_name};
 use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use tonic::transport::Channel;
 
 use crate::{
     remote::{Coordinator, channel, converse, refused},
-    say::{program, tell, whole},
+    say::{program, tell, usage, whole},
 };
 
 /// The longest list of identities, in bytes: some hundred for each of 100,000.
@@ -28,7 +28,7 @@ const RESPONSE_BYTES_MAX: usize = 64 << 20;
 pub(crate) struct Join {
     /// A token of the role viewer or operator, as `evoxo token create` prints it
     #[arg(value_name = "TOKEN", env = "EVOXO_TOKEN", hide_env_values = true)]
-    token: Token,
+    token: Typed,
     /// The coordinator's address, and its standbys', with commas between them
     #[arg(
         long = "coordinator",
@@ -104,6 +104,7 @@ fn time(since_1970_s: u64) -> String {
 
 pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let Join { token, coordinator, access, name } = arguments;
+    let token = &token.token().map_err(usage)?;
     if access.exists() {
         bail!("{} exists: name another --access FILE, or remove it", access.display());
     }
@@ -131,8 +132,12 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
 async fn join_any(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {
     let mut joined = Err(Refusal::Other("no coordinator leads".into()));
     for address in coordinators.all() {
-        joined = join(token, address, name).await;
-        if !matches!(joined, Err(Refusal::Other(_))) {
+        // One that refuses may be a stranger at the address of a coordinator that is away.
+        let answer = join(token, address, name).await;
+        if answer.is_ok() || !matches!(joined, Err(Refusal::Final(_))) {
+            joined = answer;
+        }
+        if joined.is_ok() {
             break;
         }
     }

@@ -34,9 +34,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let (run, replicas) = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
         let request = v1::GetRequest { name: arguments.name.clone() };
-        let run = client.get(request).await.map_err(refused)?.into_inner();
+        let run = client.get(request.clone()).await.map_err(refused)?.into_inner();
         let replicas = remote::fetch(&mut client, &arguments.name).await.map_err(refused)?;
-        Ok((run, replicas))
+        // What was doubted while they came is doubted.
+        let doubts = client.get(request).await.map_err(refused)?.into_inner().doubts;
+        Ok((v1::Run { doubts, ..run }, replicas))
     })?;
     let config = Config::parse(registry, "the coordinator's configuration", &run.config, &[])
         .context("this build cannot read the run: use the coordinator's version")?;

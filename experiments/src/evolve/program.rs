@@ -340,7 +340,9 @@ fn read_answer(
 fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
     if let Some(failure) = item.get("fail") {
         let failure = failure.as_str().filter(|text| !text.is_empty()).ok_or("\"fail\" must be a sentence")?;
-        let failure = failure.chars().filter(|c| !c.is_control()).take(SHOWN_MAX).collect();
+        let failure: String = failure.chars().filter(|c| !c.is_control()).take(SHOWN_MAX).collect();
+        // A failure without a word is one too.
+        let failure = if failure.is_empty() { "it did not say why".to_owned() } else { failure };
         return Ok(Evaluation { failure, ..Evaluation::default() });
     }
     let numbers = |key: &str, count: usize| -> Result<Vec<f64>, String> {

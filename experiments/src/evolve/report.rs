@@ -50,13 +50,16 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
             replicas.iter().filter_map(|replica| replica.history().last()).map(|row| row[column]).collect()
         };
         let mut json = arm_json(config, *arm, replicas);
+        let settings = Settings::of(&config.arms[*arm].settings);
+        // Without a single value a replica has no row, and all of its evaluations have failed.
+        let valueless = replicas.iter().filter(|replica| replica.is_finished() && replica.history().is_empty()).count();
+        let spent = vec![settings.evaluations as f64; valueless];
         json["best"] = last(BEST).into();
         json["violations"] = last(VIOLATION).into();
-        json["evaluations"] = last(EVALUATIONS).into();
-        json["failures"] = last(FAILURES).iter().sum::<f64>().into();
+        json["evaluations"] = [last(EVALUATIONS), spent.clone()].concat().into();
+        json["failures"] = [last(FAILURES), spent].concat().iter().sum::<f64>().into();
         json["hypervolume"] = last(HYPERVOLUME).into();
         json["kept"] = last(KEPT).into();
-        let settings = Settings::of(&config.arms[*arm].settings);
         let column = if settings.reference_point().is_some() { HYPERVOLUME } else { BEST };
         json["curve"] = curve(replicas, column).to_json();
         json["runtimes"] = pictures::runtimes(&settings, replicas, [EVALUATIONS, BEST, VIOLATION]);
@@ -204,7 +207,7 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
         list.ok_or_else(|| lacks(key))
     };
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
-    let replicas = bests.len();
+    let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
     let feasible = bests.into_iter().zip(violations).filter(|(_, violation)| *violation == 0.0);
     Ok(Told {
         name,

@@ -290,6 +290,12 @@ impl Settings {
 
     fn problems(&self) -> Vec<(Name, String)> {
         let mut found = self.problems_of_problem();
+        if self.target_number().is_some() && self.objectives().len() > 1 {
+            found.push((
+                Name::target,
+                "a target is for one objective, and the problem has several: leave it out".into(),
+            ));
+        }
         if !self.target.trim().is_empty() && self.target_number().is_none() {
             found.push((Name::target, format!("target is {:?}, but must be a number such as 1e-8", self.target)));
         }

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{
     KIND,
     messages::{EvaluateTask, Evaluation},
+    report::report_of_result,
     settings::{AlgorithmName, BoundsName, Settings},
 };
 use crate::{
@@ -262,4 +263,26 @@ fn fronts_and_maps_are_tables() {
 fn a_failure_is_not_a_number() {
     let failed = Evaluation { failure: "why".into(), ..Evaluation::default() };
     assert!(super::evaluation::Evaluation::minimised(&failed, &[true]).failed);
+}
+
+/// All candidates of a replica have failed, so it has no row: it is one of the replicas all the same.
+#[test]
+fn a_replica_without_a_value_counts() {
+    let settings = "problem = \"onemax\"\nlength = 8\nevaluations = 60\npopulation = 10\ntarget = \"0\"\n";
+    let config = parse(&format!("experiment = \"evolve\"\nreplicas = 2\n[settings]\n{settings}"));
+    let mut arms = config.report(&run(&config)).json["arms"].as_array().unwrap().clone();
+    for key in ["best", "violations"] {
+        arms[0][key].as_array_mut().unwrap().pop();
+    }
+    let report = report_of_result(&config, &arms).unwrap();
+    let row = &report.tables[0].rows[0];
+    assert!(row[1] == "2" && row.contains(&"1 of 2".to_owned()), "{row:?}");
+    assert!(report.json["summary"]["main"]["compared"].is_null(), "{}", report.json["summary"]);
+}
+
+#[test]
+fn a_target_is_for_one_objective() {
+    let file = "experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\ntarget = \"0.5\"\n";
+    let found = problems(file).to_string();
+    assert!(found.contains("a target is for one objective"), "{found}");
 }

@@ -193,7 +193,7 @@ fn replica_task(config: &Config) -> evoxo_common::task::Task {
 fn wrong_answers_have_their_sentence() {
     let config = signed(PROGRAM, &mut actor(sphere));
     let task = replica_task(&config);
-    let answers: [fn(&Value) -> Value; 7] = [
+    let answers: [fn(&Value) -> Value; 8] = [
         |_| json!({"f": [1.0, 2.0]}),
         |_| json!({"f": "1"}),
         |_| json!({"f": [null]}),
@@ -201,6 +201,7 @@ fn wrong_answers_have_their_sentence() {
         |_| json!({"fail": 3}),
         |_| json!(7),
         |_| json!({"fail": "it diverged\nand more"}),
+        |_| json!({"fail": "\n"}),
     ];
     let mut sentences: Vec<String> =
         answers.iter().map(|answer| task.run_asking(&mut actor(*answer)).unwrap_err().0).collect();

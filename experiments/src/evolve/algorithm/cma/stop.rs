@@ -104,7 +104,7 @@ pub(super) fn stop(
 
 /// Whether objectives do not differ any more.
 fn flat(strategy: &Strategy, history: &History, objectives: &[f64], tolerance: f64) -> Option<Stop> {
-    let count = 10 + (30 * strategy.n).div_ceil(strategy.lambda);
+    let count = (10 + (30 * strategy.n).div_ceil(strategy.lambda)).min(HISTORY_MAX);
     let recent = history.best.len().checked_sub(count).map(|from| &history.best[from..])?;
     // Infinite objectives differ by no number, and nothing follows from them.
     let range = |values: &mut dyn Iterator<Item = &f64>| {
