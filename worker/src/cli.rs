@@ -173,7 +173,12 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
     let (coordinators, exit_with_stdin) = (options.coordinator.clone(), options.exit_with_stdin);
-    let token = options.join.as_ref().map(Typed::token).transpose().map_err(anyhow::Error::msg)?;
+    let token = options
+        .join
+        .as_ref()
+        .map(Typed::token)
+        .transpose()
+        .unwrap_or_else(|why| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{why}\n")).exit());
     let access = match (token, options.access.clone()) {
         (Some(token), file) => Some(Source::Token(token, file)),
         (None, file) => file.map(Source::File),

@@ -26,6 +26,8 @@ const READ_BYTES_MAX: u64 = 1 << 20;
 const UNSAVED_MAX: usize = 10_000;
 /// The identities that are remembered for what they were refused.
 const REFUSED_MAX: usize = 10_000;
+/// The lines about refusals that one identity may have at once; strangers have one, all together.
+const BURST: u64 = 32;
 /// The longest text of others in a line, in characters.
 const TEXT_CHARS_MAX: usize = 300;
 
@@ -39,15 +41,25 @@ pub(crate) struct Asker {
     pub(crate) address: String,
 }
 
+/// The refusals of an identity.
+#[derive(Debug)]
+struct Refusals {
+    /// The second of the last one.
+    at_s: u64,
+    /// The lines that it may have now: one more for each second.
+    lines: u64,
+    /// Those without a line since the last line.
+    left_out: u64,
+}
+
 /// The open log.
 #[derive(Debug)]
 pub(crate) struct Audit {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// For each identity, and for all strangers together as "": the second of the last line about a refusal, and how many more
-    /// refusals there were in it and since.
-    refused: BTreeMap<String, (u64, u64)>,
+    /// Of each identity, and of all strangers together as "".
+    refused: BTreeMap<String, Refusals>,
     /// The epoch in which this coordinator leads, and its lines so far.
     leads: Option<(u64, u64)>,
     /// Nobody can lead yet, because the store cannot be written.
@@ -120,19 +132,22 @@ impl Audit {
             "object": cut(object),
             "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| "done".to_owned()),
         });
-        // Nobody must fill the disk with what is refused, or push others' lines out: one line a second of each identity and of all
-        // strangers, with the number of those left out.
+        // Nobody must fill the disk with what is refused, or push others' lines out.
         if outcome.is_err() {
             if self.refused.len() >= REFUSED_MAX {
-                self.refused.retain(|_, (last, _)| *last == now_s);
+                self.refused.retain(|_, refused| refused.at_s == now_s);
             }
-            let known = self.refused.get_mut(&asker.id);
-            if let Some((_, left_out)) = known.filter(|(last, _)| *last == now_s) {
-                *left_out += 1;
+            let burst = if asker.id.is_empty() { 1 } else { BURST };
+            let new = || Refusals { at_s: now_s, lines: burst, left_out: 0 };
+            let refused = self.refused.entry(asker.id.clone()).or_insert_with(new);
+            refused.lines = burst.min(refused.lines + now_s.saturating_sub(refused.at_s));
+            refused.at_s = now_s;
+            if refused.lines == 0 {
+                refused.left_out += 1;
                 return Ok(());
             }
-            let left_out = self.refused.insert(asker.id.clone(), (now_s, 0)).map_or(0, |(_, left_out)| left_out);
-            line["left_out"] = Value::from(left_out);
+            refused.lines -= 1;
+            line["left_out"] = Value::from(std::mem::take(&mut refused.left_out));
         }
         if let Some((epoch, lines)) = &mut self.leads {
             *lines += 1;
@@ -233,17 +248,15 @@ mod tests {
         assert_eq!(audit.newest(1).unwrap().len(), 1);
         // Nor can anybody else push the lines of others out.
         let worker = Asker { id: "ba9876543210".into(), role: "worker", address: "10.0.0.8".into() };
-        for (second, who) in [(3, &worker), (3, &worker), (3, &asker), (3, &worker), (4, &worker)] {
-            audit.write(second, who, "Pause", "", Err("your role is worker")).unwrap();
+        for second in [3, 4] {
+            (0..100).for_each(|_| audit.write(second, &worker, "Pause", "", Err("your role is worker")).unwrap());
         }
+        audit.write(4, &asker, "Pause", "", Err("it is finished")).unwrap();
         let lines: Vec<Value> =
-            audit.newest(3).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let told = |line: &Value| (line["who"].as_str().unwrap().to_owned(), line["left_out"].clone());
-        let [worker, asker] = [&worker, &asker].map(|who| who.id.clone());
-        assert_eq!(
-            lines.iter().map(told).collect::<Vec<_>>(),
-            [(worker.clone(), json!(0)), (asker, json!(0)), (worker, json!(2))]
-        );
+            audit.newest(100).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |who: &Asker| lines.iter().filter(|line| line["who"] == who.id.as_str()).collect::<Vec<_>>();
+        assert_eq!((of(&worker).len(), of(&worker)[32]["left_out"].clone()), (33, json!(68)));
+        assert_eq!(of(&asker).last().unwrap()["left_out"], json!(0));
     }
 
     /// A backup of the store was put back, and the coordinator leads in the same epoch once more.

@@ -159,6 +159,7 @@ pub struct AssignedTask {
 /// Results, sent when they are ready; one assignment may need several messages.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Outputs {
+    /// At most 16,384.
     #[prost(message, repeated, tag = "1")]
     pub results: ::prost::alloc::vec::Vec<TaskResult>,
 }
