@@ -73,7 +73,7 @@ impl Dialer {
         }
     }
 
-    /// The same certificate for another attempt, which no other one's failures are taken for.
+    /// The same certificate for an attempt that is made beside others.
     #[must_use]
     pub fn attempt(&self) -> Self {
         Self(
@@ -92,7 +92,7 @@ impl Dialer {
         }
     }
 
-    /// Why the coordinator refuses the certificate, if it does: trying again is of no use.
+    /// Why the coordinator refused the certificate in the last attempt, if it did: trying again is of no use.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         match self.failure()? {
@@ -101,17 +101,7 @@ impl Dialer {
         }
     }
 
-    /// The same, once for each time that it did.
-    #[must_use]
-    pub fn take_refusal(&self) -> Option<String> {
-        let failed = self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failed.and_then(|failed| match failed {
-            Refusal::Final(sentence) => Some(sentence),
-            Refusal::Other(_) => None,
-        })
-    }
-
-    /// How TLS failed last, if it did.
+    /// How TLS failed in the last attempt, if it did.
     pub(crate) fn failure(&self) -> Option<Refusal> {
         self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -134,9 +124,9 @@ impl Connector {
     fn explain(&self, error: io::Error, handshake: bool) -> io::Error {
         let refusal = match Refusal::of(&error) {
             None => return error,
-            Some(Refusal::Final(why)) if handshake => {
-                Refusal::Other(format!("somebody ended the connection before it was known who: {why}"))
-            }
+            Some(Refusal::Final(why)) if handshake => Refusal::Other(format!(
+                "whoever answers there ended the connection before it was known who that is, and said: {why}"
+            )),
             Some(refusal) => refusal,
         };
         let explained = io::Error::new(error.kind(), refusal.sentence());
@@ -145,6 +135,7 @@ impl Connector {
     }
 
     async fn open(self, uri: Uri) -> io::Result<TokioIo<Watched>> {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await?;

@@ -59,6 +59,26 @@ fn taken(answer: v1::Certificate, key: Vec<u8>, pin: Pin) -> Result<AccessFile, 
     Ok(file)
 }
 
+/// Asks the addresses one after another until one answers. One that refuses may be a stranger at the address of a coordinator that is
+/// away, so the others are asked too.
+///
+/// # Errors
+/// [`Refusal::Final`] if one refused and none answered, else the last failure.
+pub async fn at_any<T, F>(addresses: &[Address], ask: impl Fn(Address) -> F) -> Result<T, Refusal>
+where
+    F: Future<Output = Result<T, Refusal>>,
+{
+    let mut failed = Refusal::Other("no coordinator leads".into());
+    for address in addresses {
+        match ask(address.clone()).await {
+            Ok(file) => return Ok(file),
+            Err(refusal) if !matches!(failed, Refusal::Final(_)) => failed = refusal,
+            Err(_) => {}
+        }
+    }
+    Err(failed)
+}
+
 /// A failure on this side.
 fn own(error: anyhow::Error) -> Refusal {
     Refusal::Other(format!("{error:#}"))
@@ -96,6 +116,21 @@ fn refused(dialer: &Dialer, coordinator: &Address, status: &Status) -> Refusal {
 mod tests {
     use super::*;
     use crate::{Authority, Id, Identity, Role, now_s};
+
+    #[tokio::test]
+    async fn a_stranger_at_one_address_keeps_nobody_from_the_next() {
+        let [first, second]: [Address; 2] = ["lab1:7600", "lab2:7600"].map(|text| text.parse().unwrap());
+        let (refused, away) = (Refusal::Final("no".into()), Refusal::Other("away".into()));
+        let ask = async |of_first: Result<u8, Refusal>, of_second: Result<u8, Refusal>| {
+            let answer = |address: Address| if address == first { of_first.clone() } else { of_second.clone() };
+            at_any(&[first.clone(), second.clone()], |address| std::future::ready(answer(address))).await
+        };
+        assert_eq!(ask(Err(refused.clone()), Ok(2)).await, Ok(2));
+        assert_eq!(ask(Ok(1), Err(refused.clone())).await, Ok(1));
+        assert_eq!(ask(Err(refused.clone()), Err(away.clone())).await, Err(refused.clone()), "that will not change");
+        assert_eq!(ask(Err(away.clone()), Err(refused.clone())).await, Err(refused));
+        assert_eq!(ask(Err(away.clone()), Err(away.clone())).await, Err(away));
+    }
 
     #[test]
     fn a_certificate_of_another_authority_is_not_taken() {

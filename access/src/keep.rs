@@ -14,7 +14,7 @@ use crate::{
     certificate::Certificate,
     dial::Dialer,
     file::AccessFile,
-    join::{join, renew},
+    join::{at_any, join, renew},
     now_s,
     private::create_directory,
     tls::Refusal,
@@ -136,18 +136,8 @@ impl Keeper {
     }
 
     async fn renew(&mut self) -> Result<(), Refusal> {
-        let mut renewed = Err(Refusal::Other("no coordinator leads".into()));
-        for address in self.coordinators.all() {
-            // One that refuses may be a stranger at the address of a coordinator that is away.
-            let answer = renew(&self.file, address).await;
-            if renewed.is_err() && (answer.is_ok() || !matches!(renewed, Err(Refusal::Final(_)))) {
-                renewed = answer;
-            }
-            if renewed.is_ok() {
-                break;
-            }
-        }
-        let file = renewed?;
+        let before = &self.file;
+        let file = at_any(self.coordinators.all(), |address| async move { renew(before, &address).await }).await?;
         let own = |error: anyhow::Error| Refusal::Other(format!("{error:#}"));
         self.dialer.replace(&file).map_err(own)?;
         self.file = file;
@@ -182,15 +172,13 @@ fn is_a_persons(path: &Path) -> bool {
 async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {
     let mut told = false;
     loop {
-        for address in coordinators.all() {
-            match join(token, address, name).await {
-                Err(Refusal::Other(why)) if !told => {
-                    warn!("{why}; trying again");
-                    told = true;
-                }
-                Err(Refusal::Other(_)) => {}
-                done => return done,
+        match at_any(coordinators.all(), |address| async move { join(token, &address, name).await }).await {
+            Err(Refusal::Other(why)) if !told => {
+                warn!("{why}; trying again");
+                told = true;
             }
+            Err(Refusal::Other(_)) => {}
+            done => return done,
         }
         tokio::time::sleep(JOIN_PAUSE).await;
     }

@@ -25,7 +25,7 @@ pub use certificate::{Certificate, Pin, server_names};
 pub use dial::Dialer;
 pub use file::AccessFile;
 pub use identity::{Id, Identity, Role};
-pub use join::{join, renew};
+pub use join::{at_any, join, renew};
 pub use keep::{Keeper, Source};
 pub use private::{create_directory, read_private, write_private};
 pub use server::{Revocations, browsers_config, server_config};

@@ -192,9 +192,9 @@ impl Claims {
                 Err(why) => damaged.push((name, why)),
             }
         }
+        // `evoxo run` computes such a replica again and stores it under a new name.
+        let replaced = self.keys().all(|key| self.stored.contains_key(&key));
         for (name, why) in damaged {
-            // `evoxo run` computes such a replica again and stores it under a new name.
-            let replaced = self.keys().all(|key| self.stored.contains_key(&key));
             let found = format!("the object {name} {why}");
             match replaced {
                 true => notice(format_args!("{found}: it is not used, since all replicas are stored in others")),

@@ -2,7 +2,6 @@
 
 use std::{
     fs::{self, File},
-    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -152,15 +151,12 @@ impl Directory {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
         let staged = path.with_extension(STAGED);
-        let whole = || {
-            let mut file = File::create(&staged)?;
-            file.write_all(content)?;
-            // As durable as what the store has.
-            file.sync_all()?;
-            fs::rename(&staged, &path)?;
-            File::open(path.parent().unwrap_or(&self.path))?.sync_all()
-        };
-        whole().with_context(unwritable)
+        fs::write(&staged, content).with_context(unwritable)?;
+        if name == CONFIG {
+            // As durable as the store, which is of no use without it. The same command writes all other files again.
+            File::open(&staged).and_then(|file| file.sync_all()).with_context(unwritable)?;
+        }
+        fs::rename(&staged, &path).with_context(unwritable)
     }
 }
 

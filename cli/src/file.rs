@@ -10,6 +10,11 @@ use anyhow::{Context as _, bail};
 
 use crate::say::usage;
 
+/// Whether two paths lead to the same file that is there.
+pub(crate) fn same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
 /// The bytes of a file of limited size. `else_do` is an alternative to suggest if the file does not exist. A missing
 /// file or a directory is a usage error.
 pub(crate) fn read(file: &Path, bytes_max: usize, else_do: &str) -> anyhow::Result<Vec<u8>> {

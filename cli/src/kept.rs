@@ -87,17 +87,9 @@ impl Kept {
         Ok(Self { config, result, report, path, stored: None })
     }
 
-    /// Refuses to write over the result.
-    ///
-    /// # Errors
-    /// If this file is it.
-    pub(crate) fn spare(&self, file: &Path, option: &str) -> anyhow::Result<()> {
-        match file.canonicalize().is_ok_and(|file| self.path.canonicalize().is_ok_and(|path| path == file)) {
-            true => {
-                Err(usage(format_args!("{} is the result itself: give another file with {option}", file.display())))
-            }
-            false => Ok(()),
-        }
+    /// Whether this file is the result, which must not be written over.
+    pub(crate) fn is_at(&self, file: &Path) -> bool {
+        file::same(&self.path, file)
     }
 
     fn of_store(results: Results, path: PathBuf, provenance: Provenance) -> Self {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use evoxo_access::{AccessFile, Dialer, now_s, renew};
+use evoxo_access::{AccessFile, Dialer, at_any, now_s, renew};
 use evoxo_coordinator::shown::state;
 pub(crate) use evoxo_coordinator::shown::{doubt_to_json, run_to_json};
 use evoxo_process::{Address, Addresses, innermost};
@@ -171,17 +171,19 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
 async fn access_file(path: &Path, all: &[Address]) -> anyhow::Result<AccessFile> {
     let file = AccessFile::load(path)?;
     let due = file.certificate().is_ok_and(|facts| (facts.renew_at_s()..facts.expires_s).contains(&now_s()));
-    if due {
-        for address in all {
-            // If that fails, the old one is still good; who is refused gets the reason from the request itself.
-            if let Ok(renewed) = renew(&file, address).await {
-                // If it cannot be kept, the next command renews the old one again.
-                drop(renewed.store(path));
-                return Ok(renewed);
-            }
-        }
+    if !due {
+        return Ok(file);
     }
-    Ok(file)
+    let before = &file;
+    match at_any(all, |address| async move { renew(before, &address).await }).await {
+        Ok(renewed) => {
+            // If it cannot be kept, the next command renews the old one again.
+            drop(renewed.store(path));
+            Ok(renewed)
+        }
+        // The old one is still good; who is refused gets the reason from the request itself.
+        Err(_) => Ok(file),
+    }
 }
 
 /// An error in one sentence: the coordinator's own message, if it responded.

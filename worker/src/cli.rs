@@ -6,10 +6,7 @@ use std::{
     io::{Write as _, stdout},
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -27,7 +24,7 @@ use crate::{
     core::{self, SLOTS_MAX},
     daemon::{self, Settings},
     pool::compute_here,
-    programs::{Processes, Program, end_programs_on_request, introduce},
+    programs::{Processes, Program, end_programs_on_request},
 };
 
 const EXAMPLES: &str = "\
@@ -155,20 +152,13 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
             .min(SLOTS_MAX),
     };
     let programs: Arc<[Program]> = options.programs.as_slice().into();
-    // Until the worker listens itself.
-    static INTRODUCING: AtomicBool = AtomicBool::new(true);
-    if !programs.is_empty() {
-        end_programs_on_request(|| INTRODUCING.load(Ordering::Relaxed))?;
-    }
-    let introduced = introduce(&registry, &programs).map_err(anyhow::Error::msg)?;
-    let listens = || INTRODUCING.store(false, Ordering::Relaxed);
     let worker = core::Settings {
         slots,
         name: options.name.clone().unwrap_or_else(host_name),
         host: host_name(),
         build: BUILD.to_owned(),
         kinds: registry.signatures(),
-        programs: introduced,
+        programs: Vec::new(),
         process: RandomState::new().build_hasher().finish(),
         idle_timeout_ms: options.idle_timeout.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
     };
@@ -183,7 +173,7 @@ pub fn work(options: &Options, registry: Registry) -> anyhow::Result<ExitCode> {
         (Some(token), file) => Some(Source::Token(token, file)),
         (None, file) => file.map(Source::File),
     };
-    daemon::run(Settings { coordinators, access, worker, programs, exit_with_stdin }, registry, listens)
+    daemon::run(Settings { coordinators, access, worker, programs, exit_with_stdin }, registry)
 }
 
 impl Simd {

@@ -13,14 +13,14 @@ use anyhow::{Context as _, bail};
 use evoxo_access::{Dialer, Keeper, Refusal, Source};
 use evoxo_common::{experiment::Registry, task::Encoded, time::Millis};
 use evoxo_process::{Addresses, EndRequest, EndRequests};
-use tokio::{sync::mpsc, time::sleep_until};
+use tokio::{sync::mpsc, task::spawn_blocking, time::sleep_until};
 use tracing::{Level, error, info};
 
 use crate::{
     core::{self, Effect, Event, STATUS_REFUSED, Worker},
     link::{Dial, Link},
     pool::{Compute, Pool},
-    programs::{Processes, Program, end_programs},
+    programs::{Processes, Program, end_programs, introduce},
     who::Who,
 };
 
@@ -36,7 +36,7 @@ pub struct Settings {
     pub coordinators: Addresses,
     /// Where its access is from; `None` for a coordinator that asks for none.
     pub access: Option<Source>,
-    /// Settings of the worker's core.
+    /// Settings of the worker's core; what its programs say of themselves is found out.
     pub worker: core::Settings,
     /// The programs that tasks may ask.
     pub programs: Arc<[Program]>,
@@ -44,11 +44,12 @@ pub struct Settings {
     pub exit_with_stdin: bool,
 }
 
-/// Calls `listens` when it hears requests to end, and works for the coordinator until the process is asked to shut down, was idle for too long or is refused.
+/// Has its programs introduce themselves, and works for the coordinator until the process is asked to shut down, was idle for too long
+/// or is refused.
 ///
 /// # Errors
-/// If the system denies threads, timers or signals.
-pub fn run(settings: Settings, registry: Registry, listens: impl FnOnce()) -> anyhow::Result<ExitCode> {
+/// If the system denies threads, timers or signals, or a program cannot be used.
+pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -56,7 +57,11 @@ pub fn run(settings: Settings, registry: Registry, listens: impl FnOnce()) -> an
     let worker = settings.worker.name.clone();
     let ended = runtime.block_on(async {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
-        listens();
+        let (asked, programs) = (registry.clone(), Arc::clone(&settings.programs));
+        settings.worker.programs = tokio::select! {
+            introduced = spawn_blocking(move || introduce(&asked, &programs)) => introduced?.map_err(anyhow::Error::msg)?,
+            _ = requests.next() => return Ok((0, "shut down (on request) while its programs started".to_owned())),
+        };
         let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
                 Ok(opened) => opened,
@@ -68,7 +73,7 @@ pub fn run(settings: Settings, registry: Registry, listens: impl FnOnce()) -> an
         let who = Who { worker: settings.worker.name.clone(), identity, session: None };
         anyhow::Ok(Shell::new(settings, dialer, who, registry)?.serve(requests).await)
     });
-    // A slot may still wait for one.
+    // A thread may still wait for one.
     end_programs();
     let (status, sentence) = ended?;
     match status {

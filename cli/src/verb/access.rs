@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
-use evoxo_access::{AccessFile, Id, Refusal, Role, Token, Typed, join, now_s};
+use evoxo_access::{Id, Role, Typed, at_any, join, now_s};
 use evoxo_process::{Addresses, duration, host_name};
 use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
 use serde_json::{Value, json};
@@ -110,7 +110,9 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     }
     let name = name.clone().unwrap_or_else(host_name);
     let file = converse(async {
-        join_any(token, coordinator, &name).await.map_err(|refusal| anyhow!("{}", refusal.sentence()))
+        let name = &name;
+        let joined = at_any(coordinator.all(), |address| async move { join(token, &address, name).await }).await;
+        joined.map_err(|refusal| anyhow!("{}", refusal.sentence()))
     })?;
     file.store(access)?;
     let facts = file.certificate().map_err(anyhow::Error::msg)?;
@@ -126,22 +128,6 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Joins at the first address whose coordinator leads.
-async fn join_any(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {
-    let mut joined = Err(Refusal::Other("no coordinator leads".into()));
-    for address in coordinators.all() {
-        // One that refuses may be a stranger at the address of a coordinator that is away.
-        let answer = join(token, address, name).await;
-        if answer.is_ok() || !matches!(joined, Err(Refusal::Final(_))) {
-            joined = answer;
-        }
-        if joined.is_ok() {
-            break;
-        }
-    }
-    joined
 }
 
 pub(crate) fn tokens(verb: &Tokens) -> anyhow::Result<ExitCode> {

@@ -1,11 +1,6 @@
 //! `evoxo imitate CHAMPION`: a network learns to play 3x3 as a champion does, and is audited.
 
-use std::{
-    fs,
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, anyhow};
 use evoxo_common::{experiment::Registry, rng::Stream};
@@ -13,7 +8,7 @@ use evoxo_games::net::imitate::{Course, audit, card, learn, lessons};
 use serde_json::json;
 
 use crate::{
-    champion,
+    champion, file,
     say::{usage, whole},
 };
 
@@ -61,8 +56,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let stream = Stream::root(*seed).text("imitate");
     let learnt = learn(&lessons, Course { units: *units, rate: RATE, passes: *passes, stream });
     let (text, file) = card(&lessons, &learnt).write(stem);
-    let same = |one: &Path| one.canonicalize().ok();
-    if same(out).is_some_and(|out| same(who) == Some(out)) {
+    if file::same(out, who) {
         return Err(usage(format_args!("{} is the teacher itself: choose another file with --out", out.display())));
     }
     let unwritable = || format!("cannot write {}: choose another file with --out", out.display());

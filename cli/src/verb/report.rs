@@ -13,7 +13,7 @@ use crate::{
     kept::Kept,
     plots,
     results::{add_report, report_text},
-    say::digest_text,
+    say::{digest_text, usage},
     tensorboard,
 };
 
@@ -53,7 +53,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         plots::write(directory, plots::pictures(&kept.report).chain(of_screen))?;
     }
     if let Some(html) = &arguments.html {
-        kept.spare(html, "--html")?;
+        if kept.is_at(html) {
+            return Err(usage(format_args!("{} is the result itself: give another file with --html", html.display())));
+        }
         fs::write(html, kept.html(registry)?)
             .with_context(|| format!("cannot write {}: give another file with --html", html.display()))?;
     }

@@ -42,12 +42,12 @@ const SKIPPED_MAX: usize = 64;
 
 impl Coordinator {
     pub(super) fn assign(&mut self) {
-        if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.second_copies_due) {
+        if self.stopping || !(self.has_open() || !self.tasks.suspects().is_empty() || self.look_due) {
             return;
         }
         self.place_suspects();
         // Once for all idle workers, of which there may be thousands.
-        let slow = if std::mem::take(&mut self.second_copies_due) { self.slow_assignments() } else { Vec::new() };
+        let slow = if std::mem::take(&mut self.look_due) { self.slow_assignments() } else { Vec::new() };
         for idle_only in [true, false] {
             let slow = if idle_only { &slow[..] } else { &[] };
             let could = |abilities: &Abilities| !slow.is_empty() || self.has_work_for(abilities, idle_only);
@@ -98,13 +98,13 @@ impl Coordinator {
     /// Sends suspects to workers that have nothing else. It also reserves busy workers for them, at most as many as there are
     /// suspects: at each tick and for new ones, and not at every event, since there may be thousands of both.
     fn place_suspects(&mut self) {
-        let all = std::mem::take(&mut self.reservations_due) | self.tasks.take_new_suspects();
-        if all || self.tasks.suspects().is_empty() {
+        let reserves = self.look_due | self.tasks.take_new_suspects();
+        if reserves || self.tasks.suspects().is_empty() {
             self.sessions.release_reserved();
         }
         let free = |(id, session): (SessionId, &Session)| {
             let free = !session.draining && !session.is_alone_with_suspect();
-            (free && (all || session.assignments.is_empty())).then_some(id)
+            (free && (reserves || session.assignments.is_empty())).then_some(id)
         };
         let mut free: Vec<SessionId> = match self.tasks.suspects().is_empty() {
             true => return,

@@ -82,10 +82,8 @@ pub struct Coordinator {
     leaving: Leaving,
     /// When deadlines are checked next.
     tick: Millis,
-    /// Slow tasks have not been checked since the last tick.
-    second_copies_due: bool,
-    /// No workers were reserved for suspects since the last tick.
-    reservations_due: bool,
+    /// Slow tasks have not been checked since the last tick, and no workers reserved for suspects.
+    look_due: bool,
     /// The last suspect for which a worker was looked for.
     skipped: TaskId,
     /// The health that was last published.
@@ -127,8 +125,7 @@ impl Coordinator {
             lost: Lost::default(),
             leaving: Leaving::default(),
             tick: Millis::default(),
-            second_copies_due: false,
-            reservations_due: false,
+            look_due: false,
             skipped: TaskId::NONE,
             healthy: true,
             stopping: false,

@@ -421,7 +421,8 @@ impl Run {
     pub(super) fn is_quiet(&self) -> bool {
         let unsaved = self.finished > self.stored || self.checkpoints.dirty || self.checkpoints.writing;
         let unwritten = self.failure_unsaved || !self.to_write_again.is_empty();
-        !(unsaved || unwritten || self.waits_for_memory.is_some() || matches!(self.presence, Presence::Leaving(_)))
+        let waits = self.waits_for_memory.is_some() || self.load_due.is_some();
+        !(unsaved || unwritten || waits || matches!(self.presence, Presence::Leaving(_)))
     }
 
     /// Bytes that it needs at present, with one more replica if one is given; at least for one replica.

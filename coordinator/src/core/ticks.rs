@@ -22,7 +22,7 @@ impl Coordinator {
             return;
         }
         self.tick = self.now + TICK_MS;
-        (self.second_copies_due, self.reservations_due) = (true, true);
+        self.look_due = true;
         let limit_ms = self.settings.silence_ms_max;
         let silent = |session: &Session| self.now - session.heard > limit_ms;
         for id in self.sessions_where(silent) {

@@ -250,10 +250,10 @@ impl Eyes {
         let request = HealthCheckRequest { service: service_of(epoch.number) };
         let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
         let serves = matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving);
-        match dialer.take_refusal().filter(|_| !serves) {
+        match dialer.refusal().filter(|_| !serves) {
             // Only somebody who is there refuses.
             Some(why) => Err(format!(
-                "{address} answers, and so it leads, but not this standby: {why}; or start this standby again"
+                "{address} is there and refuses this standby: {why}, or start this standby again, which makes it another one"
             )),
             None => Ok(serves),
         }
