@@ -10,7 +10,7 @@ use x509_parser::{
     parse_x509_certificate,
 };
 
-use crate::identity::Identity;
+use crate::identity::{Identity, Role};
 
 /// The name in the coordinator's certificate that all clients check, wherever the coordinator runs: only it can have a
 /// certificate for a server of its authority, so the address does not matter.
@@ -53,6 +53,9 @@ impl FromStr for Pin {
     }
 }
 
+/// For how long after its end a worker's certificate can be renewed, in seconds: a host, or the coordinator, may be off for a week.
+const RENEWABLE_S: u64 = 7 * 24 * 3600;
+
 /// What a client's certificate says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
@@ -86,6 +89,18 @@ impl Certificate {
     pub fn renew_at_s(&self) -> u64 {
         self.begins_s + self.expires_s.saturating_sub(self.begins_s) * 2 / 3
     }
+
+    /// Until when it is good for getting another one, in seconds since 1970: a worker's for longer than for anything else.
+    #[must_use]
+    pub fn renewable_until_s(&self) -> u64 {
+        renewable_until_s(self.identity.role, self.expires_s)
+    }
+}
+
+/// Until when a certificate of this role that expires then is good for getting another one, in seconds since 1970.
+#[must_use]
+pub fn renewable_until_s(role: Role, expires_s: u64) -> u64 {
+    if role.is_worker() { expires_s.saturating_add(RENEWABLE_S) } else { expires_s }
 }
 
 /// From when to when a certificate is valid, in seconds since 1970.

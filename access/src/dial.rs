@@ -8,6 +8,8 @@ use std::{
 };
 
 use hyper_util::rt::TokioIo;
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -25,6 +27,11 @@ use crate::{
     file::AccessFile,
     tls::{self, Refusal},
 };
+
+/// Bytes that wait in the system to be sent, besides those that are on their way: on a slow line, answers to pings wait behind
+/// them.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES: u32 = 64 << 10;
 
 /// How a client connects. Clones share the certificate, and what is known of its refusal.
 #[derive(Clone, Debug, Default)]
@@ -140,6 +147,8 @@ impl Connector {
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await?;
         stream.set_nodelay(true)?;
+        #[cfg(target_os = "linux")]
+        SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES)?;
         let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
         let name = ServerName::try_from(SERVER_NAME).expect("a name of letters");
         let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| match error.kind() {

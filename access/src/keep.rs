@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use evoxo_process::Addresses;
+use evoxo_process::{Address, Addresses};
 use tracing::{info, warn};
 
 use crate::{
@@ -21,8 +21,8 @@ use crate::{
     token::Token,
 };
 
-/// The pause before another attempt to join while there is no coordinator.
-const JOIN_PAUSE: Duration = Duration::from_secs(2);
+/// The pause before another attempt to get a certificate while there is no coordinator.
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause before the clock is looked at again: a machine may sleep meanwhile.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// The shortest pause between two attempts to renew.
@@ -82,7 +82,11 @@ impl Keeper {
                 let file = match kept(&path, &token).map_err(own)? {
                     Some(file) => file,
                     None => {
-                        let file = join_when_reached(&token, coordinators, name).await?;
+                        let ask = |address: Address| {
+                            let token = &token;
+                            async move { join(token, &address, name).await }
+                        };
+                        let file = when_reached(async || at_any(coordinators.all(), ask).await).await?;
                         file.store(&path).map_err(own)?;
                         info!("joined the cluster; the certificate is in {}", path.display());
                         file
@@ -92,7 +96,11 @@ impl Keeper {
             }
         };
         let dialer = Dialer::with(&file).map_err(own)?;
-        Ok(Self { path, file, coordinators: coordinators.clone(), dialer })
+        let mut keeper = Self { path, file, coordinators: coordinators.clone(), dialer };
+        if keeper.file.certificate().is_ok_and(|facts| facts.expires_s <= now_s()) {
+            when_reached(async || keeper.renew().await).await?;
+        }
+        Ok(keeper)
     }
 
     /// How to connect.
@@ -127,9 +135,10 @@ impl Keeper {
                         warn!("the certificate could not be renewed, and is tried again: {}", refusal.sentence());
                     }
                     told = true;
-                    // Some ten attempts in the time that is left.
+                    // Some ten attempts in the time that is left; once it has expired, as somebody who joins.
                     let left_s = facts.expires_s.saturating_sub(now_s);
-                    tokio::time::sleep(RENEW_PAUSE.max(LOOK_INTERVAL.min(Duration::from_secs(left_s / 10)))).await;
+                    let pause = if left_s == 0 { RETRY_PAUSE } else { Duration::from_secs(left_s / 10) };
+                    tokio::time::sleep(pause.clamp(RENEW_PAUSE, LOOK_INTERVAL)).await;
                 }
             }
         }
@@ -152,15 +161,15 @@ fn renewed_pause(facts: &Certificate) -> Duration {
     (life / 10).clamp(RENEW_PAUSE, LOOK_INTERVAL)
 }
 
-/// The file that an earlier start got with this token, if its certificate is still valid.
+/// The file that an earlier start got with this token, if its certificate is valid or can be renewed.
 fn kept(path: &Path, token: &Token) -> anyhow::Result<Option<AccessFile>> {
     if !path.exists() {
         return Ok(None);
     }
     let file = AccessFile::load(path)?;
     let same = file.token.as_ref() == Some(&token.id) && file.pin() == Ok(token.pin);
-    let valid = file.certificate().is_ok_and(|facts| facts.expires_s > now_s());
-    Ok((same && valid).then_some(file))
+    let good = file.certificate().is_ok_and(|facts| facts.renewable_until_s() > now_s());
+    Ok((same && good).then_some(file))
 }
 
 /// Whether an access file is there, and not a worker's.
@@ -169,10 +178,11 @@ fn is_a_persons(path: &Path) -> bool {
     facts.is_some_and(|facts| !facts.identity.role.is_worker())
 }
 
-async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) -> Result<AccessFile, Refusal> {
+/// Asks until a coordinator answers.
+async fn when_reached<T>(mut ask: impl AsyncFnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut told = false;
     loop {
-        match at_any(coordinators.all(), |address| async move { join(token, &address, name).await }).await {
+        match ask().await {
             Err(Refusal::Other(why)) if !told => {
                 warn!("{why}; trying again");
                 told = true;
@@ -180,7 +190,7 @@ async fn join_when_reached(token: &Token, coordinators: &Addresses, name: &str) 
             Err(Refusal::Other(_)) => {}
             done => return done,
         }
-        tokio::time::sleep(JOIN_PAUSE).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 
@@ -189,9 +199,9 @@ mod tests {
     use super::*;
     use crate::{Authority, Id, Identity, Role, Secret};
 
-    /// Whoever was given another token joins again; so does who was away for too long.
+    /// Whoever was given another token joins again; so does who was away for more than a week.
     #[test]
-    fn a_kept_file_is_used_for_its_token_alone_and_while_it_is_valid() {
+    fn a_kept_file_is_used_for_its_token_alone_and_while_it_is_good() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine");
         let authority = Authority::create(directory.path(), now_s()).unwrap();
@@ -210,7 +220,9 @@ mod tests {
             assert_eq!(kept(&path, &other).unwrap(), None);
         }
         keep(now_s() - 7200, &token);
-        assert_eq!(kept(&path, &token).unwrap(), None, "it has expired");
+        assert!(kept(&path, &token).unwrap().is_some(), "it can be renewed");
+        keep(now_s() - 8 * 24 * 3600, &token);
+        assert_eq!(kept(&path, &token).unwrap(), None, "that was too long ago");
     }
 
     /// On a host whose clock is ahead of all, every certificate is due at once.

@@ -21,7 +21,7 @@ mod token;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use authority::Authority;
-pub use certificate::{Certificate, Pin, server_names};
+pub use certificate::{Certificate, Pin, renewable_until_s, server_names};
 pub use dial::Dialer;
 pub use file::AccessFile;
 pub use identity::{Id, Identity, Role};

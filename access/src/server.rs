@@ -1,6 +1,6 @@
 //! TLS as the coordinator speaks it.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use tokio_rustls::rustls::{
@@ -31,7 +31,7 @@ pub trait Revocations: fmt::Debug + Send + Sync {
 }
 
 /// The configuration of a coordinator: TLS 1.3 alone, with the certificate and key in that file. A client shows a
-/// certificate of this authority that was not revoked, or none at all.
+/// certificate of this authority that was not revoked and is valid or can still be renewed, or none at all.
 ///
 /// # Errors
 /// If the file cannot be used.
@@ -104,8 +104,16 @@ impl ClientCertVerifier for Verifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.issued.verify_client_cert(end_entity, intermediates, now)?;
-        let certificate = Certificate::read(end_entity).map_err(|_| invalid(CertificateError::BadEncoding))?;
+        let certificate = Certificate::read(end_entity);
+        // One that can be renewed is accepted as in its last second. That it is good for nothing else is up to the services.
+        let seen = match &certificate {
+            Ok(known) if (known.expires_s..known.renewable_until_s()).contains(&now.as_secs()) => {
+                UnixTime::since_unix_epoch(Duration::from_secs(known.expires_s.saturating_sub(1)))
+            }
+            _ => now,
+        };
+        let verified = self.issued.verify_client_cert(end_entity, intermediates, seen)?;
+        let certificate = certificate.map_err(|_| invalid(CertificateError::BadEncoding))?;
         if self.revocations.is_revoked(&certificate.identity.id) {
             return Err(invalid(CertificateError::Revoked));
         }

@@ -6,6 +6,9 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 /// `00112233445566778899aabbccddeeff:7`. A standby sends none.
 pub const LEADER_HEADER: &str = "evoxo-leader";
 
+/// The header with which a standby asks for the leader's health: who leads knows by it that another coordinator can.
+pub const STANDBY_HEADER: &str = "evoxo-standby";
+
 /// The digits of a cluster's identifier.
 const CLUSTER_DIGITS: usize = 32;
 

@@ -3,7 +3,7 @@
 
 mod leader;
 
-pub use leader::{LEADER_HEADER, Led, Seen};
+pub use leader::{LEADER_HEADER, Led, STANDBY_HEADER, Seen};
 
 /// Version 1 of the protocol.
 #[rustfmt::skip]
