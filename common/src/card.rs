@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::{plot::Diagram, report::Figure, text::quoted};
 
-/// The longest card, in bytes.
-pub const CARD_BYTES_MAX: usize = 1 << 20;
+/// The longest card, in bytes: one with 100,000 numbers, each on a line of its own, is shorter.
+pub const CARD_BYTES_MAX: usize = 4 << 20;
 /// The longest file beside a card, in bytes.
 pub const FILE_BYTES_MAX: usize = 1 << 28;
 

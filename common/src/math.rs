@@ -108,15 +108,31 @@ pub fn erfc(x: f64) -> f64 {
     libm::erfc(x)
 }
 
-/// The mean, summed from the first to the last; `None` without values.
+/// The mean, summed from the first to the last; `None` without values. It is finite if all values are: those whose sum is too
+/// great for a number are summed as shares of the greatest.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    let (sum, count) = (values.iter().sum::<f64>(), values.len() as f64);
+    let greatest = values.iter().fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
+    let mean = match sum.is_finite() || greatest.is_infinite() {
+        true => sum / count,
+        false => values.iter().map(|value| value / greatest).sum::<f64>() / count * greatest,
+    };
+    (!values.is_empty()).then_some(mean)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn means_of_the_greatest_numbers_are_finite() {
+        assert_eq!(mean(&[f64::MAX; 3]), Some(f64::MAX));
+        assert_eq!(mean(&[f64::MAX, f64::MAX, f64::MIN, f64::MIN]), Some(0.0));
+        assert!((mean(&[1e308, 1.5e308]).unwrap() / 1.25e308 - 1.0).abs() < 1e-15);
+        assert_eq!((mean(&[]), mean(&[0.1, 0.2])), (None, Some((0.1 + 0.2) / 2.0)));
+        assert_eq!(mean(&[f64::INFINITY, 1.0]), Some(f64::INFINITY));
+    }
 
     #[test]
     fn exp2_negative_has_the_documented_error() {

@@ -10,6 +10,13 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
+/// As much of a text as fits in `bytes_max` bytes, without cutting a letter.
+#[must_use]
+pub fn beginning(text: &str, bytes_max: usize) -> &str {
+    let end = text.char_indices().map(|(start, letter)| start + letter.len_utf8()).take_while(|end| *end <= bytes_max);
+    &text[..end.last().unwrap_or(0)]
+}
+
 /// "; did you mean ...?" if a name is similar to the wrong one: at most a third of its letters and one more differ,
 /// where two exchanged neighbours count as one difference and capitals as none.
 #[must_use]

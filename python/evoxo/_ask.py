@@ -13,7 +13,7 @@ from typing import Mapping, Optional, Sequence, Union
 
 from ._binary import binary
 from ._declaration import NAME, Declaration
-from ._experiment import EVALUATIONS, SEED, experiment
+from ._experiment import EVALUATIONS, SEED, experiment, write
 from ._genome import Part
 from ._journal import Journal
 from ._link import Batch, Link
@@ -153,8 +153,8 @@ def ask(
     wait: the longest time for which the next batch is waited for, in seconds.
     journal: a file in which answers are kept: what is in it is not asked again.
 
-    Raises ValueError if one of these does not fit, FileNotFoundError if the program evoxo is not found, and `RunFailed`
-    if the coordinator does not take the run.
+    Raises ValueError if one of these does not fit, or a person's experiment file is where its own would be,
+    FileNotFoundError if the program evoxo is not found, and `RunFailed` if the coordinator does not take the run.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ValueError(f"the name is {name!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
@@ -163,10 +163,10 @@ def ask(
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}
     if file is None:
         text = experiment(declaration, algorithm, evaluations, replicas, seed, values)
-        file = place.with_name(place.name + ".toml")
+        written = place.with_name(place.name + ".toml")
         evoxo = binary()
-        place.parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_text(text, encoding="utf-8")
+        write(written, text, "choose another directory with out=, or ask for the run of that file with file=")
+        file = written
     elif values or algorithm is not None:
         raise ValueError("with file= the settings and the algorithm are those of the file")
     else:

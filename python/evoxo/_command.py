@@ -13,7 +13,7 @@ from typing import Dict, List, Optional, Sequence
 from ._binary import binary
 from ._channel import claimed
 from ._check import CANDIDATES, check
-from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment
+from ._experiment import EVALUATIONS, REPLICAS, SEED, default_algorithm, experiment, write
 from ._problem import Problem
 from ._serve import serve
 
@@ -134,9 +134,11 @@ def _start(problem: Problem, typed: argparse.Namespace, text: str) -> int:
         words = [evoxo, "submit", str(file), "--program", program]
         words += [] if typed.coordinator is None else ["--coordinator", typed.coordinator]
         words += [] if typed.name is None else ["--name", typed.name]
+    other = "another directory with --out" if typed.verb == "run" else "another name with --name"
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write(file, text, f"choose {other}, or give that file to evoxo: {shlex.join(words)}")
+    except ValueError as error:
+        return _fail(str(error))
     except OSError as error:
         return _fail(f"cannot write {file}: {error.strerror}")
     print(f"{file} is written", file=sys.stderr)

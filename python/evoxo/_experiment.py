@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Dict, Mapping, Optional, Union
 
 from ._declaration import Declaration
@@ -20,6 +21,9 @@ SEED = 1
 
 DECLARED = ("problem", "objectives", "constraints", "measures")
 """Settings that come from the problem."""
+
+WRITTEN = "# The Python package evoxo has written this file and writes it again: copy it to change it.\n"
+"""The first line of files that `write` may write over."""
 
 _BARE = re.compile(r"-?[0-9]+(\.[0-9]+)?|true|false|\[[-0-9., ]*\]")
 Value = Union[str, int, float]
@@ -68,6 +72,20 @@ def experiment(
         for key, said in part.declaration().items():
             lines.append(f"{key} = {_text(said) if isinstance(said, str) else plain(said)}")
     return "\n".join(lines) + "\n"
+
+
+def write(file: Path, text: str, instead: str) -> None:
+    """Writes an experiment file, also over one that this function has written.
+
+    Raises ValueError with a sentence, which says what to do `instead`, if a person's file is there, and OSError if it
+    cannot be written.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists():
+        there = file.read_text(encoding="utf-8", errors="replace")
+        if there != text and not there.startswith(WRITTEN):
+            raise ValueError(f"{file} was not written by evoxo's Python package, which leaves it as it is: {instead}")
+    file.write_text(WRITTEN + text, encoding="utf-8")
 
 
 def _text(value: str) -> str:

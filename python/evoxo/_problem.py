@@ -16,7 +16,10 @@ VERSION_DIGITS = 12
 
 def _source(function: Callable[..., Any]) -> Path:
     """The file that defines a function. Raises ValueError if there is none."""
-    file = inspect.getsourcefile(function)
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:  # It is an object, or written in C.
+        file = None
     if file is None or not Path(file).is_file():
         raise ValueError("the function has no source file that a version could be made from: give it a version=")
     return Path(file)

@@ -71,7 +71,7 @@ def _answers(problem: Problem, items: List[Any]) -> List[Answer]:
             answers.append(problem.evaluate(candidate, genes, seed))
         except WrongAnswer as wrong:
             raise _Stop(str(wrong)) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # A library that exits would end the program without a word.
             traceback.print_exc()
             raise _Stop(f"candidate {candidate} ended the program: {type(error).__name__}: {error}") from None
     return answers

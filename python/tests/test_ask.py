@@ -292,6 +292,13 @@ class Asking(unittest.TestCase):
         batch.tell(map(square, batch))
         next(first)
 
+    def test_a_file_of_a_person_is_kept(self):
+        file = self.directory / "hill.toml"
+        file.write_text("mine\n")
+        with self.assertRaisesRegex(ValueError, "hill.toml was not written by .* with out=, or ask for .* with file="):
+            self.ask()
+        self.assertEqual(file.read_text(), "mine\n")
+
     def test_an_experiment_file(self):
         file = self.directory / "mine.toml"
         file.write_text('experiment = "evolve"\nseed = 1\nreplicas = 1\n[settings]\nproblem = "program:hill"\n'

@@ -147,7 +147,24 @@ class Commands(unittest.TestCase):
         words, errors = self.evoxo("run")
         self.assertEqual(words, ["run", "out/Rosen.toml", "--program", "Rosen=...", "--out", "out/Rosen"])
         self.assertEqual(errors, "out/Rosen.toml is written\n")
-        self.assertEqual((self.elsewhere / "out/Rosen.toml").read_text(), FILE)
+        mark, text = (self.elsewhere / "out/Rosen.toml").read_text().split("\n", 1)
+        self.assertTrue(mark.startswith("# The Python package evoxo has written this file"))
+        self.assertEqual(text, FILE)
+
+    def test_a_file_of_a_person_is_kept(self):
+        file = self.elsewhere / "mine.toml"
+        own = FILE + "[arms.mine]\n"
+        file.write_text(own)
+        for arguments, other in ((("run", "--out", "mine"), "--out"), (("submit", "--name", "../mine"), "--name")):
+            done = self.start(*arguments, EVOXO=str(self.fake))
+            self.assertEqual((done.returncode, done.stdout, file.read_text()), (1, "", own))
+            self.assertIn("mine.toml was not written by evoxo's Python package", done.stderr)
+            self.assertIn(f"with {other}, or give that file to evoxo: ", done.stderr)
+        # What it would write itself, and what it has written, it writes over.
+        file.write_text(FILE)
+        for evaluations in ("10000", "77", "78"):
+            self.evoxo("run", "--out", "mine", "--evaluations", evaluations)
+            self.assertIn(f"evaluations = {evaluations}\n", file.read_text())
 
     def test_run_with_options(self):
         out = self.elsewhere / "a" / "b.c"

@@ -1,5 +1,6 @@
 """Declarations: what is refused, with which sentence, and what a problem is otherwise."""
 
+import functools
 import hashlib
 import unittest
 from pathlib import Path
@@ -32,6 +33,18 @@ class Declarations(unittest.TestCase):
         exec("def typed(x): return x", scope)
         self.assert_refused("has no source file that a version could be made from", function=scope["typed"])
         self.assertEqual(self.declare(function=scope["typed"], version="3").version, "3")
+
+    def test_the_version_of_a_wrapped_function_is_that_of_its_source_file(self):
+        problem = self.declare(function=functools.lru_cache(cost))
+        self.assertEqual((problem.version, problem.name), (self.declare().version, "cost"))
+
+        class Made:
+            __name__ = "made"
+
+            def __call__(self, x):
+                return 1
+
+        self.assert_refused("has no source file that a version could be made from", function=Made())
 
     def test_bounds_are_decimals_with_six_digits(self):
         for low, high, written in (

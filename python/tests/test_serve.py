@@ -111,6 +111,11 @@ class Serving(unittest.TestCase):
         self.assertEqual((len(answers[1]["fail"]), answers[2]), (1000, {"f": [1.0]}))
         self.assertEqual(conversation.end(), (0, b"", ""))
 
+    def test_an_exit_ends_the_program_and_names_its_candidate(self):
+        conversation = self.talk("raise SystemExit(3)")
+        conversation.send({"batch": 1, "items": [item(0, 0, candidate="main-0-7")]})
+        self.assert_stops(conversation, "candidate main-0-7 ended the program: SystemExit: 3")
+
     def test_an_exception_ends_the_program_with_its_traceback(self):
         conversation = self.talk("1 / x[0]")
         self.assertEqual(conversation.ask(item(1, 1)), [{"f": [2.0]}])

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     hash::{BuildHasher as _, RandomState},
-    io::{BufRead as _, BufReader, Read},
+    io::{BufRead as _, BufReader, ErrorKind, Read},
     os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
     sync::{
@@ -14,7 +14,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -44,6 +44,8 @@ const INTRODUCTION_WITHIN_MS: u64 = 120_000;
 /// The last lines of a program's standard error that are shown when it fails, and the most bytes of each.
 const WORDS_LINES: usize = 6;
 const WORDS_BYTES_MAX: usize = 300;
+/// How often it is looked whether a program has ended while something that it has started holds its output.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a program that has closed its output may take to end by itself, so that its exit status can be told.
 const END_WITHIN: Duration = Duration::from_millis(500);
 
@@ -196,6 +198,8 @@ struct Process {
     /// Lines for its standard input, written by a thread: a program that does not read must not block the slot.
     input: Sender<String>,
     output: Receiver<Line>,
+    /// The beginning of a line that it has not ended.
+    unfinished: Arc<Mutex<Vec<u8>>>,
     /// The last lines of its standard error.
     words: Arc<Mutex<VecDeque<String>>>,
 }
@@ -221,13 +225,15 @@ impl Process {
         let (answers, output) = sync_channel(1);
         let words = Arc::new(Mutex::new(VecDeque::new()));
         let (name, kept) = (program.name.clone(), Arc::clone(&words));
+        let unfinished = Arc::new(Mutex::new(Vec::new()));
+        let begun = Arc::clone(&unfinished);
         let threads = [
             spawn(move || write_lines(stdin, &lines)),
-            spawn(move || read_lines(stdout, |line| answers.send(line).is_ok())),
+            spawn(move || read_lines(stdout, &begun, |line| answers.send(line).is_ok())),
             spawn(move || keep_words(&name, stderr, &kept)),
         ];
         let (introduction, heard) = (String::new(), BTreeSet::new());
-        let mut process = Self { child, mark, introduction, heard, input, output, words };
+        let mut process = Self { child, mark, introduction, heard, input, output, unfinished, words };
         for thread in threads {
             thread.map_err(|error| format!("cannot be served by a thread: {error}"))?;
         }
@@ -246,7 +252,7 @@ impl Process {
 
     /// The next line, which the program needs for this.
     fn next(&mut self, within_ms: u64, what: &str) -> Result<String, Trouble> {
-        let stopped = match self.output.recv_timeout(Duration::from_millis(within_ms)) {
+        let stopped = match self.line(Duration::from_millis(within_ms)) {
             Ok(Ok(line)) => return Ok(line),
             Ok(Err(why)) => why,
             Err(RecvTimeoutError::Timeout) => {
@@ -257,6 +263,22 @@ impl Process {
             }
         };
         Err(Trouble::Stopped(stopped + &self.last_words()))
+    }
+
+    /// The next line within this time, while the program has not ended.
+    fn line(&mut self, within: Duration) -> Result<Line, RecvTimeoutError> {
+        let begun = Instant::now();
+        loop {
+            let left = within.saturating_sub(begun.elapsed());
+            match self.output.recv_timeout(left.min(LOOK_INTERVAL)) {
+                Err(RecvTimeoutError::Timeout) if self.child.try_wait().is_ok_and(|status| status.is_some()) => {
+                    // What it has written last may still be on its way.
+                    return self.output.recv_timeout(LOOK_INTERVAL).map_err(|_| RecvTimeoutError::Disconnected);
+                }
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                line => return line,
+            }
+        }
     }
 
     /// How it ended; its output is closed.
@@ -271,11 +293,17 @@ impl Process {
         }
     }
 
+    /// What it has written besides: a line without its end, and its standard error.
     fn last_words(&self) -> String {
+        let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = match unfinished.is_empty() {
+            true => String::new(),
+            false => format!("; it wrote {:?} without a line break", String::from_utf8_lossy(&unfinished)),
+        };
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         match words.is_empty() {
-            true => String::new(),
-            false => format!("; its last words: {}", words.iter().cloned().collect::<Vec<_>>().join(" | ")),
+            true => begun,
+            false => format!("{begun}; its last words: {}", words.iter().cloned().collect::<Vec<_>>().join(" | ")),
         }
     }
 }
@@ -399,25 +427,36 @@ fn write_lines(mut stdin: impl std::io::Write, lines: &Receiver<String>) {
     }
 }
 
-/// Passes each line on until there is none, one is wrong, or nobody takes it.
-fn read_lines(stdout: impl Read, mut pass: impl FnMut(Line) -> bool) {
-    let mut reader = BufReader::new(stdout);
+/// Passes each line on until there is none, one is wrong, or nobody takes it. `unfinished` has the beginning of a line while its
+/// end is missing.
+fn read_lines(stdout: impl Read, unfinished: &Mutex<Vec<u8>>, mut pass: impl FnMut(Line) -> bool) {
+    let (mut reader, mut bytes) = (BufReader::new(stdout), Vec::new());
     loop {
-        let mut bytes = Vec::new();
-        match reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut bytes) {
-            Ok(0) | Err(_) => return,
-            Ok(_) if bytes.len() as u64 > LINE_BYTES_MAX => {
-                pass(Err(format!("wrote a line of more than {LINE_BYTES_MAX} bytes and was stopped")));
+        let (count, is_ended) = match reader.fill_buf() {
+            Ok(more) => {
+                let end = more.iter().position(|byte| *byte == b'\n');
+                bytes.extend_from_slice(&more[..end.unwrap_or(more.len())]);
+                (end.map_or(more.len(), |end| end + 1), end.is_some())
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        reader.consume(count);
+        if bytes.len() as u64 >= LINE_BYTES_MAX {
+            pass(Err(format!("wrote a line of more than {LINE_BYTES_MAX} bytes and was stopped")));
+            return;
+        }
+        let cut = if is_ended { &[][..] } else { &bytes[..bytes.len().min(WORDS_BYTES_MAX)] };
+        cut.clone_into(&mut unfinished.lock().unwrap_or_else(PoisonError::into_inner));
+        // Without its end the line is cut: the program has ended.
+        if count == 0 {
+            return;
+        }
+        if is_ended {
+            let line = String::from_utf8(std::mem::take(&mut bytes));
+            if !pass(line.map_err(|_| "wrote a line that is not UTF-8 and was stopped".to_owned())) {
                 return;
             }
-            // Without its end the line is cut: the program has ended.
-            Ok(_) if bytes.last() != Some(&b'\n') => return,
-            Ok(_) => {}
-        }
-        bytes.pop();
-        let line = String::from_utf8(bytes).map_err(|_| "wrote a line that is not UTF-8 and was stopped".to_owned());
-        if !pass(line) {
-            return;
         }
     }
 }
@@ -440,3 +479,6 @@ fn keep_words(name: &str, stderr: impl Read, words: &Mutex<VecDeque<String>>) {
         bytes.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

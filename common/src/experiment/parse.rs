@@ -1,9 +1,11 @@
 //! Experiment files: TOML with types. All mistakes are reported at once, with their places and the nearest valid names.
 
+use std::cmp::Ordering;
+
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, Screen,
+    ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Goal, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, Screen,
     config::{arms_text, screened_name},
     screen_file::ScreenTable,
     written::{Lines, Place, Raw, Table, raw, read},
@@ -15,7 +17,7 @@ use crate::{
 
 /// The most problems that are looked for: after these the rest of the file is not read.
 const FOUND_MAX: usize = 1000;
-/// The most keys of a file, including those of its tables: more than any experiment needs.
+/// The most keys of a file besides the settings of its arms: more than any experiment needs.
 const KEYS_MAX: usize = 10_000;
 
 /// The most characters of an arm's name.
@@ -48,10 +50,15 @@ struct File<'a> {
 
 const TOP: [&str; 6] = ["experiment", "seed", "replicas", "settings", "arms", "screen"];
 
-/// Whether the text has more keys than a file may have. This is counted before parsing, because a parser may take long
-/// with many keys or many mistakes. A key has an equals sign after it, or brackets around it.
-fn is_crowded(text: &str) -> bool {
-    text.bytes().filter(|byte| matches!(byte, b'=' | b'[')).count() > KEYS_MAX
+/// The most keys of a file: a configuration is written with all settings of each arm, and must be read again.
+fn keys_max(registry: &Registry) -> usize {
+    KEYS_MAX + ARMS_MAX * registry.kinds().iter().map(|kind| kind.schema.keys_max()).max().unwrap_or(0)
+}
+
+/// The keys of a text, about. They are counted before parsing, because a parser may take long with many keys or many mistakes.
+/// A key has an equals sign after it, or brackets around it.
+fn keys(text: &str) -> usize {
+    text.bytes().filter(|byte| matches!(byte, b'=' | b'[')).count()
 }
 
 impl Config {
@@ -111,8 +118,9 @@ fn parse(
         let sentence = "this is JSON, not an experiment file: `evoxo new KIND` prints one to begin with".into();
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
-    if is_crowded(text) {
-        let sentence = format!("the file has more than {KEYS_MAX} keys: no experiment has that many settings");
+    let keys_max = keys_max(registry);
+    if keys(text) > keys_max {
+        let sentence = format!("the file has more than {keys_max} keys: no experiment has that many settings");
         return Err(fail(vec![Problem { line: None, sentence, typed: false }]));
     }
     let mut found = File::new(registry, text);
@@ -134,6 +142,17 @@ fn parse(
     match config {
         Some(config) if found.problems.is_empty() => Ok(config),
         _ => Err(fail(found.problems)),
+    }
+}
+
+/// What is better in a column of a kind's history: what the kind says of two rows of an arm with these settings that differ only
+/// there; if it says nothing, more.
+fn goal(kind: &Kind, settings: Option<&Values>, column: usize) -> Goal {
+    let row = |value: f64| (0..kind.columns.len()).map(|other| if other == column { value } else { 0.0 }).collect();
+    let (less, more): (Vec<f64>, Vec<f64>) = (row(0.0), row(1.0));
+    match kind.compare.zip(settings).map(|(compare, settings)| compare(settings, &less, &more)) {
+        Some(Ordering::Less) => Goal::Minimize,
+        _ => Goal::Maximize,
     }
 }
 
@@ -334,7 +353,12 @@ impl<'a> File<'a> {
         arms: Vec<WrittenArm>,
     ) -> Option<(Option<Screen>, Vec<WrittenArm>)> {
         let Some(table) = self.screen.take() else { return Some((None, arms)) };
-        let screen = match table.resolve(kind, arms.iter().map(|(name, ..)| name.clone()).collect()) {
+        let names = arms.iter().map(|(name, ..)| name.clone()).collect();
+        let first = arms.first().and_then(|(name, line, own)| {
+            // What is wrong with it is told with its treatments.
+            self.resolve_arm(kind.schema, name, *line, own, &mut Vec::new())
+        });
+        let screen = match table.resolve(kind, names, |column| goal(kind, first.as_ref(), column)) {
             Ok(screen) => screen,
             Err(mistakes) => {
                 mistakes.into_iter().for_each(|(place, sentence)| self.problem_at(&place, &sentence));

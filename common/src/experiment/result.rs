@@ -9,6 +9,7 @@ use super::{
     screen_responses::{responses, responses_of_result},
 };
 use crate::{
+    math::mean,
     report::{Point, Report, Series},
     stats::quantile,
 };
@@ -164,6 +165,6 @@ pub fn curve(name: &str, replicas: &[&Replica], column: usize) -> Series {
 /// If there are no values.
 #[must_use]
 pub fn point(x: f64, values: &[f64]) -> Point {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = mean(values).expect("there are values");
     Point { x, mean, low: quantile(values, 0.1), high: quantile(values, 0.9) }
 }

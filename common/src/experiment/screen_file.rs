@@ -116,19 +116,24 @@ impl ScreenTable {
         }
     }
 
-    /// The screen of a file with these arms for experiments of this kind.
+    /// The screen of a file with these arms for experiments of this kind. `usual` is the goal for a column if the file says none.
     ///
     /// # Errors
     /// All mistakes.
-    pub(super) fn resolve(&self, kind: &'static Kind, arms: Vec<String>) -> Result<Screen, Vec<Mistake>> {
+    pub(super) fn resolve(
+        &self,
+        kind: &'static Kind,
+        arms: Vec<String>,
+        usual: impl Fn(usize) -> Goal,
+    ) -> Result<Screen, Vec<Mistake>> {
         let mut mistakes = self.mistakes.clone();
         for (name, raw) in self.keys.iter().filter(|(name, _)| !KEYS.contains(&name.as_str())) {
             let hint = hint(name, KEYS.into_iter());
             mistakes.push((raw.place.clone(), format!("unknown key {} in [screen]{hint}", quoted(name))));
         }
         let response = self.response(kind, &mut mistakes);
-        let at = self.word("at", At::WORDS, &mut mistakes);
-        let goal = self.word("goal", Goal::WORDS, &mut mistakes);
+        let at = self.word("at", At::WORDS, At::End, &mut mistakes);
+        let goal = self.word("goal", Goal::WORDS, response.map_or(Goal::Maximize, usual), &mut mistakes);
         let factors = self.factors(kind, &mut mistakes);
         let design = self.design(arms.len(), &mut mistakes);
         match (response, at, goal, design) {
@@ -152,9 +157,15 @@ impl ScreenTable {
         found
     }
 
-    /// One of two words, by default the first.
-    fn word<T: Copy>(&self, key: &str, words: [(&'static str, T); 2], mistakes: &mut Vec<Mistake>) -> Option<T> {
-        let Some(raw) = self.keys.get(key) else { return Some(words[0].1) };
+    /// What one of two words means.
+    fn word<T: Copy>(
+        &self,
+        key: &str,
+        words: [(&'static str, T); 2],
+        usual: T,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<T> {
+        let Some(raw) = self.keys.get(key) else { return Some(usual) };
         let found = words.iter().find(|(word, _)| raw.text.as_deref() == Ok(*word)).map(|(_, value)| *value);
         if found.is_none() {
             let sentence = format!("{key} must be one of {:?}, {:?}", words[0].0, words[1].0);

@@ -22,9 +22,12 @@ const DECADES_MANY: f64 = 6.0;
 /// What rounding may take from a number.
 const NEAR: f64 = 1e-9;
 
+/// From this size on labels have exponents.
+const LONG: f64 = 1e15;
+
 /// The largest power of ten that is not above this positive value.
 fn power_of_ten(value: f64) -> f64 {
-    let mut power = 1.0;
+    let (value, mut power) = (value.min(f64::MAX), 1.0);
     while power > value {
         power /= 10.0;
     }
@@ -38,13 +41,19 @@ impl Axis {
     /// Covers values from `low` to `high` with about `count` ticks; `least` is the smallest step.
     pub(super) fn new(low: f64, high: f64, count: f64, least: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        let rough = ((high - low) / count).max(least);
+        // Two numbers that hardly differ need room between them, and between two others may be more than a number can say.
+        let high = high.max(low + NEAR * low.abs()).min(f64::MAX);
+        let low = low.min(high - NEAR * high.abs()).max(f64::MIN);
+        let span = high - low;
+        let rough = (if span.is_finite() { span / count } else { high / count - low / count }).max(least);
         let magnitude = power_of_ten(rough);
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|nice| nice * magnitude).find(|step| *step >= rough * 0.999);
-        let step = step.unwrap_or(10.0 * magnitude);
-        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
-        let count = ((high - low) / step).round() as i64;
-        let ticks = (0..=count).map(|index| low + index as f64 * step).collect();
+        let step = step.unwrap_or(10.0 * magnitude).min(f64::MAX);
+        let (low, high) = (((low / step).floor() * step).max(f64::MIN), ((high / step).ceil() * step).min(f64::MAX));
+        let count = (high / step - low / step).round() as i64;
+        // By eighths: so many steps may be more than a number can say.
+        let tick = |index: i64| (8.0 * (low / 8.0 + index as f64 * (step / 8.0))).min(f64::MAX);
+        let ticks = (0..=count).map(tick).collect();
         Self { low, high, ticks, step: Some(step) }
     }
 
@@ -84,7 +93,8 @@ impl Axis {
     }
 
     pub(super) fn share(&self, value: f64) -> f64 {
-        (value - self.low) / (self.high - self.low)
+        // By halves: the whole range may be more than a number can say.
+        (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
     }
 
     pub(super) fn ticks(&self) -> impl Iterator<Item = f64> {
@@ -107,6 +117,13 @@ impl Axis {
 
     pub(super) fn label(&self, value: f64) -> String {
         let Some(step) = self.step else { return power(value) };
+        if value.abs() >= LONG {
+            // As many as tell two ticks apart.
+            let (magnitude, step) = (power_of_ten(value.abs()), power_of_ten(step * (1.0 + NEAR)));
+            let mut powers = std::iter::successors(Some(step), |power| Some(10.0 * power)).take(16);
+            let decimals = powers.position(|power| power >= magnitude * (1.0 - NEAR)).unwrap_or(16);
+            return format!("{value:.decimals$e}");
+        }
         let decimals =
             (0..6).find(|decimals| step * f64::from(10_u32.pow(*decimals)) >= 1.0 - NEAR).unwrap_or(6) as usize;
         let text = format!("{value:.decimals$}");
@@ -142,6 +159,26 @@ mod tests {
             assert!(axis.low <= low && axis.high >= high && axis.high > axis.low, "{low} to {high}");
             assert!((2..=12).contains(&axis.ticks().count()), "{low} to {high}: {:?}", axis.ticks);
         }
+    }
+
+    /// Whatever finite values there are, ticks are numbers, different ones, and cover them; so are labels.
+    #[test]
+    fn the_greatest_numbers_have_an_axis() {
+        let (most, wide) = (f64::MAX, 9_007_199_254_740_992.0);
+        let all =
+            [(-most, most), (0.0, most), (most, most), (-most, -most), (1e200, 1.1e200), (wide, wide), (-wide, -wide)];
+        for (low, high) in all {
+            for count in [2.0, 6.0] {
+                let axis = Axis::new(low, high, count, NEAR);
+                let (shares, ticks) = ([low, high].map(|value| axis.share(value)), axis.ticks().collect::<Vec<f64>>());
+                assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{low} to {high}: {shares:?}");
+                assert!((1..=12).contains(&ticks.len()) && ticks.iter().all(|tick| tick.is_finite()), "{ticks:?}");
+                let mut labels: Vec<String> = ticks.iter().map(|tick| axis.label(*tick)).collect();
+                labels.dedup();
+                assert_eq!(labels.len(), ticks.len(), "{low} to {high}: {labels:?}");
+            }
+        }
+        assert_eq!(Axis::new(0.0, 1.2e308, 6.0, NEAR).label(1.2e308), "1.2e308");
     }
 
     #[test]

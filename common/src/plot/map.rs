@@ -44,7 +44,7 @@ pub fn map(map: &Map) -> String {
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (_, _, value)| (low.min(*value), high.max(*value)));
     let share = |value: f64| {
-        let share = if high > low { (value - low) / (high - low) } else { 1.0 };
+        let share = if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 1.0 };
         if map.greater_is_better { share } else { 1.0 - share }
     };
     let (wide, tall) = (SIDE / map.columns as f64, SIDE / map.rows as f64);

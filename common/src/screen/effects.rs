@@ -83,6 +83,16 @@ impl Effects {
         assert_eq!(responses.len(), design.treatments(), "one list of responses for each treatment");
         let replicas = responses.first().map_or(0, Vec::len);
         assert!(responses.iter().all(|list| list.len() == replicas), "as many replicas of each treatment");
+        let greatest = responses.iter().flatten().fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
+        let unit = power_of_two(greatest);
+        let in_units = |list: &Vec<f64>| list.iter().map(|value| value / unit).collect();
+        let found = Self::of_moderate(design, &responses.iter().map(in_units).collect::<Vec<Vec<f64>>>())?;
+        Some(found.times(unit))
+    }
+
+    /// The same of responses of at most 2, whose squares of squares are numbers.
+    fn of_moderate(design: &Design, responses: &[Vec<f64>]) -> Option<Self> {
+        let replicas = responses.first().map_or(0, Vec::len);
         let means: Vec<f64> = responses.iter().filter_map(|list| mean(list)).collect();
         let all = mean(&means)?;
         let greatest = responses.iter().flatten().fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
@@ -98,6 +108,20 @@ impl Effects {
             _ => found.judge_by_replicas(design, responses, &means),
         }
         Some(found)
+    }
+
+    /// The same with responses that are this many times as great.
+    fn times(mut self, unit: f64) -> Self {
+        let scale = |value: &mut f64| *value = (*value * unit).clamp(f64::MIN, f64::MAX);
+        scale(&mut self.mean);
+        scale(&mut self.standard_error);
+        for effect in &mut self.effects {
+            scale(&mut effect.estimate);
+            if let Some(half_width) = &mut effect.half_width {
+                scale(half_width);
+            }
+        }
+        self
     }
 
     fn judge_by_replicas(&mut self, design: &Design, responses: &[Vec<f64>], means: &[f64]) {
@@ -186,6 +210,12 @@ fn contrast(design: &Design, aliases: &[Alias], responses: &[f64]) -> f64 {
     let word = aliases[0].word;
     let sum: f64 = responses.iter().enumerate().map(|(treatment, value)| design.sign(word, treatment) * value).sum();
     sum / (responses.len() as f64 / 2.0)
+}
+
+/// The greatest power of two that is not above this number of at least 0; 1 where it is too small for a number. Numbers divided
+/// by it keep all their digits.
+fn power_of_two(number: f64) -> f64 {
+    if number.is_normal() { f64::from_bits(number.to_bits() & f64::INFINITY.to_bits()) } else { 1.0 }
 }
 
 /// A number of at least 0 to the power of another.

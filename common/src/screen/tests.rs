@@ -342,6 +342,30 @@ proptest! {
     }
 }
 
+/// Responses that are a power of two times as great have effects that are as many times as great, bit for bit, up to the greatest
+/// numbers: also where squares of squares would be none.
+#[test]
+fn great_responses_have_effects_as_small_ones_have() {
+    let full = design("ABC", &[]);
+    let responses: Vec<Vec<f64>> = (0..8).map(|it| vec![1.5 + f64::from(it), 1.0 + f64::from(it * it)]).collect();
+    let times = |factor: f64| -> Vec<Vec<f64>> {
+        responses.iter().map(|list| list.iter().map(|value| value * factor).collect()).collect()
+    };
+    let plain = Effects::of(&full, &responses).unwrap();
+    for exponent in [-900, -300, 300, 660, 1000] {
+        let factor = f64::from_bits(((1023 + exponent) as u64) << 52);
+        let found = Effects::of(&full, &times(factor)).unwrap();
+        assert_eq!((found.basis, found.mean), (plain.basis, factor * plain.mean), "{exponent}");
+        for (one, other) in found.effects.iter().zip(&plain.effects) {
+            assert_eq!((one.p, one.estimate), (other.p, factor * other.estimate), "{exponent}");
+            assert_eq!(one.half_width, other.half_width.map(|half_width| factor * half_width), "{exponent}");
+        }
+    }
+    let ends: Vec<Vec<f64>> = (0..8).map(|it| vec![if it % 2 == 0 { f64::MIN } else { f64::MAX }; 2]).collect();
+    let found = Effects::of(&full, &ends).unwrap();
+    assert!(found.effects.iter().all(|effect| effect.estimate.is_finite() && effect.p.is_some()), "{found:?}");
+}
+
 /// Nearly normal with mean 0 and variance 1: the sum of twelve.
 fn normal(rng: &mut Generator) -> f64 {
     (0..12).map(|_| below(rng, 1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() - 6.0

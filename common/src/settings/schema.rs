@@ -186,6 +186,19 @@ impl Schema {
 }
 
 impl Schema {
+    /// The most equals signs and opening brackets of the settings of an arm as they are written; of a text no more than two
+    /// are counted.
+    #[must_use]
+    pub fn keys_max(&self) -> usize {
+        let of = |field: &Field| match field.shape {
+            Shape::Text { .. } => 3,
+            Shape::Numbers { .. } => 2,
+            Shape::List { schema, count_max } => 2 + count_max * schema.keys_max(),
+            _ => 1,
+        };
+        1 + self.fields.iter().map(of).sum::<usize>()
+    }
+
     /// Reads a text with one `name = value` per line, as [`Values::to_text`] writes it. Settings that are missing have
     /// their defaults.
     ///
@@ -306,6 +319,8 @@ impl Shape {
 }
 
 const DECIMALS_MAX: usize = 6;
+/// The most digits before the point: those of a million million, which no setting exceeds.
+const DIGITS_MAX: usize = 13;
 
 /// The most characters of a wrong value in a message.
 const SHOWN_MAX: usize = 60;
@@ -326,10 +341,10 @@ fn read_decimal(text: &str) -> Option<Ratio> {
     }
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > DECIMALS_MAX {
+    if !digits(whole) || !digits(decimals) || whole.len() > DIGITS_MAX || decimals.len() > DECIMALS_MAX {
         return None;
     }
-    let numerator = format!("{whole}{decimals}").parse().ok()?;
+    let numerator = format!("{whole}{decimals}").parse().ok().filter(|it| *it <= i128::from(i64::MAX))?;
     Some(Ratio::new(numerator, 10_i128.pow(decimals.len() as u32)))
 }
 

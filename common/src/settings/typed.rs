@@ -350,6 +350,18 @@ mod tests {
         assert_eq!(SCHEMA.read(&values.to_text()), Ok(values));
     }
 
+    /// A limit of 13 digits is allowed itself, and no text leads to a fraction that is too great.
+    #[test]
+    fn decimals_have_as_many_digits_as_their_limits() {
+        let shape = crate::settings::Shape::Decimal { min: -1_000_000_000_000, max: 1_000_000_000_000 };
+        for good in ["1000000000000", "-1000000000000", "1000000000000.000000", "999999999999.999999"] {
+            assert!(shape.read(good).is_ok(), "{good}");
+        }
+        for wrong in ["1000000000000.000001", "9999999999999.999999", "-9999999999999", "10000000000000"] {
+            assert!(shape.read(wrong).is_err(), "{wrong}");
+        }
+    }
+
     #[test]
     fn problems_name_their_field() {
         let values = SCHEMA.defaults().with("whole", "7");

@@ -45,7 +45,8 @@ pub struct Difference {
     pub p: f64,
 }
 
-/// The unpaired t-test in Welch's form (Welch 1947); `None` unless both samples have two values.
+/// The unpaired t-test in Welch's form (Welch 1947); `None` unless both samples have two values, and if these are too great
+/// for a variance.
 ///
 /// Not Student's own, which pools the variances: in the experiments here they differ a hundredfold between arms. Between
 /// samples of the same size t is the same in both forms; only the degrees of freedom differ, and Welch's are never more.
@@ -57,6 +58,9 @@ pub fn t_test(one: Sample, two: Sample) -> Option<Difference> {
     let mean = one.mean - two.mean;
     let (first, second) = (one.error_squared(), two.error_squared());
     let error = (first + second).sqrt();
+    if !(mean.is_finite() && error.is_finite()) {
+        return None;
+    }
     if error == 0.0 {
         // Equal values on both sides: certainly the same, or certainly not.
         let (t, p) = if mean == 0.0 { (0.0, 1.0) } else { (mean.signum() * f64::INFINITY, 0.0) };
@@ -201,6 +205,13 @@ mod tests {
     /// Hours of sleep that two drugs add (Student 1908): a data set whose tests are printed in many textbooks.
     const SLEEP: [[f64; 10]; 2] =
         [[0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]];
+
+    #[test]
+    fn values_without_a_variance_are_not_tested() {
+        let sample = |values: &[f64]| Sample::of(values).unwrap();
+        assert_eq!(t_test(sample(&[1e200, 2e200]), sample(&[1.0, 2.0])), None);
+        assert_eq!(t_test(sample(&[f64::MAX; 2]), sample(&[f64::MIN; 2])), None);
+    }
 
     #[test]
     fn welch_on_known_data() {

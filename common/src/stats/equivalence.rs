@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The probability of means at least this near to one another, were their difference `margin` or more: the greater one of two
-/// one-sided tests in Welch's form. `None` unless both samples have two values.
+/// one-sided tests in Welch's form. `None` where [`t_test`] is none.
 ///
 /// One minus it is the probability of means at least this far apart, were their difference no more than the margin.
 ///

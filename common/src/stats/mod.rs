@@ -18,7 +18,8 @@ use crate::rng::{Stream, below};
 pub struct Estimate {
     /// Of the values.
     pub mean: f64,
-    /// Half the width of the interval; `None` for a single value, which says nothing about others.
+    /// Half the width of the interval; `None` for a single value, which says nothing about others, and where the values are
+    /// too great for a variance.
     pub half_width: Option<f64>,
 }
 
@@ -58,7 +59,7 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
     let sample = Sample::of(values)?;
     let error = sample.error_squared().sqrt();
     let half_width = (sample.count > 1).then(|| student_quantile((sample.count - 1) as f64) * error);
-    Some(Estimate { mean: sample.mean, half_width })
+    Some(Estimate { mean: sample.mean, half_width: half_width.filter(|half_width| half_width.is_finite()) })
 }
 
 /// The 95 % interval of a share of which `count` of `total` were seen (Wilson 1927); (0, 1) of nothing.
@@ -148,7 +149,9 @@ pub fn quantile(values: &[f64], p: f64) -> f64 {
     let place = p * (sorted.len() - 1) as f64;
     let low = place.floor() as usize;
     let high = (low + 1).min(sorted.len() - 1);
-    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+    let (share, below, above) = (place - low as f64, sorted[low], sorted[high]);
+    // Two numbers may be too far apart for a difference.
+    if (above - below).is_infinite() { (1.0 - share) * below + share * above } else { below + share * (above - below) }
 }
 
 #[cfg(test)]
@@ -178,6 +181,14 @@ mod tests {
         assert_eq!(wilson(0, 0), (0.0, 1.0));
         assert!(near(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5) && near(quantile(&[1.0], 0.9), 1.0));
         assert!(near(quantile(&values, 0.1), 9.9));
+    }
+
+    #[test]
+    fn the_greatest_numbers_have_a_mean_and_quantiles() {
+        let estimate = estimate(&[f64::MAX, 1e300, 0.0]).unwrap();
+        assert!(estimate.mean.is_finite() && estimate.half_width.is_none(), "{estimate:?}");
+        assert_eq!(quantile(&[f64::MIN, f64::MAX], 0.5), 0.0);
+        assert_eq!(quantile(&[f64::MIN, f64::MAX], 1.0), f64::MAX);
     }
 
     #[test]

@@ -8,24 +8,41 @@ use super::{
         MapElitesSettings, Most, Nsga2, Nsga2Settings, OpenAiEs, OpenAiEsSettings, Random, RandomSettings, Search,
         Steady, Windowed, windowed_most,
     },
-    genome::{Candidate, Genome},
+    genome::{Candidate, Genome, Type},
     messages::Steps,
     settings::{
-        AlgorithmName, CovarianceName, IntegerMutationName, OrderCrossoverName, OrderMutationName, RealMutationName,
-        RestartsName, Settings, StringCrossoverName,
+        AlgorithmName, CovarianceName, IntegerMutationName, Name, OrderCrossoverName, OrderMutationName,
+        RealMutationName, RestartsName, Settings, StringCrossoverName, Wrong,
     },
     variation::{IntegerMutation, OrderCrossover, OrderMutation, RealMutation, StringCrossover, Variation},
 };
 
-/// Whether there is such an algorithm for these settings, or why not.
-pub(super) fn check(settings: &Settings) -> Result<(), String> {
+/// What cannot have a window.
+const ISLANDS_WITH_WINDOW: &str = "islands have generations: take window = 0 or islands = 1";
+const STRATEGY_WITH_WINDOW: &str = "cma-es and openai-es need whole generations: take window = 0, or another algorithm";
+
+/// Whether there is such an algorithm for these settings, or why not. It looks at figures and starts nothing: tasks read their
+/// settings with it, and a file is read before anybody knows what its run takes.
+pub(super) fn check(settings: &Settings) -> Result<(), Wrong> {
+    let strategy = matches!(settings.algorithm, AlgorithmName::Cma | AlgorithmName::OpenAiEs);
     if settings.islands > 1 && settings.algorithm != AlgorithmName::Ga {
-        return Err("islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1".into());
+        let sentence = "islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1";
+        return Err(Wrong::new(Name::islands, sentence));
+    }
+    if settings.window > 0 && settings.islands > 1 {
+        return Err(Wrong::new(Name::window, ISLANDS_WITH_WINDOW));
+    }
+    if settings.window > 0 && strategy {
+        return Err(Wrong::new(Name::window, STRATEGY_WITH_WINDOW));
     }
     match settings.algorithm {
-        // Centroids take time.
+        AlgorithmName::Random => random(settings).check(),
+        AlgorithmName::Ga if settings.islands > 1 => islands(settings).check(),
+        AlgorithmName::Ga => ga(settings).check(),
+        AlgorithmName::Cma => cma(settings).check(&settings.genome()),
+        AlgorithmName::OpenAiEs => openai_es(settings).check(&settings.genome()),
+        AlgorithmName::Nsga2 => nsga2(settings).check(),
         AlgorithmName::MapElites => map_elites(settings).check(),
-        _ => algorithm(settings, search(settings, Stream::root(0)), None).map(drop),
     }
 }
 
@@ -81,7 +98,7 @@ fn windowed(settings: &Settings, search: Search, state: Option<&[u8]>) -> Result
             (AlgorithmName::Random, None) => Box::new(Random::start(&random(settings), own)?),
             (AlgorithmName::Random, Some(state)) => Box::new(Random::restore(&random(settings), own, state)?),
             (AlgorithmName::Ga, _) if settings.islands > 1 => {
-                return Err("islands have generations: take window = 0 or islands = 1".into());
+                return Err(ISLANDS_WITH_WINDOW.into());
             }
             (AlgorithmName::Ga, None) => Box::new(Ga::start(&ga(settings), own)?),
             (AlgorithmName::Ga, Some(state)) => Box::new(Ga::restore(&ga(settings), own, state)?),
@@ -90,7 +107,7 @@ fn windowed(settings: &Settings, search: Search, state: Option<&[u8]>) -> Result
             (AlgorithmName::MapElites, None) => Box::new(MapElites::start(&map_elites(settings), own)?),
             (AlgorithmName::MapElites, Some(state)) => Box::new(MapElites::restore(&map_elites(settings), own, state)?),
             (AlgorithmName::Cma | AlgorithmName::OpenAiEs, _) => {
-                return Err("cma-es and openai-es need whole generations: take window = 0, or another algorithm".into());
+                return Err(STRATEGY_WITH_WINDOW.into());
             }
         })
     };
@@ -107,7 +124,7 @@ pub(super) fn most(settings: &Settings, genome: &Genome) -> Most {
 }
 
 fn most_of_algorithm(settings: &Settings, genome: &Genome) -> Most {
-    let numbers = (settings.objectives().len() + settings.constraint_count() + settings.measure_count()) as u64;
+    let numbers = settings.counts().iter().sum::<usize>() as u64;
     match settings.algorithm {
         AlgorithmName::Random => random(settings).most(),
         AlgorithmName::Ga if settings.islands > 1 => islands(settings).most(genome, numbers),
@@ -216,17 +233,23 @@ fn ga(settings: &Settings) -> GaSettings {
     }
 }
 
+/// The operators. One that no part of the genome needs is the usual one, whatever its figures.
 fn variation(settings: &Settings) -> Variation {
-    let share = Ratio::to_f64;
+    let (share, usual, genome) = (Ratio::to_f64, Variation::default(), settings.genome());
+    let has = |needs: fn(Type) -> bool| genome.parts.iter().any(|part| needs(part.of));
+    let has_reals = has(|of| matches!(of, Type::Real { .. }));
+    let has_integers = has(|of| matches!(of, Type::Integer { .. }));
     Variation {
         crossover: share(settings.crossover),
         mutations: share(settings.mutations),
         crossover_eta: share(settings.crossover_eta),
         real_mutation: match settings.real_mutation {
+            _ if !has_reals => usual.real_mutation,
             RealMutationName::Polynomial => RealMutation::Polynomial { eta: share(settings.mutation_eta) },
             RealMutationName::Gaussian => RealMutation::Gaussian { deviation: share(settings.deviation) },
         },
         integer_mutation: match settings.integer_mutation {
+            _ if !has_integers => usual.integer_mutation,
             IntegerMutationName::Step => IntegerMutation::Step { mean: share(settings.deviation) },
             IntegerMutationName::Redraw => IntegerMutation::Redraw,
         },

@@ -22,18 +22,29 @@ pub struct Evaluation {
 const WORST: f64 = f64::INFINITY;
 
 impl Evaluation {
-    /// By how much constraints are broken: the sum of the positive ones.
+    /// By how much constraints are broken: the sum of the positive ones, or the greatest number if that is less.
     #[must_use]
     pub fn violation(&self) -> f64 {
         let broken = self.constraints.iter().map(|broken| if *broken <= 0.0 { 0.0 } else { known(*broken) });
         // The sum of no numbers would be -0.
-        broken.fold(0.0, |sum, broken| sum + broken)
+        broken.fold(0.0, |sum, broken| sum + broken).min(f64::MAX)
     }
 
     /// Whether it is evaluated, and no constraint is broken.
     #[must_use]
     pub fn feasible(&self) -> bool {
         !self.failed && self.violation() == 0.0
+    }
+
+    /// Whether it has as many numbers as a problem with these counts of objectives, constraints and measures, all of them finite;
+    /// a failed one has none.
+    #[must_use]
+    pub fn fits(&self, counts: [usize; 3]) -> bool {
+        let lists = [&self.objectives, &self.constraints, &self.measures];
+        match self.failed {
+            true => lists.iter().all(|list| list.is_empty()),
+            false => lists.map(Vec::len) == counts && lists.into_iter().flatten().all(|number| number.is_finite()),
+        }
     }
 
     /// An objective, to be minimised; infinity if it is missing or no number.

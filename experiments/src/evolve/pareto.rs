@@ -93,14 +93,15 @@ pub fn crowding(front: &[&Evaluation]) -> Vec<f64> {
 /// The hypervolume that points dominate up to a reference point, all objectives minimised (E. Zitzler and L. Thiele,
 /// "Multiobjective Optimization Using Evolutionary Algorithms", PPSN V, 1998); points that do not dominate the
 /// reference point add nothing. By slices along the last objective (L. While et al. 2006): with two objectives n log n
-/// steps, with three about n^2 log n. A point with fewer numbers than the reference point adds nothing.
+/// steps, with three about n^2 log n. A point with fewer numbers than the reference point adds nothing. A volume beyond all
+/// numbers is the greatest number.
 #[must_use]
 pub fn hypervolume(points: &[&[f64]], reference: &[f64]) -> f64 {
     let inside = |point: &&&[f64]| {
         point.len() >= reference.len() && point.iter().zip(reference).all(|(value, limit)| value < limit)
     };
     let mut inside: Vec<&[f64]> = points.iter().filter(inside).map(|point| &point[..reference.len()]).collect();
-    volume(&mut inside, reference)
+    volume(&mut inside, reference).min(f64::MAX)
 }
 
 /// The same for points that all dominate the reference point.

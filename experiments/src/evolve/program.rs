@@ -5,7 +5,9 @@ use evoxo_common::{
     digest::Digest,
     experiment::Said,
     rng::Stream,
+    settings::Field,
     task::{Programs, Refusal},
+    text::beginning,
 };
 use prost::Message as _;
 use rand_core::Rng as _;
@@ -15,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
-    settings::{MEASURE_NAMES_MAX, SCHEMA, Settings, objective},
+    settings::{FAILURE_BYTES_MAX, MEASURE_NAMES_MAX, SCHEMA, Settings, objective, twice},
     tables::{PartSettings, Parts},
 };
 
@@ -29,6 +31,8 @@ const CANNED_MAX: u64 = 20;
 const CANNED_WITHIN_MS: u64 = 600_000;
 /// The most characters of an answer in a message.
 const SHOWN_MAX: usize = 120;
+/// What a program declares and a run's settings have too, so that a file's limits are its limits.
+const DECLARED: [&str; 3] = ["objectives", "constraints", "measures"];
 
 /// What a program says of itself.
 #[derive(Debug, Deserialize)]
@@ -106,6 +110,27 @@ impl Asked<'_> {
         if let Some(wrong) = introduction.objectives.iter().find(|text| objective(text).is_none()) {
             return self
                 .refuse(&format!("has the objective {}: it must be \"min NAME\" or \"max NAME\"", shown(wrong)));
+        }
+        let said = [
+            introduction.objectives.join(", "),
+            introduction.constraints.len().to_string(),
+            introduction.measures.len().to_string(),
+        ];
+        for (name, said) in DECLARED.iter().zip(said) {
+            if let Err(why) = field(name).read(&said) {
+                return self.refuse(&format!("declares more than a run can have: {why}"));
+            }
+        }
+        let objectives: Vec<String> =
+            introduction.objectives.iter().filter_map(|text| Some(objective(text)?.1)).collect();
+        for (what, names) in [
+            ("objectives", &objectives),
+            ("constraints", &introduction.constraints),
+            ("measures", &introduction.measures),
+        ] {
+            if let Some(name) = twice(names) {
+                return self.refuse(&format!("has two {what} called {}: give each a name of its own", shown(name)));
+            }
         }
         Ok(introduction)
     }
@@ -308,8 +333,12 @@ fn genome_text(genome: &[Map<String, Value>]) -> Result<String, String> {
 }
 
 fn read_genome(text: &str) -> Result<Parts, String> {
-    let field = SCHEMA.fields.iter().find(|field| field.name == "genome").expect("the schema has a genome");
-    field.read(text).map(|value| evoxo_common::settings::FromValue::from_value(&value))
+    field("genome").read(text).map(|value| evoxo_common::settings::FromValue::from_value(&value))
+}
+
+/// A setting of the schema.
+fn field(name: &str) -> &'static Field {
+    SCHEMA.fields.iter().find(|field| field.name == name).expect("the schema has what programs declare")
 }
 
 /// The evaluations of an answer, or what is wrong with it.
@@ -340,9 +369,10 @@ fn read_answer(
 fn read_item(form: &Form<'_>, item: &Value) -> Result<Evaluation, String> {
     if let Some(failure) = item.get("fail") {
         let failure = failure.as_str().filter(|text| !text.is_empty()).ok_or("\"fail\" must be a sentence")?;
-        let failure: String = failure.chars().filter(|c| !c.is_control()).take(SHOWN_MAX).collect();
+        let failure: String = failure.chars().filter(|c| !c.is_control()).collect();
         // A failure without a word is one too.
-        let failure = if failure.is_empty() { "it did not say why".to_owned() } else { failure };
+        let failure = if failure.is_empty() { "it did not say why" } else { beginning(&failure, FAILURE_BYTES_MAX) };
+        let failure = failure.to_owned();
         return Ok(Evaluation { failure, ..Evaluation::default() });
     }
     let numbers = |key: &str, count: usize| -> Result<Vec<f64>, String> {

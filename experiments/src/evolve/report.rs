@@ -3,18 +3,18 @@
 use std::cmp::Ordering;
 
 use evoxo_common::{
-    experiment::{ArmReplicas, Config, Replica, arm_json, file_name},
+    experiment::{ArmReplicas, Config, Replica, arm_json, file_name, point},
+    math::mean,
     report::{Drawn, Figure, Map, Point, Reference, Report, Series, Table},
     settings::Values,
-    stats::{estimate, quantile},
+    stats::estimate,
 };
 use serde_json::{Value, json};
 
 use super::{
     contests::{self, Entry, Outcome},
     pictures,
-    search::HYPERVOLUME_OBJECTIVES_MAX,
-    settings::{AlgorithmName, Settings},
+    settings::{AlgorithmName, HYPERVOLUME_OBJECTIVES_MAX, Settings},
 };
 
 /// The places of columns in a row.
@@ -24,6 +24,9 @@ const VIOLATION: usize = 3;
 const FAILURES: usize = 4;
 const HYPERVOLUME: usize = 5;
 const KEPT: usize = 6;
+
+/// From this size on a number has more digits than are read.
+const LONG: f64 = 1e15;
 
 /// What is told of an arm.
 struct Told<'a> {
@@ -52,7 +55,8 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         let mut json = arm_json(config, *arm, replicas);
         let settings = Settings::of(&config.arms[*arm].settings);
         // Without a single value a replica has no row, and all of its evaluations have failed.
-        let valueless = replicas.iter().filter(|replica| replica.is_finished() && replica.history().is_empty()).count();
+        let ended = |replica: &&&Replica| replica.is_finished() && replica.failure().is_none();
+        let valueless = replicas.iter().filter(ended).filter(|replica| replica.history().is_empty()).count();
         let spent = vec![settings.evaluations as f64; valueless];
         json["best"] = last(BEST).into();
         json["violations"] = last(VIOLATION).into();
@@ -68,7 +72,13 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
         json
     };
     let arms: Vec<Value> = arms.iter().map(told).collect();
-    report_of_result(config, &arms).expect("what has just been written has all that it takes")
+    report_of_result(config, &arms).unwrap_or_else(|why| Report {
+        tables: Vec::new(),
+        notes: vec![format!("There are no tables: {why}.")],
+        json: json!({"arms": arms}),
+        figures: Vec::new(),
+        maps: Vec::new(),
+    })
 }
 
 /// Which of two rows has the better candidate: one that breaks its constraints less, then the better objective.
@@ -81,7 +91,7 @@ pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
 /// Mean and band of a column over the evaluations. A replica that has ended before others stays at what it has reached.
 fn curve(replicas: &[&Replica], column: usize) -> Series {
     let rows = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
-    let point = |row: usize| {
+    let at = |row: usize| {
         let (mut xs, mut values) = (Vec::new(), Vec::new());
         for replica in replicas {
             match replica.history().get(row) {
@@ -93,18 +103,15 @@ fn curve(replicas: &[&Replica], column: usize) -> Series {
                 None => {}
             }
         }
-        let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
-        Point { x: mean(&xs), mean: mean(&values), low: quantile(&values, 0.1), high: quantile(&values, 0.9) }
+        point(mean(&xs).unwrap_or(0.0), &values)
     };
-    Series { name: String::new(), points: (0..rows).map(point).collect() }
+    Series { name: String::new(), points: (0..rows).map(at).collect() }
 }
 
 pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
     let told = arms.iter().enumerate().map(|(index, json)| read(&config.arms[index].name, config, index, json));
     let told = told.collect::<Result<Vec<Told<'_>>, String>>()?;
-    let objective = told.first().and_then(|arm| arm.settings.objectives().into_iter().next());
-    let (maximised, name) = objective.unwrap_or_default();
-    let direction = if maximised { "greatest" } else { "least" };
+    let (direction, name) = objective_of_all(&told);
     let several = told.iter().all(|arm| arm.settings.reference_point().is_some());
     let mut tables = Vec::new();
     if !several {
@@ -118,6 +125,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     }
     tables.extend(kept_table(&told));
     let mut notes: Vec<String> = told.iter().filter_map(Told::failures).collect();
+    notes.extend(told.iter().filter_map(Told::unused_reference));
     // What a screen has to say are its effects.
     let entries = told.iter().filter(|_| config.screen.is_none()).filter_map(Told::entry).collect::<Vec<_>>();
     let contests = contests::contests(&entries);
@@ -127,6 +135,7 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
     if let Some(settings) = told.first().map(|arm| &arm.settings).filter(|_| !several) {
         let optimum = settings.built_in().and_then(|problem| {
             let genes = settings.genome().genes();
+            let name = problem.objectives.first()?.name;
             Some(format!("The best {name} of {} of this length is {}.", problem.name, (problem.optimum)(genes)?))
         });
         notes.extend(optimum);
@@ -166,6 +175,15 @@ pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report
         figures: Some(figure).into_iter().filter(|figure| !figure.series.is_empty()).chain(figures).collect(),
         maps,
     })
+}
+
+/// How the first objective is told: its direction and its name if all arms have the same, else words that fit all of them.
+fn objective_of_all(told: &[Told<'_>]) -> (&'static str, String) {
+    let of = |arm: &Told<'_>| arm.settings.objectives().into_iter().next();
+    match told.first().and_then(of).filter(|first| told.iter().all(|arm| of(arm).as_ref() == Some(first))) {
+        Some((maximised, name)) => (if maximised { "greatest" } else { "least" }, name),
+        None => ("best", "objective".into()),
+    }
 }
 
 /// The target and the optimum, where they are known and all arms have the same.
@@ -269,10 +287,8 @@ impl Told<'_> {
         };
         let outcomes: Vec<Outcome> = match self.settings.reference_point() {
             None if objectives == 1 => self.bests.iter().zip(&self.evaluations).map(single).collect(),
-            Some(_) if objectives <= HYPERVOLUME_OBJECTIVES_MAX => {
-                self.hypervolumes.iter().map(|volume| Outcome::Ended(-volume)).collect()
-            }
-            _ => return None,
+            Some(_) => self.hypervolumes.iter().map(|volume| Outcome::Ended(-volume)).collect(),
+            None => return None,
         };
         (complete && !outcomes.is_empty()).then_some(Entry { name: self.name, settings: &self.settings, outcomes })
     }
@@ -280,6 +296,9 @@ impl Told<'_> {
     fn row(&self) -> Vec<String> {
         let infeasible = || format!("none of {} is feasible", self.replicas);
         let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| match estimate.half_width {
+            half_width if estimate.mean.abs() >= LONG => {
+                short(estimate.mean) + &half_width.map_or_else(String::new, |it| format!(" ± {}", short(it)))
+            }
             // Where decimals would be noughts.
             Some(half_width) if estimate.mean.abs() < 1e-3 && estimate.mean != 0.0 => {
                 format!("{} ± {}", short(estimate.mean), short(half_width))
@@ -325,6 +344,17 @@ impl Told<'_> {
         self.entry().filter(|_| self.settings.target_number().is_none())?;
         let by = if self.settings.reference_point().is_some() { "hypervolume" } else { "best" };
         Some(json!({"by": by, "of": self.settings.problem_hash().to_string()}))
+    }
+
+    fn unused_reference(&self) -> Option<String> {
+        let objectives = self.settings.objectives().len();
+        (!self.settings.reference.is_empty() && objectives > HYPERVOLUME_OBJECTIVES_MAX).then(|| {
+            format!(
+                "Arm {:?}: the reference point is not used, because the hypervolume is only computed for up to \
+                 {HYPERVOLUME_OBJECTIVES_MAX} objectives, and there are {objectives}.",
+                self.name
+            )
+        })
     }
 
     fn failures(&self) -> Option<String> {

@@ -29,8 +29,6 @@ use super::{
 
 /// The columns of a row: see [`super::KIND`].
 pub(super) const COLUMNS: usize = 7;
-/// The most objectives with which the hypervolume is computed: its cost grows with a power of their number.
-pub(super) const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
 /// The most rows of a replica; between two of them there are as many evaluations.
 const ROWS_MAX: u64 = 500;
 
@@ -99,19 +97,34 @@ impl Replica {
         if state.evaluations > settings.evaluations || state.failures > state.evaluations {
             return Err("the state has more evaluations than the settings".into());
         }
+        // The best is one of those that have a value.
+        if state.best.is_some() != (state.failures < state.evaluations) {
+            return Err("the best candidate of the state does not fit its failures".into());
+        }
         let search = search(&settings, stream);
         let best = match (&state.best, &state.best_evaluation) {
             (Some(candidate), Some(evaluation)) => {
                 let candidate = search.genome.candidate(candidate)?;
                 let evaluation = Evaluation::stored(evaluation);
-                if evaluation.failed || evaluation.objectives.len() != settings.objectives().len() {
+                if evaluation.failed || !evaluation.fits(settings.counts()) {
                     return Err("the best candidate of the state has no evaluation".into());
                 }
                 Some((candidate, evaluation))
             }
-            _ => None,
+            (None, None) => None,
+            _ => return Err("the best candidate of the state has no evaluation".into()),
         };
         let algorithm = algorithm(&settings, search, begun.then_some(&state.algorithm[..]))?;
+        if algorithm.births() != state.evaluations {
+            return Err(format!(
+                "the state has {} evaluations, but its algorithm {}",
+                state.evaluations,
+                algorithm.births()
+            ));
+        }
+        if !algorithm.population().iter().all(|individual| individual.evaluation.fits(settings.counts())) {
+            return Err("an evaluation of the state does not fit the problem".into());
+        }
         let common = shared(&identity.settings.to_text(), module.into());
         Ok(Self {
             shared: Shared { steps: algorithm.steps(), ..common }.encode(),
@@ -154,10 +167,7 @@ impl Replica {
 
     /// The hypervolume of what the algorithm keeps; 0 without a reference point.
     fn hypervolume(&self) -> f64 {
-        let Some(reference) = self.settings.reference_point().filter(|it| it.len() <= HYPERVOLUME_OBJECTIVES_MAX)
-        else {
-            return 0.0;
-        };
+        let Some(reference) = self.settings.reference_point() else { return 0.0 };
         let kept = self.algorithm.population().iter().map(|individual| &individual.evaluation);
         let points: Vec<&[f64]> = kept.filter(|it| it.feasible()).map(|it| it.objectives.as_slice()).collect();
         hypervolume(&points, &reference)

@@ -1,6 +1,7 @@
 //! The settings of `evolve`: what is searched, by which algorithm, and for how long.
 
 mod choices;
+mod wrong;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
@@ -8,6 +9,7 @@ pub use choices::{
     AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, OnFailure, OrderCrossoverName,
     OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
 };
+pub use wrong::Wrong;
 
 use super::{
     genome::Genome,
@@ -25,6 +27,10 @@ const GENES_MAX: usize = 100_000;
 const TASK_CANDIDATES_BYTES: u64 = 4 << 20;
 /// The most characters of the names of measures.
 pub(super) const MEASURE_NAMES_MAX: usize = 400;
+/// The most bytes of the sentence that says why a candidate has no value.
+pub(super) const FAILURE_BYTES_MAX: usize = 120;
+/// The most objectives with which the hypervolume is computed: its cost grows with a power of their number.
+pub(super) const HYPERVOLUME_OBJECTIVES_MAX: usize = 3;
 /// The greatest number of a reference point, and its negative the least.
 const REFERENCE_MAX: i64 = 1_000_000_000_000;
 
@@ -220,6 +226,12 @@ impl Settings {
         self.built_in().map_or(self.measures, |problem| problem.measures.len())
     }
 
+    /// The numbers of an evaluation: objectives, constraints and measures.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 3] {
+        [self.objectives().len(), self.constraint_count(), self.measure_count()]
+    }
+
     /// The name of a measure, by its number from 0.
     #[must_use]
     pub fn measure_name(&self, index: usize) -> String {
@@ -228,7 +240,8 @@ impl Settings {
         own.or(said).map_or_else(|| format!("measure {}", index + 1), str::to_owned)
     }
 
-    /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none.
+    /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none, or more than
+    /// [`HYPERVOLUME_OBJECTIVES_MAX`] objectives.
     #[must_use]
     pub fn reference_point(&self) -> Option<Vec<f64>> {
         let objectives = self.objectives();
@@ -238,7 +251,8 @@ impl Settings {
         };
         let turned =
             given.iter().zip(&objectives).map(|(number, (maximised, _))| if *maximised { -number } else { *number });
-        (objectives.len() > 1 && given.len() == objectives.len()).then(|| turned.collect())
+        let fits = (2..=HYPERVOLUME_OBJECTIVES_MAX).contains(&objectives.len()) && given.len() == objectives.len();
+        fits.then(|| turned.collect())
     }
 
     /// The grid of map-elites: the bounds and the cells of each measure.
@@ -280,7 +294,7 @@ impl Settings {
     /// The bytes of an evaluation as a message, at most.
     #[must_use]
     pub fn evaluation_bytes(&self) -> u64 {
-        8 * (self.objectives().len() + self.constraint_count() + self.measure_count()) as u64 + 160
+        8 * self.counts().iter().sum::<usize>() as u64 + FAILURE_BYTES_MAX as u64 + 40
     }
 
     /// Whether a program's settings are still to be filled in.
@@ -299,6 +313,7 @@ impl Settings {
         if !self.target.trim().is_empty() && self.target_number().is_none() {
             found.push((Name::target, format!("target is {:?}, but must be a number such as 1e-8", self.target)));
         }
+        found.extend(self.names_twice());
         if !found.is_empty() || self.unsigned() {
             return found;
         }
@@ -308,11 +323,6 @@ impl Settings {
         }
         if genome.genes() > GENES_MAX {
             return vec![(Name::genome, format!("the genome has {} genes, more than {GENES_MAX}", genome.genes()))];
-        }
-        let names = || self.genome.0.iter().map(|part| &part.name);
-        if let Some(twice) = names().enumerate().find(|(place, name)| names().take(*place).any(|other| other == *name))
-        {
-            found.push((Name::genome, format!("two parts of the genome are called {}", twice.1)));
         }
         let objectives = self.objectives().len();
         if objectives != 1 && self.algorithm != AlgorithmName::Nsga2 {
@@ -337,10 +347,26 @@ impl Settings {
                 ));
             }
         }
-        if let Err(why) = super::choose::check(self) {
-            found.push((Name::algorithm, why));
+        if let Err(Wrong { setting, sentence }) = super::choose::check(self) {
+            found.push((setting, sentence));
         }
         found
+    }
+
+    /// What has the name of another one: tables have a column for each, and cards an entry.
+    fn names_twice(&self) -> Vec<(Name, String)> {
+        let parts = self.genome.0.iter().map(|part| part.name.clone()).collect();
+        let objectives = self.objectives().into_iter().map(|(_, name)| name).collect();
+        let measures = self.measure_names.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let all: [(Name, &str, Vec<String>); 3] = [
+            (Name::genome, "parts of the genome", parts),
+            (Name::objectives, "objectives", objectives),
+            (Name::measure_names, "measures", measures.map(str::to_owned).collect()),
+        ];
+        let sentence = |(setting, what, names): &(Name, &str, Vec<String>)| {
+            Some((*setting, format!("two {what} are called {}: give each a name of its own", twice(names)?)))
+        };
+        all.iter().filter_map(sentence).collect()
     }
 
     fn wrong_objective(&self) -> Option<(Name, String)> {
@@ -433,6 +459,12 @@ impl Settings {
         }
         found
     }
+}
+
+/// A name that occurs twice among these.
+pub(super) fn twice(names: &[String]) -> Option<&String> {
+    let again = |(place, name): &(usize, &String)| names[..*place].contains(*name);
+    names.iter().enumerate().find(again).map(|(_, name)| name)
 }
 
 /// "min cost" as whether it is to be maximised, and its name.

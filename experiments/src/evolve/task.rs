@@ -16,7 +16,7 @@ use super::{
     messages::{EvaluateOutput, EvaluateTask, Evaluation, Item, Shared, Steps},
     problem,
     program::{Asked, Form, Question},
-    settings::{OnFailure, SCHEMA, Settings},
+    settings::{FAILURE_BYTES_MAX, OnFailure, SCHEMA, Settings},
     wasm::{self, Counts},
 };
 
@@ -205,10 +205,17 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
     if evaluations.len() != items.len() {
         return Err(Refusal(format!("{} evaluations of {} candidates", evaluations.len(), items.len())));
     }
-    let counts = [settings.objectives().len(), settings.constraint_count(), settings.measure_count()];
+    let counts = settings.counts();
     for (item, evaluation) in items.iter().zip(evaluations) {
         let Evaluation { objectives, constraints, measures, failure } = evaluation;
+        let lists = [objectives, constraints, measures];
         if !failure.is_empty() {
+            if failure.len() > FAILURE_BYTES_MAX || lists.iter().any(|list| !list.is_empty()) {
+                return Err(Refusal(format!(
+                    "candidate {} has no value, but numbers, or a reason of more than {FAILURE_BYTES_MAX} bytes",
+                    item.id
+                )));
+            }
             if settings.on_failure == OnFailure::Stop {
                 return Err(Refusal(format!(
                     "candidate {} has no value: {failure}; with on_failure = \"worst\" it would count as the worst",
@@ -217,7 +224,6 @@ fn check(settings: &Settings, items: &[Item], evaluations: &[Evaluation]) -> Res
             }
             continue;
         }
-        let lists = [objectives, constraints, measures];
         if lists.map(Vec::len) != counts {
             return Err(Refusal(format!("candidate {} has other numbers than the problem has objectives", item.id)));
         }

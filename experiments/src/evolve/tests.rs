@@ -3,22 +3,25 @@
 use std::collections::BTreeSet;
 
 use evoxo_common::{
-    experiment::{Config, Replica},
+    card::Card,
+    experiment::{Config, Goal, Replica},
     promises,
     report::Reference,
+    rng::Stream,
 };
 use prost::Message as _;
 use serde_json::json;
 
 use super::{
     KIND,
-    messages::{EvaluateTask, Evaluation},
+    card::{CARD, Found},
+    messages::{EvaluateTask, Evaluation, PopulationState, SearchState},
     report::report_of_result,
     settings::{AlgorithmName, BoundsName, Settings},
 };
 use crate::{
     registry,
-    testing::{digest, parse, problems, run},
+    testing::{digest, parse, problems, run, states_are_checked},
 };
 
 #[test]
@@ -285,4 +288,138 @@ fn a_target_is_for_one_objective() {
     let file = "experiment = \"evolve\"\nreplicas = 1\n[settings]\nalgorithm = \"nsga2\"\nproblem = \"zdt1\"\ntarget = \"0.5\"\n";
     let found = problems(file).to_string();
     assert!(found.contains("a target is for one objective"), "{found}");
+}
+
+/// A program with this signature and objective, and with a genome of so many real genes.
+fn of_program(objectives: &str, genes: usize, settings: &str) -> String {
+    let signature = "0".repeat(64);
+    format!(
+        "experiment = \"evolve\"\nreplicas = 1\n[settings]\nproblem = \"program:p\"\nsignature = \"{signature}\"\n\
+         objectives = \"{objectives}\"\ngenome = [{{ length = {genes} }}]\n{settings}\n"
+    )
+}
+
+/// Files are read before anybody knows what their runs take, and each task reads its settings: nothing is started for that.
+#[test]
+fn settings_are_checked_by_their_figures() {
+    let found = problems(&of_program("min f", 100_000, "algorithm = \"cma-es\"\ncovariance = \"full\"")).to_string();
+    assert!(found.starts_with("t:9: ") && found.contains("take covariance = \"separable\""), "{found}");
+    for settings in ["algorithm = \"cma-es\"\ncovariance = \"separable\"", "window = 1000"] {
+        assert_eq!(parse(&of_program("min f", 100_000, settings)).arms.len(), 1);
+    }
+    // Figures of operators that no gene needs do not matter; those of others are named.
+    assert_eq!(parse("experiment = \"evolve\"\n[settings]\ndeviation = 0\n").arms.len(), 1);
+    let wrong = "experiment = \"evolve\"\n[settings]\nreal_mutation = \"gaussian\"\ndeviation = 0\n";
+    assert!(problems(wrong).to_string().starts_with("t:4: "), "{}", problems(wrong));
+}
+
+/// A configuration has every setting of each arm, and is read again.
+#[test]
+fn what_is_written_can_be_read() {
+    let parts: Vec<String> = (0..40).map(|part| format!("{{ name = \"x{part}\" }}")).collect();
+    let arms: String = (0..40).map(|arm| format!("[arms.a{arm}]\npopulation = {}\n", 10 + arm)).collect();
+    let file = of_program("min f", 1, &arms).replace("{ length = 1 }", &parts.join(", "));
+    let config = parse(&file);
+    assert_eq!(parse(&config.to_toml()), config);
+    assert!(problems(&"a=1\n".repeat(200_000)).to_string().contains("keys"));
+}
+
+#[test]
+fn names_are_given_once() {
+    let found = problems(&of_program("min a, max a", 1, "algorithm = \"nsga2\"")).to_string();
+    assert!(found.contains("two objectives are called a"), "{found}");
+    let found = problems(&of_program("min a", 1, "measures = 2\nmeasure_names = \"b, b\"")).to_string();
+    assert!(found.contains("two measures are called b"), "{found}");
+}
+
+#[test]
+fn what_the_hypervolume_is_not_computed_for_is_told() {
+    let four = "min a, min b, min c, min d";
+    let config = parse(&of_program(four, 1, "algorithm = \"nsga2\"\nreference = [1, 1, 1, 1]"));
+    let report = config.report(&[Replica::start(&config, &config.arms[0], 0)]);
+    assert!(report.tables[0].title.starts_with("The least a of"), "{:?}", report.tables[0]);
+    assert!(report.notes[0].contains("the reference point is not used"), "{:?}", report.notes);
+}
+
+/// Arms of different problems have neither a direction nor a name in common.
+#[test]
+fn different_objectives_are_told_in_neutral_words() {
+    let settings = "length = 4\nevaluations = 100\n[arms.a]\n[arms.b]\nproblem = \"onemax\"\n";
+    let config = parse(&format!("experiment = \"evolve\"\nreplicas = 1\n[settings]\n{settings}"));
+    let report = config.report(&run(&config));
+    assert!(report.tables[0].title.starts_with("The best objective of a replica"), "{:?}", report.tables[0]);
+    assert_eq!(report.figures[0].y_label, "objective");
+}
+
+/// A replica that ended early says nothing of its candidates.
+#[test]
+fn a_replica_that_ended_early_has_no_failures() {
+    let config = parse("experiment = \"evolve\"\nreplicas = 1\n");
+    let mut saved = Replica::start(&config, &config.arms[0], 0).save();
+    saved.failure = "ended: violation is not a finite number in row 1".into();
+    let report = config.report(&[Replica::restore(&config, &saved).unwrap()]);
+    assert_eq!(report.json["arms"][0]["failures"].as_f64(), Some(0.0));
+}
+
+#[test]
+fn states_that_a_search_cannot_reach_are_refused() {
+    let of_algorithm = |state: &mut SearchState, change: &dyn Fn(&mut PopulationState)| {
+        let mut own = PopulationState::decode(&state.algorithm[..]).unwrap();
+        change(&mut own);
+        state.algorithm = own.encode_to_vec().into();
+    };
+    let evaluation = |state: &mut PopulationState| state.individuals[1].evaluation.clone().unwrap();
+    let changes: [&dyn Fn(&mut SearchState); 9] = [
+        &|state| state.evaluations -= 1,
+        &|state| state.failures = state.evaluations,
+        &|state| state.best = None,
+        &|state| state.best_evaluation.as_mut().unwrap().constraints.push(0.0),
+        &|state| state.best_evaluation.as_mut().unwrap().objectives[0] = f64::NAN,
+        &|state| of_algorithm(state, &|own| own.births += 1),
+        &|state| {
+            of_algorithm(state, &|own| {
+                let changed = Evaluation { measures: vec![1.0], ..evaluation(own) };
+                own.individuals[1].evaluation = Some(changed);
+            });
+        },
+        &|state| {
+            of_algorithm(state, &|own| {
+                let changed = Evaluation { objectives: vec![f64::INFINITY], ..evaluation(own) };
+                own.individuals[1].evaluation = Some(changed);
+            });
+        },
+        &|state| {
+            of_algorithm(state, &|own| {
+                let changed = Evaluation { failure: "failed".into(), ..evaluation(own) };
+                own.individuals[1].evaluation = Some(changed);
+            });
+        },
+    ];
+    let config = parse("experiment = \"evolve\"\nreplicas = 1\n[settings]\nevaluations = 300\n");
+    states_are_checked(&config, &run(&config), &changes);
+}
+
+/// Without a goal a screen asks for what the first arm's search asks for.
+#[test]
+fn the_goal_of_a_screen_is_that_of_its_search() {
+    let goal = |settings: &str| {
+        let factors = "[screen.factors.A]\nmutations = [1, 2]\n[screen.factors.B]\nelite = [1, 2]\n";
+        parse(&format!("experiment = \"evolve\"\n[settings]\n{settings}\n{factors}")).screen.unwrap().goal
+    };
+    assert_eq!(goal("problem = \"sphere\"\n[screen]"), Goal::Minimize);
+    assert_eq!(goal("problem = \"onemax\"\n[screen]"), Goal::Maximize);
+    assert_eq!(goal("problem = \"onemax\"\n[screen]\nresponse = \"violation\""), Goal::Minimize);
+    assert_eq!(goal("problem = \"sphere\"\n[screen]\ngoal = \"maximize\""), Goal::Maximize);
+}
+
+/// The longest genome has a card that can be read.
+#[test]
+fn a_card_has_room_for_every_gene() {
+    let genome = |text: &str| Settings::of(&parse(text).arms[0].settings);
+    let settings = genome(&of_program("min f", 100_000, ""));
+    let candidate = settings.genome().random(&mut Stream::root(1).rng());
+    let known = super::evaluation::Evaluation { objectives: vec![1.0], ..Default::default() };
+    let found = Found::new(&settings, &candidate, &known);
+    let text = Card::new(found).write("c").0;
+    assert!(Card::read(&[&CARD], &text, &mut |_| Err("there is no file".into())).is_ok(), "{} bytes", text.len());
 }

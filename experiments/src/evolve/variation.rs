@@ -5,7 +5,10 @@ use evoxo_common::{
     rng::{Generator, below, unit},
 };
 
-use super::genome::{Candidate, Genes, Genome, Type};
+use super::{
+    genome::{Candidate, Genes, Genome, Type},
+    settings::{Name, Wrong},
+};
 
 /// Mutation of real genes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,21 +121,26 @@ impl Variation {
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
-        let sensible = |name: &str, value: f64, fits: bool, range: &str| match fits {
+    pub fn check(&self) -> Result<(), Wrong> {
+        let sensible = |setting: Name, name: &str, value: f64, fits: bool, range: &str| match fits {
             true => Ok(()),
-            false => Err(format!("{name} is {value:?}, but it must be {range}")),
+            false => Err(Wrong::new(setting, format!("{name} is {value:?}, but it must be {range}"))),
         };
-        let probability = |name, value: f64| sensible(name, value, (0.0..=1.0).contains(&value), "from 0 to 1");
-        let eta = |name, value: f64| sensible(name, value, (0.0..=1000.0).contains(&value), "from 0 to 1,000");
-        let share = |name, value: f64| sensible(name, value, 0.0 < value && value <= 1.0, "above 0 and at most 1");
-        probability("the probability of crossover", self.crossover)?;
-        probability("the probability that a permutation is mutated", self.order_rate)?;
+        let probability =
+            |setting, name, value: f64| sensible(setting, name, value, (0.0..=1.0).contains(&value), "from 0 to 1");
+        let eta = |setting, name, value: f64| {
+            sensible(setting, name, value, (0.0..=1000.0).contains(&value), "from 0 to 1,000")
+        };
+        let share = |name, value: f64| {
+            sensible(Name::deviation, name, value, 0.0 < value && value <= 1.0, "above 0 and at most 1")
+        };
+        probability(Name::crossover, "the probability of crossover", self.crossover)?;
+        probability(Name::order_rate, "the probability that a permutation is mutated", self.order_rate)?;
         let finite = self.mutations >= 0.0 && self.mutations.is_finite();
-        sensible("the number of mutated genes", self.mutations, finite, "0 or more")?;
-        eta("the eta of crossover", self.crossover_eta)?;
+        sensible(Name::mutations, "the number of mutated genes", self.mutations, finite, "0 or more")?;
+        eta(Name::crossover_eta, "the eta of crossover", self.crossover_eta)?;
         match self.real_mutation {
-            RealMutation::Polynomial { eta: value } => eta("the eta of mutation", value)?,
+            RealMutation::Polynomial { eta: value } => eta(Name::mutation_eta, "the eta of mutation", value)?,
             RealMutation::Gaussian { deviation } => share("the deviation of mutation", deviation)?,
         }
         match self.integer_mutation {
@@ -355,7 +363,7 @@ mod tests {
             Variation { integer_mutation: IntegerMutation::Step { mean: 2.0 }, ..good() },
             Variation { order_rate: -0.5, ..good() },
         ];
-        let sentences: Vec<String> = wrong.iter().map(|variation| variation.check().unwrap_err()).collect();
+        let sentences: Vec<String> = wrong.iter().map(|variation| variation.check().unwrap_err().sentence).collect();
         insta::assert_snapshot!(sentences.join("\n"));
         assert_eq!(good().check(), Ok(()));
     }

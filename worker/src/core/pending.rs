@@ -34,7 +34,8 @@ impl PendingResult {
 #[derive(Debug)]
 pub(super) struct PendingResults {
     results: BTreeMap<u64, PendingResult>,
-    numbers: BTreeMap<Digest, u64>,
+    /// By task and assignment: tasks of two runs can be the same, and each assignment waits for its own result.
+    numbers: BTreeMap<(Digest, u64), u64>,
     next: u64,
     unsent: u64,
     bytes: usize,
@@ -68,15 +69,18 @@ impl PendingResults {
         self.unsent_bytes
     }
 
-    /// Adds a result, replacing an older one of the same task. Returns how many of the oldest were dropped for it.
+    /// Adds a result, replacing an older one of the same task that is of the same assignment or of none any more. Returns how many
+    /// of the oldest were dropped for it.
     pub(super) fn add(&mut self, hash: Digest, outcome: Outcome, elapsed_us: u64, assignment: u64) -> usize {
-        if let Some(number) = self.numbers.get(&hash).copied() {
-            self.remove(number);
+        for older in [0, assignment] {
+            if let Some(number) = self.numbers.get(&(hash, older)).copied() {
+                self.remove(number);
+            }
         }
         let result = PendingResult { hash, outcome, elapsed_us, assignment };
         self.bytes += result.weight_bytes();
         self.unsent_bytes += result.weight_bytes();
-        self.numbers.insert(hash, self.next);
+        self.numbers.insert((hash, assignment), self.next);
         self.results.insert(self.next, result);
         self.next += 1;
         let mut dropped = 0;
@@ -88,17 +92,25 @@ impl PendingResults {
         dropped
     }
 
-    /// Drops an accepted result, if it was sent in this session: a newer result of the same task is accepted
-    /// separately.
+    /// Drops the oldest result of this task, if it was sent in this session: each is accepted separately.
     pub(super) fn accept(&mut self, hash: Digest) {
-        if let Some(number) = self.numbers.get(&hash).copied().filter(|number| *number < self.unsent) {
+        let oldest = self.numbers.range((hash, 0)..=(hash, u64::MAX)).map(|(_, number)| *number).min();
+        if let Some(number) = oldest.filter(|number| *number < self.unsent) {
             self.remove(number);
         }
     }
 
     /// The session is over: waiting results can only be sent in the next one, without an assignment.
     pub(super) fn orphan(&mut self) {
+        // Of one task any result will do then.
+        let newest: BTreeMap<Digest, u64> =
+            self.results.iter().map(|(number, result)| (result.hash, *number)).collect();
+        let older = self.results.iter().filter(|(number, result)| newest.get(&result.hash) != Some(number));
+        for number in older.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.remove(number);
+        }
         self.results.values_mut().for_each(|result| result.assignment = 0);
+        self.numbers = newest.into_iter().map(|(hash, number)| ((hash, 0), number)).collect();
         self.unsent = 0;
         self.unsent_bytes = self.bytes;
     }
@@ -132,7 +144,7 @@ impl PendingResults {
 
     fn remove(&mut self, number: u64) {
         if let Some(removed) = self.results.remove(&number) {
-            self.numbers.remove(&removed.hash);
+            self.numbers.remove(&(removed.hash, removed.assignment));
             self.bytes -= removed.weight_bytes();
             if number >= self.unsent {
                 self.unsent_bytes -= removed.weight_bytes();
@@ -160,6 +172,26 @@ mod tests {
             .iter()
             .map(|outputs| outputs.results.iter().map(|result| result.hash[0]).collect())
             .collect()
+    }
+
+    /// Two runs of the same file: each of their assignments gets its result.
+    #[test]
+    fn the_same_task_in_two_assignments_has_two_results() {
+        let mut pending = PendingResults::new(10, 1 << 20);
+        for assignment in [4, 5, 5] {
+            pending.add(hash(1), output(0), 5, assignment);
+        }
+        let assignments = |outputs: &[Outputs]| -> Vec<u64> {
+            outputs.iter().flat_map(|outputs| &outputs.results).map(|result| result.assignment).collect()
+        };
+        assert_eq!(assignments(&pending.send(1 << 20)), [4, 5]);
+        pending.accept(hash(1));
+        assert_eq!(pending.len(), 1);
+        pending.add(hash(1), output(0), 5, 6);
+        pending.orphan();
+        assert_eq!(assignments(&pending.send(1 << 20)), [0], "of one task one result is enough for another session");
+        pending.accept(hash(1));
+        assert_eq!((pending.len(), pending.bytes, pending.numbers.len()), (0, 0, 0));
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! The coordinates in which evolution strategies search: the box of the genome's bounds, scaled to 0 to 1. If the bounds are
 //! kept, coordinates beyond them are folded into the box.
 
-use crate::evolve::genome::{Candidate, Genes, Genome, Type};
+use super::Wrong;
+use crate::evolve::{
+    genome::{Candidate, Genes, Genome, Type},
+    settings::Name,
+};
 
 /// How far beyond a bound the coordinates reach that are mapped to genes within it, as a share of the box. pycma takes a
 /// twentieth of 1 plus the bound: 0.03 of a box from -5 to 5. Where the map is bent, so are the lines along which genes
@@ -20,17 +24,17 @@ pub(super) struct Coordinates {
 
 impl Coordinates {
     /// The coordinates of a genome, or a sentence if a part is not real.
-    pub(super) fn of(genome: &Genome) -> Result<Self, String> {
-        let parts: Result<Vec<_>, String> = genome
+    pub(super) fn of(genome: &Genome) -> Result<Self, Wrong> {
+        let parts: Result<Vec<_>, Wrong> = genome
             .parts
             .iter()
             .map(|part| match part.of {
                 Type::Real { low, high } => Ok((part.length, low, high)),
-                of => Err(format!(
-                    "this algorithm searches real numbers, but part \"{}\" has type {}",
-                    part.name,
-                    of.name()
-                )),
+                of => {
+                    let (name, of) = (&part.name, of.name());
+                    let sentence = format!("this algorithm searches real numbers, but part \"{name}\" has type {of}");
+                    Err(Wrong::new(Name::algorithm, sentence))
+                }
             })
             .collect();
         Ok(Self { parts: parts?, bounded: genome.bounded })

@@ -8,13 +8,14 @@ use std::ops::Range;
 use evoxo_common::rng::{Generator, below};
 
 use super::{
-    Algorithm, Most, Search, Steady,
+    Algorithm, Most, Search, Steady, Wrong,
     individual::{self, Individual},
     within,
 };
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
+    settings::Name,
     variation::Variation,
 };
 
@@ -45,10 +46,10 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
-        within("the population", self.population, 2..=100_000)?;
-        within("the elite", self.elite, 0..=self.population - 1)?;
-        within("the size of a tournament", self.tournament, 1..=1000)?;
+    pub fn check(&self) -> Result<(), Wrong> {
+        within(Name::population, "the population", self.population, 2..=100_000)?;
+        within(Name::elite, "the elite", self.elite, 0..=self.population - 1)?;
+        within(Name::tournament, "the size of a tournament", self.tournament, 1..=1000)?;
         self.variation.check()
     }
 
@@ -156,6 +157,10 @@ impl Algorithm for Ga {
 
     fn population(&self) -> &[Individual] {
         &self.population
+    }
+
+    fn births(&self) -> u64 {
+        self.births
     }
 
     fn save(&self) -> Vec<u8> {

@@ -7,11 +7,12 @@ use std::ops::Range;
 
 use prost::Message as _;
 
-use super::{Algorithm, Ga, GaSettings, Individual, Most, Search, within};
+use super::{Algorithm, Ga, GaSettings, Individual, Most, Search, Wrong, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::IslandsState,
+    settings::Name,
 };
 
 /// The settings of islands.
@@ -33,11 +34,13 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
-        within("the number of islands", self.islands, 2..=1000)?;
-        within("the number of generations between migrations", self.interval, 1..=1_000_000)?;
-        self.ga.check().map_err(|why| format!("each of {} islands: {why}", self.islands))?;
-        within("the number of migrants", self.migrants, 1..=self.ga.population / 2)
+    pub fn check(&self) -> Result<(), Wrong> {
+        within(Name::islands, "the number of islands", self.islands, 2..=1000)?;
+        within(Name::migration, "the number of generations between migrations", self.interval, 1..=1_000_000)?;
+        let each =
+            |Wrong { setting, sentence }| Wrong::new(setting, format!("each of {} islands: {sentence}", self.islands));
+        self.ga.check().map_err(each)?;
+        within(Name::migrants, "the number of migrants", self.migrants, 1..=self.ga.population / 2)
     }
 
     /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).
@@ -152,6 +155,10 @@ impl Algorithm for Islands {
         &self.all
     }
 
+    fn births(&self) -> u64 {
+        self.islands.iter().map(Algorithm::births).sum()
+    }
+
     fn save(&self) -> Vec<u8> {
         let islands = self.islands.iter().map(|island| island.save().into()).collect();
         IslandsState { generations: self.generations, islands }.encode_to_vec()
@@ -201,7 +208,7 @@ mod tests {
     #[test]
     fn settings_that_make_no_sense_have_a_sentence() {
         let wrong = [settings(1, 10), settings(5, 0), Settings { migrants: 11, ..settings(5, 10) }];
-        let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
+        let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err().sentence).collect();
         insta::assert_snapshot!(sentences.join("\n"));
         let search = search(problem::find("sphere").unwrap(), 3, 100);
         let saved = Islands::start(&settings(5, 10), &search).unwrap().save();

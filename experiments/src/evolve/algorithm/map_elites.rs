@@ -9,7 +9,7 @@ use std::ops::Range;
 use evoxo_common::rng::{Generator, below, normal_pair};
 
 use super::{
-    Algorithm, Most, Search, Steady,
+    Algorithm, Most, Search, Steady, Wrong,
     individual::{self, Individual},
     niches::{self, Axis, Niches},
     within,
@@ -17,6 +17,7 @@ use super::{
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genes, Genome, Type},
+    settings::Name,
     variation::Variation,
 };
 
@@ -60,12 +61,13 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Wrong> {
         niches::check(&self.grid, self.centroids)?;
-        within("the batch of MAP-Elites", self.batch, 1..=100_000)?;
-        within("the number of random candidates", self.initial, 1..=1_000_000)?;
+        within(Name::population, "the batch of MAP-Elites", self.batch, 1..=100_000)?;
+        within(Name::initial, "the number of random candidates", self.initial, 1..=1_000_000)?;
         if !((0.0..=1.0).contains(&self.iso) && (0.0..=10.0).contains(&self.line)) {
-            return Err(format!("the steps are {:?} and {:?}: give 0 to 1 and 0 to 10", self.iso, self.line));
+            let sentence = format!("the steps are {:?} and {:?}: give 0 to 1 and 0 to 10", self.iso, self.line);
+            return Err(Wrong::new(Name::iso, sentence));
         }
         self.variation.check()
     }
@@ -190,6 +192,10 @@ impl Algorithm for MapElites {
         &self.archive
     }
 
+    fn births(&self) -> u64 {
+        self.births
+    }
+
     fn save(&self) -> Vec<u8> {
         individual::save(self.births, &self.archive)
     }
@@ -294,7 +300,7 @@ mod tests {
             Settings { iso: -1.0, ..good() },
             Settings { centroids: 5000, ..good() },
         ];
-        let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
+        let sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err().sentence).collect();
         insta::assert_snapshot!(sentences.join("\n"));
         assert_eq!(good().check(), Ok(()));
     }

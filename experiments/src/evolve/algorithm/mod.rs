@@ -22,6 +22,7 @@ use super::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::Steps,
+    settings::{Name, Wrong},
 };
 
 pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
@@ -73,6 +74,9 @@ pub trait Algorithm: Send {
         &[]
     }
 
+    /// Candidates whose evaluations it has been told.
+    fn births(&self) -> u64;
+
     /// The state, as the algorithm's message.
     fn save(&self) -> Vec<u8>;
 }
@@ -117,10 +121,13 @@ pub struct Most {
     pub state_bytes: u64,
 }
 
-/// Whether a sentence is needed for a number outside its range.
-fn within(name: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<(), String> {
+/// Whether a sentence about this setting is needed, for a number outside its range.
+fn within(setting: Name, name: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<(), Wrong> {
     match range.contains(&value) {
         true => Ok(()),
-        false => Err(format!("{name} is {value}, but it must be from {} to {}", range.start(), range.end())),
+        false => {
+            let (least, most) = (range.start(), range.end());
+            Err(Wrong::new(setting, format!("{name} is {value}, but it must be from {least} to {most}")))
+        }
     }
 }

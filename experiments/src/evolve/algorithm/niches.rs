@@ -1,6 +1,9 @@
 //! How MAP-Elites divides the behaviours: into the cells of a grid, or into the regions nearest to given centroids.
 
-use super::within;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Wrong, within};
+use crate::evolve::settings::Name;
 
 /// The most cells of a grid.
 const CELLS_MAX: usize = 100_000;
@@ -23,21 +26,23 @@ pub struct Axis {
 }
 
 /// Checks that the figures make sense; `centroids` is 0 for a grid.
-pub(super) fn check(axes: &[Axis], centroids: usize) -> Result<(), String> {
+pub(super) fn check(axes: &[Axis], centroids: usize) -> Result<(), Wrong> {
     if axes.is_empty() {
-        return Err("MAP-Elites needs a problem with behaviour measures, and a grid over them".into());
+        let sentence = "MAP-Elites needs a problem with behaviour measures, and a grid over them";
+        return Err(Wrong::new(Name::algorithm, sentence));
     }
     for Axis { low, high, cells } in axes {
-        within("the number of cells of a measure", *cells, 1..=CELLS_MAX)?;
+        within(Name::grid, "the number of cells of a measure", *cells, 1..=CELLS_MAX)?;
         if !(low < high && (high - low).is_finite()) {
-            return Err(format!("a measure's bounds are {low:?} and {high:?}, but the lower must be less"));
+            let sentence = format!("a measure's bounds are {low:?} and {high:?}, but the lower must be less");
+            return Err(Wrong::new(Name::grid, sentence));
         }
     }
     if centroids > 0 {
-        return within("the number of centroids", centroids, 2..=CENTROIDS_MAX);
+        return within(Name::centroids, "the number of centroids", centroids, 2..=CENTROIDS_MAX);
     }
     let cells = axes.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.cells));
-    within("the number of cells", cells.unwrap_or(usize::MAX), 1..=CELLS_MAX)
+    within(Name::grid, "the number of cells", cells.unwrap_or(usize::MAX), 1..=CELLS_MAX)
 }
 
 /// The number of cells or regions.
@@ -50,14 +55,14 @@ pub(super) fn count(axes: &[Axis], centroids: usize) -> usize {
 pub(super) struct Niches {
     axes: Vec<Axis>,
     /// One point after another, in the box of the bounds scaled to 0 to 1; none for a grid.
-    centroids: Vec<f64>,
+    centroids: Arc<[f64]>,
 }
 
 impl Niches {
     /// A grid, or regions around this number of centroids. The centroids are the same in every run with these figures, so
     /// that archives can be compared.
     pub(super) fn new(axes: &[Axis], centroids: usize) -> Self {
-        Self { axes: axes.to_vec(), centroids: spread(centroids, axes.len()) }
+        Self { axes: axes.to_vec(), centroids: shared(centroids, axes.len()) }
     }
 
     /// The cell of these measures, of a grid counted with the last measure fastest; none if a measure is missing or no
@@ -85,6 +90,27 @@ fn nearest(points: &[f64], to: &[f64]) -> usize {
     let distance = |point: &[f64]| point.iter().zip(to).map(|(one, other)| (one - other) * (one - other)).sum::<f64>();
     let distances = points.chunks_exact(to.len()).map(distance).enumerate();
     distances.fold((0, f64::INFINITY), |best, one| if one.1 < best.1 { one } else { best }).0
+}
+
+/// The most sets of centroids that are kept.
+const SETS_MAX: usize = 8;
+
+/// The points of [`spread`], which take seconds: each set is computed once, for all replicas and whenever one is restored.
+fn shared(count: usize, measures: usize) -> Arc<[f64]> {
+    /// Each with its count and its measures, the latest last.
+    type Sets = Vec<((usize, usize), Arc<[f64]>)>;
+    static SETS: Mutex<Sets> = Mutex::new(Vec::new());
+    // Others wait for what they would compute too.
+    let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = sets.iter().find(|(of, _)| *of == (count, measures)) {
+        return Arc::clone(known);
+    }
+    let points: Arc<[f64]> = spread(count, measures).into();
+    if sets.len() == SETS_MAX {
+        sets.remove(0);
+    }
+    sets.push(((count, measures), Arc::clone(&points)));
+    points
 }
 
 /// Points spread evenly over the unit cube: a centroidal Voronoi tessellation.
@@ -145,6 +171,16 @@ mod tests {
         assert_eq!(cells.map(|measures| niches.of(&measures)), [0, 3, 4, 7, 4, 6].map(Some));
         assert_eq!((niches.of(&[0.0, f64::NAN]), niches.of(&[0.0])), (None, None));
         assert_eq!((count(&niches.axes, 0), count(&niches.axes, 50)), (8, 50));
+    }
+
+    /// The same points whether they are kept or were replaced by others, and one copy of them while they are kept.
+    #[test]
+    fn centroids_are_computed_once() {
+        let [first, again] = [(); 2].map(|()| shared(40, 3));
+        assert!(Arc::ptr_eq(&first, &again));
+        (2..2 + SETS_MAX).for_each(|count| assert_eq!(shared(count, 1).len(), count));
+        assert_eq!(*shared(40, 3), *spread(40, 3));
+        assert_eq!(shared(40, 2).len(), 80);
     }
 
     #[test]

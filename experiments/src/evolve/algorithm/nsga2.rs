@@ -8,7 +8,7 @@ use std::{cmp::Ordering, ops::Range};
 use evoxo_common::rng::{below, shuffle};
 
 use super::{
-    Algorithm, Most, Search, Steady,
+    Algorithm, Most, Search, Steady, Wrong,
     individual::{self, Individual},
     within,
 };
@@ -16,6 +16,7 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     pareto::{crowding, fronts},
+    settings::Name,
     variation::Variation,
 };
 
@@ -40,8 +41,8 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
-        within("the population", self.population, 4..=2000)?;
+    pub fn check(&self) -> Result<(), Wrong> {
+        within(Name::population, "the population", self.population, 4..=2000)?;
         self.variation.check()
     }
 
@@ -172,6 +173,10 @@ impl Algorithm for Nsga2 {
 
     fn population(&self) -> &[Individual] {
         &self.population
+    }
+
+    fn births(&self) -> u64 {
+        self.births
     }
 
     fn save(&self) -> Vec<u8> {

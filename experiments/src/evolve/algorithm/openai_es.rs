@@ -12,11 +12,12 @@ use evoxo_common::{
 };
 use prost::Message as _;
 
-use super::{Algorithm, Most, Search, coordinates::Coordinates, within};
+use super::{Algorithm, Most, Search, Wrong, coordinates::Coordinates, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::{self, OpenAiEsState},
+    settings::Name,
 };
 
 /// The settings of OpenAI-ES. Lengths are shares of the width of the genes' bounds.
@@ -44,15 +45,19 @@ const KEEP: (f64, f64) = (0.9, 0.999);
 const SMALL: f64 = 1e-8;
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the figures make sense, for this genome.
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
-        within("the number of pairs", self.pairs, 1..=50_000)?;
-        for (name, value) in [("deviation of the steps", self.sigma), ("learning rate", self.rate)] {
+    pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
+        Coordinates::of(genome)?;
+        within(Name::population, "the number of pairs", self.pairs, 1..=50_000)?;
+        for (setting, name, value) in
+            [(Name::sigma, "deviation of the steps", self.sigma), (Name::rate, "learning rate", self.rate)]
+        {
             if !(value > 0.0 && value <= 1.0) {
-                return Err(format!("the {name} is {value:?}, but it must be above 0 and at most 1"));
+                let sentence = format!("the {name} is {value:?}, but it must be above 0 and at most 1");
+                return Err(Wrong::new(setting, sentence));
             }
         }
         Ok(())
@@ -79,7 +84,7 @@ impl OpenAiEs {
     /// # Errors
     /// A sentence, if a setting makes no sense or a part of the genome is not real.
     pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
-        settings.check()?;
+        settings.check(&search.genome)?;
         let n = Coordinates::of(&search.genome)?.count();
         let mut rng = search.stream.text("mean").rng();
         let mean = (0..n).map(|_| if settings.random { unit(&mut rng) } else { 0.5 }).collect();
@@ -197,6 +202,10 @@ impl Algorithm for OpenAiEs {
         self.state.births += size as u64;
     }
 
+    fn births(&self) -> u64 {
+        self.state.births
+    }
+
     fn save(&self) -> Vec<u8> {
         self.state.encode_to_vec()
     }
@@ -273,7 +282,9 @@ mod tests {
             Settings { sigma: 0.0, ..Settings::default() },
             Settings { rate: f64::NAN, ..Settings::default() },
         ];
-        let mut sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
+        let genome = search(problem::find("sphere").unwrap(), 3, 100).genome;
+        let sentence = |settings: &Settings| settings.check(&genome).unwrap_err().sentence;
+        let mut sentences: Vec<String> = wrong.iter().map(sentence).collect();
         let bits = search(problem::find("onemax").unwrap(), 10, 100);
         sentences.push(OpenAiEs::start(&Settings::default(), bits).unwrap_err());
         insta::assert_snapshot!(sentences.join("\n"));

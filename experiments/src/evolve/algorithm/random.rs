@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use prost::Message as _;
 
-use super::{Algorithm, Individual, Most, Search, Steady, within};
-use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState};
+use super::{Algorithm, Individual, Most, Search, Steady, Wrong, within};
+use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState, settings::Name};
 
 /// The settings of random search. They do not change which candidates are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
-        within("the batch of random search", self.batch, 1..=100_000)
+    pub fn check(&self) -> Result<(), Wrong> {
+        within(Name::population, "the batch of random search", self.batch, 1..=100_000)
     }
 
     /// What it needs at most.
@@ -79,6 +79,10 @@ impl Algorithm for Random {
     fn tell(&mut self, evaluations: &[Evaluation]) {
         assert_eq!(evaluations.len(), self.size(), "there is one evaluation for each candidate");
         self.births += evaluations.len() as u64;
+    }
+
+    fn births(&self) -> u64 {
+        self.births
     }
 
     fn save(&self) -> Vec<u8> {

@@ -14,6 +14,7 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::WindowState,
+    settings::Name,
 };
 
 /// The widest window.
@@ -51,7 +52,7 @@ impl Windowed {
     /// # Errors
     /// A sentence, if the window makes no sense.
     pub fn start(steady: Box<dyn Steady>, search: Search, window: usize) -> Result<Self, String> {
-        within("the window", window, 1..=WINDOW_MAX)?;
+        within(Name::window, "the window", window, 1..=WINDOW_MAX)?;
         let pending = (0..search.evaluations.min(window as u64)).map(|number| steady.candidate(number)).collect();
         Ok(Self { search, steady, births: 0, pending })
     }
@@ -75,7 +76,11 @@ impl Windowed {
         }
         let pending: Result<VecDeque<Candidate>, String> =
             pending.iter().map(|candidate| search.genome.candidate(candidate)).collect();
-        Ok(Self { steady: restore(&algorithm)?, pending: pending?, births, search })
+        let steady = restore(&algorithm)?;
+        if steady.births() != births {
+            return Err(format!("the state has {births} results, but its algorithm {}", steady.births()));
+        }
+        Ok(Self { steady, pending: pending?, births, search })
     }
 }
 
@@ -106,6 +111,10 @@ impl Algorithm for Windowed {
 
     fn population(&self) -> &[Individual] {
         self.steady.population()
+    }
+
+    fn births(&self) -> u64 {
+        self.births
     }
 
     fn save(&self) -> Vec<u8> {
@@ -147,6 +156,10 @@ mod tests {
 
             fn population(&self) -> &[Individual] {
                 &self.0
+            }
+
+            fn births(&self) -> u64 {
+                self.0.len() as u64
             }
 
             fn save(&self) -> Vec<u8> {

@@ -4,10 +4,11 @@ use evoxo_common::{
     experiment::{Config, Replica},
     task::{Programs, Refusal},
 };
+use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{
-    super::{KIND, settings::Settings},
+    super::{KIND, messages::EvaluateOutput, settings::Settings},
     Asked,
 };
 use crate::{registry, testing::parse};
@@ -281,4 +282,62 @@ fn measures_are_called_as_the_program_calls_them() {
     programs.introduction["measures"] = json!(["speed, m/s", "weight"]);
     let unnamed = Settings::of(&signed(PROGRAM, &mut programs).arms[0].settings);
     assert_eq!((unnamed.measures, unnamed.measure_name(0)), (2, "measure 1".into()));
+}
+
+/// The replicas of a run, whose tasks ask this program.
+fn finished(config: &Config, programs: &mut Actor) -> Vec<Replica> {
+    let run = |number| {
+        let mut replica = Replica::start(config, &config.arms[0], number);
+        while !replica.is_finished() {
+            let tasks = replica.plan(0..replica.tasks());
+            let outputs: Vec<_> = tasks.iter().map(|task| task.run_asking(programs).unwrap()).collect();
+            replica.absorb(&outputs);
+        }
+        replica
+    };
+    (0..config.replicas).map(run).collect()
+}
+
+/// A coordinator takes no longer output than the kind says. Letters may have several bytes.
+#[test]
+fn failures_fit_an_output_in_any_language() {
+    let mut programs = actor(|_| json!({"fail": "ж".repeat(200)}));
+    let config = signed(&format!("{PROGRAM}on_failure = \"worst\"\n"), &mut programs);
+    let output = replica_task(&config).run_asking(&mut programs).unwrap();
+    assert!(output.len() as u64 <= (KIND.demand)(&config.arms[0].settings).output_bytes, "{} bytes", output.len());
+    assert_eq!(EvaluateOutput::decode(output).unwrap().evaluations[0].failure, "ж".repeat(60));
+}
+
+#[test]
+fn declarations_that_no_run_can_have_are_refused() {
+    let many = |count: usize| json!((0..count).map(|number| format!("n{number}")).collect::<Vec<String>>());
+    let declared = [
+        ("measures", many(11), "declares more than a run can have: measures is 11, but must be"),
+        ("constraints", many(101), "declares more than a run can have: constraints is 101, but must be"),
+        ("objectives", json!([format!("min {}", "x".repeat(400))]), "declares more than a run can have: objectives is"),
+        ("objectives", json!(["min cost", "max cost"]), "has two objectives called \"cost\": give each"),
+        ("measures", json!(["a", "b", "a"]), "has two measures called \"a\": give each"),
+    ];
+    for (key, value, sentence) in declared {
+        let mut programs = actor(sphere);
+        programs.introduction[key] = value;
+        let said = Asked { name: "p", programs: &mut programs }.signature().unwrap_err().0;
+        assert!(said.contains(sentence), "{said}");
+    }
+}
+
+/// Numbers whose sum is none: the constraints that are broken, and the objectives of all replicas.
+#[test]
+fn the_greatest_numbers_are_reported() {
+    let mut programs = actor(|_| json!({"f": [1.7e308], "g": [-1.0, -1.0]}));
+    programs.introduction["constraints"] = json!(["a", "b"]);
+    let config = signed(PROGRAM, &mut programs);
+    let report = config.report(&finished(&config, &mut programs));
+    assert_eq!(report.json["summary"]["main"]["best"]["mean"].as_f64(), Some(1.7e308));
+    assert_eq!(report.tables[0].rows[0][2], "1.70e308 ± 0.0000");
+    programs.answer = |_| json!({"f": [1.0], "g": [1.7e308, 1.7e308]});
+    let config = signed(PROGRAM, &mut programs);
+    let replicas = finished(&config, &mut programs);
+    assert!(replicas.iter().all(|it| it.failure().is_none() && it.history().last().unwrap()[3] == f64::MAX));
+    assert_eq!(config.report(&replicas).tables[0].rows[0][2], "none of 2 is feasible");
 }

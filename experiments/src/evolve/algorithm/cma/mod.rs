@@ -16,10 +16,11 @@ use std::ops::Range;
 
 use evoxo_common::rng::unit;
 
-use super::{Algorithm, Most, Search, coordinates::Coordinates, within};
+use super::{Algorithm, Most, Search, Wrong, coordinates::Coordinates, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
+    settings::Name,
 };
 use restart::{DOUBLINGS_MAX, Schedule};
 use stop::{HISTORY_MAX, History};
@@ -32,6 +33,10 @@ pub use restart::Restarts;
 const DEVIATION_MAX: f64 = 1.0 / 3.0;
 /// The middle part of the box in which runs begin, as a share of its width: those of pycma on BBOB begin there.
 const BEGIN: f64 = 0.8;
+
+/// The most genes of which the full matrix is learnt: it has the square of their number, and its eigenvectors take time in
+/// proportion to the third power.
+const FULL_GENES_MAX: usize = 4000;
 
 /// Where the mean of the first run begins. Later runs begin at random places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,19 +82,30 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks that the figures make sense.
+    /// Checks that the figures make sense, for this genome.
     ///
     /// # Errors
     /// A sentence.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
+        let genes = Coordinates::of(genome)?.count();
+        if !self.separable && genes > FULL_GENES_MAX {
+            let sentence = format!(
+                "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: take covariance = \
+                 \"separable\""
+            );
+            return Err(Wrong::new(Name::covariance, sentence));
+        }
         if let Some(population) = self.population {
-            within("the population", population, 4..=100_000)?;
+            within(Name::population, "the population", population, 4..=100_000)?;
         }
         if !(self.sigma > 0.0 && self.sigma <= 10.0) {
-            return Err(format!("the first step size is {:?}, but it must be above 0 and at most 10", self.sigma));
+            let sentence = format!("the first step size is {:?}, but it must be above 0 and at most 10", self.sigma);
+            return Err(Wrong::new(Name::sigma, sentence));
         }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
-            return Err(format!("the tolerance is {:?}, but it must be 0 or more", self.tolerance));
+            // No file has it.
+            let sentence = format!("the tolerance is {:?}, but it must be 0 or more", self.tolerance);
+            return Err(Wrong::new(Name::algorithm, sentence));
         }
         Ok(())
     }
@@ -138,7 +154,7 @@ impl Cma {
     /// # Errors
     /// A sentence, if a setting makes no sense or a part of the genome is not real.
     pub fn start(settings: &Settings, search: Search) -> Result<Self, String> {
-        settings.check()?;
+        settings.check(&search.genome)?;
         let coordinates = Coordinates::of(&search.genome)?;
         let schedule = Schedule::first(settings.lambda(&search.genome), settings.sigma);
         let mut fresh = Self { settings: settings.clone(), search, coordinates, births: 0, run: None };
@@ -152,8 +168,8 @@ impl Cma {
     /// A sentence, if the bytes are no state of this search.
     pub fn restore(settings: &Settings, search: Search, state: &[u8]) -> Result<Self, String> {
         let fresh = Self::start(settings, search)?;
-        let lambda_max = fresh.settings.lambda(&fresh.search.genome) << DOUBLINGS_MAX;
-        let (births, run) = saved::read(state, lambda_max, &|schedule| fresh.strategy(schedule))?;
+        let first = fresh.settings.lambda(&fresh.search.genome);
+        let (births, run) = saved::read(state, first, &|schedule| fresh.strategy(schedule))?;
         fresh.search.check_births(births)?;
         let Some((schedule, distribution, history)) = run else { return Ok(Self { births, run: None, ..fresh }) };
         let strategy = fresh.strategy(&schedule);
@@ -247,6 +263,10 @@ impl Algorithm for Cma {
             let schedule = run.schedule.next(self.settings.restarts, self.births, first, &mut rng);
             self.run = Some(self.begin(schedule));
         }
+    }
+
+    fn births(&self) -> u64 {
+        self.births
     }
 
     fn save(&self) -> Vec<u8> {

@@ -44,11 +44,11 @@ pub(super) fn write(births: u64, run: Option<(&Schedule, &Distribution, &History
     .encode_to_vec()
 }
 
-/// The births in a state, and its run; or a sentence. `strategy` makes the strategy of a schedule, whose population is
-/// at most `lambda_max`.
+/// The births in a state, and its run; or a sentence. `strategy` makes the strategy of a schedule; the first run's population is
+/// `first`.
 pub(super) fn read(
     state: &[u8],
-    lambda_max: usize,
+    first: usize,
     strategy: &dyn Fn(&Schedule) -> Strategy,
 ) -> Result<(u64, Option<Saved>), String> {
     let state = CmaState::decode(state).map_err(|error| format!("the state cannot be read: {error}"))?;
@@ -59,7 +59,7 @@ pub(super) fn read(
         return fits.then_some((births, None)).ok_or_else(|| "the state has ended, but has a run".into());
     }
     let run = state.run.as_ref().ok_or("the state has no run")?;
-    let schedule = schedule(run, lambda_max, births)?;
+    let schedule = schedule(run, first, births)?;
     let strategy = strategy(&schedule);
     let (n, separable) = (strategy.n, strategy.separable);
     let triangle = if separable { n } else { n * (n + 1) / 2 };
@@ -96,12 +96,17 @@ fn unpacked(triangle: &[f64], n: usize) -> Vec<f64> {
     matrix
 }
 
-fn schedule(run: &CmaRun, lambda_max: usize, births: u64) -> Result<Schedule, String> {
+fn schedule(run: &CmaRun, first: usize, births: u64) -> Result<Schedule, String> {
     let CmaRun { run, doublings, lambda, sigma, small, began, limit, great_used, small_used, last_great } = *run;
     let counts = [run, began, great_used, small_used, last_great];
-    let sensible =
-        doublings <= DOUBLINGS_MAX && sigma > 0.0 && sigma.is_finite() && (4..=lambda_max as u64).contains(&lambda);
-    if !sensible || counts.iter().any(|count| *count > births) {
+    let sensible = doublings <= DOUBLINGS_MAX && sigma > 0.0 && sigma.is_finite();
+    let (first, greatest) = (first as u64, (first as u64).checked_shl(doublings));
+    // Small runs have from the first population up to half of the last great one.
+    let fits = greatest.is_some_and(|greatest| match small {
+        true => (first..=first.max(greatest / 2)).contains(&lambda),
+        false => lambda == greatest,
+    });
+    if !sensible || !fits || counts.iter().any(|count| *count > births) {
         return Err("the state's run makes no sense".into());
     }
     let lambda = lambda as usize;

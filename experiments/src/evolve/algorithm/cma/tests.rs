@@ -1,11 +1,13 @@
 //! CMA-ES on functions whose difficulty is known.
 
 use evoxo_common::rng::Stream;
+use prost::Message as _;
 
 use super::*;
 use crate::evolve::{
     algorithm::tests::{evaluate, minimise, search},
     genome::{Genes, Type},
+    messages::{CmaRun, CmaState},
     problem,
 };
 
@@ -190,8 +192,31 @@ fn settings_that_make_no_sense_have_a_sentence() {
         Settings { sigma: 0.0, ..plain() },
         Settings { tolerance: -1.0, ..plain() },
     ];
-    let mut sentences: Vec<String> = wrong.iter().map(|settings| settings.check().unwrap_err()).collect();
+    let genome = search(problem::find("sphere").unwrap(), 3, 100).genome;
+    let sentence = |settings: &Settings| settings.check(&genome).unwrap_err().sentence;
+    let mut sentences: Vec<String> = wrong.iter().map(sentence).collect();
     let bits = search(problem::find("onemax").unwrap(), 10, 100);
     sentences.push(Cma::start(&plain(), bits).unwrap_err());
     insta::assert_snapshot!(sentences.join("\n"));
+}
+
+/// Great runs have the first population times a power of two, and small ones no more than half of that.
+#[test]
+fn populations_that_no_restart_has_are_refused() {
+    let search = search(problem::find("sphere").unwrap(), 3, 1000);
+    let mut cma = Cma::start(&Settings::default(), search.clone()).unwrap();
+    cma.tell(&evaluate(&cma, problem::find("sphere").unwrap()));
+    let restored = |change: &dyn Fn(&mut CmaRun)| {
+        let mut state = CmaState::decode(&cma.save()[..]).unwrap();
+        change(state.run.as_mut().unwrap());
+        Cma::restore(&Settings::default(), search.clone(), &state.encode_to_vec())
+    };
+    assert!(restored(&|_| {}).is_ok());
+    let changes: [&dyn Fn(&mut CmaRun); 4] = [
+        &|run| run.lambda += 1,
+        &|run| run.doublings = 1,
+        &|run| (run.small, run.lambda) = (true, 2 * run.lambda),
+        &|run| run.doublings = 99,
+    ];
+    assert!(changes.iter().all(|change| restored(*change).is_err()));
 }

@@ -1,0 +1,23 @@
+//! What is told of programs that do not answer.
+
+use super::*;
+
+fn answer(command: &str) -> Result<(u64, String), Refusal> {
+    let program = Program { name: "p".into(), command: command.into() };
+    Processes::new(Arc::from([program])).ask("p", &|_| "question".into(), 1500)
+}
+
+#[test]
+fn an_end_is_seen_while_a_child_holds_the_output() {
+    let ends = |last: &str| answer(&format!("echo intro; read q; sleep 60 & {last}"));
+    let why = ends("exit 7").unwrap_err().0;
+    assert!(why.contains("ended (exit status: 7) before it could answer"), "{why}");
+    assert_eq!(ends("echo \"to $q\"").unwrap(), (1, "to question".into()), "what it wrote last counts");
+}
+
+#[test]
+fn a_line_without_its_end_is_told() {
+    assert_eq!(answer("echo intro; read q; echo \"to $q\"").unwrap(), (1, "to question".into()));
+    let why = answer("echo intro; read q; printf '{\"half\"'; sleep 60").unwrap_err().0;
+    assert!(why.contains("was stopped; it wrote \"{\\\"half\\\"\" without a line break"), "{why}");
+}
