@@ -81,7 +81,7 @@ enum Verb {
     Pause(verb::order::Named),
     /// Continue a paused run, or try a failed run again
     Resume(verb::order::Named),
-    /// End a run permanently
+    /// Stop a run; submit it again to go on
     Cancel(verb::order::Cancel),
     /// Save a run's results from a coordinator in a directory
     Fetch(verb::fetch::Arguments),

@@ -1,6 +1,7 @@
 //! A run's directory: results for people, and the store with its checkpoints.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     path::{Path, PathBuf},
 };
@@ -23,20 +24,22 @@ const CONFIG: &str = "config.toml";
 const STORE: &str = "store";
 const LOG: &str = "cluster.log";
 const RESULT: &str = "result.json";
-/// Extension of files that are being written.
-const STAGED: &str = "new";
+/// Extension of files that are being written: behind it is the number of the process that writes.
+const STAGED: &str = "new-";
 
 /// A directory that is empty or contains this run.
 pub(crate) struct Directory {
     path: PathBuf,
     /// Whether the run there has a shorter configuration.
     is_shorter: bool,
+    /// Whether the run there has other settings, and nothing of it was computed so far.
+    is_void: bool,
 }
 
 impl Directory {
-    /// Creates or continues the directory of a run. A directory with other content is refused; if `may_grow`, one whose run
-    /// ends earlier is not.
-    pub(crate) fn open(registry: &Registry, path: &Path, config: &Config, may_grow: bool) -> anyhow::Result<Self> {
+    /// Creates or continues the directory of a run. A directory with other content is refused; if `may_change`, one whose run
+    /// ends earlier, or was refused before anything of it was computed, is not.
+    pub(crate) fn open(registry: &Registry, path: &Path, config: &Config, may_change: bool) -> anyhow::Result<Self> {
         let name = path.display();
         if path.to_str().is_none_or(|text| text.contains("://")) {
             return Err(usage(format_args!("{name} cannot be a directory for results: choose another with --out")));
@@ -45,9 +48,8 @@ impl Directory {
             .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
         let entries = fs::read_dir(path).with_context(|| format!("cannot read the directory {name}"))?;
         // The configuration, which is written first, may be incomplete.
-        let staged = path.join(CONFIG).with_extension(STAGED);
-        let mut whole = entries.flatten().filter(|entry| entry.path() != staged);
-        let mut directory = Self { path: path.to_owned(), is_shorter: false };
+        let mut whole = entries.flatten().filter(|entry| !is_staged_config(&entry.file_name().to_string_lossy()));
+        let mut directory = Self { path: path.to_owned(), is_shorter: false, is_void: false };
         if whole.next().is_none() {
             // Written before anything else: if this process ends now, the directory belongs to this run.
             directory.write_config(config)?;
@@ -59,7 +61,8 @@ impl Directory {
                 Err(problems) => bail!("{name} does not contain a run of evoxo: {problems}"),
                 Ok(there) => match config.change_from(&there) {
                     Change::None => {}
-                    Change::Longer if may_grow => directory.is_shorter = true,
+                    Change::Longer if may_change => directory.is_shorter = true,
+                    Change::Other(_) if may_change && nothing_is_computed(path) => directory.is_void = true,
                     Change::Longer => return Err(other_settings(path, config, &there, None)),
                     Change::Other(what) => return Err(other_settings(path, config, &there, what)),
                 },
@@ -71,6 +74,11 @@ impl Directory {
     /// Whether the run there has a configuration that ends earlier: see [`crate::longer`].
     pub(crate) fn is_shorter(&self) -> bool {
         self.is_shorter
+    }
+
+    /// Whether the run there has other settings and nothing else, so that it makes way: see [`crate::longer`].
+    pub(crate) fn is_void(&self) -> bool {
+        self.is_void && nothing_is_computed(&self.path)
     }
 
     /// The name of the run whose checkpoints are there, which may differ from the experiment file's present name.
@@ -99,9 +107,22 @@ impl Directory {
 
     /// The provenance in `result.json`, if there is a complete one.
     pub(crate) fn provenance(&self) -> Option<Value> {
-        let bytes = fs::read(self.path.join(RESULT)).ok()?;
-        let result: Value = serde_json::from_slice(&bytes).ok()?;
-        result.get("provenance").filter(|provenance| provenance.is_object()).cloned()
+        self.result()?.get("provenance").filter(|provenance| provenance.is_object()).cloned()
+    }
+
+    fn result(&self) -> Option<Value> {
+        serde_json::from_slice(&fs::read(self.path.join(RESULT)).ok()?).ok()
+    }
+
+    /// Refuses results of a run that is not finished if those of a finished one are there.
+    pub(crate) fn keep_finished(&self, results: &Results) -> anyhow::Result<()> {
+        if results.state() == "unfinished" && self.result().is_some_and(|result| result["digest"].is_string()) {
+            return Err(usage(format_args!(
+                "{} contains the results of a finished run, and this one is not finished: choose another directory with --out",
+                self.path.display()
+            )));
+        }
+        Ok(())
     }
 
     /// Writes all files of a run's results, with `result` as `result.json`. A file that exists is not touched, unless
@@ -110,6 +131,8 @@ impl Directory {
         self.write_config(&results.config)?;
         self.write("history.csv", results.history()?)?;
         self.write_champions(results)?;
+        self.remove_others("champions", results, results.champions())?;
+        self.remove_others("populations", results, results.populations())?;
         let ScreenFiles { pictures, effects } = screen_files(&results.config, &results.report.json);
         for (name, svg) in plots::pictures(&results.report).chain(pictures) {
             self.write(&format!("plots/{name}.svg"), svg)?;
@@ -125,6 +148,32 @@ impl Directory {
     /// Writes the champions' cards.
     pub(crate) fn write_champions(&self, results: &Results) -> anyhow::Result<()> {
         results.champions().try_for_each(|(name, bytes)| self.write(&format!("champions/{name}"), bytes))
+    }
+
+    /// Removes the files there that have names as this run's cards have, and are none of these: they are of replicas or
+    /// generations that the results no longer have.
+    fn remove_others(
+        &self,
+        place: &str,
+        results: &Results,
+        cards: impl Iterator<Item = (String, Vec<u8>)>,
+    ) -> anyhow::Result<()> {
+        let path = self.path.join(place);
+        let Ok(entries) = fs::read_dir(&path) else { return Ok(()) };
+        let mut others: BTreeSet<PathBuf> = entries
+            .flatten()
+            .filter(|entry| results.could_be_card(&entry.file_name().to_string_lossy()))
+            .map(|entry| entry.path())
+            .collect();
+        for (name, bytes) in cards {
+            let file = path.join(name);
+            if fs::read(&file).is_ok_and(|there| there == bytes) {
+                others.remove(&file);
+            }
+        }
+        others.iter().try_for_each(|file| {
+            fs::remove_file(file).with_context(|| format!("cannot remove {}: remove it by hand", file.display()))
+        })
     }
 
     /// Writes the cards of whole populations, and says which arms have none.
@@ -150,7 +199,8 @@ impl Directory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(unwritable)?;
         }
-        let staged = path.with_extension(STAGED);
+        // Two processes may begin in the same directory at the same moment.
+        let staged = path.with_extension(format!("{STAGED}{}", std::process::id()));
         fs::write(&staged, content).with_context(unwritable)?;
         if name == CONFIG {
             // As durable as the store, which is of no use without it. The same command writes all other files again.
@@ -160,12 +210,32 @@ impl Directory {
     }
 }
 
+/// Whether a file of this name is a configuration that was being written.
+fn is_staged_config(name: &str) -> bool {
+    let behind = Path::new(CONFIG).with_extension(STAGED);
+    behind.to_str().and_then(|begin| name.strip_prefix(begin)).is_some_and(|id| id.parse::<u32>().is_ok())
+}
+
 /// The store in a run's directory, and the name of the only run in it.
 pub(crate) fn stored(directory: &Path) -> Option<(String, String)> {
     let store = directory.join(STORE);
     let mut runs = fs::read_dir(store.join("runs")).ok()?.flatten();
     let only = runs.next()?.file_name().into_string().ok()?;
     runs.next().is_none().then(|| (store.display().to_string(), only))
+}
+
+/// Whether a run's directory has neither results nor a checkpoint or a finished replica in its store, nor in the one that
+/// [`crate::longer`] has put aside.
+fn nothing_is_computed(directory: &Path) -> bool {
+    let is_empty = |path: PathBuf| !fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    let has_none = |store: &str| {
+        let runs = fs::read_dir(directory.join(store).join("runs"));
+        let mut runs = runs.into_iter().flatten().flatten().map(|run| run.path());
+        runs.all(|run| ["checkpoint", "finished"].iter().all(|objects| is_empty(run.join(objects))))
+    };
+    [RESULT, "history.csv"].iter().all(|name| !directory.join(name).exists())
+        && has_none(STORE)
+        && !directory.join(STORE).with_extension("before").exists()
 }
 
 /// What people call the run in a directory: the directory's name.
@@ -189,4 +259,38 @@ fn other_settings(path: &Path, config: &Config, there: &Config, what: Option<Str
     usage(format_args!(
         "{name} contains a run with other settings{what}: choose another directory with --out, or use the settings of {name}/{CONFIG}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finished_does_not_take_the_place_of_what_is() {
+        let registry = evoxo_experiments::registry();
+        let text = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\n";
+        let config = Config::parse(&registry, "a file", text, &[]).unwrap();
+        let desk = tempfile::tempdir().unwrap();
+        let directory = Directory::open(&registry, desk.path(), &config, false).unwrap();
+        let unfinished = Results::of(config, Vec::new(), Vec::new(), None);
+        assert!(directory.keep_finished(&unfinished).is_ok(), "there is nothing");
+        for (digest, refused) in [(Value::Null, false), ("77".into(), true)] {
+            directory.write(RESULT, serde_json::json!({ "digest": digest }).to_string()).unwrap();
+            assert_eq!(directory.keep_finished(&unfinished).is_err(), refused, "{digest}");
+        }
+    }
+
+    #[test]
+    fn two_processes_write_into_different_files() {
+        let desk = tempfile::tempdir().unwrap();
+        let directory = Directory { path: desk.path().to_owned(), is_shorter: false, is_void: false };
+        // Where another process writes the same file, this one cannot.
+        for other in ["config.new", "config.new-1"] {
+            fs::create_dir(desk.path().join(other)).unwrap();
+        }
+        directory.write(CONFIG, "ours").unwrap();
+        assert_eq!(fs::read_to_string(desk.path().join(CONFIG)).unwrap(), "ours");
+        let names = ["config.new-1", "config.new-", "config.new", "config.toml", "result.new-1"];
+        assert_eq!(names.map(is_staged_config), [true, false, false, false, false]);
+    }
 }

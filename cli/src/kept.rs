@@ -132,7 +132,14 @@ impl Kept {
             return Ok(results.card(best));
         }
         let file = best.card(self.directory(), &self.config);
-        if file.exists() { champion::read(registry, &file).map(Some) } else { Ok(None) }
+        // Some kinds leave no champions, and a result alone has none beside it.
+        match file.parent().is_some_and(Path::is_dir) {
+            true if !file.exists() => {
+                Err(anyhow!("{} is missing: the command that wrote its directory writes it again", file.display()))
+            }
+            true => champion::read(registry, &file).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// What came of it, in a sentence.

@@ -1,5 +1,6 @@
 //! Goes on with the run of a directory whose settings now ask for more generations, cycles, games or pairs: the states that are there
-//! become a checkpoint of the longer run, in a new store that takes the place of the old one.
+//! become a checkpoint of the longer run, in a new store that takes the place of the old one. A run of which nothing was computed
+//! makes way for one with any settings.
 
 use std::{fs, path::PathBuf};
 
@@ -17,8 +18,8 @@ use prost::Message as _;
 
 use crate::{directory::Directory, inline::Inline, say::usage};
 
-/// Prepares the directory for this configuration, if the run there ends earlier, and gives the run's name: that of the run there,
-/// else this one. A process that ends at any point leaves a directory with which this can be done again.
+/// Prepares the directory for this configuration, if the run there ends earlier or has nothing, and gives the run's name: that of
+/// the run there, else this one. A process that ends at any point leaves a directory with which this can be done again.
 pub(crate) fn lengthen(
     registry: &Registry,
     directory: &Directory,
@@ -30,6 +31,17 @@ pub(crate) fn lengthen(
     let [before, new] = ["before", "new"].map(|ending| store.with_extension(ending));
     if before.exists() && !store.exists() {
         move_to(&before, &store)?;
+    }
+    if directory.is_void() {
+        // While it is open, no other process begins there.
+        let held = Inline::open(registry, &directory.store(), memory_bytes)?;
+        if !directory.is_void() {
+            bail!("another run has just begun in {}: choose another directory with --out", directory.path().display());
+        }
+        remove(&store)?;
+        drop(held);
+        directory.write_config(config)?;
+        return Ok(name);
     }
     let name = directory.run().unwrap_or(name);
     if !directory.is_shorter() {
@@ -53,6 +65,14 @@ pub(crate) fn lengthen(
                     )));
                 }
                 _ => bail!("the run in {place} has not come to its end: {}", run.message),
+            }
+            let each = run.replicas_total / (config.arms.len() as u32).max(1);
+            if each > config.replicas {
+                return Err(usage(format_args!(
+                    "the run in {place} has {each} replicas of each arm, and the longer one would lose those after the first {}: give \
+                     --replicas {each}, or choose another directory with --out",
+                    config.replicas
+                )));
             }
             let prepared = Prepared::new(config.clone());
             let origin = origin_of(registry, &prepared);

@@ -169,6 +169,12 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
 
 /// The access file, renewed if it is time and the coordinator can be reached.
 async fn access_file(path: &Path, all: &[Address]) -> anyhow::Result<AccessFile> {
+    if !path.exists() {
+        return Err(usage(format_args!(
+            "there is no access file {}: give another one with --access or EVOXO_ACCESS, or get one with `evoxo join`",
+            path.display()
+        )));
+    }
     let file = AccessFile::load(path)?;
     let due = file.certificate().is_ok_and(|facts| (facts.renew_at_s()..facts.expires_s).contains(&now_s()));
     if !due {

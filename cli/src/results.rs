@@ -1,7 +1,7 @@
 //! From fetched replicas to what a person keeps: `result.json`, `history.csv`, champions, plots, tables.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{IsTerminal as _, Write},
     path::Path,
     process::ExitCode,
@@ -13,7 +13,7 @@ use evoxo_common::{
     conclusion::{last_values, sentence},
     digest::Digest,
     envelope::{Kind, open},
-    experiment::{Config, Replica, champion_stem, run_digest},
+    experiment::{Config, Replica, champion_stem, file_name, run_digest},
     report::{Report, Sheet},
     text::wrapped,
 };
@@ -197,19 +197,20 @@ impl Results {
         }
         let text = |(name, sheets): (&str, Vec<(&Replica, Sheet)>)| {
             let (mut columns, mut places): (Vec<&str>, BTreeMap<&str, usize>) = Default::default();
-            for column in sheets.iter().flat_map(|(_, sheet)| &sheet.header) {
+            let headers: Vec<Vec<String>> = sheets.iter().map(|(_, sheet)| distinct(&sheet.header)).collect();
+            for column in headers.iter().flatten() {
                 places.entry(column).or_insert_with(|| {
                     columns.push(column);
                     columns.len() - 1
                 });
             }
             let mut table = csv::Writer::from_writer(Vec::new());
-            table.write_record(["arm", "replica"].iter().chain(&columns))?;
-            for (replica, sheet) in &sheets {
+            table.write_record(OF_REPLICA.iter().chain(&columns))?;
+            for ((replica, sheet), header) in sheets.iter().zip(&headers) {
                 let number = replica.index().to_string();
                 for row in &sheet.rows {
                     let mut entries = vec![""; columns.len()];
-                    sheet.header.iter().zip(row).for_each(|(column, entry)| entries[places[column.as_str()]] = entry);
+                    header.iter().zip(row).for_each(|(column, entry)| entries[places[column.as_str()]] = entry);
                     table.write_record([replica.arm(), &number].into_iter().chain(entries))?;
                 }
             }
@@ -223,6 +224,18 @@ impl Results {
         let arms = self.config.arms.iter().map(|arm| arm.name.as_str());
         let has_one = |arm: &str| self.replicas.iter().any(|it| it.arm() == arm && !it.population().is_empty());
         arms.filter(|arm| !has_one(arm)).collect()
+    }
+
+    /// Whether a file of this name could be a card of a run with these arms, or the file beside one: `ARM-3.json`,
+    /// `ARM-3-17.safetensors`.
+    pub(crate) fn could_be_card(&self, name: &str) -> bool {
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let of_arm = |arm: usize| {
+            let behind = name.strip_prefix(&file_name(&self.config, arm))?.strip_prefix('-')?;
+            let (numbers, ending) = behind.split_once('.')?;
+            Some(numbers.split('-').count() <= 2 && numbers.split('-').all(number) && !ending.contains('.'))
+        };
+        (0..self.config.arms.len()).any(|arm| of_arm(arm) == Some(true))
     }
 
     /// The name of a replica's champion's card, without its ending.
@@ -267,6 +280,20 @@ impl Results {
         ));
         Ok(ExitCode::FAILURE)
     }
+}
+
+/// The first columns of a table of all replicas.
+const OF_REPLICA: [&str; 2] = ["arm", "replica"];
+
+/// The names of a table's columns, each another one: what has a name that a column before it has is numbered from 2 on.
+fn distinct(header: &[String]) -> Vec<String> {
+    let mut taken: BTreeSet<String> = OF_REPLICA.map(String::from).into();
+    let numbered = |name: &String| {
+        let names = (2..).map(|number| format!("{name} ({number})"));
+        let free = std::iter::once(name.clone()).chain(names).find(|name| taken.insert(name.clone()));
+        free.unwrap_or_default()
+    };
+    header.iter().map(numbered).collect()
 }
 
 /// Says so if a run has more replicas than these results are of.
@@ -317,3 +344,14 @@ pub(crate) fn report_text(conclusion: Option<&str>, report: &Report) -> String {
 
 /// Tables are not made narrower than this: a terminal that says less is wrong, or nothing fits it.
 const COLUMNS_MIN: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_a_table_have_different_names() {
+        let header = ["x", "x", "arm", "x (2)", "y"].map(String::from);
+        assert_eq!(distinct(&header), ["x", "x (2)", "arm (2)", "x (2) (2)", "y"]);
+    }
+}

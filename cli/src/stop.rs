@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: what has to be saved is saved at the first, and the second ends this process at once. Programs that it
-//! has started end with it.
+//! Ctrl-C, SIGTERM and a terminal that is closed: what has to be saved is saved at the first, and the second ends this process at
+//! once. Programs that it has started end with it.
 
 use std::sync::{
     OnceLock,

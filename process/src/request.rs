@@ -1,6 +1,6 @@
 //! Requests to end a process: by a signal, or by the end of its standard input.
 
-use std::io::Read as _;
+use std::{fs, io::Read as _};
 
 use anyhow::Context as _;
 use tokio::{
@@ -11,7 +11,7 @@ use tokio::{
 /// A request to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndRequest {
-    /// SIGTERM or SIGINT.
+    /// SIGTERM, SIGINT, or the first SIGHUP.
     Signal,
     /// The standard input has ended, so the process that started this one is gone.
     StandardInput,
@@ -34,6 +34,17 @@ impl EndRequests {
                 while signals.recv().await.is_some() && sender.send(EndRequest::Signal).await.is_ok() {}
             });
         }
+        if !ignores_hang_up() {
+            let mut signals = signal(SignalKind::hangup()).context("cannot listen for signals")?;
+            let sender = sender.clone();
+            // A terminal that is closed and its shell say so both: that is one request.
+            tokio::spawn(async move {
+                if signals.recv().await.is_some() {
+                    // If the receiver is gone, the process is about to end.
+                    let _ = sender.send(EndRequest::Signal).await;
+                }
+            });
+        }
         if with_standard_input {
             let wait = move || {
                 let mut input = std::io::stdin().lock();
@@ -53,5 +64,28 @@ impl EndRequests {
             // No further request can come.
             None => std::future::pending().await,
         }
+    }
+}
+
+/// Whether SIGHUP is left as it is: this process was started to ignore it, as by `nohup`, or the system does not tell.
+fn ignores_hang_up() -> bool {
+    ignored_in(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// Whether SIGHUP, the first of all signals, is among the ignored ones of a process with this status.
+fn ignored_in(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ignored_in;
+
+    #[test]
+    fn nohup_is_seen() {
+        let status = |mask: &str| format!("Name:\tevoxo\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n");
+        assert!(!ignored_in(&status("0000000000001000")) && ignored_in(&status("0000000000001001")));
+        assert!(ignored_in("Name:\tevoxo\n"), "nothing is known");
     }
 }

@@ -2,6 +2,7 @@
 
 mod one_command {
     mod beside;
+    mod keeps;
     mod longer;
 }
 

@@ -78,10 +78,19 @@ impl Autoscale {
         }
     }
 
+    fn slurm(&self, coordinator: &Coordinator, run: &str) -> Slurm {
+        Slurm::new(run, coordinator.address.to_string(), self.sbatch.clone())
+    }
+
+    /// Asks the scheduler once, so that nothing is submitted where there is none.
+    pub(crate) fn try_scheduler(&self, coordinator: &Coordinator, run: &str) -> anyhow::Result<()> {
+        self.slurm(coordinator, run).jobs().map(drop)
+    }
+
     /// Starts and ends jobs until the run ends, or somebody stops it.
     pub(crate) fn follow(&self, coordinator: &Coordinator, run: &str, json: bool) -> anyhow::Result<ExitCode> {
         let stop = Stop::listen()?;
-        let slurm = Slurm::new(run, coordinator.address.to_string(), self.sbatch.clone());
+        let slurm = self.slurm(coordinator, run);
         let mut looks = Looks { run, coordinator, slurm: &slurm, client: None, progress: Progress::new() };
         let followed = converse(self.rounds(&mut looks, &stop));
         looks.progress.end();

@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&run.name));
     let directory = Directory::open(registry, &out, &config, false)?;
     let results = Results::new(config, &run, &replicas)?;
+    directory.keep_finished(&results)?;
     let result = results.to_json(Provenance::Fetched);
     directory.write_results(&results, &result)?;
     if arguments.populations {

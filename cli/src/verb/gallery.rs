@@ -58,8 +58,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let reports = out.join(REPORTS);
     fs::create_dir_all(&reports).with_context(|| unwritable(&reports))?;
     let (mut entries, mut taken, mut left_out) = (Vec::new(), BTreeSet::new(), 0);
-    // One after the other: results may be large.
-    for path in runs {
+    // One after the other: results may be large. The Python package writes experiment files beside the directories of runs.
+    for path in runs.iter().filter(|path| !is_experiment_file(path)) {
         match Kept::read(registry, path).and_then(|kept| Ok((kept.html(registry)?, kept))) {
             Ok((html, kept)) => {
                 let name = kept.name();
@@ -87,6 +87,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether it is a file that ends in .toml, which is no result.
+fn is_experiment_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "toml") && !path.is_dir()
+}
+
 /// A file's name of letters that need no escapes anywhere, with the kind before a name that does not say it.
 fn file_name(kind: &str, name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
@@ -104,6 +109,18 @@ fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn experiment_files_beside_runs_are_passed_over() {
+        let desk = tempfile::tempdir().unwrap();
+        let [file, run] = ["mine.toml", "run.toml"].map(|name| desk.path().join(name));
+        fs::write(&file, "").unwrap();
+        fs::create_dir(&run).unwrap();
+        assert_eq!(
+            [&file, &run, &desk.path().join("result.json")].map(|path| is_experiment_file(path)),
+            [true, false, false]
+        );
+    }
 
     #[test]
     fn every_run_has_a_file_of_its_own() {

@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
+    // What else `evoxo run` writes into a directory has other endings.
+    if let Some(html) = arguments.html.as_ref().filter(|html| html.extension().is_none_or(|ending| ending != "html")) {
+        return Err(usage(format_args!("{} does not end in .html: give a file that does with --html", html.display())));
+    }
     let kept = Kept::read(registry, &arguments.file)?;
     if let Some(directory) = &arguments.plots {
         let of_screen = screen_files(&kept.config, &kept.report.json).pictures;

@@ -58,6 +58,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let autoscale = arguments.autoscale.is_wanted()?;
     let config = arguments.experiment.read(registry)?;
     let name = arguments.name.clone().unwrap_or_else(|| arguments.experiment.run_name());
+    if autoscale {
+        arguments.autoscale.try_scheduler(&arguments.coordinator, &name)?;
+    }
     let answer = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
         let level = arguments.verify.unwrap_or_default();

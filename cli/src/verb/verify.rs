@@ -215,6 +215,8 @@ impl Found<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use super::*;
 
     #[test]
@@ -226,5 +228,23 @@ mod tests {
         assert_eq!((one.len(), other.len()), (6, 6), "a quarter of 21");
         assert!(one != other && one.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(one, draw(&all, 250_000, 1));
+    }
+
+    /// Tables, tests and figures follow from the replicas. A change of a statistic changes what was committed.
+    #[test]
+    fn committed_results_are_what_their_replicas_give() {
+        let registry = evoxo_experiments::registry();
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reproduction");
+        let folders = fs::read_dir(committed).unwrap().flatten().filter(|entry| entry.path().is_dir());
+        let files = folders.flat_map(|folder| fs::read_dir(folder.path()).unwrap().flatten()).map(|entry| entry.path());
+        let mut looked = 0;
+        for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "json")) {
+            let (claims, differences) = Claims::read(&registry, &path).unwrap();
+            let report = registry.report_of_result(&claims.result).unwrap();
+            let found = claims.check_result(&with_report(&claims.result, &report)).map(|found| found.to_string());
+            assert!(differences.is_empty() && found.is_none(), "{}: {found:?}", path.display());
+            looked += 1;
+        }
+        assert!(looked > 10, "{looked}");
     }
 }

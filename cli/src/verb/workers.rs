@@ -181,6 +181,16 @@ fn remarks(workers: &[v1::Worker]) -> Vec<String> {
     said.into_iter().map(remark).collect()
 }
 
+/// What to do where there are no workers. A tool of another name has kinds of its own, so its workers are started with it.
+fn advice(program: &str, coordinator: &Coordinator) -> String {
+    let worker = if program == "evoxo" { "evoxo-worker".to_owned() } else { format!("{program} worker") };
+    let start = format!("no workers: start some with `{worker} --coordinator {}", coordinator.address);
+    match coordinator.access {
+        None => format!("{start}`"),
+        Some(_) => format!("{start} --join TOKEN`; `{program} token create --role worker` prints a token"),
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let v1::ListWorkersResponse { mut workers, lost } = converse(async {
         let mut client = connect(&arguments.coordinator).await?;
@@ -199,8 +209,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let width = terminal_width();
     if workers.is_empty() {
-        let (program, address) = (program(), &arguments.coordinator.address);
-        writeln!(out, "no workers: start some with `{program} worker --coordinator {address}`")?;
+        writeln!(out, "{}", advice(&program(), &arguments.coordinator))?;
     } else {
         let rows: Vec<_> = workers.iter().map(row).collect();
         lines(&COLUMNS, &rows, width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -259,6 +268,23 @@ mod tests {
         assert_eq!(totals(&workers), "1000 workers; 2000 of 4000 slots busy; 49950/s");
         let remarks = remarks(&workers);
         assert!(remarks.len() == 1 && remarks[0].ends_with("lab004 and 995 more"), "{remarks:?}");
+    }
+
+    /// As it stands in the documentation, and with what a cluster with an access directory asks for.
+    #[test]
+    fn the_advice_can_be_typed() {
+        let coordinator = |access: Option<&str>| Coordinator {
+            address: "lab1:7600".parse().unwrap(),
+            access: access.map(std::path::PathBuf::from),
+        };
+        for (program, access, worker) in [
+            ("evoxo", None, "`evoxo-worker --coordinator lab1:7600`"),
+            ("evoxo", Some("my.access"), "`evoxo-worker --coordinator lab1:7600 --join TOKEN`; `evoxo token create "),
+            ("onemax", None, "`onemax worker --coordinator lab1:7600`"),
+        ] {
+            let said = advice(program, &coordinator(access));
+            assert!(said.starts_with(&format!("no workers: start some with {worker}")), "{said}");
+        }
     }
 
     #[test]

@@ -1,0 +1,134 @@
+//! What a person has is kept: nothing is written over or removed unsaid, and a run that was refused or whose terminal was
+//! closed leaves nothing that is in the way.
+
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    process::{Command, Output, Stdio},
+};
+
+use evoxo_tests::{live::objects_in, programs::program};
+
+use crate::{Desk, expected, files, kill, wait_until};
+
+/// The exit status of a command and what it says.
+fn evoxo(desk: &Desk, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(program("evoxo")).args(arguments).current_dir(desk.path("")).output();
+    let Output { status, stderr, .. } = output.expect("evoxo starts");
+    (status.code(), String::from_utf8(stderr).expect("text"))
+}
+
+#[test]
+fn a_report_is_written_over_no_other_file_of_the_run() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0", "--set", "generations=2", "--out", "out"]);
+    for name in ["result.json", "history.csv", "config.toml", "champions/X-0.json", "plots/X.svg"] {
+        let file = format!("out/{name}");
+        let before = fs::read(desk.path(&file)).expect(name);
+        let (status, said) = evoxo(&desk, &["report", "out", "--html", &file]);
+        assert!(status == Some(2) && said.contains(&format!("{file} does not end in .html")), "{said}");
+        assert_eq!(fs::read(desk.path(&file)).expect(name), before);
+    }
+    assert_eq!(evoxo(&desk, &["report", "out", "--html", "out/report.html"]), (Some(0), String::new()));
+}
+
+/// A longer run loses no replica, and leaves no card of the shorter one.
+#[test]
+fn a_longer_run_has_no_fewer_replicas_and_no_older_cards() {
+    let desk = Desk::new();
+    let small = ["--workers", "0", "--out", "out", "--set", "population=20", "--replicas"];
+    let run = |more: &[&str]| desk.command(&[&small[..], more].concat()).output().expect("evoxo starts");
+    assert!(run(&["4", "--set", "generations=2", "--populations"]).status.success());
+    let finished = desk.path("out/store/runs/table/finished");
+    assert_eq!(objects_in(&finished).len(), 8);
+    // An own file is nobody's card.
+    fs::write(desk.path("out/champions/mine.json"), "{}").expect("a file");
+    let refused = run(&["2", "--set", "generations=4"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("has 4 replicas of each arm"), "{said}");
+    assert_eq!(objects_in(&finished).len(), 8, "all are there");
+    assert!(run(&["4", "--set", "generations=4"]).status.success());
+    assert_eq!(files(&desk.path("out/populations")), Vec::<String>::new(), "those were of the shorter run");
+    assert!(run(&["4", "--set", "generations=4", "--populations"]).status.success());
+    assert!(run(&["2", "--set", "generations=4"]).status.success());
+    let champions = ["O-1-0.json", "O-1-1.json", "X-0.json", "X-1.json", "mine.json"];
+    assert_eq!(files(&desk.path("out/champions")), champions, "of the two replicas that are told of");
+    assert_eq!(files(&desk.path("out/populations")).len(), 2 * 2 * 20, "they are still those of these replicas");
+}
+
+/// Of a run that was refused nothing is computed, so its directory is free for other settings; of one that has begun it is not.
+#[test]
+fn a_refused_run_is_not_in_the_way_of_its_correction() {
+    let desk = Desk::new();
+    let run = |more: &[&str]| {
+        let all = [&["--workers", "0", "--out", "out", "--memory", "16MiB"], more].concat();
+        let Output { status, stderr, .. } = desk.command(&all).output().expect("evoxo starts");
+        (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+    };
+    let (status, said) = run(&["--set", "population=65536", "--set", "fathers=32768", "--set", "generations=100000"]);
+    assert!(status == Some(1) && said.contains("--memory"), "{said}");
+    let (status, said) = run(&[]);
+    assert!(status == Some(0), "{said}");
+    assert_eq!(desk.result("out")["digest"], expected(3));
+    // The results may be gone, but what was computed is stored.
+    for name in ["result.json", "history.csv"] {
+        fs::remove_file(desk.path("out").join(name)).expect("a file");
+    }
+    let (status, said) = run(&["--set", "population=100"]);
+    assert!(status == Some(2) && said.contains("other settings (population is 200 there, and 100 here)"), "{said}");
+}
+
+/// A terminal that is closed, which its shell says once more, is a clean stop; for `nohup` it is nothing.
+#[test]
+fn a_closed_terminal_is_a_clean_stop() {
+    let desk = Desk::new();
+    for workers in ["0", "2"] {
+        // This test may have been started by nohup.
+        let mut heard = Command::new("env");
+        heard.arg("--default-signal=HUP").arg(program("evoxo")).args([
+            "run",
+            "table.toml",
+            "--no-page",
+            "--out",
+            workers,
+        ]);
+        heard.args(["--workers", workers, "--replicas", "60"]).current_dir(desk.path(""));
+        let child = heard.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("env starts");
+        let finished = desk.path(workers).join("store/runs/table/finished");
+        wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
+        (0..2).for_each(|_| kill("-HUP", child.id()));
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(1) && said.contains("rounds, which are saved"), "{:?}: {said}", status.signal());
+        assert_eq!(desk.result(workers)["state"], "unfinished");
+    }
+    let mut ignoring = Command::new("sh");
+    ignoring.current_dir(desk.path("")).args(["-c", "trap '' HUP; exec \"$0\" run table.toml --workers 0 --out nohup"]);
+    let mut child =
+        ignoring.arg(program("evoxo")).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("sh starts");
+    let finished = desk.path("nohup/store/runs/table/finished");
+    wait_until("the first replica is finished", || !objects_in(&finished).is_empty());
+    kill("-HUP", child.id());
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(desk.result("nohup")["digest"], expected(3));
+}
+
+#[test]
+fn a_missing_card_is_told() {
+    let desk = Desk::new();
+    desk.run(&["--workers", "0", "--set", "generations=2", "--replicas", "1", "--out", "out"]);
+    fs::remove_file(desk.path("out/champions/O-1-0.json")).expect("a card");
+    let (status, said) = evoxo(&desk, &["best", "out"]);
+    assert!(status == Some(1) && said.contains("out/champions/O-1-0.json is missing"), "{said}");
+}
+
+/// Without Slurm on this machine nothing is submitted: no coordinator is asked.
+#[test]
+fn jobs_need_a_scheduler_before_a_run() {
+    let desk = Desk::new();
+    let words = ["submit", "table.toml", "--coordinator", "127.0.0.1:1", "--autoscale", "slurm", "--", "worker.sbatch"];
+    let mut command = Command::new(program("evoxo"));
+    let output = command.args(words).current_dir(desk.path("")).env("PATH", desk.path("")).output();
+    let said = String::from_utf8(output.expect("evoxo starts").stderr).expect("text");
+    assert!(said.contains("squeue cannot be started") && said.contains("is Slurm on this machine?"), "{said}");
+}
