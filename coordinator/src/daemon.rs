@@ -23,8 +23,8 @@ use evoxo_proto::{
     },
 };
 use log::Keeper;
-use services::{Services, listen};
-use tokio::{net::TcpListener, sync::watch};
+use services::{Looking, Services, listen};
+use tokio::{net::TcpListener, sync::watch, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Server;
 use tonic_health::server::HealthReporter;
@@ -48,7 +48,7 @@ use crate::{
     page::{self, Hosts, Page},
     peers::Peers,
     shell::{self, Handle},
-    store::{Cluster, Epoch, Lock, Reader, Store, StoreError, superseded_by},
+    store::{Cluster, Epoch, Lock, Store, StoreError},
     trust::AuditKey,
 };
 
@@ -151,8 +151,10 @@ struct Place {
     connections: usize,
     lock: Lock,
     /// For signals, and for looking at the leader; what is served has runtimes of its own.
-    runtime: tokio::runtime::Runtime,
+    runtime: Looking,
     requests: EndRequests,
+    /// It has led in the store.
+    has_led: bool,
 }
 
 /// How a time as leader ends.
@@ -177,14 +179,25 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     let address = listener.local_addr().context("the listener has no address")?;
     let mut store = open_store(settings, address, &registry)?;
     let lock = if settings.standby { Lock::default() } else { Lock::take(&settings.store)? };
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    let runtime = Looking::start()?;
     let requests = runtime.block_on(async { EndRequests::listen(settings.exit_with_stdin) })?;
     let settings = settings.clone();
     let mut at_once = !settings.standby;
     let connections = connections_max(if page.is_some() { page::CONNECTIONS_MAX } else { 0 });
-    let mut place =
-        Place { settings, registry, listener, figures, page, address, access, connections, lock, runtime, requests };
+    let mut place = Place {
+        settings,
+        registry,
+        listener,
+        figures,
+        page,
+        address,
+        access,
+        connections,
+        lock,
+        runtime,
+        requests,
+        has_led: false,
+    };
     let mut announced = false;
     if place.settings.announce && !at_once {
         announce(address)?;
@@ -196,8 +209,26 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
             Ended::Asked => return Ok(()),
             Ended::Superseded => {}
         }
-        (place.lock, at_once) = (Lock::default(), false);
-        store = open_store(&place.settings, address, &place.registry)?;
+        (place.lock, place.has_led, at_once) = (Lock::default(), true, false);
+        let Some(opened) = open_again(&mut place)? else { return Ok(()) };
+        store = opened;
+    }
+}
+
+/// Opens the store once more, as soon as it can be read; `None` if the process was asked to end.
+fn open_again(place: &mut Place) -> anyhow::Result<Option<Store>> {
+    let mut told = false;
+    loop {
+        match open_store(&place.settings, place.address, &place.registry) {
+            Ok(store) => return Ok(Some(store)),
+            Err(error) if !told => warn!("{error}; trying again"),
+            Err(_) => {}
+        }
+        told = true;
+        let asked = place.runtime.block_on(async { timeout(turn::LOOK_INTERVAL, place.requests.next()).await });
+        if asked.is_ok() {
+            return Ok(None);
+        }
     }
 }
 
@@ -280,12 +311,12 @@ fn attend(
     own: Option<Epoch>,
     log: Option<&Keeper>,
 ) -> anyhow::Result<Option<Ended>> {
-    let (lock, requests, spec) = (&mut place.lock, &mut place.requests, &place.settings.store);
+    let (lock, requests, settings) = (&mut place.lock, &mut place.requests, &place.settings);
     let (leads, mut led) = (own.is_some(), core.led.clone());
     place.runtime.block_on(async {
         let why = tokio::select! {
             error = services.failed() => return Err(error),
-            why = superseded(core, &core.reader, own, lock, spec) => Some(why),
+            why = turn::superseded(core, own, lock, settings) => Some(why),
             Ok(_) = led.wait_for(Option::is_some), if !leads => return Ok(None),
             _ = requests.next() => None,
         };
@@ -303,7 +334,7 @@ fn attend(
         info!("stopping: saving what is not saved yet");
         core.tell(Event::Stop, None).await;
         tokio::select! {
-            ended = tokio::time::timeout(STOP_TIMEOUT, stopped) => {
+            ended = timeout(STOP_TIMEOUT, stopped) => {
                 ended.context("the last checkpoints were not stored in time; the previous ones are valid")?.ok();
                 tokio::time::sleep(FLUSH).await;
                 if let Some(log) = log {
@@ -314,27 +345,6 @@ fn attend(
             _ = requests.next() => bail!("stopped at once: work that was not saved is computed again after a restart"),
         }
     })
-}
-
-/// Waits until another coordinator leads, and says so.
-async fn superseded(core: &Handle, reader: &Reader, own: Option<Epoch>, lock: &mut Lock, spec: &str) -> String {
-    let mut refused = core.superseded.clone();
-    loop {
-        let pause = tokio::time::timeout(turn::LOOK_INTERVAL, refused.wait_for(Option::is_some)).await;
-        if let Ok(Ok(why)) = pause
-            && let Some(why) = why.as_ref()
-        {
-            return why.clone();
-        }
-        lock.take_if_free(spec);
-        // While the store cannot be read, nobody can tell, and nothing can be written either.
-        let (Some(own), Ok(leader)) = (&own, reader.leader().await) else { continue };
-        match leader {
-            Some(leader) if leader.epoch == *own => {}
-            Some(leader) => return superseded_by(&leader, spec),
-            None => return format!("the store {spec} was emptied, so this coordinator does not write it any more"),
-        }
-    }
 }
 
 /// Opens the access directory, which must not be in the store.
@@ -403,11 +413,11 @@ async fn serve(
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let calls = AccessServiceServer::new(AccessCalls::new(access.clone(), core.clone()))
         .max_decoding_message_size(ACCESS_BYTES_MAX);
-    let superseded = core.superseded.clone();
+    let (superseded, standby) = (core.superseded.clone(), core.standby.clone());
     let runs = RunServiceServer::new(Runs::new(core)).max_decoding_message_size(REQUEST_BYTES_MAX);
     let header = led.and_then(|led| http::HeaderValue::from_str(&led.to_string()).ok());
     let incoming = incoming(listener, connections, access, page, meters)?;
-    server(Role::Leader(header, superseded))
+    server(Role::Leader(header, superseded, standby))
         .add_service(health_service)
         .add_service(workers)
         .add_service(runs)

@@ -80,15 +80,22 @@ impl Replicas {
         Self { begun: begun.collect(), origin: origin_of(registry, &prepared), prepared, draw, broken: false }
     }
 
-    /// Does a job. A panic in the experiment's code is reported too, as the last report.
+    /// Does a job. A panic in the experiment's code is reported too, as the last report; but who asks for a copy after that is told
+    /// that there is none.
     pub fn run(&mut self, job: Job) -> Vec<Report> {
-        if self.broken {
-            return Vec::new();
-        }
         let mut reports = Vec::new();
+        let asked = match &job {
+            Job::Copy { request, replica } => Some((*request, *replica)),
+            _ => None,
+        };
+        let none = asked.map(|(request, replica)| Report::Copy { request, replica, sealed: None });
+        if self.broken {
+            return none.into_iter().collect();
+        }
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| self.run_unguarded(job, &mut reports)));
         if let Err(panic) = outcome {
             self.broken = true;
+            reports.extend(none);
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let why =
                 text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into());

@@ -25,6 +25,7 @@ use crate::{
     meters::Meters,
     news::News,
     outbox::{Outbox, Unsendable},
+    standby::Asked,
     store::{Cluster, Epoch, Reader, Store},
     views::Views,
 };
@@ -84,6 +85,8 @@ pub(crate) struct Handle {
     pub(crate) led: watch::Receiver<Option<(Epoch, Cluster)>>,
     /// The sentence that says so, once another coordinator leads.
     pub(crate) superseded: watch::Receiver<Option<String>>,
+    /// Whether there is a standby.
+    pub(crate) standby: Asked,
 }
 
 impl Handle {
@@ -139,6 +142,7 @@ pub(crate) fn start(
         healthy,
         led,
         superseded,
+        standby: Asked::default(),
     };
     let mut shell = Shell {
         core,
@@ -331,6 +335,8 @@ fn name_of(event: &Event) -> &'static str {
     match event {
         Event::Hello { .. } => "a worker's Hello",
         Event::Message { .. } => "a worker's message",
+        Event::Heard { .. } => "a part of a worker's message",
+        Event::Expired { .. } => "the end of a certificate",
         Event::Left { .. } => "the end of a session",
         Event::Request { .. } => "a request",
         Event::Done { .. } => "a run's reports",

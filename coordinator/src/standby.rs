@@ -5,7 +5,15 @@
 //! lives and only the network between the two is down, no harm is done: the leader is superseded, ends its sessions, and is the
 //! standby.
 
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
 use crate::store::Epoch;
+
+/// A standby that has not asked for this long is gone.
+const GONE_AFTER: Duration = Duration::from_secs(60);
 
 /// What a standby sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +61,23 @@ impl Watch {
     #[must_use]
     pub fn misses(&self) -> u32 {
         self.misses
+    }
+}
+
+/// When a standby last asked whether this coordinator leads. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked(Arc<Mutex<Option<Instant>>>);
+
+impl Asked {
+    /// One asks now.
+    pub(crate) fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether one was there at this time.
+    pub(crate) fn is_there(&self, at: Instant) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| at.saturating_duration_since(last) < GONE_AFTER)
     }
 }
 

@@ -38,6 +38,7 @@ test("a viewer pastes a token, sees a run and no buttons, and logs out", async (
     await tab.getByRole("heading", { level: 1, name: "run" }).waitFor();
     await tab.getByText(/^viewer [0-9a-f]{12}$/).waitFor();
     assert.equal(await pause(tab).count(), 0);
+    await tab.getByText("evoxo-worker --coordinator HOST:PORT --join TOKEN").waitFor();
     await accessible(tab, "a viewer's page");
     const scripts = await tab.evaluate(() => document.cookie);
     assert.equal(scripts, "", "no script sees the cookie");
@@ -60,6 +61,21 @@ test("an operator's link has the token, which does not stay; who is revoked is o
   const id = (await tab.locator("#who span").textContent()).split(" ")[1];
   await cluster.evoxo("access", "revoke", id);
   await tab.getByRole("heading", { name: "Log in" }).waitFor();
+  await tab.context().close();
+});
+
+test("a login link in a tab that shows the page already lets in its holder, and does not stay", async () => {
+  const tab = await visit("#/runs/run");
+  await tab.getByRole("heading", { name: "Log in" }).waitFor();
+  for (const role of ["viewer", "operator"]) {
+    await tab.goto(`${cluster.origin}/#token=${await token(role)}`);
+    await tab.getByText(new RegExp(`^${role} [0-9a-f]{12}$`)).waitFor();
+    await live(tab);
+    assert.equal(tab.url(), `${cluster.origin}/`);
+  }
+  // From then on, addresses lead to views as ever.
+  await tab.goto(`${cluster.origin}/#/runs/run`);
+  await pause(tab).or(tab.getByRole("button", { name: "Resume" })).waitFor();
   await tab.context().close();
 });
 

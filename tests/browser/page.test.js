@@ -18,7 +18,7 @@ slice = 20
 penalty = 1
 [arms."loss costs 6.5"]
 penalty = 6.5
-[arms."exact"]
+[arms."exact, and with a name as long as people give"]
 fitness = "exact"
 `;
 
@@ -121,8 +121,11 @@ test("the list of runs has a small curve of each arm", async () => {
 test("every view in light, dark and on a phone", async () => {
   await allAccessible("runs", "", (tab) => tab.getByRole("link", { name: "live" }).waitFor());
   await allAccessible("a run", "#/runs/live", (tab) => tab.locator("path.line.c0").first().waitFor());
+  await allAccessible("a champion", "#/runs/live/champions/2/0", (tab) => tab.getByText("A table that").waitFor());
   await allAccessible("no such run", "#/runs/none", (tab) => tab.getByText("There is no run none").waitFor());
-  await allAccessible("nothing", "#/elsewhere", (tab) => tab.getByText("There is nothing here").waitFor());
+  for (const [what, hash] of [["nothing", "#/elsewhere"], ["a broken address", "#/runs/%"]]) {
+    await allAccessible(what, hash, (tab) => tab.getByText("There is nothing here").waitFor());
+  }
 });
 
 test("a run is paused, resumed and cancelled by keyboard", async () => {
@@ -197,9 +200,14 @@ test("workers are listed, sorted and filtered, and a lost one is news", async ()
   await tab.getByText("1 worker of 3").waitFor();
   assert.deepEqual(await names(), ["bee"]);
   await tab.getByLabel("Filter").fill("");
+  await sort.press("Enter");
+  assert.deepEqual(await names(), ["ant", "bee", "cow"]);
+  const button = tab.getByRole("button", { name: "Drain… bee" });
+  await button.focus();
   await cluster.kill(first);
   await tab.getByText(/worker ant is lost/).waitFor();
   await until("it is gone", async () => (await names()).length === 2);
+  assert.ok(await button.evaluate((node) => node === document.activeElement), "what is below keeps the focus");
   await allAccessible("workers with news", "#/workers", (other) => other.getByText(/worker ant is lost/).waitFor());
 });
 

@@ -90,14 +90,21 @@ export async function accessible(tab, what) {
 /** The looks in which each view is tested; with EVOXO_LIGHT only the first. */
 const LOOKS = [[1280, "light"], [1280, "dark"], [360, "light"]].slice(0, process.env.EVOXO_LIGHT ? 1 : 3);
 
-/** Each view, in light and dark, wide and narrow. */
+/** Nothing is wider than the window. */
+async function fits(tab, what) {
+  const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
+  assert.ok(scroll <= inner, `${what} is ${scroll} wide on ${inner}`);
+}
+
+/** Each view, in light and dark, wide and narrow; and whether it fits the smallest phone. */
 export async function allAccessible(what, hash, ready) {
   for (const [width, colorScheme] of LOOKS) {
     const tab = await open(hash, { viewport: { width, height: 800 }, colorScheme });
     await ready(tab);
     await accessible(tab, `${what}, ${width}, ${colorScheme}`);
-    const [inner, scroll] = await tab.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
-    assert.ok(scroll <= inner, `${what} is ${scroll} wide on ${inner}`);
+    await fits(tab, what);
+    await tab.setViewportSize({ width: 320, height: 800 });
+    await fits(tab, what);
     await tab.context().close();
   }
 }

@@ -98,6 +98,18 @@ impl S3 {
         Self { address, state }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same server, at the near end of a line to it.
+    #[must_use]
+    pub fn through(&self, line: SocketAddr) -> Self {
+        Self { address: line, state: Arc::clone(&self.state) }
+    }
+
     /// The variables with which a client finds it.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {

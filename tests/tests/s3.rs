@@ -2,6 +2,7 @@
 //! is slow, or lets two create one name.
 
 use std::{
+    net::SocketAddr,
     process::Command,
     sync::Arc,
     thread,
@@ -23,6 +24,11 @@ use evoxo_tests::{
 };
 use object_store::ObjectStore;
 use prost::Message as _;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
 /// Where the stores of these tests are.
 fn spec() -> String {
@@ -266,4 +272,57 @@ async fn a_run_over_a_bucket_outlives_its_coordinators() {
     assert_eq!(run.digest, digest_of_one_thread(config));
     assert!(s3.names().iter().all(|name| name.starts_with("site/")), "{:?}", s3.names());
     drop(again);
+}
+
+/// The near end of a line to the bucket, and whether the line is whole.
+fn line(s3: SocketAddr) -> (SocketAddr, watch::Sender<bool>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a socket for a runtime");
+    let near = listener.local_addr().expect("it is bound");
+    let (whole, is_whole) = watch::channel(true);
+    tokio::spawn(async move {
+        let listener = TcpListener::from_std(listener).expect("a socket");
+        while let Ok((mut from, _)) = listener.accept().await {
+            let mut is_whole = is_whole.clone();
+            tokio::spawn(async move {
+                if !*is_whole.borrow() {
+                    return;
+                }
+                let Ok(mut to) = TcpStream::connect(s3).await else { return };
+                tokio::select! {
+                    _ = copy_bidirectional(&mut from, &mut to) => {}
+                    _ = is_whole.wait_for(|whole| !whole) => {}
+                }
+            });
+        }
+    });
+    (near, whole)
+}
+
+/// The leader alone is cut off from the store, and goes back to it later. Its workers go to the standby, and nobody is served at
+/// two places.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_cannot_read_the_store_makes_room_for_its_standby() {
+    const QUICK: [&str; 2] = ["--takeover-after", "2s"];
+    let (site, s3) = (Site::new(), S3::new());
+    let (near, whole) = line(s3.address());
+    let one = site.coordinator_of_bucket(&s3.through(near), "127.0.0.1:0", &QUICK);
+    let two = site.coordinator_of_bucket(&s3, "127.0.0.1:0", &[&QUICK[..], &["--standby"]].concat());
+    let both = format!("{},{}", one.address, two.address);
+    let _worker = site.program("evoxo-worker", &["--coordinator", &both, "--slots", "2"]);
+    let config = "experiment = \"invincible\"\nseed = 11\nreplicas = 3\n[settings]\npopulation = 200\ngenerations = 120\n\
+                  games = 3000\nslice = 20\n";
+    let mut person = Person::of(one.address);
+    person.submit("run", config).await;
+    person.wait("run", |run| run.rounds_done >= 20).await;
+    whole.send_replace(false);
+    assert_eq!(Person::of(two.address).finished("run").await.digest, digest_of_one_thread(config));
+    assert!(person.get("run").await.is_err(), "who was cut off answers nobody: {}", one.process.log());
+    whole.send_replace(true);
+    let watches = async {
+        while !person.get("run").await.is_err_and(|status| status.message().contains("leads in epoch 2")) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, watches).await.expect("it is the standby");
 }

@@ -1,6 +1,10 @@
 //! `evoxo-coordinator init`: makes a cluster's access directory.
 
-use std::path::Path;
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, chown},
+    path::Path,
+};
 
 use anyhow::{Context as _, bail};
 use evoxo_access::{AccessFile, Authority, Id, Identity, Role, create_directory, now_s, write_private};
@@ -31,6 +35,9 @@ pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String>
     let identity = Identity { id: Id::draw(), role: Role::Operator };
     let operator = directory.join(OPERATOR_FILE);
     AccessFile::made_by(&authority, &identity, now_s(), PERSON_LIFE_S)?.store(&operator)?;
+    for name in Authority::FILES.into_iter().chain([SERVER_FILE, OPERATOR_FILE]) {
+        give_to_owner(directory, name)?;
+    }
     let shown = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()))?;
     let shown = shown.display();
     let made = if is_new { "a new cluster" } else { "a new access file of an operator; the cluster is the old one" };
@@ -41,4 +48,34 @@ pub(crate) fn init(directory: &Path, names: &[String]) -> anyhow::Result<String>
          export EVOXO_ACCESS={shown}/{OPERATOR_FILE}\n  \
          evoxo token create --role worker --uses 20"
     ))
+}
+
+/// Gives a file that root wrote to the owner of the directory: a service that runs as somebody else must read it.
+fn give_to_owner(directory: &Path, name: &str) -> anyhow::Result<()> {
+    let path = directory.join(name);
+    let given = fs::metadata(directory).and_then(|owner| match fs::metadata(&path)?.uid() {
+        0 if owner.uid() != 0 => chown(&path, Some(owner.uid()), Some(owner.gid())),
+        _ => Ok(()),
+    });
+    given.with_context(|| format!("cannot give {} to the owner of its directory", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also if root makes them for a service that runs as somebody else, and once more later.
+    #[test]
+    fn new_files_belong_to_the_owner_of_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        // Without root it stays with whoever runs the test, as do the files.
+        let _ = chown(directory.path(), Some(65534), Some(65534));
+        let owner = |path: &Path| fs::metadata(path).map(|data| (data.uid(), data.gid())).unwrap();
+        for names in [&[][..], &["lab1".to_owned()]] {
+            init(directory.path(), names).unwrap();
+            let files = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+            let owners: Vec<_> = files.map(|path| owner(&path).0).collect();
+            assert_eq!(owners, [owner(directory.path()).0; 4]);
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use evoxo_access::write_private;
+use tracing::warn;
 
 use super::records::{Record, Records};
 
@@ -47,7 +48,15 @@ impl Journal {
             }
         }
         records.prune(now_s);
-        let lines = rewrite(&path, &records)?;
+        let lines = match rewrite(&path, &records) {
+            Ok(lines) => lines,
+            // On a full disk. What is there is whole, and holds.
+            Err(error) if whole.len() + 1 == text.len() => {
+                warn!("{error:#}; what was written before holds");
+                whole.lines().count()
+            }
+            Err(error) => return Err(error),
+        };
         Ok((Self { path, lines }, records))
     }
 

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use evoxo_access::{
     AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, Token, browsers_config, now_s,
     read_private, server_config, server_names, write_private,
@@ -142,19 +142,16 @@ impl Access {
     /// # Errors
     /// If it is none, or cannot be written.
     pub(crate) fn open(directory: &Path, worker_life: Duration) -> anyhow::Result<Self> {
-        let hint = || {
-            let shown = directory.display();
-            format!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one")
-        };
-        let (journal, records) = match directory.join(SERVER_FILE).exists() {
-            true => Journal::open(directory, now_s())?,
-            false => anyhow::bail!(hint()),
-        };
-        let mut records = records;
+        let shown = directory.display();
+        if !directory.join(SERVER_FILE).exists() {
+            bail!("{shown} is no access directory: `evoxo-coordinator init --access {shown}` makes one");
+        }
+        let (journal, mut records) = Journal::open(directory, now_s())?;
         // Who was logged in with a browser must log in again.
         records.identities.retain(|_, known| known.name != BROWSER);
         let records = Arc::new(Shared(RwLock::new(records)));
-        let current = Current::load(directory, &records).with_context(hint)?;
+        let unusable = || format!("the access directory {shown} cannot be used");
+        let current = Current::load(directory, &records).with_context(unusable)?;
         Ok(Self(Arc::new(Inner {
             directory: directory.to_owned(),
             worker_life_s: worker_life.as_secs().max(1),
@@ -437,26 +434,32 @@ impl Access {
         own
     }
 
-    /// Revokes an identity that computed wrongly, and writes down why. Blocks.
+    /// Revokes an identity that computed wrongly, with the token by which it joined and could come back as another one, and
+    /// writes down why. Blocks.
     ///
     /// # Errors
     /// If the directory cannot be written.
     pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<()> {
         let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
         self.audit_own("convict", &format!("{identity}: {what}"));
-        match self.revoke_as(&id, true) {
-            Ok(_) => Ok(()),
+        let revoke = |id: &Id, convicted: bool| match self.revoke_as(id, convicted) {
+            Ok(revoked) => Ok(revoked.token),
             Err(Refused::Failed(why)) => Err(why),
-            Err(other) => Err(anyhow::anyhow!("{other:?}")),
+            Err(other) => bail!("{other:?}"),
+        };
+        if let Some(token) = revoke(&id, true)? {
+            self.audit_own("revoke", &format!("{token}: {identity}, who is convicted, joined with it"));
+            revoke(&token, false)?;
         }
+        Ok(())
     }
 
-    /// Tokens that can still be used, and identities with a valid certificate and their open connections.
+    /// Tokens that can still be used, and identities that are or may come back with their open connections.
     pub(crate) fn list(&self) -> Listed {
         let now_s = now_s();
         let records = self.0.records.read();
         let tokens = records.tokens.iter().filter(|(_, token)| token.is_usable(now_s));
-        let identities = records.identities.iter().filter(|(_, known)| known.expires_s > now_s);
+        let identities = records.identities.iter().filter(|(_, known)| known.may_come_back(now_s));
         (
             tokens.map(|(id, token)| (id.clone(), token.clone())).collect(),
             identities.map(|(id, known)| (id.clone(), known.clone(), self.connections(id))).collect(),

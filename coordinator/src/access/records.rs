@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use evoxo_access::{Id, Role, Secret, SecretHash};
+use evoxo_access::{Id, Role, Secret, SecretHash, renewable_until_s};
 use serde::{Deserialize, Serialize};
 
 /// Tokens at once.
 const TOKENS_MAX: usize = 1000;
-/// Identities at once: as many as one would ever join before the first of their certificates expire.
+/// Identities at once: as many as one would ever join before the first of their certificates can be renewed no more.
 const IDENTITIES_MAX: usize = 100_000;
 
 /// Something that happened, as a line of the journal. All times are seconds since 1970.
@@ -58,6 +58,13 @@ pub(crate) struct Known {
     pub(crate) expires_s: u64,
 }
 
+impl Known {
+    /// Whether its certificate is valid, or can still be renewed.
+    pub(crate) fn may_come_back(&self, now_s: u64) -> bool {
+        renewable_until_s(self.role, self.expires_s) > now_s
+    }
+}
+
 /// The state after all records so far.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
@@ -97,7 +104,7 @@ impl Records {
     /// Forgets what cannot be used any more.
     pub(crate) fn prune(&mut self, now_s: u64) {
         self.tokens.retain(|_, token| token.is_usable(now_s));
-        self.identities.retain(|_, known| known.expires_s > now_s);
+        self.identities.retain(|_, known| known.may_come_back(now_s));
         self.revoked.retain(|_, (until_s, _)| *until_s > now_s);
     }
 
@@ -156,7 +163,9 @@ impl Records {
             return Err("the token was used as often as it may be: ask the operator for another one");
         }
         if self.identities.len() >= IDENTITIES_MAX {
-            return Err("too many have joined: wait until certificates expire");
+            return Err(
+                "too many have joined: a worker is forgotten a week after its certificate has expired, or when it is revoked",
+            );
         }
         Ok(token.role)
     }
@@ -223,6 +232,8 @@ mod tests {
         again.prune(299);
         assert_eq!(again.len(), 2, "the token has expired, the rest is there: {again:?}");
         again.prune(1000);
+        assert_eq!(again.len(), 1, "one that has expired may be renewed: {again:?}");
+        again.prune(8 * 24 * 3600);
         assert_eq!(again.len(), 0);
     }
 }

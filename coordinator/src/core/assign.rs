@@ -5,8 +5,9 @@
 //! computes, lowest first, of the run with the least expected work assigned, and of several such that which was served longest
 //! ago. When nothing is open, tasks that were assigned long ago get another copy, those first that wait in a queue.
 //!
-//! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself; if
-//! none of the workers that may get it has computed anything, any of them gets it after a while.
+//! A suspect task is sent alone to a worker that has nothing else. It waits for a worker that has proved itself, but not for
+//! longer than the task takes, or some seconds; then any of the workers that may get it does. If none of them has computed
+//! anything, that is sooner. A worker on which three tasks of a run failed gets only suspects of it, until those are decided.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -169,11 +170,12 @@ impl Coordinator {
         if let Some((_, _, id)) = proven {
             return Some(*id);
         }
-        // One of them that has computed something will have proved itself in a while.
-        if self.sessions.iter().any(|(_, session)| may(session) && session.tasks_done > 0) {
-            return None;
-        }
-        fitting.iter().min().filter(|_| evidence.has_waited(self.now)).map(|(_, _, id)| *id)
+        // One of them that has computed something may have proved itself in a while.
+        let waited = match self.sessions.iter().any(|(_, session)| may(session) && session.tasks_done > 0) {
+            true => evidence.has_waited_for_proof(self.now, each_us),
+            false => evidence.has_waited(self.now),
+        };
+        fitting.iter().min().filter(|_| waited).map(|(_, _, id)| *id)
     }
 
     /// Sends one assignment to a worker, if nothing is open of tasks of these slow ones; false if there is none for it.
@@ -194,7 +196,10 @@ impl Coordinator {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let (ready, claimed) = (self.tasks.ready(), self.tasks.claimed());
         let served = ready.keys().chain(claimed.keys()).filter_map(|run_id| {
-            let run = self.runs.get(*run_id).filter(|run| run.hands_out() && session.computes(&run.prepared))?;
+            let may = |run: &&Run| {
+                run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, *run_id)
+            };
+            let run = self.runs.get(*run_id).filter(may)?;
             let first = self.open_for(session, *run_id, run).next()?;
             Some((run.assigned_us, run.last_served, *run_id, first))
         });
@@ -295,8 +300,10 @@ impl Coordinator {
 
     /// The tasks of an assignment that this worker may compute too, if the assignment has taken long enough.
     fn copied_next(&self, assignment: &Assignment, id: SessionId, session: &Session) -> Vec<TaskId> {
-        let run = self.runs.get(assignment.run).filter(|run| run.hands_out() && session.computes(&run.prepared));
-        let Some(run) = run else { return Vec::new() };
+        let may = |run: &&Run| {
+            run.hands_out() && session.computes(&run.prepared) && !self.has_enough_of(session, assignment.run)
+        };
+        let Some(run) = self.runs.get(assignment.run).filter(may) else { return Vec::new() };
         let (patience_ms, waited_ms) = (self.patience_ms(assignment), self.now - assignment.sent);
         let next = |task: &TaskId| {
             self.tasks.get(*task).is_some_and(|task: &OpenTask| {

@@ -36,6 +36,16 @@ pub enum Event {
         /// As received; not checked.
         message: v1::FromWorker,
     },
+    /// Bytes of a worker's message that is not whole yet: on a slow line its heartbeats wait behind it.
+    Heard {
+        /// Its stream.
+        session: SessionId,
+    },
+    /// The certificate of a worker's connection has expired.
+    Expired {
+        /// Its stream.
+        session: SessionId,
+    },
     /// A worker's stream ended.
     Left {
         /// The stream.
@@ -192,6 +202,16 @@ impl Rejection {
     /// There is no run of this name.
     pub(super) fn no_run(name: &str) -> Self {
         Self::NotFound(format!("there is no run {name:?} here: `evoxo runs` lists them"))
+    }
+
+    /// The run was removed while the request waited for the store.
+    pub(super) fn removed() -> Self {
+        Self::NotFound("the run is not there any more: `evoxo runs` lists those that are".into())
+    }
+
+    /// The run left the memory while the request waited for its thread.
+    pub(super) fn unloaded() -> Self {
+        Self::Unavailable("the run was stopped or deleted while the replica was being read: ask again".into())
     }
 
     /// The replica has not begun.

@@ -88,6 +88,12 @@ impl Evidence {
         now - self.last >= (PATIENCE_MS << alone.min(16)).min(PATIENCE_MS_MAX)
     }
 
+    /// Whether it has waited long enough although others may prove themselves for it: a session may not last ten times as long as
+    /// the task takes. Those that get it then speak against it as unproven ones.
+    pub(super) fn has_waited_for_proof(&self, now: Millis, each_us: Option<u64>) -> bool {
+        now - self.last >= PATIENCE_MS_MAX.max(each_us.unwrap_or(0) / 1000)
+    }
+
     /// The conclusion, as the end of a sentence, if the task is convicted.
     pub(super) fn verdict(&self, jury: Jury) -> Option<String> {
         let heard = match jury {

@@ -1,22 +1,26 @@
 //! Workers join and leave: from Hello to the single function for lost workers.
 
+use evoxo_common::digest::Digest;
 use evoxo_proto::{
     NAME_BYTES_MAX,
     v1::{self, CloseKind, from_worker, to_worker},
 };
 
 use super::{
-    Coordinator, SessionId, Topic,
+    Coordinator, SessionId, TaskId, Topic,
     about::About,
     evidence::Loss,
     run::Run,
+    runs::RunId,
     sessions::{Session, printable, session_of},
     standing::End,
 };
-use crate::trust::Holder;
+use crate::trust::{Holder, Level};
 
 /// How long a worker that was set aside must wait before it joins again, in milliseconds.
 const SET_ASIDE_MS: u32 = 60_000;
+/// The different tasks that may fail in one session.
+const FAILED_TASKS_MAX: usize = 3;
 /// How long a worker that cannot be admitted now must wait, in milliseconds.
 const BUSY_MS: u32 = 1000;
 
@@ -26,7 +30,9 @@ pub(super) enum Cause {
     ConnectionEnded,
     /// Its process has opened another connection.
     Replaced,
-    /// No message for this many milliseconds.
+    /// Its certificate has expired; it comes back with the next one.
+    Expired,
+    /// Nothing came for this many milliseconds.
     Silent(u64),
     /// Its tasks made no progress; heartbeats alone do not prove any.
     Overdue,
@@ -40,18 +46,40 @@ pub(super) enum Cause {
     Convicted,
 }
 
+/// The names of all causes among the figures, in the order of [`Cause`].
+const LABELS: [&str; 9] = [
+    "connection ended",
+    "replaced",
+    "expired",
+    "silent",
+    "overdue",
+    "invalid message",
+    "failing tasks",
+    "outvoted",
+    "convicted",
+];
+
+impl super::Tally {
+    /// How many workers were lost, by every cause: a counter that appeared with its first loss would seem to have lost none.
+    pub(crate) fn lost_by_cause(&self) -> [(&'static str, u64); LABELS.len()] {
+        LABELS.map(|cause| (cause, self.lost.get(cause).copied().unwrap_or_default()))
+    }
+}
+
 impl Cause {
     /// Its name among the figures.
     fn label(&self) -> &'static str {
+        let [ended, replaced, expired, silent, overdue, invalid, failing, outvoted, convicted] = LABELS;
         match self {
-            Self::ConnectionEnded => "connection ended",
-            Self::Replaced => "replaced",
-            Self::Silent(_) => "silent",
-            Self::Overdue => "overdue",
-            Self::InvalidMessage(_) => "invalid message",
-            Self::FailsTasks => "failing tasks",
-            Self::Outvoted => "outvoted",
-            Self::Convicted => "convicted",
+            Self::ConnectionEnded => ended,
+            Self::Replaced => replaced,
+            Self::Expired => expired,
+            Self::Silent(_) => silent,
+            Self::Overdue => overdue,
+            Self::InvalidMessage(_) => invalid,
+            Self::FailsTasks => failing,
+            Self::Outvoted => outvoted,
+            Self::Convicted => convicted,
         }
     }
 
@@ -59,7 +87,8 @@ impl Cause {
         match self {
             Self::ConnectionEnded => "its connection ended".into(),
             Self::Replaced => "it has come back on another connection".into(),
-            Self::Silent(limit_ms) => format!("no message for {limit_ms} ms"),
+            Self::Expired => "its certificate has expired, and it comes back with the next one".into(),
+            Self::Silent(limit_ms) => format!("nothing came for {limit_ms} ms"),
             Self::Overdue => "its tasks are overdue".into(),
             Self::InvalidMessage(why) => why.clone(),
             Self::FailsTasks => "three different tasks failed on it".into(),
@@ -72,7 +101,7 @@ impl Cause {
     fn close(&self) -> Option<(CloseKind, u32)> {
         match self {
             Self::ConnectionEnded => None,
-            Self::Replaced | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
+            Self::Replaced | Self::Expired | Self::Silent(_) | Self::Overdue => Some((CloseKind::Retry, 0)),
             Self::InvalidMessage(_) | Self::Convicted => Some((CloseKind::Refused, 0)),
             Self::FailsTasks | Self::Outvoted => Some((CloseKind::Retry, SET_ASIDE_MS)),
         }
@@ -133,7 +162,8 @@ impl Coordinator {
         self.join(id, session);
     }
 
-    fn join(&mut self, id: SessionId, session: Session) {
+    fn join(&mut self, id: SessionId, mut session: Session) {
+        session.owed = self.owed.take(&session);
         let Session { name, slots, abilities, kinds_refused, .. } = &session;
         let (about, process) = (session.about(id), session.process);
         let sentence = format!("worker {name} joined with {slots} slots (session {id})");
@@ -187,7 +217,8 @@ impl Coordinator {
     pub(super) fn lose(&mut self, id: SessionId, cause: Cause) {
         let Some(session) = self.sessions.remove(id) else { return };
         let (name, tasks, sentence) = (&session.name, session.tasks_assigned, cause.sentence());
-        let as_it_should = self.stopping || (session.draining && tasks == 0) || cause == Cause::Replaced;
+        let goes_on = matches!(cause, Cause::Replaced | Cause::Expired);
+        let as_it_should = self.stopping || (session.draining && tasks == 0) || goes_on;
         let (topic, sentence) = match as_it_should {
             true => (Topic::Progress, format!("worker {name} left (session {id})")),
             false => {
@@ -223,6 +254,14 @@ impl Coordinator {
         }
         if matches!(cause, Cause::ConnectionEnded | Cause::Silent(_)) && !session.draining && tasks > 0 {
             self.standings.note_lost(session.process);
+        }
+        if cause.accuses() || goes_on {
+            // Its process may come back with the answers. Where every worker is trusted, they count in any case.
+            let verified = |task: TaskId| {
+                let run = self.tasks.get(task).and_then(|open| self.runs.get(open.run));
+                run.is_some_and(|run| run.level != Level::Plain)
+            };
+            self.owed.keep(&session, |hash| self.tasks.with_hash(hash).into_iter().any(verified));
         }
         self.take_tasks_from(id, session, &cause);
         self.runs.change_all();
@@ -264,7 +303,7 @@ impl Coordinator {
     }
 
     /// Fails a task's run if the evidence convicts the task.
-    pub(super) fn judge(&mut self, task: super::TaskId, last: &str) {
+    pub(super) fn judge(&mut self, task: TaskId, last: &str) {
         let Some(open) = self.tasks.get(task) else { return };
         // What it waits for may be another worker now.
         self.runs.change(open.run);
@@ -273,21 +312,35 @@ impl Coordinator {
         self.fail_for_task(task, &format!("{verdict}{last}"));
     }
 
-    /// Ends a session on which too many different tasks failed, if there is another worker for them. If they fail everywhere,
-    /// the cause is in them, and their run should end soon.
-    pub(super) fn set_aside_if_failing(&mut self, id: SessionId) {
-        const FAILED_TASKS_MAX: usize = 3;
-        let Some(session) = self.sessions.get(id).filter(|session| session.failed.len() >= FAILED_TASKS_MAX) else {
-            return;
-        };
-        let runs: Vec<&Run> = session.failed.values().filter_map(|run| self.runs.get(*run)).collect();
-        let could = |other: &Session| {
-            !other.draining
-                && other.failed.len() < FAILED_TASKS_MAX
-                && runs.iter().any(|run| other.computes(&run.prepared))
-        };
+    /// A worker has computed a task that had failed: that counts against the others on which it did. What fails everywhere counts
+    /// against nobody: the cause is in the tasks, and their run should end soon.
+    pub(super) fn count_failures(&mut self, task: Digest, by: SessionId) {
+        let failed = |(id, session): (SessionId, &Session)| session.failed.contains_key(&task).then_some(id);
+        for id in self.sessions.iter().filter_map(failed).collect::<Vec<_>>() {
+            self.sessions.change(id, |session| {
+                let run = session.failed.remove(&task).filter(|_| id != by);
+                session.failed_here_alone.extend(run.map(|run| (task, run)));
+            });
+            self.set_aside_if_failing(id);
+        }
+    }
+
+    /// Ends a session on which too many different tasks failed that others have computed, if there is another worker for them.
+    fn set_aside_if_failing(&mut self, id: SessionId) {
+        let fails = |session: &Session| session.failed_here_alone.len() >= FAILED_TASKS_MAX;
+        let Some(session) = self.sessions.get(id).filter(|session| fails(session)) else { return };
+        let runs: Vec<&Run> = session.failed_here_alone.values().filter_map(|run| self.runs.get(*run)).collect();
+        let could =
+            |other: &Session| !other.draining && !fails(other) && runs.iter().any(|run| other.computes(&run.prepared));
         if self.sessions.iter().any(|(other_id, other)| other_id != id && could(other)) {
             self.lose(id, Cause::FailsTasks);
         }
+    }
+
+    /// Whether so many tasks of a run have failed on a worker, of which nobody knows yet whether others can compute them, that it
+    /// gets none but suspects: else it would make suspects of all.
+    pub(super) fn has_enough_of(&self, session: &Session, run: RunId) -> bool {
+        let open = |(task, of): &(&Digest, &RunId)| **of == run && self.tasks.is_open(**task);
+        session.failed.len() >= FAILED_TASKS_MAX && session.failed.iter().filter(open).count() >= FAILED_TASKS_MAX
     }
 }

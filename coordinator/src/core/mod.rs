@@ -6,7 +6,7 @@
 //! and will be assigned again.
 //!
 //! Its state is in small objects that do not know each other: `runs`, `tasks`, `sessions`, `standing` (reliability of
-//! workers), `evidence` (against tasks), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
+//! workers), `owed` (by workers that are away), `evidence` (against tasks), `convictions` (of identities), `writes` (to the store), `budget` (of memory), `tally` (what was counted). What
 //! happens between them is in: `rounds` (replicas advance), `assign` (tasks to workers), `results`, `verification` (of
 //! outputs), `losses`, `storage`, `requests` (people), `workers` (people look at workers, and ask them to leave), `ticks`
 //! (time).
@@ -19,6 +19,7 @@ mod events;
 mod evidence;
 mod groups;
 mod losses;
+mod owed;
 mod recent;
 mod requests;
 mod results;
@@ -56,6 +57,8 @@ pub use crate::{
 };
 use budget::Budget;
 use convictions::Convictions;
+use losses::Cause;
+use owed::Owed;
 use runs::Runs;
 use sessions::Sessions;
 use standing::Standings;
@@ -73,6 +76,7 @@ pub struct Coordinator {
     tasks: Tasks,
     sessions: Sessions,
     standings: Standings,
+    owed: Owed,
     writes: Writes,
     budget: Budget,
     convictions: Convictions,
@@ -119,6 +123,7 @@ impl Coordinator {
             tasks: Tasks::default(),
             sessions: Sessions::default(),
             standings: Standings::default(),
+            owed: Owed::default(),
             writes: Writes::default(),
             convictions: Convictions::known(convicted),
             tally: Tally::default(),
@@ -131,6 +136,7 @@ impl Coordinator {
             stopping: false,
         };
         saved.into_iter().for_each(|saved| coordinator.recover_run(saved));
+        coordinator.retire();
         coordinator
     }
 
@@ -140,6 +146,8 @@ impl Coordinator {
         match event {
             Event::Hello { session, address, holder, hello } => self.admit(session, address, holder, &hello),
             Event::Message { session, message } => self.on_message(session, message),
+            Event::Heard { session } => drop(self.sessions.change(session, |session| session.heard = self.now)),
+            Event::Expired { session } => self.lose(session, Cause::Expired),
             Event::Left { session } => self.on_left(session),
             Event::Request { id, request } => self.on_request(id, request),
             Event::Done { thread, reports } => self.on_reports(thread, reports),

@@ -213,8 +213,9 @@ impl Coordinator {
             }
             _ => {}
         }
-        if wanted != Wanted::Cancelled && matches!(run.state(), RunState::Finished | RunState::InDoubt) {
-            return Err(Rejection::Conflict(format!("run {name:?} is finished")));
+        if !delete && matches!(run.state(), RunState::Finished | RunState::InDoubt) {
+            let hint = if wanted == Wanted::Cancelled { ": give --delete to remove it" } else { "" };
+            return Err(Rejection::Conflict(format!("run {name:?} is finished{hint}")));
         }
         let prepared = run.prepared.clone();
         self.order(id, PendingOrder { request, prepared, wanted, submitted: false, delete });

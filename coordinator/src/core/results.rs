@@ -48,6 +48,8 @@ impl Coordinator {
             accepted.push(Bytes::copy_from_slice(&hash.0));
             let credit = self.sessions.credit(id, result.assignment, hash, self.now);
             let asked = credit.is_some();
+            // The answer to an assignment of its session before.
+            let owed = result.assignment == 0 && self.sessions.take_owed(id, hash);
             if let Some(credit) = &credit {
                 // How long it takes to try a program says nothing of how long the task takes.
                 let tried = !matches!(outcome, Outcome::OtherProgram(_));
@@ -56,7 +58,7 @@ impl Coordinator {
             }
             match outcome {
                 Outcome::Output(bytes) => {
-                    if let Err(why) = self.take_output(id, hash, &bytes, asked, &mut outputs) {
+                    if let Err(why) = self.take_output(id, hash, &bytes, (asked, owed), &mut outputs) {
                         invalid = Some(why);
                         break;
                     }
@@ -80,7 +82,6 @@ impl Coordinator {
             return self.lose(id, Cause::InvalidMessage(why));
         }
         self.effects.send(id, to_worker::Message::Accepted(v1::Accepted { hashes: accepted }));
-        self.set_aside_if_failing(id);
     }
 
     /// A worker's program is another one than that of the run: others compute its tasks.
@@ -122,9 +123,10 @@ impl Coordinator {
         id: SessionId,
         hash: Digest,
         bytes: &Bytes,
-        asked: bool,
+        (asked_now, owed): (bool, bool),
         outputs: &mut Outputs,
     ) -> Result<(), String> {
+        let asked = asked_now || owed;
         let Some(session) = self.sessions.get(id) else { return Ok(()) };
         let from = Sender { session: id, worker: session.name.clone(), asked, holder: session.holder.clone() };
         // An audit is for who is trusted alone.
@@ -132,8 +134,9 @@ impl Coordinator {
         let may = |task: &TaskId| trusted || self.tasks.get(*task).is_some_and(|found| found.audit.is_none());
         let open: Vec<TaskId> = self.tasks.with_hash(hash).into_iter().filter(may).collect();
         if open.is_empty() {
-            // Another copy of a closed task: it shows whether the first output was correct.
-            let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked) else { return Ok(()) };
+            // Another copy of a closed task: it shows whether the first output was correct. That of a session that is over is awaited
+            // no more.
+            let Some(awaiting) = self.tasks.awaiting(hash).filter(|_| asked_now) else { return Ok(()) };
             match self.runs.get(awaiting.task.run).and_then(|run| run.thread()) {
                 Some(thread) => {
                     // No open task has this id.
@@ -181,6 +184,7 @@ impl Coordinator {
         let asked = from.asked;
         let open = self.tasks.get(task).map(Place::of);
         let audits = self.tasks.get(task).and_then(|task| task.audit);
+        let failed = self.tasks.get(task).is_some_and(|task| task.evidence.is_some());
         if let (Ok(output), Some(place), Some(why)) = (&found, &open, audits) {
             self.tasks.forget_copy(hash);
             return self.end_audit(task, why, place, *output);
@@ -198,6 +202,9 @@ impl Coordinator {
                     run.tasks_done += 1;
                 }
                 self.settle(&place, output, from, claims);
+                if failed {
+                    self.count_failures(hash, from.session);
+                }
             }
             (Ok(output), Some(_)) => {
                 self.tasks.end_check(task, asked);

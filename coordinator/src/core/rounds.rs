@@ -5,6 +5,7 @@ use evoxo_proto::v1::RunState;
 
 use super::{
     Coordinator, Effect, Rejection, ReplicaAt, Response, TaskId, ThreadId, Topic, Write,
+    budget::Shortage,
     run::{Blocked, Presence, ReplicaPhase, Run, Wanted},
     runs::RunId,
     writes::Pending,
@@ -43,14 +44,30 @@ impl Coordinator {
             run.waits_for_memory = shortage;
             self.runs.change(id);
         }
-        if shortage.is_some() {
-            return;
+        if let Some(shortage) = shortage {
+            return self.rest_a_paused_run(id, shortage);
         }
         if let Some(run) = self.runs.change(id) {
             run.reserved_bytes = needed;
             run.presence = Presence::Loading;
         }
         self.write(id, Write::Load, Pending::Load(None));
+    }
+
+    /// A paused run stays in memory, so that it goes on where it was, until another one has no room: then it is put to rest. Its
+    /// memory is free when its last checkpoint is stored; if that is not enough, it is the next one's turn.
+    fn rest_a_paused_run(&mut self, waiting: RunId, shortage: Shortage) {
+        let Some(submitter) = self.runs.get(waiting).map(|run| run.submitter.clone()) else { return };
+        let paused = |(_, run): &(RunId, &Run)| {
+            let helps = shortage == Shortage::All || run.submitter == submitter;
+            helps && run.thread().is_some() && run.state() == RunState::Paused
+        };
+        let loaded = |run: &Run| matches!(run.presence, Presence::Loaded(_));
+        // One that is leaving comes first.
+        let next = self.runs.iter().filter(paused).map(|(id, run)| (loaded(run), id)).min();
+        if let Some((true, id)) = next {
+            self.put_to_rest(id);
+        }
     }
 
     /// Opens replicas while there are too few tasks for the workers and there is memory: those that have begun first,
@@ -129,7 +146,15 @@ impl Coordinator {
 
     /// The results of a run's jobs.
     pub(super) fn on_reports(&mut self, thread: ThreadId, reports: Vec<Report>) {
-        let Some(id) = self.runs.of_thread(thread) else { return };
+        let Some(id) = self.runs.of_thread(thread) else {
+            // The thread was ended meanwhile. Whoever waits for a copy is told so.
+            for report in reports {
+                if let Report::Copy { request, .. } = report {
+                    self.effects.respond(request, Err(Rejection::unloaded()));
+                }
+            }
+            return;
+        };
         for report in reports {
             match report {
                 Report::Planned { replica, attempt, requested, round, total, tasks } => {
@@ -296,13 +321,18 @@ impl Coordinator {
 
     /// Closes a run's tasks; when its last checkpoint is stored, its thread is ended.
     pub(super) fn put_to_rest(&mut self, id: RunId) {
-        self.tasks.close_run(id);
+        self.close_tasks(id);
         let Some(run) = self.runs.change(id) else { return };
         run.rest_replicas();
         let Presence::Loaded(thread) = run.presence else { return };
         run.presence = Presence::Leaving(thread);
         self.save(id);
         self.leave_if_saved(id);
+    }
+
+    fn close_tasks(&mut self, id: RunId) {
+        self.tasks.close_run(id);
+        self.sessions.forget_failures(id);
     }
 
     /// Ends the thread of a run that is being unloaded, when everything of it is saved.
@@ -316,7 +346,7 @@ impl Coordinator {
 
     /// Ends a run's thread and frees its replicas.
     pub(super) fn drop_thread(&mut self, id: RunId) {
-        self.tasks.close_run(id);
+        self.close_tasks(id);
         let Some(run) = self.runs.change(id) else { return };
         run.rest_replicas();
         let thread = run.thread();

@@ -64,8 +64,12 @@ pub(super) struct Session {
     /// The tasks of the last minute.
     pub(super) recent: Recent,
     pub(super) draining: bool,
-    /// Different tasks that failed here, with their runs.
+    /// Different tasks that failed here and that nobody has computed since, with their runs.
     pub(super) failed: BTreeMap<Digest, RunId>,
+    /// Those that another worker has computed since.
+    pub(super) failed_here_alone: BTreeMap<Digest, RunId>,
+    /// Tasks of its process's sessions before, which it may still answer.
+    pub(super) owed: BTreeSet<Digest>,
 }
 
 /// Tasks sent together, for one slot.
@@ -313,6 +317,19 @@ impl Sessions {
         Some(session)
     }
 
+    /// Whether a worker owes this task; it then does not any more.
+    pub(super) fn take_owed(&mut self, id: SessionId, task: Digest) -> bool {
+        self.by_id.get_mut(&id).is_some_and(|session| session.owed.remove(&task))
+    }
+
+    /// What failed of a run says nothing any more.
+    pub(super) fn forget_failures(&mut self, run: RunId) {
+        for session in self.by_id.values_mut() {
+            session.failed.retain(|_, of| *of != run);
+            session.failed_here_alone.retain(|_, of| *of != run);
+        }
+    }
+
     /// Keeps a worker free for a suspect.
     pub(super) fn reserve(&mut self, id: SessionId) {
         self.reserved.insert(id);
@@ -408,6 +425,8 @@ pub(super) fn session_of(
         recent: Recent::default(),
         draining: false,
         failed: BTreeMap::new(),
+        failed_here_alone: BTreeMap::new(),
+        owed: BTreeSet::new(),
     })
 }
 

@@ -32,7 +32,7 @@ pub struct Settings {
     pub batch_target_us: u64,
     /// The interval of workers' heartbeats, in milliseconds.
     pub heartbeat_interval_ms: u32,
-    /// A worker without a message for this long is lost, in milliseconds.
+    /// A worker of which nothing is received for this long is lost, in milliseconds.
     pub silence_ms_max: u64,
     /// An assignment without progress is overdue after this many times its expected duration, but never before
     /// `deadline_ms_min`; if the duration is unknown, after `deadline_ms_unknown`.

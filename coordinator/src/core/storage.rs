@@ -122,6 +122,11 @@ impl Coordinator {
             return self.on_refusal_stored(refusal, outcome);
         }
         let Some(PendingWrite { run: id, what }) = self.writes.take(write) else { return };
+        if self.runs.get(id).is_none() {
+            // Something else that was being written or read has removed it.
+            let answer = |request| self.effects.respond(request, Err(Rejection::removed()));
+            return what.request().into_iter().for_each(answer);
+        }
         let now = self.now;
         let is_order = matches!(what, Pending::Order(_));
         let mut asked = Vec::new();
@@ -152,6 +157,8 @@ impl Coordinator {
         }
         if is_order {
             self.write_failure(id);
+            // It was left out while the order was being written, or is cancelled now.
+            self.retire();
         }
         self.leave_if_saved(id);
         asked.into_iter().for_each(|(request, what)| self.on_request(request, what));
@@ -161,8 +168,11 @@ impl Coordinator {
         match (what, stored) {
             (Pending::Order(order), _) => self.apply_order(id, order),
             (Pending::Checkpoint, Stored::Written(object)) => {
-                if let Some(run) = self.runs.adjust(id) {
-                    run.checkpoints.object = object;
+                let Some(run) = self.runs.adjust(id) else { return };
+                run.checkpoints.object = object;
+                if matches!(run.presence, Presence::Leaving(_)) {
+                    // What was absorbed meanwhile is all that it waits for.
+                    self.save(id);
                 }
             }
             (Pending::Finished { replica, attempt }, Stored::Written(Some(object))) => {
@@ -194,11 +204,7 @@ impl Coordinator {
     }
 
     fn after_fault(&mut self, id: RunId, what: Pending, fault: StoreFault) {
-        let request = match &what {
-            Pending::Order(PendingOrder { request, .. }) => Some(*request),
-            Pending::Load(request) | Pending::Delete(request) => *request,
-            _ => None,
-        };
+        let request = what.request();
         let why = match &fault {
             StoreFault::Failed(why) | StoreFault::Fenced(why) => why.clone(),
             StoreFault::Superseded(why) => {
@@ -265,6 +271,12 @@ impl Coordinator {
         for id in &ended[..ended.len().saturating_sub(kept as usize)] {
             if let Some(run) = self.runs.adjust(*id) {
                 run.deleting = true;
+                let name = &run.name;
+                self.effects.log(
+                    Topic::Progress,
+                    format!("run {name}: deleted, because only the last {kept} ended runs are kept"),
+                );
+                self.effects.push(Effect::Audit { what: "retire", object: name.clone() });
             }
             self.write(*id, Write::Delete, Pending::Delete(None));
         }

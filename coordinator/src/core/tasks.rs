@@ -222,6 +222,11 @@ impl Tasks {
         self.open.get(&id)
     }
 
+    /// Whether a task with these bytes is open.
+    pub(super) fn is_open(&self, hash: Digest) -> bool {
+        self.by_hash.contains_key(&hash)
+    }
+
     /// All open tasks with these bytes; they are computed once.
     pub(super) fn with_hash(&self, hash: Digest) -> Vec<TaskId> {
         self.by_hash.get(&hash).cloned().unwrap_or_default()

@@ -6,6 +6,7 @@ mod memory;
 mod operators;
 mod people;
 mod story;
+mod unloading;
 mod verification;
 mod workers;
 

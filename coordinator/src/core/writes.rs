@@ -34,6 +34,17 @@ pub(super) enum Pending {
     Repeated(Write),
 }
 
+impl Pending {
+    /// The request that is answered when the write is reported.
+    pub(super) fn request(&self) -> Option<RequestId> {
+        match self {
+            Self::Order(PendingOrder { request, .. }) => Some(*request),
+            Self::Load(request) | Self::Delete(request) => *request,
+            Self::Failure | Self::Checkpoint | Self::Finished { .. } | Self::Repeated(_) => None,
+        }
+    }
+}
+
 /// A person's order for a run.
 pub(super) struct PendingOrder {
     pub(super) request: RequestId,

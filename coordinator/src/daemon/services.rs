@@ -1,10 +1,41 @@
 //! What is served on the port, as leader or as standby, on a thread with a runtime of its own: when one of the two ends, so do
 //! all its connections and everything that was begun for them.
 
-use std::{net::SocketAddr, thread::JoinHandle};
+use std::{net::SocketAddr, ops::Deref, thread::JoinHandle};
 
 use anyhow::{Context as _, anyhow};
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{net::TcpListener, runtime::Runtime, sync::oneshot};
+
+/// A runtime for whoever waits for signals and looks at the store. Nothing is waited for when it is dropped: a store that hangs must
+/// not keep the process.
+pub(super) struct Looking(Option<Runtime>);
+
+impl Looking {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If the system has no room for it.
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        Ok(Self(Some(runtime.context("cannot start a runtime")?)))
+    }
+}
+
+impl Deref for Looking {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
 
 /// Services that run until this is dropped.
 pub(super) struct Services {

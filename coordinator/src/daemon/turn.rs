@@ -9,22 +9,27 @@ use std::{
 
 use evoxo_access::Dialer;
 use evoxo_process::{Address, host_name};
+use evoxo_proto::STANDBY_HEADER;
 use tokio::{sync::watch, time::timeout};
-use tonic::transport::{Channel, Endpoint};
+use tonic::{
+    metadata::MetadataValue,
+    transport::{Channel, Endpoint},
+};
 use tonic_health::{
     pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient},
     server::HealthReporter,
 };
 use tracing::{info, warn};
 
-use super::{Place, Services};
+use super::{Place, Services, Settings};
 use crate::{
     access::Access,
     core::{StoreFault, Write},
     metrics, page,
     saved::{SavedRun, seal_conviction, seal_revocation},
+    shell::Handle,
     standby::{Look, Watch},
-    store::{Epoch, Leader, Reader, Refused, Store, StoreError},
+    store::{Epoch, Leader, Lock, Reader, Refused, Store, StoreError, superseded_by},
 };
 
 /// How often a standby looks, and how often a leader looks whether it still is one.
@@ -70,7 +75,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         }
     } else {
         info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
-        let mut eyes = Eyes { reader: store.reader(), known: None, troubled: None };
+        let mut eyes = Eyes { reader: store.reader(), seen: place.has_led, known: None, troubled: None };
         let mut watch = Watch::new(misses_max(place.settings.takeover_after));
         loop {
             let next = tokio::time::Instant::now() + LOOK_INTERVAL;
@@ -183,6 +188,8 @@ fn away_sentence(leader: Option<&Leader>) -> String {
 /// What a standby sees of the store and of the leader.
 struct Eyes {
     reader: Reader,
+    /// Somebody has led in this store, as far as this process knows.
+    seen: bool,
     /// The connection to the last leader that was seen.
     known: Option<(Epoch, Dialer, Channel, Instant)>,
     /// What was warned of.
@@ -194,10 +201,16 @@ impl Eyes {
     async fn look(&mut self, access: Option<&Access>) -> (Look, Option<Leader>) {
         let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
             Ok(Ok(Some(leader))) => leader,
+            Ok(Ok(None)) if self.seen => {
+                let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
+                           start this coordinator again";
+                return (self.trouble(why.into()), None);
+            }
             Ok(Ok(None)) => return (Look::NoLeader, None),
             Ok(Err(why)) => return (self.trouble(why), None),
             Err(_) => return (self.trouble("the store does not answer".into()), None),
         };
+        self.seen = true;
         let address: Option<Address> = leader.address.parse().ok();
         if let Some(address) = &address
             && address.is_loopback()
@@ -247,7 +260,8 @@ impl Eyes {
             self.known = Some((epoch.clone(), dialer, channel, Instant::now()));
         }
         let Some((_, dialer, channel, _)) = &self.known else { return Ok(false) };
-        let request = HealthCheckRequest { service: service_of(epoch.number) };
+        let mut request = tonic::Request::new(HealthCheckRequest { service: service_of(epoch.number) });
+        request.metadata_mut().insert(STANDBY_HEADER, MetadataValue::from_static("watches"));
         let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
         let serves = matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving);
         match dialer.refusal().filter(|_| !serves) {
@@ -256,6 +270,39 @@ impl Eyes {
                 "{address} is there and refuses this standby: {why}, or start this standby again, which makes it another one"
             )),
             None => Ok(serves),
+        }
+    }
+}
+
+/// Waits until another coordinator leads, or has to: a standby may see the store when this one does not. Says why.
+pub(super) async fn superseded(core: &Handle, own: Option<Epoch>, lock: &mut Lock, settings: &Settings) -> String {
+    let spec = &settings.store;
+    let mut refused = core.superseded.clone();
+    // When the store could last be read.
+    let mut read = Instant::now();
+    loop {
+        let pause = timeout(LOOK_INTERVAL, refused.wait_for(Option::is_some)).await;
+        if let Ok(Ok(why)) = pause
+            && let Some(why) = why.as_ref()
+        {
+            return why.clone();
+        }
+        lock.take_if_free(spec);
+        let Some(own) = &own else { continue };
+        match timeout(STORE_TIMEOUT, core.reader.leader()).await {
+            Ok(Ok(Some(leader))) if leader.epoch == *own => read = Instant::now(),
+            Ok(Ok(Some(leader))) => return superseded_by(&leader, spec),
+            Ok(Ok(None)) => {
+                return format!("the store {spec} was emptied, so this coordinator does not write it any more");
+            }
+            // Nobody can tell. Alone, this coordinator goes on in memory.
+            Ok(Err(_)) | Err(_) => {
+                let gone = read.elapsed();
+                if gone >= settings.takeover_after && core.standby.is_there(read) {
+                    let seconds = gone.as_secs();
+                    return format!("the store {spec} cannot be read for {seconds} s, and a standby may read it");
+                }
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -43,6 +43,9 @@ const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// ... or after this time, if its address has many connections, or it comes without a certificate where one is needed.
 const IDLE_TIMEOUT_CROWDED: Duration = Duration::from_secs(5);
+/// For how long a connection outlives its certificate, in seconds: its session ends orderly meanwhile, and a certificate can be
+/// renewed.
+const PARTING_S: u64 = 10;
 /// How long to wait if the system has no file descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(100);
 /// The beginning of HTTP/2 (RFC 9113, section 3.4).
@@ -121,7 +124,14 @@ async fn admit(
             _ => None,
         };
         let access = handshakes.map(|handshakes| handshakes.access);
-        let info = ConnectionInfo { address: from.ip(), caller, access, calls: Arc::default(), peers };
+        let info = ConnectionInfo {
+            address: from.ip(),
+            caller,
+            access,
+            calls: Arc::default(),
+            received: Arc::default(),
+            peers,
+        };
         let idle = Box::pin(tokio::time::sleep(IDLE_TIMEOUT_CROWDED));
         let connection = Connection { stream, info, idle, asked: Instant::now(), ended, meters, _counted: counted };
         drop(sender.send(Ok(connection)).await);
@@ -162,6 +172,8 @@ pub(crate) struct ConnectionInfo {
     access: Option<Access>,
     /// Calls in progress.
     calls: Arc<AtomicUsize>,
+    /// Bytes of its messages, also of those that are not whole yet.
+    received: Arc<AtomicU64>,
     pub(crate) peers: Peers,
 }
 
@@ -208,8 +220,22 @@ impl ConnectionInfo {
     }
 
     /// Whether its certificate is not valid any more.
-    fn has_expired(&self) -> bool {
-        matches!(&self.caller, Caller::Known(certificate) if certificate.expires_s <= now_s())
+    pub(crate) fn has_expired(&self) -> bool {
+        self.expired_before(now_s())
+    }
+
+    fn expired_before(&self, time_s: u64) -> bool {
+        matches!(&self.caller, Caller::Known(certificate) if certificate.expires_s <= time_s)
+    }
+
+    /// Counts bytes of its messages.
+    pub(crate) fn count(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// The number of bytes of its messages until now.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Begins a call on this connection; it ends when the guard is dropped.
@@ -248,13 +274,13 @@ impl Connection {
         self.ended.as_mut().is_some_and(|ended| Pin::new(ended).poll(cx) == Poll::Ready(Ok(())))
     }
 
-    /// Whether it has had no call for too long, or its certificate has expired: a session is renewed with a new one.
+    /// Whether it has had no call for too long, or its certificate has expired and nobody has ended its calls.
     fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
         while self.idle.as_mut().poll(cx).is_ready() {
             if self.info.calls.load(Ordering::Relaxed) > 0 {
                 self.asked = Instant::now();
             }
-            if self.info.has_expired() {
+            if self.info.expired_before(now_s().saturating_sub(PARTING_S)) {
                 return true;
             }
             let stranger = matches!(self.info.caller, Caller::Stranger | Caller::PlainText);

@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use evoxo_proto::{LEADER_HEADER, MESSAGE_BYTES_MAX};
+use evoxo_proto::{LEADER_HEADER, MESSAGE_BYTES_MAX, STANDBY_HEADER};
 use http_body::Frame;
 use tokio::{
     sync::{OwnedSemaphorePermit, watch},
@@ -28,7 +28,7 @@ use super::{
     accept::{CallOnConnection, ConnectionInfo},
     rights::check,
 };
-use crate::peers::Counted;
+use crate::{peers::Counted, standby::Asked};
 
 /// Messages up to this many bytes need no reservation.
 const SMALL_BYTES: u32 = 64 << 10;
@@ -63,8 +63,8 @@ impl Rooms {
 #[derive(Clone)]
 pub(crate) enum Role {
     /// It leads, and the header of its responses says in which epoch of which cluster; until another one does, as a sentence
-    /// says then.
-    Leader(Option<http::HeaderValue>, watch::Receiver<Option<String>>),
+    /// says then. It notes that a standby asks.
+    Leader(Option<http::HeaderValue>, watch::Receiver<Option<String>>, Asked),
     /// It does not lead, for this reason: only its health can be asked.
     Standby(watch::Receiver<String>),
 }
@@ -73,7 +73,7 @@ impl Role {
     /// The header of responses, and why there are none.
     fn now(&self) -> (Option<http::HeaderValue>, Option<String>) {
         match self {
-            Self::Leader(leader, superseded) => match superseded.borrow().clone() {
+            Self::Leader(leader, superseded, _) => match superseded.borrow().clone() {
                 None => (leader.clone(), None),
                 away => (None, away),
             },
@@ -131,6 +131,11 @@ where
             info.audit(call, "", Err(refused.message()));
             let refused = refused.into_http();
             return Box::pin(async { Ok(refused) });
+        }
+        if let Role::Leader(.., standby) = &self.role
+            && request.headers().contains_key(STANDBY_HEADER)
+        {
+            standby.note();
         }
         let (leader, away) = self.role.now();
         if let Some(why) = away.filter(|_| !request.uri().path().starts_with(HEALTH)) {
@@ -284,6 +289,7 @@ impl Incoming {
     }
 
     fn take_frame(&mut self, frame: Frame<Bytes>) -> Result<(), Status> {
+        self.info.count(frame.data_ref().map_or(0, Bytes::len));
         let begun = frame.data_ref().map(|data| self.messages.read(data)).unwrap_or_default();
         if let Some((_, length)) = begun.iter().find(|(_, length)| *length as usize > MESSAGE_BYTES_MAX) {
             return Err(Status::out_of_range(format!(

@@ -1,6 +1,9 @@
 //! Who may make which call: one table. Each call's comment in `proto/` says the same; a test holds one to the other.
 
-use evoxo_access::Role::{self, Operator, TrustedWorker, Viewer, Worker};
+use evoxo_access::{
+    Role::{self, Operator, TrustedWorker, Viewer, Worker},
+    now_s,
+};
 use tonic::Status;
 
 use super::secure::Caller;
@@ -13,10 +16,13 @@ const WORKERS: &[Role] = &[Worker, TrustedWorker];
 /// Everybody may do this, also without a certificate.
 const JOIN: &str = "/evoxo.v1.AccessService/Join";
 
+/// The one call for which a certificate is good that has expired.
+const RENEW: &str = "/evoxo.v1.AccessService/Renew";
+
 /// The calls with the roles that may make them. A call that is not here does not exist.
 const RIGHTS: [(&str, &[Role]); 22] = [
     (JOIN, ALL),
-    ("/evoxo.v1.AccessService/Renew", ALL),
+    (RENEW, ALL),
     ("/evoxo.v1.AccessService/CreateToken", OPERATORS),
     ("/evoxo.v1.AccessService/ListAccess", OPERATORS),
     ("/evoxo.v1.AccessService/Revoke", OPERATORS),
@@ -52,6 +58,12 @@ pub(crate) fn check(caller: &Caller, path: &str) -> Result<(), Status> {
         Caller::Stranger => {
             return Err(Status::unauthenticated("this needs a certificate: join with a token first"));
         }
+        // A worker renews it and comes back.
+        Caller::Known(certificate) if certificate.expires_s <= now_s() && path != RENEW => {
+            return Err(Status::unavailable(
+                "this certificate has expired, and must be renewed first; if its host does not know that, compare the clocks",
+            ));
+        }
         Caller::Known(certificate) => certificate.identity.role,
     };
     check_role(role, path)
@@ -82,7 +94,7 @@ mod tests {
 
     fn known(role: Role) -> Caller {
         let identity = Identity { id: Id::draw(), role };
-        Caller::Known(Certificate { identity, begins_s: 0, expires_s: 1 })
+        Caller::Known(Certificate { identity, begins_s: 0, expires_s: u64::MAX })
     }
 
     /// What the comments in `proto/` say.
@@ -136,5 +148,11 @@ mod tests {
             assert_eq!(check(&known(role), "/evoxo.v1.RunService/New").unwrap_err().code(), Code::Unimplemented);
         }
         assert_eq!(check(&Caller::Stranger, "/x").unwrap_err().code(), Code::Unauthenticated);
+        let identity = Identity { id: Id::draw(), role: Worker };
+        let expired = Caller::Known(Certificate { identity, begins_s: 0, expires_s: 1 });
+        for (call, _) in RIGHTS {
+            let allowed = check(&expired, call).map_err(|status| status.code());
+            assert_eq!(allowed, if call == RENEW { Ok(()) } else { Err(Code::Unavailable) }, "{call}");
+        }
     }
 }

@@ -14,7 +14,10 @@ use evoxo_common::{
 };
 use evoxo_proto::v1::{self, RunState, run_service_server::RunService};
 use prost::Message as _;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::spawn_blocking,
+};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
 use tracing::info;
@@ -126,7 +129,7 @@ impl Runs {
         let _turn = self.parsing.acquire().await;
         let registry = self.core.registry.clone();
         let parse = move || Prepared::read(&registry, "the submitted file", &config);
-        let parsed = tokio::task::spawn_blocking(parse)
+        let parsed = spawn_blocking(parse)
             .await
             .map_err(|_| Status::internal("the parser panicked on this file: please report this"))?;
         parsed.map_err(|problems| Rejection::Invalid(problems).into())
@@ -279,7 +282,7 @@ impl RunService for Runs {
         let mut fetcher = self.fetcher(name.clone());
         let sealed = fetcher.fetch(&arm, ReplicaKey { arm: place as u32, index: replica }).await;
         let sealed = sealed.map_err(|_| missing())?;
-        let champion = tokio::task::spawn_blocking(move || champion(&prepared, place, replica, &sealed)).await;
+        let champion = spawn_blocking(move || champion(&prepared, place, replica, &sealed)).await;
         champion.ok().flatten().map(Response::new).ok_or_else(missing)
     }
 
@@ -366,8 +369,11 @@ impl Fetcher {
             ReplicaAt::Object(object) => self.core.reader.get(&self.name, &object).await.map_err(unreadable),
             ReplicaAt::Checkpoint(object) => {
                 let bytes = self.checkpoint(&object).await.map_err(unreadable)?;
-                replica_of_checkpoint(&bytes, arm, replica.index)
-                    .map_err(|why| unreadable(format!("the object {object} of run {} {why}", self.name)))
+                let arm = arm.to_owned();
+                // It has the states of many replicas, which take their time to be read.
+                let found = spawn_blocking(move || replica_of_checkpoint(&bytes, &arm, replica.index));
+                let found = found.await.map_err(|_| Status::internal("the checkpoint could not be read"))?;
+                found.map_err(|why| unreadable(format!("the object {object} of run {} {why}", self.name)))
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use evoxo_proto::v1::{FromWorker, ToWorker, from_worker, worker_service_server::WorkerService};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -16,11 +16,13 @@ use crate::{
     core::{Event, SessionId},
     outbox::{Outbox, Unread, outbox},
     shell::{Handle, Room},
-    trust::Holder,
 };
 
 /// A stream without Hello is closed after this time.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A worker without a message for this long, longer than between heartbeats, may be sending one that takes long.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// See `worker.proto`.
 pub(crate) struct Workers {
@@ -51,13 +53,11 @@ impl WorkerService for Workers {
         let (_gone, gone) = oneshot::channel();
         let core = self.core.clone();
         let rooms = request.extensions().get::<Rooms>().cloned().unwrap_or_default();
-        let info = request.extensions().get::<ConnectionInfo>();
-        let from =
-            (info.map(|info| info.address.to_string()).unwrap_or_default(), info.and_then(ConnectionInfo::holder));
+        let info = request.extensions().get::<ConnectionInfo>().cloned();
         let incoming = Incoming { messages: request.into_inner(), rooms, number: 0 };
         tokio::spawn(async move {
             tokio::select! {
-                () = serve(core, sender, incoming, from) => {}
+                () = serve(core, sender, incoming, info) => {}
                 _ = gone => {}
             }
         });
@@ -83,8 +83,8 @@ impl Incoming {
 }
 
 /// A session, from Hello to its end.
-async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, (address, holder): (String, Option<Holder>)) {
-    let hello = tokio::time::timeout(HELLO_TIMEOUT, incoming.next()).await;
+async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Option<ConnectionInfo>) {
+    let hello = timeout(HELLO_TIMEOUT, incoming.next()).await;
     let hello =
         hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello, but none was received")));
     let hello = match hello {
@@ -97,15 +97,25 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, (address, h
     let weak = outbox.downgrade();
     let session = core.open(outbox).await;
     let _left = Left { core: core.clone(), session };
+    let address = info.as_ref().map(|info| info.address.to_string()).unwrap_or_default();
+    let holder = info.as_ref().and_then(ConnectionInfo::holder);
     core.tell(Event::Hello { session, address, holder, hello }, None).await;
+    let received = || info.as_ref().map_or(0, ConnectionInfo::received);
     loop {
-        match incoming.next().await {
-            Ok(Some((message, room))) => core.tell(Event::Message { session, message }, room).await,
-            Ok(None) => return,
-            Err(status) => {
+        // Orderly, before the connection is cut: the worker has the next certificate, and what it computes goes on.
+        if info.as_ref().is_some_and(ConnectionInfo::has_expired) {
+            core.tell(Event::Expired { session }, None).await;
+        }
+        let before = received();
+        match timeout(MESSAGE_TIMEOUT, incoming.next()).await {
+            Ok(Ok(Some((message, room)))) => core.tell(Event::Message { session, message }, room).await,
+            Ok(Ok(None)) => return,
+            Ok(Err(status)) => {
                 // The worker is told why its session ends, if it still reads.
                 return drop(weak.upgrade().map(|outbox| outbox.try_send(Err(status))));
             }
+            Err(_) if received() > before => core.tell(Event::Heard { session }, None).await,
+            Err(_) => {}
         }
     }
 }

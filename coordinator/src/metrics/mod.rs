@@ -8,6 +8,7 @@ mod snapshot;
 mod tests;
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -23,7 +24,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::{encoding::text, registry::Registry};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Mutex, Semaphore},
+    sync::Mutex,
+    task::AbortHandle,
     time::timeout,
 };
 use tracing::{info, warn};
@@ -37,11 +39,11 @@ use crate::{
 };
 use snapshot::{Process, Snapshot};
 
-/// Connections at once; others wait.
+/// Connections at once; another one ends the oldest of the address that has the most.
 const CONNECTIONS_MAX: usize = 32;
-/// The longest life of a connection: Prometheus opens another.
-const CONNECTION_MAX: Duration = Duration::from_secs(300);
-/// The time for the lines of a request, and between two requests.
+/// The longest life of a connection, which has one request and its answer.
+const CONNECTION_MAX: Duration = Duration::from_secs(30);
+/// The time for the lines of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of the lines of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
@@ -99,22 +101,39 @@ impl Endpoint {
 
 /// Accepts connections for ever.
 async fn converse(listener: TcpListener, figures: Arc<Served>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    // The semaphore is never closed.
-    while let Ok(counted) = Arc::clone(&room).acquire_owned().await {
+    let mut open = Open::default();
+    loop {
         match listener.accept().await {
             Ok((stream, from)) => {
                 let figures = Arc::clone(&figures);
-                tokio::spawn(async move {
-                    figures.converse(stream, from.ip()).await;
-                    drop(counted);
-                });
+                let served = tokio::spawn(async move { figures.converse(stream, from.ip()).await });
+                open.add(from.ip(), served.abort_handle());
             }
             Err(error) => {
                 warn!("a connection for figures could not be accepted: {error}");
                 tokio::time::sleep(RETRY).await;
             }
         }
+    }
+}
+
+/// Open connections with their addresses, the oldest first.
+#[derive(Default)]
+struct Open(VecDeque<(IpAddr, AbortHandle)>);
+
+impl Open {
+    /// Adds a connection. Whoever holds many loses the oldest of them, so nobody can keep the others out.
+    fn add(&mut self, peer: IpAddr, served: AbortHandle) {
+        self.0.retain(|(_, served)| !served.is_finished());
+        if self.0.len() >= CONNECTIONS_MAX {
+            let of_peer = |place: &usize| self.0.iter().filter(|(other, _)| *other == self.0[*place].0).count();
+            // Of equal ones the last is taken: from the newest to the oldest.
+            let oldest = (0..self.0.len()).rev().max_by_key(of_peer);
+            if let Some((_, served)) = oldest.and_then(|oldest| self.0.remove(oldest)) {
+                served.abort();
+            }
+        }
+        self.0.push_back((peer, served));
     }
 }
 
@@ -130,7 +149,7 @@ struct Served {
 }
 
 impl Served {
-    /// Answers the requests of a connection.
+    /// Answers the request of a connection, and ends it.
     async fn converse(&self, stream: TcpStream, peer: IpAddr) {
         let answer =
             service_fn(
@@ -138,6 +157,7 @@ impl Served {
             );
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
+            .keep_alive(false)
             .header_read_timeout(REQUEST_TIMEOUT)
             .max_buf_size(REQUEST_BYTES_MAX)
             .max_headers(HEADERS_MAX)

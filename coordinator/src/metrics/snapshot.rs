@@ -133,7 +133,7 @@ impl Writer<'_> {
         let help = "Sessions that ended as they should, or for another one of the same process";
         self.counter("sessions_ended", help, tally.left)?;
         self.counter("workers_refused", "Workers that were refused, or asked to wait", tally.refused)?;
-        let lost = tally.lost.iter().map(|(cause, count)| ([("cause", *cause)], *count));
+        let lost = tally.lost_by_cause().map(|(cause, count)| ([("cause", cause)], count));
         self.counters("workers_lost", "Workers that were lost", lost)
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use evoxo_proto::v1::{self, RunState};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{snapshot::RUNS_MAX, *};
 use crate::core::{Figures, StoreFault, Tally, View, Write};
@@ -105,6 +106,8 @@ fn what_is_served_is_the_format_and_the_figures() {
     for (name, value) in [
         ("evoxo_tasks_done_total", 5.0),
         ("evoxo_workers_lost_total{cause=\"silent\"}", 3.0),
+        // Where none was lost yet, the first loss is an increase.
+        ("evoxo_workers_lost_total{cause=\"connection ended\"}", 0.0),
         ("evoxo_workers{state=\"idle\"}", 2.0),
         ("evoxo_tasks{state=\"out\"}", 4.0),
         ("evoxo_task_duration_seconds_count", 3.0),
@@ -143,6 +146,50 @@ fn a_standby_has_few_figures() {
     let values = read(&write(Process::new(7, false), None, None).unwrap());
     assert_eq!((values["evoxo_leads"], values["evoxo_start_time_seconds"]), (0.0, 7.0));
     assert_eq!(values.len(), 3, "{values:?}");
+}
+
+/// Whoever holds connections keeps nobody out: others are answered at once, and each answer ends its connection.
+#[tokio::test]
+async fn held_connections_keep_nobody_out() {
+    let endpoint = Endpoint::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let to = endpoint.listener.local_addr().unwrap();
+    endpoint.serve(None).unwrap();
+    let mut held = Vec::new();
+    for _ in 0..CONNECTIONS_MAX + 8 {
+        held.push(TcpStream::connect(to).await.unwrap());
+    }
+    let mut answer = String::new();
+    let asked = async {
+        let mut stream = TcpStream::connect(to).await?;
+        stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {to}\r\n\r\n").as_bytes()).await?;
+        stream.read_to_string(&mut answer).await
+    };
+    timeout(REQUEST_TIMEOUT / 2, asked).await.expect("an answer and an end").unwrap();
+    assert!(answer.contains("evoxo_leads 0"), "{answer}");
+    // The oldest connections made room, and no other ones.
+    assert_eq!(held[0].read(&mut [0]).await.unwrap(), 0);
+    assert!(
+        held[CONNECTIONS_MAX].try_read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    );
+}
+
+/// The address with the most connections makes room.
+#[tokio::test]
+async fn the_oldest_of_who_holds_most_makes_room() {
+    let [greedy, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
+    let mut open = Open::default();
+    let mut add = |peer: IpAddr| {
+        let served = tokio::spawn(std::future::pending::<()>());
+        open.add(peer, served.abort_handle());
+        served
+    };
+    let honest = add(other);
+    let mut held: VecDeque<_> = (0..CONNECTIONS_MAX).map(|_| add(greedy)).collect();
+    assert!(held.pop_front().unwrap().await.unwrap_err().is_cancelled());
+    assert!(!honest.is_finished() && held.iter().all(|served| !served.is_finished()));
+    add(other);
+    assert!(held.pop_front().unwrap().await.unwrap_err().is_cancelled());
+    assert!(!honest.is_finished() && held.iter().all(|served| !served.is_finished()));
 }
 
 /// What the dashboard and the alerts look at is there.

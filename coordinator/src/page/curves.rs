@@ -18,10 +18,22 @@ use crate::{replicas::ReplicaKey, shown::significant};
 const BYTES_MAX: usize = 24 << 20;
 /// The most rows of an answer, and the most points of a curve.
 pub(super) const ROWS_MAX: usize = 1000;
+/// The most points of an answer, all arms together, as long as each arm has two.
+const POINTS_MAX: usize = 50_000;
 /// The most replicas of an answer.
 const REPLICAS_MAX: usize = 500;
-/// The most curves that are kept as they were sent.
-const KEPT_MAX: usize = 32;
+/// The most bytes of a run's curves that are kept as they were sent.
+const SENT_BYTES_MAX: usize = 8 << 20;
+
+/// The most rows of an answer with curves of all arms.
+fn rows_max(config: &Config) -> usize {
+    (POINTS_MAX / config.arms.len().max(1)).clamp(2, ROWS_MAX)
+}
+
+/// JSON as it is sent; the buffer has no room to spare.
+fn bytes_of(json: &Value) -> Bytes {
+    json.to_string().into_boxed_str().into_boxed_bytes().into()
+}
 
 /// A replica's rows.
 #[derive(Debug, Default)]
@@ -120,7 +132,8 @@ impl Histories {
 
     /// Curves of a column with at most this many points each: every row, or rows at even distances and the last one.
     pub(super) fn curves(&mut self, config: &Config, column: usize, points: usize) -> Bytes {
-        let points = points.clamp(2, ROWS_MAX);
+        // More points than rows are the same answer.
+        let points = points.min(self.most_rows()).clamp(2, rows_max(config));
         if let Some(sent) = self.sent.get(&(column, points)) {
             return sent.clone();
         }
@@ -130,8 +143,8 @@ impl Histories {
             // Whole rows, evenly, the first and the last among them.
             (0..count).map(|at| if count < 2 { 0 } else { at * (rows - 1) / (count - 1) }).collect()
         };
-        let bytes = Bytes::from(self.json(config, column, rows).to_string());
-        if self.sent.len() >= KEPT_MAX {
+        let bytes = bytes_of(&self.json(config, column, rows));
+        if self.sent.values().map(Bytes::len).sum::<usize>() + bytes.len() > SENT_BYTES_MAX {
             self.sent.clear();
         }
         self.sent.insert((column, points), bytes.clone());
@@ -177,9 +190,9 @@ impl Histories {
     }
 }
 
-/// Curves of a column at each row from this one on, up to [`ROWS_MAX`]; and the row with which to go on.
+/// Curves of a column at each row from this one on, up to [`rows_max`]; and the row with which to go on.
 pub(super) fn rows(histories: &Histories, config: &Config, column: usize, from_row: usize) -> Bytes {
-    let end = from_row.saturating_add(ROWS_MAX).min(histories.most_rows());
+    let end = from_row.saturating_add(rows_max(config)).min(histories.most_rows());
     let of_arm = |arm: usize| {
         let rows = histories.of_arm(arm).iter().map(|rows| rows.len()).max().unwrap_or(0);
         (from_row..end.min(rows)).collect()
@@ -187,7 +200,7 @@ pub(super) fn rows(histories: &Histories, config: &Config, column: usize, from_r
     let mut json = histories.json(config, column, of_arm);
     json["from_row"] = from_row.into();
     json["next_row"] = (end < histories.most_rows()).then_some(end).into();
-    json.to_string().into()
+    bytes_of(&json)
 }
 
 /// The newest rows of replicas, from the one of this place on, up to [`REPLICAS_MAX`]; and the place with which to go on.
@@ -202,7 +215,7 @@ pub(super) fn replicas(histories: &Histories, from: usize) -> Bytes {
     let list: Vec<Value> = histories.replicas.iter().skip(from).take(REPLICAS_MAX).map(one).collect();
     let next = from.saturating_add(list.len());
     let next = (next < histories.replicas.len()).then_some(next);
-    json!({"version": histories.version, "from": from, "next": next, "replicas": list}).to_string().into()
+    bytes_of(&json!({"version": histories.version, "from": from, "next": next, "replicas": list}))
 }
 
 /// The rows of one replica from this one on, exactly, up to [`ROWS_MAX`]; and the row with which to go on.
@@ -223,7 +236,7 @@ pub(super) fn replica(
         "next_row": (end < rows.len()).then_some(end),
         "rows": (from_row..end).filter_map(|row| rows.get(row)).collect::<Vec<&[f64]>>(),
     });
-    Ok(json.to_string().into())
+    Ok(bytes_of(&json))
 }
 
 #[cfg(test)]
@@ -311,8 +324,34 @@ mod tests {
         assert!(histories.is_finished(SECOND) && histories.bytes <= BYTES_MAX);
         let curves = json(&histories.curves(&config, 0, 2));
         assert_eq!((curves["left_out"].clone(), curves["arms"][0]["count"].clone()), (json!(1), json!([1, 1])));
-        // The answers that are kept are few, whatever is asked.
+    }
+
+    #[test]
+    fn answers_have_few_points_and_those_that_are_kept_few_bytes() {
+        let config = config();
+        let mut histories = Histories::default();
+        histories.put(FIRST, &state(0, &[1.0; 2500]), 1, None);
+        // 11 MB, if all were kept.
         (2..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
-        assert!(histories.sent.len() <= KEPT_MAX);
+        let kept: usize = histories.sent.values().map(Bytes::len).sum();
+        assert!((SENT_BYTES_MAX / 8..=SENT_BYTES_MAX).contains(&kept), "{kept} bytes");
+        // More points than rows are one answer.
+        histories.put(FIRST, &state(0, &[1.0; 3]), 1, None);
+        (3..1000).for_each(|points| drop(histories.curves(&config, 0, points)));
+        assert_eq!(histories.sent.len(), 1);
+
+        let mut config = config;
+        config.arms = vec![config.arms[0].clone(); 250];
+        for arm in 0..250 {
+            histories.put(ReplicaKey { arm, index: 0 }, &state(0, &[1.0; 500]), 1, None);
+        }
+        let points = |answer: &Value| -> usize {
+            let arms = answer["arms"].as_array().unwrap();
+            arms.iter().map(|arm| arm["mean"].as_array().unwrap().len()).sum()
+        };
+        assert_eq!(points(&json(&histories.curves(&config, 0, ROWS_MAX))), POINTS_MAX);
+        let page = |from| json(&rows(&histories, &config, 0, from));
+        assert_eq!((points(&page(0)), page(0)["next_row"].clone()), (POINTS_MAX, json!(200)));
+        assert_eq!((points(&page(400)), page(400)["next_row"].clone()), (POINTS_MAX / 2, Value::Null));
     }
 }

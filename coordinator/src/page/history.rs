@@ -55,6 +55,8 @@ pub(super) struct History {
     runs: Mutex<BTreeMap<String, Entry>>,
     /// One object is in memory at once, however many people look.
     reading: Semaphore,
+    /// One answer is made at once: until it is text, one with many arms takes some 50 MB.
+    making: Arc<Semaphore>,
     /// Begins the tags: a browser may still have an answer of an earlier coordinator.
     mark: u64,
 }
@@ -76,7 +78,7 @@ impl History {
     pub(super) fn new(core: Handle) -> Self {
         // Each hasher has keys of its own.
         let mark = RandomState::new().build_hasher().finish();
-        Self { core, runs: Mutex::default(), reading: Semaphore::new(1), mark }
+        Self { core, runs: Mutex::default(), reading: Semaphore::new(1), making: Arc::new(Semaphore::new(1)), mark }
     }
 
     /// The answer as JSON, and a tag that changes whenever the answer could.
@@ -99,9 +101,12 @@ impl History {
         if run.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL) {
             run = self.look(name, run).await?;
         }
+        let turn = Arc::clone(&self.making).acquire_owned().await;
         // Much to compute: not on the thread that serves connections.
         let mark = self.mark;
         let answer = tokio::task::spawn_blocking(move || {
+            // Until the answer is made, also if whoever asked has gone.
+            let _turn = turn;
             let OfRun { prepared, histories, .. } = &mut *run;
             let config = &prepared.config;
             match question {

@@ -1,11 +1,17 @@
 //! Work and pauses that last longer than the limit of silence.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
+use evoxo_access::Role;
 use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::Site,
     person::{Person, digest_of_one_thread},
+    secure::Secure,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy},
+    net::{TcpSocket, TcpStream},
 };
 
 use crate::some_seconds;
@@ -49,7 +55,7 @@ async fn a_worker_that_is_stopped_for_fifteen_seconds_comes_back() {
     worker.signal("STOP");
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert_eq!(person.get("run").await.expect("it serves").state(), RunState::Running);
-    assert!(coordinator.process.log().contains("no message for 10000 ms"), "{}", coordinator.process.log());
+    assert!(coordinator.process.log().contains("nothing came for 10000 ms"), "{}", coordinator.process.log());
     worker.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }
@@ -68,5 +74,53 @@ async fn a_coordinator_that_is_stopped_for_fifteen_seconds_loses_no_worker() {
     tokio::time::sleep(Duration::from_secs(15)).await;
     coordinator.process.signal("CONT");
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
-    assert!(!coordinator.process.log().contains("no message for"), "{}", coordinator.process.log());
+    assert!(!coordinator.process.log().contains("nothing came for"), "{}", coordinator.process.log());
+}
+
+/// Bytes that a slow line takes at a time, and how long each of these takes: 50 kB a second.
+const PIECE_BYTES: usize = 2048;
+const PIECE_TIME: Duration = Duration::from_millis(41);
+
+/// The near end of a line to `coordinator` that is slow in this direction alone. It keeps as little as the system allows.
+fn slow_line(coordinator: SocketAddr) -> SocketAddr {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(PIECE_BYTES as u32).expect("the system takes any size");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let listener = socket.listen(8).expect("it is bound");
+    let near = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        while let Ok((worker, _)) = listener.accept().await {
+            let Ok(far) = TcpStream::connect(coordinator).await else { continue };
+            far.set_nodelay(true).expect("it is connected");
+            let ((mut from_worker, mut to_worker), (mut from_far, mut to_far)) =
+                (worker.into_split(), far.into_split());
+            tokio::spawn(async move { copy(&mut from_far, &mut to_worker).await });
+            tokio::spawn(async move {
+                let mut piece = [0; PIECE_BYTES];
+                while let Ok(length @ 1..) = from_worker.read(&mut piece).await {
+                    tokio::time::sleep(PIECE_TIME).await;
+                    if to_far.write_all(&piece[..length]).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    near
+}
+
+/// A message of a megabyte takes twenty seconds to a coordinator that waits ten for a sign of life, and heartbeats and answers
+/// to pings wait behind it.
+#[tokio::test]
+async fn a_worker_on_a_slow_line_is_not_lost_while_its_outputs_arrive() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let token = secure.token(coordinator.address, Role::Worker, 3600, 1).await;
+    let _worker = secure.worker(slow_line(coordinator.address), &token, "far");
+    let config = "experiment = \"dispatch\"\nreplicas = 1\n[settings]\nrounds = 1\ntasks = 24\npayload_bytes = 16\nreply_bytes = 65536\n";
+    let mut person = secure.person(coordinator.address);
+    person.submit("run", config).await;
+    assert_eq!(person.finished("run").await.digest, digest_of_one_thread(config));
+    assert!(!coordinator.process.log().contains(" is lost "), "{}", coordinator.process.log());
 }

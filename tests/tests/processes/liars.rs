@@ -3,7 +3,7 @@
 use std::{fs, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
-use evoxo_access::{AccessFile, Role, join};
+use evoxo_access::{AccessFile, Refusal, Role, join};
 use evoxo_common::task::Encoded;
 use evoxo_process::Address;
 use evoxo_proto::v1::{ReadLogRequest, RunState, Verification, task_result::Outcome};
@@ -55,7 +55,10 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     let (accepted, said) = submit(&secure, &site, address, "verified");
     assert!(accepted, "{said}");
     let mut person = secure.person(address);
-    let access = newcomer(&secure, address, Role::Worker, "liar").await;
+    let (token, at) =
+        (secure.token(address, Role::Worker, 60, 9).await, address.to_string().parse().expect("an address"));
+    let token = token.parse().expect("a token");
+    let access = join(&token, &at, "liar").await.expect("it may");
     let id = access.certificate().expect("a certificate").identity.id.to_string();
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
     for _ in 0..3 {
@@ -64,8 +67,8 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     }
     let run = person.wait(RUN, |run| run.message.contains("trusted worker")).await;
     assert_eq!((run.tasks_done, run.verification()), (0, Verification::Verified), "nothing of it counts");
-    let token = secure.token(address, Role::TrustedWorker, 3600, 1).await;
-    let trusted = secure.worker(address, &token, "trusted");
+    let trusted = secure.token(address, Role::TrustedWorker, 3600, 1).await;
+    let trusted = secure.worker(address, &trusted, "trusted");
     assert_eq!(person.finished(RUN).await.digest, digest_of_one_thread(DISPATCH));
     let close = liar.end().await;
     assert!(close.is_err() || close.is_ok_and(|close| close.reason.contains("computes wrongly")));
@@ -77,6 +80,11 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
     assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
+    let again = join(&token, &at, "another").await;
+    assert!(
+        matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked")),
+        "its token is good for nobody: {again:?}"
+    );
     let lines = secure.access(address).read_log(ReadLogRequest { lines: 100 }).await.expect("a log").into_inner().lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let convictions: Vec<Value> = lines.filter(|line| line["what"] == "convict").collect();

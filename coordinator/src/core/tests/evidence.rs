@@ -274,11 +274,15 @@ fn a_worker_on_which_three_tasks_fail_is_set_aside() {
     story.submit("r", CONFIG).unwrap();
     story.join(1, 2);
     story.join(2, 2);
-    while !story.closed.contains_key(&1) {
-        assert!(story.answer(1, panicking) > 0, "it gets tasks until it is set aside");
+    for _ in 0..20 {
+        story.answer(1, panicking);
         story.answer(2, honest);
         story.wait(1000);
-        (1..=2).for_each(|session| story.say(session, heartbeat()));
+        story.say(2, heartbeat());
+        if story.closed.contains_key(&1) {
+            break;
+        }
+        story.say(1, heartbeat());
     }
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
     assert!(story.closed[&1].retry_after_ms >= 10_000, "{:?}", story.closed[&1]);
@@ -302,4 +306,37 @@ fn a_workers_clock_is_trusted_only_up_to_ours() {
     story.say(1, from_worker::Message::Outputs(v1::Outputs { results: vec![result] }));
     let (_, run) = story.core.runs.iter().next().unwrap();
     assert!(run.expected_us(0, "echo").is_some_and(|us| us <= 501_000), "{:?}", run.expected_us(0, "echo"));
+}
+
+/// A session of a day is never ten times as long as a task of three hours: a suspect waits for as long as it takes, and then goes to a
+/// worker that has not proved itself for it.
+#[test]
+fn a_suspect_of_a_long_task_waits_no_longer_than_it_takes() {
+    let mut story = Story::begin(singly());
+    story.task_us = 600_000_000;
+    let config = ONE_ROUND.replace("tasks = 40", "tasks = 6");
+    story.submit("r", &config).unwrap();
+    let wait = |story: &mut Story, seconds: u64, sessions: std::ops::RangeInclusive<u64>| {
+        for _ in 0..seconds / 5 {
+            story.wait(5000);
+            sessions.clone().for_each(|session| story.say(session, heartbeat()));
+        }
+    };
+    (1..=2).for_each(|session| story.join(session, 1));
+    wait(&mut story, 600, 1..=2);
+    (1..=2).for_each(|session| _ = story.answer(session, honest));
+    let suspect = story.tasks_of(1);
+    assert_eq!(suspect.len(), 1);
+    story.leave(1);
+    story.join(3, 1);
+    wait(&mut story, 590, 2..=3);
+    assert!(!story.core.tasks.suspects().is_empty() && story.tasks_of(2) != suspect, "one may prove itself");
+    wait(&mut story, 15, 2..=3);
+    story.answer(2, honest);
+    assert_eq!(story.tasks_of(2), suspect);
+    for _ in 0..6 {
+        wait(&mut story, 600, 2..=3);
+        (2..=3).for_each(|session| _ = story.answer(session, honest));
+    }
+    assert_eq!(story.run("r").digest, expected_digest(&config));
 }

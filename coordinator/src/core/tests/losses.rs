@@ -147,13 +147,28 @@ fn a_silent_worker_is_lost() {
     story.now = Millis(9_000);
     story.say(1, heartbeat());
     story.now = Millis(18_000);
+    story.tell(Event::Heard { session: SessionId(1) });
+    story.now = Millis(27_000);
     story.tell(Event::Wake);
-    assert!(story.closed.is_empty(), "it was heard nine seconds ago");
-    story.now = Millis(20_000);
+    assert!(story.closed.is_empty(), "a part of a message came nine seconds ago");
+    story.now = Millis(29_000);
     story.tell(Event::Wake);
     assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
-    assert!(story.closed[&1].reason.contains("no message for 10000 ms"), "{}", story.closed[&1].reason);
+    assert!(story.closed[&1].reason.contains("nothing came for 10000 ms"), "{}", story.closed[&1].reason);
     assert_eq!(story.logged(Topic::WorkerLost), 1);
+}
+
+#[test]
+fn a_session_whose_certificate_ends_is_no_loss() {
+    let mut story = Story::begin(singly());
+    story.submit("r", ONE_ROUND).unwrap();
+    story.join(1, 1);
+    story.tell(Event::Expired { session: SessionId(1) });
+    assert_eq!(story.closed[&1].kind(), CloseKind::Retry);
+    assert_eq!(story.logged(Topic::WorkerLost), 0);
+    story.join(2, 1);
+    story.work_to_the_end(2);
+    assert_eq!(story.run("r").state(), RunState::Finished);
 }
 
 fn checkpoints(story: &Story) -> usize {
@@ -263,4 +278,46 @@ fn a_task_that_never_ends_gets_more_time_and_is_poison_in_the_end() {
     let first = lives[0];
     let alone: Vec<u64> = lives[1..4].iter().map(|life| life / (first - 1)).collect();
     assert_eq!(alone, [1, 4, 16], "{lives:?}");
+}
+
+/// A bad run takes no worker from a good one: what fails everywhere speaks against nobody.
+#[test]
+fn tasks_that_fail_everywhere_set_no_worker_aside() {
+    let mut story = Story::begin(singly());
+    let good = ONE_ROUND.replace("replicas = 1", "replicas = 1\nseed = 5");
+    story.submit("bad", ONE_ROUND).unwrap();
+    story.submit("good", &good).unwrap();
+    let tasks = &story.core.tasks;
+    let bad = &tasks.ready()[&story.core.runs.find("bad").unwrap()];
+    let bad: Vec<_> = bad.iter().filter_map(|task| Some(tasks.get(*task)?.encoded.hash)).collect();
+    assert_eq!(bad.len(), 40);
+    (1..=4).for_each(|session| story.join(session, 1));
+    let judge = |task: &Encoded| if bad.contains(&task.hash) { panicking(task) } else { honest(task) };
+    for _ in 0..100 {
+        (1..=4).for_each(|session| _ = story.answer(session, judge));
+        story.wait(100);
+        assert!(story.closed.is_empty(), "{:?}", story.closed);
+        (1..=4).for_each(|session| story.say(session, heartbeat()));
+    }
+    assert_eq!(story.run("bad").state(), RunState::Failed);
+    assert_eq!(story.run("good").digest, expected_digest(&good));
+    assert!(story.core.sessions.iter().all(|(_, session)| session.failed.is_empty()), "the run has ended");
+}
+
+/// Nobody knows yet whether the worker is bad or the tasks are: it does not make suspects of all of them.
+#[test]
+fn a_worker_on_which_tasks_fail_gets_few_until_others_have_computed_them() {
+    let mut story = Story::begin(singly());
+    story.submit("r", ONE_ROUND).unwrap();
+    (1..=2).for_each(|session| story.join(session, 1));
+    let failed: usize = std::iter::from_fn(|| Some(story.answer(1, panicking)).filter(|count| *count > 0)).sum();
+    assert!((3..=4).contains(&failed), "{failed}: three, and the one behind");
+    assert!(story.closed.is_empty(), "{:?}", story.closed);
+    for _ in 0..10 {
+        story.work_to_the_end(2);
+        story.wait(1000);
+        story.say(2, heartbeat());
+    }
+    assert!(story.closed[&1].reason.contains("three different tasks failed"), "{:?}", story.closed[&1]);
+    assert_eq!(story.run("r").digest, expected_digest(ONE_ROUND));
 }

@@ -194,3 +194,28 @@ fn runs_that_became_larger_do_not_wait_for_each_other() {
         assert_eq!(story.run(name).digest, expected_digest(&of(2)), "{:?}", story.run(name));
     }
 }
+
+/// A paused run goes on where it was, unless another one had no room meanwhile.
+#[test]
+fn a_paused_run_makes_room_for_one_that_waits() {
+    let config = CONFIG.replace("payload_bytes = 16", "payload_bytes = 60000").replace("replicas = 2", "replicas = 20");
+    let least = story::prepared(&config).least_bytes(64 << 20);
+    let mut story = Story::begin(Settings { memory_bytes_max: 2 * least + least / 2, ..singly() });
+    story.submit("a", &config).unwrap();
+    story.join(1, 8);
+    (0..20).for_each(|_| _ = story.answer(1, honest));
+    story.ask(Request::Pause { name: "a".into() }).unwrap();
+    story.wait(1000);
+    story.say(1, heartbeat());
+    assert!(story.core.budget.given() >= least, "nobody needs it");
+    story.submit("b", &config).unwrap();
+    story.wait(1000);
+    story.say(1, heartbeat());
+    assert_eq!(story.run("b").message, "");
+    (0..2000).for_each(|_| _ = story.answer(1, honest));
+    assert_eq!(story.run("b").digest, expected_digest(&config));
+    assert_eq!((story.run("a").state(), story.core.budget.given()), (RunState::Paused, 0));
+    story.ask(Request::Resume { name: "a".into() }).unwrap();
+    (0..2000).for_each(|_| _ = story.answer(1, honest));
+    assert_eq!(story.run("a").digest, expected_digest(&config));
+}

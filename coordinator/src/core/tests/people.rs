@@ -288,6 +288,21 @@ fn old_runs_are_deleted_when_a_limited_number_is_kept() {
     story.submit("d", CONFIG).unwrap();
     story.work_to_the_end(1);
     assert_eq!(story.views.keys().collect::<Vec<_>>(), ["c", "d"]);
+    assert_eq!(story.audited, ["retire: a", "retire: b"]);
+}
+
+/// Also when nothing else ends, and when a coordinator starts that keeps fewer.
+#[test]
+fn cancelled_runs_are_deleted_when_a_limited_number_is_kept() {
+    let kept = |count| Settings { finished_runs_kept: Some(count), ..singly() };
+    let mut story = Story::begin(kept(1));
+    for name in ["a", "b"] {
+        story.submit(name, CONFIG).unwrap();
+        story.ask(Request::Cancel { name: name.into(), delete: false }).unwrap();
+    }
+    assert_eq!(story.views.keys().collect::<Vec<_>>(), ["b"]);
+    let next = Story::go_on(kept(0), story.objects);
+    assert!(next.views.is_empty() && next.objects.is_empty(), "{:?}", next.views.keys());
 }
 
 /// A failed deletion is reported, and tried again. Nobody goes on with the run meanwhile: a part of it may be gone.

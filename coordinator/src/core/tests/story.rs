@@ -69,6 +69,8 @@ pub(super) struct Story {
     pub(super) store_ms: u64,
     /// How long a task took by its worker, in microseconds.
     pub(super) task_us: u64,
+    /// If there is a place for them, reports of checkpoints wait here.
+    pub(super) held: Option<Vec<Event>>,
     /// Deletions fail.
     pub(super) fail_deletions: bool,
     pub(super) healthy: bool,
@@ -106,6 +108,7 @@ impl Story {
             store: Ok(()),
             store_ms: 0,
             task_us: TASK_US,
+            held: None,
             fail_deletions: false,
             healthy: true,
             stopped: false,
@@ -139,8 +142,12 @@ impl Story {
                 _ => {}
             },
             Effect::Store { write, run, what } => {
-                let outcome = self.store(&run, what);
-                events.push_back(Event::Stored { write, outcome });
+                let is_checkpoint = matches!(what, Write::Checkpoint { .. });
+                let stored = Event::Stored { write, outcome: self.store(&run, what) };
+                match self.held.as_mut().filter(|_| is_checkpoint) {
+                    Some(held) => held.push(stored),
+                    None => events.push_back(stored),
+                }
             }
             Effect::Start { thread, prepared, draw, states } => {
                 drop(self.threads.insert(thread, Replicas::new(registry(), prepared, draw, states)));

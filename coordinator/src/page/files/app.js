@@ -4,7 +4,7 @@ import { championView } from "./champion.js";
 import { compareView } from "./compare.js";
 import { h, show, text } from "./dom.js";
 import { get, leave, listen, start, state } from "./live.js";
-import { given, loginView } from "./login.js";
+import { given, isGiven, loginView } from "./login.js";
 import { playView } from "./play.js";
 import { runsView } from "./runs.js";
 import { runView } from "./run.js";
@@ -24,17 +24,22 @@ const who = document.getElementById("who");
 const AGAIN_MS = 2000;
 let view = null;
 
+/** The parts of a path; of one that is badly encoded, what leads nowhere. */
+function partsOf(path) {
+  try {
+    return path.split("/").map(decodeURIComponent);
+  } catch {
+    return ["", "%"];
+  }
+}
+
 /** The view of an address, and its entry in the menu. */
 function viewOf(address) {
   const [path, query = ""] = address.split("?");
-  const [, page, name, part, arm, replica] = path.split("/");
-  if (page === "runs" && part === "champions") {
-    return ["runs", championView(decodeURIComponent(name), arm, replica)];
-  }
-  if (page === "runs" && part === "with" && arm) {
-    return ["runs", compareView(...[name, arm].map(decodeURIComponent))];
-  }
-  if (page === "runs" && name) return ["runs", runView(decodeURIComponent(name))];
+  const [, page, name, part, arm, replica] = partsOf(path);
+  if (page === "runs" && part === "champions") return ["runs", championView(name, arm, replica)];
+  if (page === "runs" && part === "with" && arm) return ["runs", compareView(name, arm)];
+  if (page === "runs" && name) return ["runs", runView(name)];
   if (page === "play") return ["play", playView(path, query)];
   if (page === "workers") return ["workers", workersView()];
   if (!page) return ["runs", runsView()];
@@ -99,7 +104,6 @@ async function begin(token = given()) {
   const { id, role } = state.who;
   show(who, Boolean(id));
   text(who.firstElementChild, `${role} ${id}`);
-  addEventListener("hashchange", () => navigate(false));
   listen(update);
   start();
   navigate(true);
@@ -108,4 +112,9 @@ async function begin(token = given()) {
 }
 
 who.lastElementChild.addEventListener("click", () => leave().finally(() => location.reload()));
+addEventListener("hashchange", () => {
+  // A login link in a tab that shows the page already: all begins anew, as whoever it lets in.
+  if (isGiven()) location.reload();
+  else if (view) navigate(false);
+});
 begin();

@@ -46,6 +46,9 @@ export function show(node, shown) {
 export function keyed(parent, items, keyOf, make) {
   const old = parent.evoxoChildren ?? new Map();
   const now = new Map();
+  // First those that go: a node that is moved loses the focus, and none need be moved because another one goes.
+  const wanted = new Set(items.map(keyOf));
+  for (const [key, child] of old) if (!wanted.has(key)) child.node.remove();
   let place = parent.firstElementChild;
   for (const item of items) {
     const key = keyOf(item);
@@ -55,7 +58,6 @@ export function keyed(parent, items, keyOf, make) {
     if (child.node === place) place = place.nextElementSibling;
     else parent.insertBefore(child.node, place);
   }
-  for (const [key, child] of old) if (!now.has(key)) child.node.remove();
   parent.evoxoChildren = now;
 }
 

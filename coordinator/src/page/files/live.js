@@ -35,6 +35,16 @@ export function starves(run) {
   return run.state === "running" && run.workers === 0;
 }
 
+/** A command for this coordinator. With logins the page has a port of its own, which neither workers nor people use. */
+export function command(program) {
+  return `${program} --coordinator ${state.who.id ? "HOST:PORT" : location.host}`;
+}
+
+/** The command that starts a worker, which needs a token where people log in. */
+export function workerCommand() {
+  return command("evoxo-worker") + (state.who.id ? " --join TOKEN" : "");
+}
+
 function tell() {
   for (const listener of listeners) listener();
 }

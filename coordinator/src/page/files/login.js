@@ -6,9 +6,14 @@ import { get } from "./live.js";
 
 const GIVEN = "#token=";
 
+/** Whether there is a token after the address. */
+export function isGiven() {
+  return location.hash.startsWith(GIVEN);
+}
+
 /** The token after the address, if there is one; it does not stay there. */
 export function given() {
-  if (!location.hash.startsWith(GIVEN)) return "";
+  if (!isGiven()) return "";
   const token = location.hash.slice(GIVEN.length);
   history.replaceState(null, "", "/");
   return token;

@@ -6,7 +6,7 @@ import { detailsOf } from "./details.js";
 import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { count, counted, number, percent } from "./format.js";
-import { get, may, order, starves, state } from "./live.js";
+import { get, may, order, starves, state, workerCommand } from "./live.js";
 import { resultsOf } from "./results.js";
 import { badge, figures, figuresOf, progress, starving } from "./runs.js";
 import { listSavers } from "./save.js";
@@ -153,8 +153,7 @@ export function runView(name) {
     tiles.update(figuresOf(run));
     text(kind, `experiment ${run.experiment}`);
     show(banner, starves(run));
-    const command = `evoxo-worker --coordinator ${location.host}`;
-    text(banner, starves(run) ? `Nobody computes this run. ${starving(run)} Start one: ${command}` : "");
+    text(banner, starves(run) ? `Nobody computes this run. ${starving(run)} Start one: ${workerCommand()}` : "");
     show(message, Boolean(run.message) && !starves(run));
     text(message, run.message);
     attribute(message, "class", run.state === "running" ? "soft" : "warning");

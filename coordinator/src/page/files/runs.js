@@ -2,7 +2,7 @@
 
 import { attribute, h, keyed, show, text } from "./dom.js";
 import { count, counted, duration, number, percent, rate } from "./format.js";
-import { runs, starves, state } from "./live.js";
+import { command, runs, starves, state, workerCommand } from "./live.js";
 import { sparks } from "./sparks.js";
 
 const SIGNS = {
@@ -137,7 +137,7 @@ export function runsView() {
   const empty = h("div", { class: "empty" },
     h("h2", null, "No runs yet"),
     h("p", null, "Submit an experiment, and it will appear here:"),
-    h("pre", null, h("code", null, `evoxo submit FILE.toml --coordinator ${location.host}`)));
+    h("pre", null, h("code", null, command("evoxo submit FILE.toml"))));
   const node = h("div", { class: "inside" }, h("h1", { tabindex: "-1" }, "Runs"), said, banner, empty, list);
   return {
     node,
@@ -152,10 +152,8 @@ export function runsView() {
       text(said, `${counted(all.length, "run")}, ${count(going.length)} running; `
         + `${counted(state.workers.size, "worker")} connected`);
       show(banner, starving.length > 0);
-      text(banner, starving.length > 0
-        ? `Nobody computes ${starving.map((run) => run.name).slice(0, 5).join(", ")}. Start a worker: `
-          + `evoxo-worker --coordinator ${location.host}`
-        : "");
+      const names = starving.map((run) => run.name).slice(0, 5).join(", ");
+      text(banner, names && `Nobody computes ${names}. Start a worker: ${workerCommand()}`);
       keyed(list, all, (run) => run.name, card);
     },
   };

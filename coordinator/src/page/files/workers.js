@@ -3,7 +3,7 @@
 import { question } from "./dialog.js";
 import { attribute, h, keyed, show, table, text } from "./dom.js";
 import { clock, count, counted, duration, number, rate } from "./format.js";
-import { may, now, order, runs, starves, state } from "./live.js";
+import { may, now, order, runs, starves, state, workerCommand } from "./live.js";
 import { figures } from "./runs.js";
 import { listSavers } from "./save.js";
 
@@ -102,7 +102,7 @@ export function workersView() {
   const empty = h("div", { class: "empty" },
     h("h2", null, "No workers are connected"),
     h("p", null, "Start some, on this host or on others:"),
-    h("pre", null, h("code", null, `evoxo-worker --coordinator ${location.host}`)));
+    h("pre", null, h("code", null, workerCommand())));
   const news = h("ul", { class: "news" });
   const quiet = h("p", { class: "soft" }, "Nothing since the coordinator started.");
   const node = h("div", { class: "inside wide" },

@@ -114,7 +114,10 @@ fn a_third_one_says_that_a_task_does_not_end() {
 fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
     let mut story = Story::begin(singly());
     let many = SMALL.replace("tasks = 4", "tasks = 200").replace("rounds = 2", "rounds = 1");
-    story.submit_at(Level::Quorum, "q", &many).unwrap();
+    for seed in 0..12 {
+        let config = many.replace("replicas = 1", &format!("replicas = 1\nseed = {seed}"));
+        story.submit_at(Level::Quorum, &format!("q{seed}"), &config).unwrap();
+    }
     story.greet_as(1, "one", false);
     story.greet_as(2, "two", false);
     let fail_often = |story: &mut Story| {
@@ -130,5 +133,34 @@ fn suspects_that_wait_for_somebody_else_hold_up_no_others() {
     story.submit("r", &SMALL.replace("tasks = 4", "tasks = 1")).unwrap();
     fail_often(&mut story);
     assert_eq!(story.run("r").state(), RunState::Failed, "it was tried three times");
-    assert_eq!(story.run("q").state(), RunState::Running);
+    assert!((0..12).all(|seed| story.run(&format!("q{seed}")).state() == RunState::Running));
+}
+
+/// A certificate expires while a long task is computed, even twice: the same process of the same identity still answers what it was
+/// given, once, and nobody else does.
+#[test]
+fn the_answer_to_a_session_that_has_expired_counts() {
+    let mut story = Story::begin(singly());
+    story.submit_at(Level::Verified, "r", SMALL).unwrap();
+    let greet = |story: &mut Story, session: u64, id: &str| {
+        let holder = Some(Holder { id: id.into(), trusted: true });
+        let hello = v1::Hello { process: 7, ..Story::hello(session, 1) };
+        story.tell(Event::Hello { session: SessionId(session), address: "10.0.0.1".into(), holder, hello });
+    };
+    greet(&mut story, 1, "one");
+    let mine = story.assigned.get_mut(&1).unwrap().remove(0);
+    for session in [1, 2] {
+        story.tell(Event::Expired { session: SessionId(session) });
+        greet(&mut story, session + 1, "one");
+    }
+    greet(&mut story, 4, "other");
+    let answer = |story: &mut Story, session| {
+        let results = vec![result_of(&mine.tasks[0], honest(&mine.tasks[0]), 0); 2];
+        story.say(session, from_worker::Message::Outputs(v1::Outputs { results }));
+        story.run("r").tasks_done
+    };
+    assert_eq!([answer(&mut story, 4), answer(&mut story, 3)], [0, 1]);
+    work(&mut story, &[(3, honest), (4, honest)]);
+    assert_eq!(story.run("r").digest, expected_digest(SMALL));
+    assert!(story.convicted.is_empty() && story.run("r").doubts.is_empty());
 }

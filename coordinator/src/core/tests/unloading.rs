@@ -1,0 +1,85 @@
+//! Runs that leave the memory, and what waits for them.
+
+use super::*;
+use crate::{
+    replicas::{Job, ReplicaKey, Replicas, Report},
+    trust::Draw,
+};
+
+const REPLICA: ReplicaKey = ReplicaKey { arm: 0, index: 0 };
+const REQUEST: RequestId = RequestId(7);
+
+fn answer(effects: Vec<Effect>) -> Option<Result<Response, Rejection>> {
+    effects.into_iter().find_map(|effect| match effect {
+        Effect::Respond { id: REQUEST, response } => Some(response),
+        _ => None,
+    })
+}
+
+/// A copy waits for the run's thread while the run is deleted.
+#[test]
+fn who_fetches_a_replica_of_a_run_that_is_deleted_is_answered() {
+    let mut story = Story::begin(singly());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    let thread = story.core.runs.iter().find_map(|(_, run)| run.thread()).unwrap();
+    let request = Request::Replica { name: "r".into(), replica: REPLICA };
+    let effects = story.core.handle(story.now, Event::Request { id: REQUEST, request });
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Job { job: Job::Copy { .. }, .. })), "{effects:?}");
+    story.ask(Request::Cancel { name: "r".into(), delete: true }).unwrap();
+    let reports = vec![Report::Copy { request: REQUEST, replica: REPLICA, sealed: None }];
+    let answer = answer(story.core.handle(story.now, Event::Done { thread, reports }));
+    assert!(matches!(&answer, Some(Err(Rejection::Unavailable(why))) if why.contains("ask again")), "{answer:?}");
+}
+
+/// After a panic the run's thread does nothing more, but nobody waits for it.
+#[test]
+fn a_thread_that_has_panicked_answers_those_who_fetch() {
+    let mut replicas = Replicas::new(registry(), story::prepared(CONFIG), Draw::default(), Vec::new());
+    let nowhere = ReplicaKey { arm: 99, index: 0 };
+    let reports = replicas.run(Job::Open { replica: nowhere, attempt: 0 });
+    assert!(matches!(reports.as_slice(), [Report::Broken { .. }]), "{reports:?}");
+    let reports = replicas.run(Job::Copy { request: REQUEST, replica: REPLICA });
+    assert!(matches!(reports.as_slice(), [Report::Copy { request: REQUEST, sealed: None, .. }]), "{reports:?}");
+    assert!(replicas.run(Job::Plan(REPLICA)).is_empty());
+}
+
+/// The store has lost the run, and says so to whoever reads it, while an order for it is being written.
+#[test]
+fn who_orders_something_of_a_run_that_is_gone_is_answered() {
+    for outcome in [Ok(Stored::Written(None)), Err(StoreFault::Failed("the disk is full".into()))] {
+        let mut story = Story::begin(singly());
+        story.submit("r", CONFIG).unwrap();
+        let request = Request::Pause { name: "r".into() };
+        let effects = story.core.handle(story.now, Event::Request { id: REQUEST, request });
+        let order = effects.iter().find_map(|effect| match effect {
+            Effect::Store { write, what: Write::Order { .. }, .. } => Some(*write),
+            _ => None,
+        });
+        story.core.remove_run(story.core.runs.find("r").unwrap());
+        let answer = answer(story.core.handle(story.now, Event::Stored { write: order.unwrap(), outcome }));
+        assert!(matches!(answer, Some(Err(Rejection::NotFound(_)))), "{answer:?}");
+    }
+}
+
+/// A checkpoint takes nine seconds to write, and the run is cancelled meanwhile: the next one is written at once, and not three
+/// minutes later.
+#[test]
+fn a_run_that_is_cancelled_while_a_checkpoint_is_written_leaves_at_once() {
+    let mut story = Story::begin(Settings { checkpoint_interval_ms: 1000, ..singly() });
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    story.held = Some(Vec::new());
+    (0..9).for_each(|_| _ = story.answer(1, honest));
+    story.wait(1500);
+    assert_eq!(story.held.as_ref().map(Vec::len), Some(1), "it is being written");
+    (0..8).for_each(|_| _ = story.answer(1, honest));
+    story.wait(9000);
+    story.ask(Request::Cancel { name: "r".into(), delete: false }).unwrap();
+    assert!(story.core.budget.given() > 0, "it waits for that");
+    story.held.take().into_iter().flatten().for_each(|stored| story.tell(stored));
+    assert_eq!(story.core.budget.given(), 0);
+    story.submit("r", CONFIG).unwrap();
+    story.work_to_the_end(1);
+    assert_eq!(story.run("r").digest, expected_digest(CONFIG));
+}
