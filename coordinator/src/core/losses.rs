@@ -1,6 +1,6 @@
 //! Workers join and leave: from Hello to the single function for lost workers.
 
-use evoxo_common::digest::Digest;
+use evoxo_common::{digest::Digest, time::Millis};
 use evoxo_proto::{
     NAME_BYTES_MAX,
     v1::{self, CloseKind, from_worker, to_worker},
@@ -21,6 +21,8 @@ use crate::trust::{Holder, Level};
 const SET_ASIDE_MS: u32 = 60_000;
 /// The different tasks that may fail in one session.
 const FAILED_TASKS_MAX: usize = 3;
+/// The lines about refused workers that may come at once.
+const REFUSALS_AT_ONCE: u64 = 32;
 /// How long a worker that cannot be admitted now must wait, in milliseconds.
 const BUSY_MS: u32 = 1000;
 
@@ -113,17 +115,63 @@ impl Cause {
     }
 }
 
+/// The lines of the log about workers that are refused: some at once, and then one a second, whoever they are.
+#[derive(Default)]
+pub(super) struct RefusalLines {
+    /// Those that were written and not yet made up for by time.
+    recent: u64,
+    at: Millis,
+    left_out: u64,
+}
+
+impl RefusalLines {
+    /// Whether there is a line for one more, and how many were left out before it.
+    fn take(&mut self, now: Millis) -> Option<u64> {
+        let seconds = (now - self.at) / 1000;
+        self.at = self.at + seconds * 1000;
+        self.recent = self.recent.saturating_sub(seconds);
+        if self.recent >= REFUSALS_AT_ONCE {
+            self.left_out += 1;
+            return None;
+        }
+        self.recent += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
 impl Coordinator {
+    fn log_refusal(&mut self, about: About, sentence: String) {
+        self.tally.refused += 1;
+        match self.refusal_lines.take(self.now) {
+            None => {}
+            Some(0) => self.effects.log_about(Topic::WorkerRefused, about, sentence),
+            Some(more) => {
+                let sentence = format!("{sentence} ({more} more were refused since the last such line)");
+                self.effects.log_about(Topic::WorkerRefused, about, sentence);
+            }
+        }
+    }
+
+    /// Whether so many of its kind are there that others need the rest of the places: three quarters, of one identity, or of one address
+    /// where nobody has a certificate.
+    fn has_its_share(&self, session: &Session) -> bool {
+        let share = self.settings.sessions_max - self.settings.sessions_max / 4;
+        let own = |other: &Session| match (other.identity_number(), session.identity_number()) {
+            (None, None) => other.address == session.address,
+            (theirs, its) => theirs == its,
+        };
+        self.sessions.len() >= share && self.sessions.iter().filter(|(_, other)| own(other)).count() >= share
+    }
+
     /// A worker introduces itself.
     pub(super) fn admit(&mut self, id: SessionId, address: String, holder: Option<Holder>, hello: &v1::Hello) {
         let session = match session_of(hello, address, holder, &self.registry, self.now) {
             Ok(session) => session,
             Err(why) => {
                 let name = printable(&hello.name, NAME_BYTES_MAX);
-                self.tally.refused += 1;
                 let sentence = format!("worker {name:?} was refused: {why}");
                 let about = About { worker: Some(name.into()), session: Some(id), ..About::default() };
-                self.effects.log_about(Topic::WorkerRefused, about, sentence);
+                self.log_refusal(about, sentence);
                 return self.effects.close(id, CloseKind::Refused, why, 0);
             }
         };
@@ -138,14 +186,16 @@ impl Coordinator {
                 false => format!("worker {name} was lost repeatedly soon after joining"),
             };
             let why = format!("{why}: it must wait {seconds} s before it joins again");
-            self.tally.refused += 1;
-            self.effects.log_about(Topic::WorkerRefused, session.about(id), why.clone());
+            self.log_refusal(session.about(id), why.clone());
             return self.effects.close(id, CloseKind::Retry, why, pause.ms as u32);
         }
-        let full = self.sessions.len() >= self.settings.sessions_max;
+        let full = self.sessions.len() >= self.settings.sessions_max || self.has_its_share(&session);
         if self.stopping || full || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
-            let why =
-                if full { "the coordinator has its maximum number of workers" } else { "the coordinator is busy" };
+            let why = if full {
+                "the coordinator has as many workers as it may, or of this one's"
+            } else {
+                "the coordinator is busy"
+            };
             return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
         }
         let process = session.process;

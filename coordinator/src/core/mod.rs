@@ -57,7 +57,7 @@ pub use crate::{
 };
 use budget::Budget;
 use convictions::Convictions;
-use losses::Cause;
+use losses::{Cause, RefusalLines};
 use owed::Owed;
 use runs::Runs;
 use sessions::Sessions;
@@ -77,6 +77,7 @@ pub struct Coordinator {
     sessions: Sessions,
     standings: Standings,
     owed: Owed,
+    refusal_lines: RefusalLines,
     writes: Writes,
     budget: Budget,
     convictions: Convictions,
@@ -124,6 +125,7 @@ impl Coordinator {
             sessions: Sessions::default(),
             standings: Standings::default(),
             owed: Owed::default(),
+            refusal_lines: RefusalLines::default(),
             writes: Writes::default(),
             convictions: Convictions::known(convicted),
             tally: Tally::default(),

@@ -159,6 +159,32 @@ fn a_silent_worker_is_lost() {
 }
 
 #[test]
+fn refused_workers_have_few_lines_and_are_counted() {
+    let mut story = Story::begin(singly());
+    let refuse = |story: &mut Story, session: u64| {
+        story.greet(session, v1::Hello { protocol: 1, ..Story::hello(session, 1) });
+    };
+    (1..=1000).for_each(|session| refuse(&mut story, session));
+    assert_eq!(story.logged(Topic::WorkerRefused), 32);
+    story.wait(1000);
+    refuse(&mut story, 1001);
+    assert!(story.log.iter().any(|(_, line)| line.contains("(968 more were refused")), "{:?}", story.log.last());
+    assert_eq!(story.closed.len(), 1001, "each is told why");
+}
+
+/// An address without certificates gets three quarters of the places, and somebody else still gets in.
+#[test]
+fn nobody_takes_all_places_for_workers() {
+    let mut story = Story::begin(Settings { sessions_max: 8, admissions_per_second: 1000, ..singly() });
+    (1..=8).for_each(|session| story.join(session, 1));
+    let refused =
+        |story: &Story| story.closed.values().filter(|close| close.reason.contains("as many workers")).count();
+    assert_eq!(refused(&story), 2);
+    story.greet_at(9, "10.9.9.9", Story::hello(9, 1));
+    assert_eq!(refused(&story), 2, "{:?}", story.closed);
+}
+
+#[test]
 fn a_session_whose_certificate_ends_is_no_loss() {
     let mut story = Story::begin(singly());
     story.submit("r", ONE_ROUND).unwrap();
