@@ -241,7 +241,7 @@ impl Settings {
     }
 
     /// The reference point of the hypervolume, with all objectives to be minimised; none if there is none, or more than
-    /// [`HYPERVOLUME_OBJECTIVES_MAX`] objectives.
+    /// three objectives.
     #[must_use]
     pub fn reference_point(&self) -> Option<Vec<f64>> {
         let objectives = self.objectives();
