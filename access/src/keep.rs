@@ -150,8 +150,10 @@ impl Keeper {
         let own = |error: anyhow::Error| Refusal::Other(format!("{error:#}"));
         self.dialer.replace(&file).map_err(own)?;
         self.file = file;
-        // What cannot be kept is lost at a restart; until then all is well.
-        self.file.store(&self.path).map_err(own)
+        if let Err(error) = self.file.store(&self.path) {
+            warn!("the renewed certificate is used, but cannot be kept for the next start: {error:#}");
+        }
+        Ok(())
     }
 }
 

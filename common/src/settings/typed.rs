@@ -192,6 +192,16 @@ macro_rules! settings {
             $vis const fn text(self) -> &'static str {
                 match self { $( Self::$field => $crate::settings::field_name(stringify!($field)), )+ }
             }
+
+            /// The setting of this name in experiment files.
+            #[must_use]
+            #[allow(dead_code, reason = "for checks of parts that do not know the settings")]
+            $vis fn named(text: &str) -> Option<Self> {
+                match text {
+                    $( text if text == Self::$field.text() => Some(Self::$field), )+
+                    _ => None,
+                }
+            }
         }
     };
     (@field $type:ty, $name:expr, $doc:expr, execution $shape:ident $arguments:tt) => {
@@ -336,6 +346,8 @@ mod tests {
         let fields = SCHEMA.fields;
         assert!(fields.iter().all(|field| field.shape.read(field.default).is_ok()));
         assert_eq!((SCHEMA.check)(&values), []);
+        assert!(fields.iter().all(|field| Name::named(field.name).map(|name| name.text()) == Some(field.name)));
+        assert_eq!(Name::named("other"), None);
     }
 
     /// What came later is told only where it differs from what was before: names of runs and of tasks stay.

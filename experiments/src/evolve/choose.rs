@@ -11,10 +11,11 @@ use super::{
     genome::{Candidate, Genome, Type},
     messages::Steps,
     settings::{
-        AlgorithmName, CovarianceName, IntegerMutationName, Name, OrderCrossoverName, OrderMutationName,
-        RealMutationName, RestartsName, Settings, StringCrossoverName, Wrong,
+        AlgorithmName, CovarianceName, IntegerMutationName, OrderCrossoverName, OrderMutationName, RealMutationName,
+        RestartsName, Settings, StringCrossoverName,
     },
     variation::{IntegerMutation, OrderCrossover, OrderMutation, RealMutation, StringCrossover, Variation},
+    wrong::Wrong,
 };
 
 /// What cannot have a window.
@@ -27,13 +28,13 @@ pub(super) fn check(settings: &Settings) -> Result<(), Wrong> {
     let strategy = matches!(settings.algorithm, AlgorithmName::Cma | AlgorithmName::OpenAiEs);
     if settings.islands > 1 && settings.algorithm != AlgorithmName::Ga {
         let sentence = "islands are of the genetic algorithm: take algorithm = \"ga\" or islands = 1";
-        return Err(Wrong::new(Name::islands, sentence));
+        return Err(Wrong::new("islands", sentence));
     }
     if settings.window > 0 && settings.islands > 1 {
-        return Err(Wrong::new(Name::window, ISLANDS_WITH_WINDOW));
+        return Err(Wrong::new("window", ISLANDS_WITH_WINDOW));
     }
     if settings.window > 0 && strategy {
-        return Err(Wrong::new(Name::window, STRATEGY_WITH_WINDOW));
+        return Err(Wrong::new("window", STRATEGY_WITH_WINDOW));
     }
     match settings.algorithm {
         AlgorithmName::Random => random(settings).check(),

@@ -26,6 +26,7 @@ pub mod task;
 mod tests;
 pub mod variation;
 mod wasm;
+pub mod wrong;
 
 /// The messages of `evolve.proto`.
 #[allow(missing_docs)]

@@ -1,7 +1,6 @@
 //! The settings of `evolve`: what is searched, by which algorithm, and for how long.
 
 mod choices;
-mod wrong;
 
 use evoxo_common::{digest::Digest, ratio::Ratio, settings};
 
@@ -9,13 +8,13 @@ pub use choices::{
     AlgorithmName, BaselineName, BoundsName, CovarianceName, IntegerMutationName, OnFailure, OrderCrossoverName,
     OrderMutationName, RealMutationName, RestartsName, StringCrossoverName,
 };
-pub use wrong::Wrong;
 
 use super::{
     genome::Genome,
     problem::{self, Problem},
     tables::{GRID, Grid, PART, PartSettings, Parts},
     wasm,
+    wrong::Wrong,
 };
 
 /// Cells of each measure of a built-in problem.
@@ -348,7 +347,8 @@ impl Settings {
             }
         }
         if let Err(Wrong { setting, sentence }) = super::choose::check(self) {
-            found.push((setting, sentence));
+            // Algorithms call their figures like the settings.
+            found.push((Name::named(setting).unwrap_or(Name::algorithm), sentence));
         }
         found
     }

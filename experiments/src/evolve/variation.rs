@@ -7,7 +7,7 @@ use evoxo_common::{
 
 use super::{
     genome::{Candidate, Genes, Genome, Type},
-    settings::{Name, Wrong},
+    wrong::Wrong,
 };
 
 /// Mutation of real genes.
@@ -122,7 +122,7 @@ impl Variation {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        let sensible = |setting: Name, name: &str, value: f64, fits: bool, range: &str| match fits {
+        let sensible = |setting: &'static str, name: &str, value: f64, fits: bool, range: &str| match fits {
             true => Ok(()),
             false => Err(Wrong::new(setting, format!("{name} is {value:?}, but it must be {range}"))),
         };
@@ -131,16 +131,15 @@ impl Variation {
         let eta = |setting, name, value: f64| {
             sensible(setting, name, value, (0.0..=1000.0).contains(&value), "from 0 to 1,000")
         };
-        let share = |name, value: f64| {
-            sensible(Name::deviation, name, value, 0.0 < value && value <= 1.0, "above 0 and at most 1")
-        };
-        probability(Name::crossover, "the probability of crossover", self.crossover)?;
-        probability(Name::order_rate, "the probability that a permutation is mutated", self.order_rate)?;
+        let share =
+            |name, value: f64| sensible("deviation", name, value, 0.0 < value && value <= 1.0, "above 0 and at most 1");
+        probability("crossover", "the probability of crossover", self.crossover)?;
+        probability("order_rate", "the probability that a permutation is mutated", self.order_rate)?;
         let finite = self.mutations >= 0.0 && self.mutations.is_finite();
-        sensible(Name::mutations, "the number of mutated genes", self.mutations, finite, "0 or more")?;
-        eta(Name::crossover_eta, "the eta of crossover", self.crossover_eta)?;
+        sensible("mutations", "the number of mutated genes", self.mutations, finite, "0 or more")?;
+        eta("crossover_eta", "the eta of crossover", self.crossover_eta)?;
         match self.real_mutation {
-            RealMutation::Polynomial { eta: value } => eta(Name::mutation_eta, "the eta of mutation", value)?,
+            RealMutation::Polynomial { eta: value } => eta("mutation_eta", "the eta of mutation", value)?,
             RealMutation::Gaussian { deviation } => share("the deviation of mutation", deviation)?,
         }
         match self.integer_mutation {

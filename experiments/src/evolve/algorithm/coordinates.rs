@@ -2,10 +2,7 @@
 //! kept, coordinates beyond them are folded into the box.
 
 use super::Wrong;
-use crate::evolve::{
-    genome::{Candidate, Genes, Genome, Type},
-    settings::Name,
-};
+use crate::evolve::genome::{Candidate, Genes, Genome, Type};
 
 /// How far beyond a bound the coordinates reach that are mapped to genes within it, as a share of the box. pycma takes a
 /// twentieth of 1 plus the bound: 0.03 of a box from -5 to 5. Where the map is bent, so are the lines along which genes
@@ -33,7 +30,7 @@ impl Coordinates {
                 of => {
                     let (name, of) = (&part.name, of.name());
                     let sentence = format!("this algorithm searches real numbers, but part \"{name}\" has type {of}");
-                    Err(Wrong::new(Name::algorithm, sentence))
+                    Err(Wrong::new("algorithm", sentence))
                 }
             })
             .collect();

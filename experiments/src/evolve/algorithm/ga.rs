@@ -15,7 +15,6 @@ use super::{
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
-    settings::Name,
     variation::Variation,
 };
 
@@ -47,9 +46,9 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        within(Name::population, "the population", self.population, 2..=100_000)?;
-        within(Name::elite, "the elite", self.elite, 0..=self.population - 1)?;
-        within(Name::tournament, "the size of a tournament", self.tournament, 1..=1000)?;
+        within("population", "the population", self.population, 2..=100_000)?;
+        within("elite", "the elite", self.elite, 0..=self.population - 1)?;
+        within("tournament", "the size of a tournament", self.tournament, 1..=1000)?;
         self.variation.check()
     }
 

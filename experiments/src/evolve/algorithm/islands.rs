@@ -12,7 +12,6 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::IslandsState,
-    settings::Name,
 };
 
 /// The settings of islands.
@@ -35,12 +34,12 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        within(Name::islands, "the number of islands", self.islands, 2..=1000)?;
-        within(Name::migration, "the number of generations between migrations", self.interval, 1..=1_000_000)?;
+        within("islands", "the number of islands", self.islands, 2..=1000)?;
+        within("migration", "the number of generations between migrations", self.interval, 1..=1_000_000)?;
         let each =
             |Wrong { setting, sentence }| Wrong::new(setting, format!("each of {} islands: {sentence}", self.islands));
         self.ga.check().map_err(each)?;
-        within(Name::migrants, "the number of migrants", self.migrants, 1..=self.ga.population / 2)
+        within("migrants", "the number of migrants", self.migrants, 1..=self.ga.population / 2)
     }
 
     /// What it needs at most, where an evaluation has this many numbers (objectives, constraints and measures).

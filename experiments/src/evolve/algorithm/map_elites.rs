@@ -17,7 +17,6 @@ use super::{
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genes, Genome, Type},
-    settings::Name,
     variation::Variation,
 };
 
@@ -63,11 +62,11 @@ impl Settings {
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
         niches::check(&self.grid, self.centroids)?;
-        within(Name::population, "the batch of MAP-Elites", self.batch, 1..=100_000)?;
-        within(Name::initial, "the number of random candidates", self.initial, 1..=1_000_000)?;
+        within("population", "the batch of MAP-Elites", self.batch, 1..=100_000)?;
+        within("initial", "the number of random candidates", self.initial, 1..=1_000_000)?;
         if !((0.0..=1.0).contains(&self.iso) && (0.0..=10.0).contains(&self.line)) {
             let sentence = format!("the steps are {:?} and {:?}: give 0 to 1 and 0 to 10", self.iso, self.line);
-            return Err(Wrong::new(Name::iso, sentence));
+            return Err(Wrong::new("iso", sentence));
         }
         self.variation.check()
     }

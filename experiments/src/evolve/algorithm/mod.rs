@@ -22,7 +22,7 @@ use super::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::Steps,
-    settings::{Name, Wrong},
+    wrong::Wrong,
 };
 
 pub use cma::{Cma, Mean as CmaMean, Restarts as CmaRestarts, Settings as CmaSettings};
@@ -122,7 +122,12 @@ pub struct Most {
 }
 
 /// Whether a sentence about this setting is needed, for a number outside its range.
-fn within(setting: Name, name: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<(), Wrong> {
+fn within(
+    setting: &'static str,
+    name: &str,
+    value: usize,
+    range: std::ops::RangeInclusive<usize>,
+) -> Result<(), Wrong> {
     match range.contains(&value) {
         true => Ok(()),
         false => {

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Wrong, within};
-use crate::evolve::settings::Name;
 
 /// The most cells of a grid.
 const CELLS_MAX: usize = 100_000;
@@ -29,20 +28,20 @@ pub struct Axis {
 pub(super) fn check(axes: &[Axis], centroids: usize) -> Result<(), Wrong> {
     if axes.is_empty() {
         let sentence = "MAP-Elites needs a problem with behaviour measures, and a grid over them";
-        return Err(Wrong::new(Name::algorithm, sentence));
+        return Err(Wrong::new("algorithm", sentence));
     }
     for Axis { low, high, cells } in axes {
-        within(Name::grid, "the number of cells of a measure", *cells, 1..=CELLS_MAX)?;
+        within("grid", "the number of cells of a measure", *cells, 1..=CELLS_MAX)?;
         if !(low < high && (high - low).is_finite()) {
             let sentence = format!("a measure's bounds are {low:?} and {high:?}, but the lower must be less");
-            return Err(Wrong::new(Name::grid, sentence));
+            return Err(Wrong::new("grid", sentence));
         }
     }
     if centroids > 0 {
-        return within(Name::centroids, "the number of centroids", centroids, 2..=CENTROIDS_MAX);
+        return within("centroids", "the number of centroids", centroids, 2..=CENTROIDS_MAX);
     }
     let cells = axes.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.cells));
-    within(Name::grid, "the number of cells", cells.unwrap_or(usize::MAX), 1..=CELLS_MAX)
+    within("grid", "the number of cells", cells.unwrap_or(usize::MAX), 1..=CELLS_MAX)
 }
 
 /// The number of cells or regions.

@@ -16,7 +16,6 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     pareto::{crowding, fronts},
-    settings::Name,
     variation::Variation,
 };
 
@@ -42,7 +41,7 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        within(Name::population, "the population", self.population, 4..=2000)?;
+        within("population", "the population", self.population, 4..=2000)?;
         self.variation.check()
     }
 

@@ -17,7 +17,6 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::{self, OpenAiEsState},
-    settings::Name,
 };
 
 /// The settings of OpenAI-ES. Lengths are shares of the width of the genes' bounds.
@@ -51,9 +50,9 @@ impl Settings {
     /// A sentence.
     pub fn check(&self, genome: &Genome) -> Result<(), Wrong> {
         Coordinates::of(genome)?;
-        within(Name::population, "the number of pairs", self.pairs, 1..=50_000)?;
+        within("population", "the number of pairs", self.pairs, 1..=50_000)?;
         for (setting, name, value) in
-            [(Name::sigma, "deviation of the steps", self.sigma), (Name::rate, "learning rate", self.rate)]
+            [("sigma", "deviation of the steps", self.sigma), ("rate", "learning rate", self.rate)]
         {
             if !(value > 0.0 && value <= 1.0) {
                 let sentence = format!("the {name} is {value:?}, but it must be above 0 and at most 1");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use prost::Message as _;
 
 use super::{Algorithm, Individual, Most, Search, Steady, Wrong, within};
-use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState, settings::Name};
+use crate::evolve::{evaluation::Evaluation, genome::Candidate, messages::RandomState};
 
 /// The settings of random search. They do not change which candidates are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Settings {
     /// # Errors
     /// A sentence.
     pub fn check(&self) -> Result<(), Wrong> {
-        within(Name::population, "the batch of random search", self.batch, 1..=100_000)
+        within("population", "the batch of random search", self.batch, 1..=100_000)
     }
 
     /// What it needs at most.

@@ -14,7 +14,6 @@ use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
     messages::WindowState,
-    settings::Name,
 };
 
 /// The widest window.
@@ -52,7 +51,7 @@ impl Windowed {
     /// # Errors
     /// A sentence, if the window makes no sense.
     pub fn start(steady: Box<dyn Steady>, search: Search, window: usize) -> Result<Self, String> {
-        within(Name::window, "the window", window, 1..=WINDOW_MAX)?;
+        within("window", "the window", window, 1..=WINDOW_MAX)?;
         let pending = (0..search.evaluations.min(window as u64)).map(|number| steady.candidate(number)).collect();
         Ok(Self { search, steady, births: 0, pending })
     }

@@ -20,7 +20,6 @@ use super::{Algorithm, Most, Search, Wrong, coordinates::Coordinates, within};
 use crate::evolve::{
     evaluation::Evaluation,
     genome::{Candidate, Genome},
-    settings::Name,
 };
 use restart::{DOUBLINGS_MAX, Schedule};
 use stop::{HISTORY_MAX, History};
@@ -93,19 +92,19 @@ impl Settings {
                 "the full covariance matrix of {genes} genes is too large, with more than {FULL_GENES_MAX}: take covariance = \
                  \"separable\""
             );
-            return Err(Wrong::new(Name::covariance, sentence));
+            return Err(Wrong::new("covariance", sentence));
         }
         if let Some(population) = self.population {
-            within(Name::population, "the population", population, 4..=100_000)?;
+            within("population", "the population", population, 4..=100_000)?;
         }
         if !(self.sigma > 0.0 && self.sigma <= 10.0) {
             let sentence = format!("the first step size is {:?}, but it must be above 0 and at most 10", self.sigma);
-            return Err(Wrong::new(Name::sigma, sentence));
+            return Err(Wrong::new("sigma", sentence));
         }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
             // No file has it.
             let sentence = format!("the tolerance is {:?}, but it must be 0 or more", self.tolerance);
-            return Err(Wrong::new(Name::algorithm, sentence));
+            return Err(Wrong::new("algorithm", sentence));
         }
         Ok(())
     }

@@ -1,12 +1,10 @@
 //! A setting that makes no sense, and why.
 
-use super::Name;
-
-/// What makes no sense in the settings of an algorithm.
+/// What makes no sense in the settings of an algorithm, which does not know where they are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// The setting to change, as a file has it.
-    pub setting: Name,
+    /// The setting to change, by its name in a file.
+    pub setting: &'static str,
     /// What is wrong with it.
     pub sentence: String,
 }
@@ -14,7 +12,7 @@ pub struct Wrong {
 impl Wrong {
     /// This sentence about this setting.
     #[must_use]
-    pub fn new(setting: Name, sentence: impl Into<String>) -> Self {
+    pub fn new(setting: &'static str, sentence: impl Into<String>) -> Self {
         Self { setting, sentence: sentence.into() }
     }
 }
