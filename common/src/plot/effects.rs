@@ -12,6 +12,8 @@ const FOUND: &str = COLOURS[1];
 const REST: &str = "#888888";
 /// The greatest effects that have their names even if they are not found.
 const NAMED_MIN: usize = 3;
+/// The height of a name, in pixels.
+const NAME_HEIGHT: f64 = 12.0;
 /// The least width of a factor's panel, and the space beside its texts, in pixels.
 const PANEL: f64 = 74.0;
 const GAP: f64 = 12.0;
@@ -75,12 +77,12 @@ impl HalfNormal {
             let height = place(0.0, margin).1;
             add(format!("<path d=\"M{left:.1} {height:.1}H{end:.1}\" stroke=\"{FOUND}\" stroke-dasharray=\"6 4\"/>"));
         }
+        let mut taken = Vec::new();
         for (index, (name, quantile, size, found)) in self.points.iter().enumerate() {
             let ((right, down), colour) = (place(*quantile, *size), if *found { FOUND } else { REST });
             add(format!("<circle cx=\"{right:.1}\" cy=\"{down:.1}\" r=\"4\" fill=\"{colour}\"/>"));
             if is_named(index) {
-                // Sizes ascend: nothing is below and to the right of a point.
-                let (x, y) = (right + 7.0, down + 12.0);
+                let (x, y) = spot(&mut taken, (right, down), name);
                 add(format!(
                     "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"12\" fill=\"{colour}\">{}</text>",
                     escape(name)
@@ -116,6 +118,19 @@ impl HalfNormal {
         ));
         text + "</svg>\n"
     }
+}
+
+/// Where the name of a point begins: right of it and below, where there is no point, because sizes ascend; left and above, where there
+/// is none either, if another name is in the way. `taken` has the left ends, right ends and base lines of names.
+fn spot(taken: &mut Vec<(f64, f64, f64)>, (right, down): (f64, f64), name: &str) -> (f64, f64) {
+    let width = text_width(name);
+    let spots = [(right + 7.0, down + 12.0), (right - 7.0 - width, down - 6.0)];
+    let is_free = |(x, y): &(f64, f64)| {
+        taken.iter().all(|(left, end, base)| x + width < *left || end < x || (y - base).abs() >= NAME_HEIGHT)
+    };
+    let (x, y) = spots.into_iter().find(is_free).unwrap_or(spots[0]);
+    taken.push((x, x + width, y));
+    (x, y)
 }
 
 /// A factor in a plot of main effects.
@@ -258,6 +273,16 @@ mod tests {
     /// The heights of the circles and the ends of bars, from the top.
     fn numbers(svg: &str, mark: &str, end: char) -> Vec<f64> {
         svg.split(mark).skip(1).map(|rest| rest.split(end).next().unwrap().parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn names_do_not_stand_on_each_other() {
+        let mut taken = Vec::new();
+        let mut place = |right: f64, down: f64| spot(&mut taken, (right, down), "L test_first_move");
+        assert_eq!(place(100.0, 50.0), (107.0, 62.0));
+        let (x, y) = place(120.0, 45.0);
+        assert!(x < 20.0 && y == 39.0, "left of its point and above: {x} {y}");
+        assert_eq!(place(140.0, 30.0), (147.0, 42.0), "high enough above the first");
     }
 
     #[test]
