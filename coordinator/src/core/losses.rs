@@ -189,12 +189,13 @@ impl Coordinator {
             self.log_refusal(session.about(id), why.clone());
             return self.effects.close(id, CloseKind::Retry, why, pause.ms as u32);
         }
-        let full = self.sessions.len() >= self.settings.sessions_max || self.has_its_share(&session);
-        if self.stopping || full || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
-            let why = if full {
-                "the coordinator has as many workers as it may, or of this one's"
-            } else {
-                "the coordinator is busy"
+        let full = self.sessions.len() >= self.settings.sessions_max;
+        let shared = self.has_its_share(&session);
+        if self.stopping || full || shared || !self.sessions.admits(self.settings.admissions_per_second, self.now) {
+            let why = match () {
+                () if full => "the coordinator has its maximum number of workers",
+                () if shared => "the coordinator takes no more workers of this identity, or of this address",
+                () => "the coordinator is busy",
             };
             return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
         }

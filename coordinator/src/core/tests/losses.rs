@@ -177,8 +177,9 @@ fn refused_workers_have_few_lines_and_are_counted() {
 fn nobody_takes_all_places_for_workers() {
     let mut story = Story::begin(Settings { sessions_max: 8, admissions_per_second: 1000, ..singly() });
     (1..=8).for_each(|session| story.join(session, 1));
-    let refused =
-        |story: &Story| story.closed.values().filter(|close| close.reason.contains("as many workers")).count();
+    let refused = |story: &Story| {
+        story.closed.values().filter(|close| close.reason.contains("takes no more workers of this")).count()
+    };
     assert_eq!(refused(&story), 2);
     story.greet_at(9, "10.9.9.9", Story::hello(9, 1));
     assert_eq!(refused(&story), 2, "{:?}", story.closed);
