@@ -1,9 +1,10 @@
 """How strong champions of td3d are against alpha-beta of fixed depth, over all champions of an arm.
 
-    python3 strength.py run RUN-DIRECTORY     writes strength.csv; RUN-DIRECTORY is what `evoxo run` wrote
-    python3 strength.py tables                prints the table
+    python3 strength.py run RUN-DIRECTORY...  writes strength.csv; a RUN-DIRECTORY is what `evoxo run` wrote
+    python3 strength.py tables                prints the tables
 
-Each champion plays 100 of the 256 openings of two plies, both sides of each, so that neither side gains by the opening.
+Each champion plays the same 100 of the 256 openings of two plies, each of them twice, once with each side. So nobody gains by an
+opening that is better for one side.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import json
 import statistics
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 import common
 
@@ -22,39 +24,60 @@ OPENINGS = 100
 T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 10: 2.26}
 """Student's 97.5 % quantile, by the number of champions."""
 
+Scores = Dict[str, List[float]]
+"""The scores of an arm's champions, by the opponent."""
 
-def run(directory: Path) -> None:
-    result = json.loads((directory / "result.json").read_text(encoding="utf-8"))
+
+def run(directories: List[Path]) -> None:
     rows: List[List[object]] = []
-    for arm in result["arms"]:
-        for replica in arm["replicas"]:
-            for opponent in OPPONENTS:
-                champion = str(directory / replica["champion"])
-                words = ["evoxo", "match", champion, opponent, "--sample", str(OPENINGS), "--json"]
-                told = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
-                score = told["together"]["score"]
-                rows.append([arm["name"], replica["replica"], opponent, f"{100 * score:.2f}"])
-                print(*rows[-1], file=sys.stderr, flush=True)
-    common.write("strength.csv", ["arm", "replica", "opponent", "percent"], rows)
+    for directory in directories:
+        result = json.loads((directory / "result.json").read_text(encoding="utf-8"))
+        for arm in result["arms"]:
+            for replica in arm["replicas"]:
+                for opponent in OPPONENTS:
+                    champion = str(directory / replica["champion"])
+                    words = ["evoxo", "match", champion, opponent, "--sample", str(OPENINGS), "--json"]
+                    told = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+                    score = told["together"]["score"]
+                    settings = arm["settings"]
+                    rows.append([settings["games"], arm["name"], replica["replica"], opponent, f"{100 * score:.2f}"])
+                    print(*rows[-1], file=sys.stderr, flush=True)
+    common.write("strength.csv", ["games", "arm", "replica", "opponent", "percent"], rows)
+
+
+def half(values: List[float]) -> float:
+    """Half of the 95 % interval of the mean."""
+    return T[len(values)] * statistics.stdev(values) / len(values) ** 0.5
+
+
+def difference(one: List[float], other: List[float]) -> str:
+    """The difference of two means, with its 95 % interval after Welch."""
+    parts = [statistics.variance(values) / len(values) for values in (one, other)]
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(one) - 1) for part in parts)
+    # Cornish and Fisher's expansion of Student's quantile: right to 0.01 from five degrees of freedom on.
+    z = 1.959964
+    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    between = statistics.mean(one) - statistics.mean(other)
+    return f"{between:+.1f} ± {quantile * sum(parts) ** 0.5:.1f}"
 
 
 def tables() -> None:
-    scores: Dict[str, Dict[str, List[float]]] = {}
+    scores: Dict[Tuple[int, str], Scores] = {}
     for row in common.read("strength.csv"):
-        scores.setdefault(row["arm"], {}).setdefault(row["opponent"], []).append(float(row["percent"]))
-    rows = []
-    for arm, by in scores.items():
-        cells = [arm]
-        for opponent in OPPONENTS:
-            values = by[opponent]
-            half = T[len(values)] * statistics.stdev(values) / len(values) ** 0.5
-            cells.append(f"{statistics.mean(values):.1f} ± {half:.1f}")
-        rows.append(cells)
-    common.table(["arm", *OPPONENTS], rows)
+        by = scores.setdefault((int(row["games"]), row["arm"]), {})
+        by.setdefault(row["opponent"], []).append(float(row["percent"]))
+    for games in sorted({games for games, _ in scores}):
+        print(f"After {games:,} games\n")
+        arms = {arm: by for (of, arm), by in scores.items() if of == games}
+        rows = [[arm, *(f"{statistics.mean(by[o]):.1f} ± {half(by[o]):.1f}" for o in OPPONENTS)] for arm, by in arms.items()]
+        common.table(["arm", *OPPONENTS], rows)
+        pairs = combinations(reversed(arms), 2)
+        rows = [[f"{one} - {other}", *(difference(arms[one][o], arms[other][o]) for o in OPPONENTS)] for one, other in pairs]
+        common.table(["difference", *OPPONENTS], rows)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "run":
-        run(Path(sys.argv[2]))
+        run([Path(directory) for directory in sys.argv[2:]])
     else:
         tables()

@@ -25,7 +25,7 @@ use crate::say::usage;
 #[derive(clap::Args)]
 #[command(
     after_help = "The figures are of one core, for each second of its processor time: other programs on the machine disturb \
-it less than the time that passes. Busy says how much of the time that passed it was. Only ratios mean much elsewhere.
+it less than the time that passes. Both times that the measurement took are beside them. Only ratios mean much elsewhere.
 
 A behaviour signature is the hash of a fixed workload's outputs: builds with the same signature may work on one run.
 
@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     /// Write the fixed workload of each kind of task into this directory, and measure nothing
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "only")]
     workload: Option<PathBuf>,
-    /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference", "busy", "parts"}], "signatures",
-    /// "tasks"}
+    /// Print it as JSON: {"kernels": [{"kind", "name", "unit", "fast", "reference", "processor_s", "passed_s",
+    /// "parts"}], "signatures", "tasks"}
     #[arg(long)]
     json: bool,
 }
@@ -69,32 +69,34 @@ struct Figures {
     kernel: &'static Kernel,
     fast: f64,
     reference: f64,
-    /// Processor time by the time that passed, from 0 to 1, of both together.
-    busy: f64,
+    /// Processor time that was measured, of both together.
+    processor: Duration,
+    /// The time that passed meanwhile.
+    passed: Duration,
     /// Rates of the parts of the optimized kernel's work.
     parts: Vec<(&'static str, f64)>,
 }
 
 /// Measures both in turns, so that other load affects both; returns the best of each.
 fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
-    let (mut best, mut worked, mut passed) = ([0.0_f64; 2], Duration::ZERO, Duration::ZERO);
+    let (mut best, mut processor, mut passed) = ([0.0_f64; 2], Duration::ZERO, Duration::ZERO);
     // What they prepare at the first call is not measured.
     (kernel.fast)();
     for _ in 0..5 {
         for (best, work) in best.iter_mut().zip([kernel.fast, kernel.reference]) {
-            let (start, processor, mut done) = (Instant::now(), ThreadTime::now(), 0);
-            while processor.elapsed() < Duration::from_millis(150) {
+            let (start, work_start, mut done) = (Instant::now(), ThreadTime::now(), 0);
+            while work_start.elapsed() < Duration::from_millis(150) {
                 done += work();
             }
-            let took = processor.elapsed();
+            let took = work_start.elapsed();
             *best = best.max(done as f64 / took.as_secs_f64());
-            (worked, passed) = (worked + took, passed + start.elapsed());
+            (processor, passed) = (processor + took, passed + start.elapsed());
         }
     }
     let [fast, reference] = best;
     let parts = kernel.parts.map_or(Vec::new(), |parts| parts());
     let parts = parts.into_iter().map(|(unit, number)| (unit, number * fast)).collect();
-    Figures { kind: kind.name, kernel, fast, reference, busy: worked.as_secs_f64() / passed.as_secs_f64(), parts }
+    Figures { kind: kind.name, kernel, fast, reference, processor, passed, parts }
 }
 
 fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> anyhow::Result<ExitCode> {
@@ -108,7 +110,8 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
                 "unit": it.kernel.unit,
                 "fast": it.fast.round(),
                 "reference": it.reference.round(),
-                "busy": (it.busy * 1000.0).round() / 1000.0,
+                "processor_s": seconds(it.processor),
+                "passed_s": seconds(it.passed),
                 "parts": it.parts.iter().map(|part| (part.0.to_owned(), part.1.round().into())).collect::<Map<_, _>>(),
             })
         };
@@ -123,13 +126,15 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
         return Ok(ExitCode::SUCCESS);
     }
     if !figures.is_empty() {
-        writeln!(out, "{:<16}{:>14}{:>14}{:>8}{:>8}  on one core", "kernel", "fast", "reference", "ratio", "busy")?;
-        for Figures { kernel, fast, reference, busy, parts, .. } in figures {
-            let (ratio, busy) = (fast / reference, format!("{:.0} %", busy * 100.0));
+        let [kernel, fast, processor, passed] = ["kernel", "fast", "processor", "passed"];
+        writeln!(out, "{kernel:<16}{fast:>14}{:>14}{:>8}{processor:>11}{passed:>9}  on one core", "reference", "ratio")?;
+        for Figures { kernel, fast, reference, processor, passed, parts, .. } in figures {
+            let ratio = fast / reference;
             let (fast, reference) = (grouped(*fast), grouped(*reference));
-            writeln!(out, "{:<16}{fast:>14}{reference:>14}{ratio:>8.1}{busy:>8}  {}", kernel.name, kernel.unit)?;
+            let times = format!("{:>9.2} s{:>7.2} s", processor.as_secs_f64(), passed.as_secs_f64());
+            writeln!(out, "{:<16}{fast:>14}{reference:>14}{ratio:>8.1}{times}  {}", kernel.name, kernel.unit)?;
             for (unit, rate) in parts {
-                writeln!(out, "{:<16}{:>14}{:>30}  {unit}", "", grouped(*rate), "")?;
+                writeln!(out, "{:<16}{:>14}{:>42}  {unit}", "", grouped(*rate), "")?;
             }
         }
         writeln!(out)?;
@@ -157,6 +162,11 @@ fn write_workload(registry: &Registry, directory: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Seconds, to the millisecond.
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
 /// A whole number with a space between groups of three digits.

@@ -176,6 +176,9 @@ impl Td3d {
         }
         let architecture = &self.trial.architecture;
         let mut weights = architecture.initial(self.trial.stream.text("weights"));
+        // Exactly 1 for the paper's range, in which they are drawn.
+        let factor = (self.settings.initial_weights.to_f64() / 0.5) as f32;
+        weights.iter_mut().for_each(|weight| *weight *= factor);
         if self.settings.initial_biases == InitialBiases::Zero {
             let tensors = architecture.tensors();
             let biases = tensors.into_iter().filter(|tensor| tensor.name.ends_with(".bias"));

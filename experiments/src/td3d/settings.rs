@@ -48,6 +48,8 @@ settings! {
         exploring_moves: ExploringMoves = addition choice("any"),
         /// The initial biases.
         initial_biases: InitialBiases = addition choice("uniform"),
+        /// Initial weights are uniform between minus this and this; those of tables are in proportion. The paper: 0.5.
+        initial_weights: Ratio = addition decimal(0, 100, "0.5"),
         /// The afterstate that an afterstate learns from. The paper: own-move.
         learns_from: LearnsFrom = addition choice("own-move"),
         /// Whose afterstates learn against the benchmark player. The paper: skip.
@@ -282,6 +284,7 @@ impl Settings {
             && self.learning().learner_first_in_tests == self.open().learner_first
             && self.exploring_moves == ExploringMoves::Any
             && (self.initial_biases == InitialBiases::Uniform || !self.open().biases)
+            && self.initial_weights.to_f64() == 0.5
             && self.learns_from == LearnsFrom::OwnMove
             && (self.opponents_moves == OpponentsMoves::Skip || self.opponent == TrainingOpponent::Itself)
             && self.test_epsilon == Ratio::ZERO;

@@ -144,17 +144,25 @@ fn settings_of(overrides: &[(&str, &str)]) -> Settings {
     Settings::of(&parse_with("experiment = \"td3d\"", overrides).arms[0].settings)
 }
 
+/// The initial weights with one more setting.
+fn initial(setting: &str, value: &str) -> (Architecture, Vec<f32>) {
+    let config = parse_with("experiment = \"td3d\"", &[("network", "deep"), (setting, value)]);
+    let trial = Td3d::start(Identity { seed: 1, arm: "", replica: 0, settings: &config.arms[0].settings });
+    let architecture = trial.trial.architecture;
+    (architecture, read_weights(&trial.weights().0, architecture.parameters()).unwrap())
+}
+
+#[test]
+fn initial_weights_have_the_range_that_is_asked_for() {
+    let ((_, half), (_, fifth)) = (initial("initial_weights", "0.5"), initial("initial_weights", "0.2"));
+    assert!(half.iter().any(|weight| weight.abs() > 0.49) && half.iter().all(|weight| weight.abs() <= 0.5));
+    assert!(half.iter().zip(&fifth).all(|(half, fifth)| *fifth == half * 0.4));
+}
+
 #[test]
 fn biases_can_begin_at_zero() {
-    let weights = |initial: &str| {
-        let overrides = [("network", "deep"), ("initial_biases", initial)];
-        let config = parse_with("experiment = \"td3d\"", &overrides);
-        let trial = Td3d::start(Identity { seed: 1, arm: "", replica: 0, settings: &config.arms[0].settings });
-        let architecture = trial.trial.architecture;
-        (architecture.tensors(), read_weights(&trial.weights().0, architecture.parameters()).unwrap())
-    };
-    let ((tensors, uniform), (_, zero)) = (weights("uniform"), weights("zero"));
-    for tensor in tensors {
+    let ((architecture, uniform), (_, zero)) = (initial("initial_biases", "uniform"), initial("initial_biases", "zero"));
+    for tensor in architecture.tensors() {
         let (uniform, zero) = (&uniform[tensor.range.clone()], &zero[tensor.range.clone()]);
         assert!(uniform.iter().all(|weight| *weight != 0.0), "{}", tensor.name);
         let expected = if tensor.name.ends_with(".bias") { vec![0.0; uniform.len()] } else { uniform.to_vec() };
@@ -196,6 +204,7 @@ fn presets_are_as_documented_and_single_settings_override_them() {
         ("test_first_move", "alternating"),
         ("exploring_moves", "others"),
         ("initial_biases", "zero"),
+        ("initial_weights", "0.1"),
         ("learns_from", "each-ply"),
         ("test_epsilon", "0.1"),
     ] {
