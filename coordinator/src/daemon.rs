@@ -176,6 +176,8 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     let figures = settings.metrics.map(metrics::Endpoint::listen).transpose()?;
     let page = settings.page.map(page::Endpoint::listen).transpose()?;
     let access = settings.access.as_deref().map(|directory| open_access(directory, settings)).transpose()?;
+    // Dropped when all else has ended.
+    let _last_lines = access.as_ref().map(Access::last_lines);
     let address = listener.local_addr().context("the listener has no address")?;
     let mut store = open_store(settings, address, &registry)?;
     let lock = if settings.standby { Lock::default() } else { Lock::take(&settings.store)? };

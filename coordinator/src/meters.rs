@@ -70,6 +70,13 @@ impl Meters {
         meters
     }
 
+    /// Shows the lines of the audit log that are lost, too.
+    pub(crate) fn with_lost_lines(mut self, lost: Counter) -> Self {
+        let help = "Lines of the audit log that are missing on this host, because its disk did not take them";
+        self.registry.register("audit_lines_lost", help, lost);
+        self
+    }
+
     /// What is registered.
     pub(crate) fn registry(&self) -> &Registry {
         &self.registry

@@ -58,6 +58,14 @@ impl Inbox {
         self.0.blocking_send(InboxMessage::Event(event, None)).map_err(drop)
     }
 
+    /// Makes a request, and waits for the response; for ordinary threads.
+    fn ask_blocking(&self, request: Request) -> Result<Response, Rejection> {
+        let (sender, receiver) = oneshot::channel();
+        // If the core has ended, the receiver says so.
+        let _ = self.0.blocking_send(InboxMessage::Request(request, sender));
+        receiver.blocking_recv().unwrap_or_else(|_| Err(stopping()))
+    }
+
     async fn post(&self, message: InboxMessage) {
         // If the core has ended, so will the process: nothing is left to do.
         let _ = self.0.send(message).await;
@@ -112,8 +120,13 @@ impl Handle {
     pub(crate) async fn ask(&self, request: Request) -> Result<Response, Rejection> {
         let (sender, receiver) = oneshot::channel();
         self.inbox.post(InboxMessage::Request(request, sender)).await;
-        receiver.await.unwrap_or_else(|_| Err(Rejection::Unavailable("the coordinator is stopping".into())))
+        receiver.await.unwrap_or_else(|_| Err(stopping()))
     }
+}
+
+/// What is said to requests when the core has ended.
+fn stopping() -> Rejection {
+    Rejection::Unavailable("the coordinator is stopping".into())
 }
 
 /// Starts the threads. The receiver gets one message when the core has stopped.
@@ -130,7 +143,11 @@ pub(crate) fn start(
     let (superseded_sender, superseded) = watch::channel(None);
     let (led_sender, led) = watch::channel(store.epoch().cloned().zip(store.cluster()));
     let superseded_sender = Arc::new(superseded_sender);
-    let (views, news, meters) = (Views::default(), News::default(), Arc::new(Meters::new()));
+    let (views, news, meters) = (Views::default(), News::default(), Meters::new());
+    let meters = Arc::new(match &access {
+        Some(access) => meters.with_lost_lines(access.lost_lines()),
+        None => meters,
+    });
     let handle = Handle {
         inbox: inbox.clone(),
         sessions: Arc::default(),
@@ -156,10 +173,10 @@ pub(crate) fn start(
             Arc::clone(&superseded_sender),
             Arc::clone(&meters),
         ),
-        runs: RunThreads::new(registry, inbox, Arc::clone(&meters)),
+        runs: RunThreads::new(registry, inbox.clone(), Arc::clone(&meters)),
         meters,
         healthy: healthy_sender,
-        notes: access.map(threads::start_access),
+        notes: access.map(|access| threads::start_access(access, inbox)),
         outboxes: BTreeMap::new(),
         responders: BTreeMap::new(),
         request: 0,

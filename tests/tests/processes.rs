@@ -2,6 +2,7 @@
 //! time, a run has the result of one undisturbed thread.
 
 mod processes {
+    mod audit;
     mod autoscale;
     mod check;
     mod crashes;

@@ -1,27 +1,30 @@
 //! The audit log, `audit.jsonl` in the access directory: who wanted what, when and from where, one JSON object a line. What is written
 //! while this coordinator leads has the epoch and a number in it, and goes into the store too. So does, without them, what is written
-//! while a coordinator serves whose store cannot be written yet.
+//! while a coordinator serves whose store cannot be written yet. The file is written by [somebody else](super::writer): nothing here
+//! waits for the disk but the reading of [lines for people](Tail).
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    fs::{self, File, OpenOptions},
-    io::{Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs::File,
+    io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use evoxo_access::now_s;
+use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 
+use super::writer::{Writer, Written};
 use crate::store::{BATCH_BYTES_MAX, BATCH_LINES_MAX};
 
 /// The file's name; the file before it has ".1" after that.
 const FILE: &str = "audit.jsonl";
-/// The size at which a new file is begun, in bytes.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 /// How much of the file is read for people, in bytes.
 const READ_BYTES_MAX: u64 = 1 << 20;
+/// How long people who read it wait for what is not written yet.
+const READ_PATIENCE: Duration = Duration::from_secs(2);
 /// The lines that may wait for the store. If it cannot be written for long, the oldest are on this host only.
 const UNSAVED_MAX: usize = 10_000;
 /// The identities that are remembered for what they were refused.
@@ -56,8 +59,7 @@ struct Refusals {
 #[derive(Debug)]
 pub(crate) struct Audit {
     path: PathBuf,
-    file: File,
-    bytes: u64,
+    writer: Writer,
     /// Of each identity, and of all strangers together as "".
     refused: BTreeMap<String, Refusals>,
     /// The epoch in which this coordinator leads, and its lines so far.
@@ -75,8 +77,8 @@ impl Audit {
     /// If it cannot be written.
     pub(crate) fn open(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
-        let (file, bytes) = open(&path)?;
-        Ok(Self { path, file, bytes, refused: BTreeMap::new(), leads: None, waits: false, unsaved: VecDeque::new() })
+        let writer = Writer::start(&path, lost)?;
+        Ok(Self { path, writer, refused: BTreeMap::new(), leads: None, waits: false, unsaved: VecDeque::new() })
     }
 
     /// From now on this coordinator leads in this epoch, or does not lead.
@@ -112,9 +114,6 @@ impl Audit {
     }
 
     /// Adds a line. `object` is what the request was about: a run, a token, an identity.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn write(
         &mut self,
         now_s: u64,
@@ -122,16 +121,8 @@ impl Audit {
         what: &str,
         object: &str,
         outcome: Result<(), &str>,
-    ) -> anyhow::Result<()> {
-        let mut line = json!({
-            "time": humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now_s)).to_string(),
-            "who": asker.id,
-            "role": asker.role,
-            "from": asker.address,
-            "what": what,
-            "object": cut(object),
-            "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| "done".to_owned()),
-        });
+    ) -> Written {
+        let mut line = line(now_s, asker, what, object, outcome);
         // Nobody must fill the disk with what is refused, or push others' lines out.
         if outcome.is_err() {
             if self.refused.len() >= REFUSED_MAX {
@@ -144,7 +135,7 @@ impl Audit {
             refused.at_s = now_s;
             if refused.lines == 0 {
                 refused.left_out += 1;
-                return Ok(());
+                return Written::default();
             }
             refused.lines -= 1;
             line["left_out"] = Value::from(std::mem::take(&mut refused.left_out));
@@ -159,37 +150,53 @@ impl Audit {
                 self.unsaved.pop_front();
             }
         }
-        let line = line.to_string() + "\n";
-        if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            fs::rename(&self.path, self.path.with_extension("jsonl.1")).context("cannot begin a new audit log")?;
-            (self.file, self.bytes) = open(&self.path)?;
-        }
-        let written = self.file.write_all(line.as_bytes());
-        if written.is_err() {
-            // Half a line must not be left before the next one.
-            let _ = self.file.set_len(self.bytes);
-        }
-        written.with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.bytes += line.len() as u64;
-        Ok(())
+        self.writer.write(line.to_string())
     }
 
-    /// The newest lines, oldest first.
+    /// The last line that was added.
+    pub(crate) fn last(&self) -> Written {
+        self.writer.last()
+    }
+
+    /// Counts the lines that are lost.
+    pub(crate) fn lost(&self) -> Counter {
+        self.writer.lost()
+    }
+
+    /// The end of the file, with what was added until now. It is read while others go on to add lines.
+    pub(crate) fn tail(&self) -> Tail {
+        Tail { path: self.path.clone(), last: self.last() }
+    }
+}
+
+/// The end of the file.
+pub(crate) struct Tail {
+    path: PathBuf,
+    last: Written,
+}
+
+impl Tail {
+    /// The newest lines, oldest first. Blocks.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the last of them is not written in time, or the file cannot be read.
     pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
-        let from = self.bytes.saturating_sub(READ_BYTES_MAX);
+        let shown = self.path.display();
+        if !self.last.wait_here(READ_PATIENCE) {
+            bail!("the disk does not take the lines of {shown}");
+        }
         let mut text = Vec::new();
-        File::open(&self.path)
-            .and_then(|mut file| {
-                file.seek(SeekFrom::Start(from))?;
-                file.take(READ_BYTES_MAX).read_to_end(&mut text)
-            })
-            .with_context(|| format!("cannot read {}", self.path.display()))?;
+        let read = File::open(&self.path).and_then(|mut file| {
+            let from = file.metadata()?.len().saturating_sub(READ_BYTES_MAX);
+            file.seek(SeekFrom::Start(from))?;
+            file.take(READ_BYTES_MAX).read_to_end(&mut text)?;
+            Ok(from)
+        });
+        let from = read.with_context(|| format!("cannot read {shown}"))?;
         let text = String::from_utf8_lossy(&text);
-        // What is read may begin in the middle of a line.
-        let all: Vec<&str> = text.lines().skip(usize::from(from > 0)).collect();
+        // What is read may begin in the middle of a line, and end in the middle of one that is being written.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let all: Vec<&str> = whole.lines().skip(usize::from(from > 0)).collect();
         Ok(all[all.len().saturating_sub(lines)..].iter().map(|line| (*line).to_owned()).collect())
     }
 }
@@ -214,10 +221,22 @@ pub(crate) fn merge(here: Vec<String>, stored: Vec<String>, count: usize) -> Vec
     all.into_iter().map(|(_, line)| line).collect()
 }
 
-fn open(path: &Path) -> anyhow::Result<(File, u64)> {
-    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-    let opened = opened.and_then(|file| file.metadata().map(|data| (file, data.len())));
-    opened.with_context(|| format!("cannot write {}", path.display()))
+fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome: Result<(), &str>) -> Value {
+    json!({
+        "time": humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now_s)).to_string(),
+        "who": asker.id,
+        "role": asker.role,
+        "from": asker.address,
+        "what": what,
+        "object": cut(object),
+        "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| "done".to_owned()),
+    })
+}
+
+/// The line that says how many are missing in the file. The store may have them, so this one is not for it.
+fn lost(count: u64) -> String {
+    let own = Asker { role: "coordinator", ..Asker::default() };
+    line(now_s(), &own, "lost", &format!("{count} lines that the disk did not take"), Ok(())).to_string()
 }
 
 fn cut(text: &str) -> String {
@@ -233,27 +252,27 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut audit = Audit::open(directory.path()).unwrap();
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
-        audit.write(0, &asker, "pause", "a \"run\"\n", Ok(())).unwrap();
+        audit.write(0, &asker, "pause", "a \"run\"\n", Ok(()));
         for second in [1, 1, 1, 2] {
-            audit.write(second, &Asker::default(), "join", "x", Err(&"no".repeat(1000))).unwrap();
+            audit.write(second, &Asker::default(), "join", "x", Err(&"no".repeat(1000)));
         }
         let lines: Vec<Value> =
-            audit.newest(10).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            audit.tail().newest(10).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 3);
         let first = json!({"time": "1970-01-01T00:00:00Z", "who": "0123456789ab", "role": "operator",
             "from": "10.0.0.7", "what": "pause", "object": "a \"run\"\n", "outcome": "done"});
         assert_eq!(lines[0], first);
         assert!(lines[1]["outcome"].as_str().unwrap().len() < 400);
         assert_eq!((&lines[1]["left_out"], &lines[2]["left_out"]), (&json!(0), &json!(2)));
-        assert_eq!(audit.newest(1).unwrap().len(), 1);
+        assert_eq!(audit.tail().newest(1).unwrap().len(), 1);
         // Nor can anybody else push the lines of others out.
         let worker = Asker { id: "ba9876543210".into(), role: "worker", address: "10.0.0.8".into() };
         for second in [3, 4] {
-            (0..100).for_each(|_| audit.write(second, &worker, "Pause", "", Err("your role is worker")).unwrap());
+            (0..100).for_each(|_| drop(audit.write(second, &worker, "Pause", "", Err("your role is worker"))));
         }
-        audit.write(4, &asker, "Pause", "", Err("it is finished")).unwrap();
+        audit.write(4, &asker, "Pause", "", Err("it is finished"));
         let lines: Vec<Value> =
-            audit.newest(100).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            audit.tail().newest(100).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |who: &Asker| lines.iter().filter(|line| line["who"] == who.id.as_str()).collect::<Vec<_>>();
         assert_eq!((of(&worker).len(), of(&worker)[32]["left_out"].clone()), (33, json!(68)));
         assert_eq!(of(&asker).last().unwrap()["left_out"], json!(0));
@@ -267,10 +286,10 @@ mod tests {
         let mut stored = Vec::new();
         for (second, what) in [(1, "pause"), (2, "cancel")] {
             audit.lead(Some(2));
-            audit.write(second, &Asker::default(), what, "r", Ok(())).unwrap();
+            audit.write(second, &Asker::default(), what, "r", Ok(()));
             stored.extend(audit.unsaved());
         }
-        assert_eq!(merge(audit.newest(9).unwrap(), stored.clone(), 9), stored);
+        assert_eq!(merge(audit.tail().newest(9).unwrap(), stored.clone(), 9), stored);
         assert_eq!(merge(Vec::new(), [stored.clone(), stored.clone()].concat(), 9), stored);
     }
 
@@ -279,19 +298,19 @@ mod tests {
         let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
-        one.write(1, &asker, "before", "", Ok(())).unwrap();
+        one.write(1, &asker, "before", "", Ok(()));
         assert!(one.unsaved().is_empty(), "nobody leads");
         one.lead(Some(7));
         // The same twice in a second, and the third one is not in the store when the host is gone.
-        (0..3).for_each(|_| one.write(2, &asker, "pause", "r", Ok(())).unwrap());
+        (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Ok(()))));
         let batch: Vec<String> = one.unsaved().into_iter().take(2).collect();
         one.saved(&batch);
         assert_eq!(one.unsaved().len(), 1);
         two.lead(Some(8));
-        two.write(2, &asker, "resume", "r", Ok(())).unwrap();
+        two.write(2, &asker, "resume", "r", Ok(()));
         let stored = [batch, two.unsaved()].concat();
         let told = |here: &Audit, count| -> Vec<String> {
-            let lines = merge(here.newest(100).unwrap(), stored.clone(), count);
+            let lines = merge(here.tail().newest(100).unwrap(), stored.clone(), count);
             let what =
                 |line: &String| serde_json::from_str::<Value>(line).unwrap()["what"].as_str().unwrap().to_owned();
             lines.iter().map(what).collect()
@@ -310,29 +329,18 @@ mod tests {
         let what = |lines: &[String]| -> Vec<Value> {
             lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["what"].clone()).collect()
         };
-        audit.write(1, &asker, "standby", "", Ok(())).unwrap();
+        audit.write(1, &asker, "standby", "", Ok(()));
         audit.wait();
         // Twice in a second.
-        (0..2).for_each(|_| audit.write(2, &asker, "pause", "r", Ok(())).unwrap());
+        (0..2).for_each(|_| drop(audit.write(2, &asker, "pause", "r", Ok(()))));
         audit.lead(Some(7));
-        audit.write(3, &asker, "lead", "", Ok(())).unwrap();
+        audit.write(3, &asker, "lead", "", Ok(()));
         let stored = audit.unsaved();
         assert_eq!(what(&stored), ["pause", "pause", "lead"]);
-        let told = merge(audit.newest(9).unwrap(), stored.clone(), 9);
+        let told = merge(audit.tail().newest(9).unwrap(), stored.clone(), 9);
         assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each is there once");
         assert_eq!(what(&merge(Vec::new(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
         audit.lead(Some(8));
         assert!(audit.unsaved().is_empty(), "what another time as leader has left is not told anew");
-    }
-
-    #[test]
-    fn a_full_file_makes_room_for_another() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut audit = Audit::open(directory.path()).unwrap();
-        audit.write(0, &Asker::default(), "old", "", Ok(())).unwrap();
-        audit.bytes = FILE_BYTES_MAX;
-        audit.write(0, &Asker::default(), "new", "", Ok(())).unwrap();
-        let [old, new] = ["audit.jsonl.1", FILE].map(|name| fs::read_to_string(directory.path().join(name)).unwrap());
-        assert!(old.contains("\"old\"") && new.contains("\"new\"") && new.lines().count() == 1);
     }
 }

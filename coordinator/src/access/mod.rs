@@ -8,6 +8,8 @@ mod init;
 mod journal;
 mod log;
 mod records;
+mod revoke;
+mod writer;
 
 use std::{
     collections::BTreeMap,
@@ -32,8 +34,7 @@ pub(crate) use audit::{Asker, merge};
 pub(crate) use init::init;
 use journal::Journal;
 use records::{Known, Record, Records};
-
-use crate::store::{REVOKED_LIFE, Refused as RefusedByAll};
+pub(crate) use writer::Written;
 
 /// The coordinator's own certificate and key.
 const SERVER_FILE: &str = "server.pem";
@@ -383,75 +384,6 @@ impl Access {
         let (id, secret, expires_s) = (token.id.clone(), token.secret.hash(), now_s + lifetime_s);
         self.append(&mut journal, Record::Token { id, secret, role, uses, expires_s, by }, now_s)?;
         Ok(token)
-    }
-
-    /// Refuses an identity or a token from now on. Blocks.
-    ///
-    /// # Errors
-    /// See [`Refused`].
-    pub(crate) fn revoke(&self, id: &Id) -> Result<Revoked, Refused> {
-        self.revoke_as(id, false)
-    }
-
-    fn revoke_as(&self, id: &Id, convicted: bool) -> Result<Revoked, Refused> {
-        let mut journal = lock(&self.0.journal);
-        let now_s = now_s();
-        let (known, token) = {
-            let records = self.0.records.read();
-            let joined = records.identities.get(id).and_then(|known| known.token.parse::<Id>().ok());
-            let usable = joined.filter(|id| records.tokens.get(id).is_some_and(|token| token.is_usable(now_s)));
-            (records.identities.contains_key(id) || records.tokens.contains_key(id), usable)
-        };
-        self.append(
-            &mut journal,
-            Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_LIFE.as_secs(), convicted },
-            now_s,
-        )?;
-        // Whoever shows the certificate from now on is refused in the handshake.
-        Ok(Revoked { known, connections: self.disconnect(id), token })
-    }
-
-    /// Takes over who is refused, as the store has it; returns what only this directory has. The store has it for every start,
-    /// so nothing is written here.
-    pub(crate) fn take_over(&self, refused: &RefusedByAll) -> RefusedByAll {
-        let now_s = now_s();
-        let own = {
-            let records = self.0.records.read();
-            let revoked = records.revoked().filter(|(id, ..)| !refused.revoked.contains_key(*id));
-            let convicted = records.convicted().map(|id| id.to_string().into());
-            RefusedByAll {
-                convicted: convicted.filter(|id| !refused.convicted.contains(id)).collect(),
-                revoked: revoked.map(|(id, until_s)| (id.clone(), until_s)).collect(),
-            }
-        };
-        let convicted = refused.convicted.iter().filter_map(|id| id.parse().ok());
-        let convicted = convicted.map(|id| (id, now_s + REVOKED_LIFE.as_secs(), true));
-        let revoked = refused.revoked.iter().map(|(id, until_s)| (id.clone(), *until_s, false));
-        for (id, until_s, convicted) in convicted.chain(revoked) {
-            self.0.records.apply(Record::Revoked { id: id.clone(), until_s, convicted }, now_s);
-            self.disconnect(&id);
-        }
-        own
-    }
-
-    /// Revokes an identity that computed wrongly, with the token by which it joined and could come back as another one, and
-    /// writes down why. Blocks.
-    ///
-    /// # Errors
-    /// If the directory cannot be written.
-    pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<()> {
-        let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
-        self.audit_own("convict", &format!("{identity}: {what}"));
-        let revoke = |id: &Id, convicted: bool| match self.revoke_as(id, convicted) {
-            Ok(revoked) => Ok(revoked.token),
-            Err(Refused::Failed(why)) => Err(why),
-            Err(other) => bail!("{other:?}"),
-        };
-        if let Some(token) = revoke(&id, true)? {
-            self.audit_own("revoke", &format!("{token}: {identity}, who is convicted, joined with it"));
-            revoke(&token, false)?;
-        }
-        Ok(())
     }
 
     /// Tokens that can still be used, and identities that are or may come back with their open connections.

@@ -218,6 +218,17 @@ impl Rejection {
     pub(super) fn no_replica() -> Self {
         Self::NotFound("this replica has not begun, or nothing of it is in the store yet".into())
     }
+
+    /// Why the request is refused.
+    pub(crate) fn sentence(&self) -> &str {
+        match self {
+            Self::Invalid(why)
+            | Self::NotFound(why)
+            | Self::Conflict(why)
+            | Self::Exhausted(why)
+            | Self::Unavailable(why) => why,
+        }
+    }
 }
 
 /// A run as people see it.

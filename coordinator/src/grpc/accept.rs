@@ -26,7 +26,7 @@ use tonic::transport::server::Connected;
 
 use super::secure::{Caller, Handshakes, Stream, open};
 use crate::{
-    access::{Access, Asker},
+    access::{Access, Asker, Written},
     meters::Meters,
     page::Page,
     peers::{Counted, Peers},
@@ -194,14 +194,14 @@ impl ConnectionInfo {
         }
     }
 
-    /// Writes a line of the audit log, if there is one: somebody wanted this, and got it or did not.
-    pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) {
-        let Some(access) = &self.access else { return };
+    /// Has a line of the audit log written, if there is one: somebody wanted this, and got it or did not.
+    pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) -> Written {
+        let Some(access) = &self.access else { return Written::default() };
         let role = match &self.caller {
             Caller::Known(certificate) => certificate.identity.role.name(),
             _ => "",
         };
-        access.audit(&Asker { id: self.identity(), role, address: self.address.to_string() }, what, object, outcome);
+        access.audit(&Asker { id: self.identity(), role, address: self.address.to_string() }, what, object, outcome)
     }
 
     /// Whether this coordinator knows its workers by certificates.

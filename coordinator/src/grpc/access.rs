@@ -124,14 +124,15 @@ impl AccessService for AccessCalls {
             (Err(status), _) => Err(status),
             (_, None) => Err(Status::invalid_argument("a token's secret has 32 bytes")),
         };
-        match &joined {
+        let written = match &joined {
             Ok((identity, _)) => {
                 info!("{} {} joined from {from} as {shown:?} with token {token}", identity.role, identity.id);
                 let what = format!("token {token}: {} {} {shown:?}", identity.role, identity.id);
-                info.audit("join", &what, Ok(()));
+                info.audit("join", &what, Ok(()))
             }
             Err(status) => info.audit("join", &format!("token {token} {shown:?}"), Err(status.message())),
-        }
+        };
+        written.wait().await;
         joined.map(|(_, issued)| certificate(issued))
     }
 
@@ -152,7 +153,8 @@ impl AccessService for AccessCalls {
         let created = self.on_disk(move |access| access.create_token(role, lifetime_s, uses, by)).await;
         let shown = created.as_ref().map_or_else(|_| String::new(), |token| format!(" {}", token.id));
         let what = format!("token{shown} for {role}: {uses} uses in {lifetime_s} s");
-        info.audit("create token", &what, created.as_ref().map(drop).map_err(|status| status.message()));
+        let outcome = created.as_ref().map(drop).map_err(|status| status.message());
+        info.audit("create token", &what, outcome).wait().await;
         Ok(Response::new(v1::CreateTokenResponse { token: created?.to_string() }))
     }
 
@@ -187,7 +189,8 @@ impl AccessService for AccessCalls {
             Ok(revoked) => self.keep_revoked(&what, by).await.map(|()| revoked),
             Err(status) => Err(status),
         };
-        info.audit("revoke", &what, revoked.as_ref().map(drop).map_err(|status| status.message()));
+        let outcome = revoked.as_ref().map(drop).map_err(|status| status.message());
+        info.audit("revoke", &what, outcome).wait().await;
         let Revoked { known, connections, token } = revoked?;
         info!("{what} is revoked: {connections} connections are ended");
         Ok(Response::new(v1::RevokeResponse { known, connections, token: token.map(String::from).unwrap_or_default() }))

@@ -112,7 +112,7 @@ impl Runs {
         ask: CoreRequest,
     ) -> Result<Response<v1::Run>, Status> {
         let answer = self.core.ask(ask).await.map_err(Status::from);
-        origin.audit(verb, name, answer.as_ref().map(drop).map_err(|status| status.message()));
+        origin.audit(verb, name, answer.as_ref().map(drop).map_err(|status| status.message())).wait().await;
         let from = origin.address;
         match answer? {
             CoreResponse::Run(run) => {
@@ -175,7 +175,7 @@ impl RunService for Runs {
             Err(status) => Err(status),
         };
         let outcome = submitted.as_ref().map(drop).map_err(|status| status.message());
-        origin.audit("submit", &name, outcome);
+        origin.audit("submit", &name, outcome).wait().await;
         let submitted = submitted?;
         if submitted.created {
             info!(run = name, "run {name}: submitted by {}", origin.submitter());
@@ -316,7 +316,7 @@ impl RunService for Runs {
         let (origin, named) = (origin(&request)?, request.into_inner());
         let object = named_workers(&named);
         let answer = self.core.ask(CoreRequest::Drain(named)).await.map_err(Status::from);
-        origin.audit("drained", &object, answer.as_ref().map(drop).map_err(|status| status.message()));
+        origin.audit("drained", &object, answer.as_ref().map(drop).map_err(|status| status.message())).wait().await;
         match answer? {
             CoreResponse::Workers(workers) => Ok(Response::new(v1::DrainWorkersResponse { workers })),
             _ => Err(mismatch()),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use evoxo_proto::v1::{self, RunState};
+use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{snapshot::RUNS_MAX, *};
@@ -95,7 +96,9 @@ fn written(meters: &Meters, runs: Vec<Arc<View>>) -> String {
 
 #[test]
 fn what_is_served_is_the_format_and_the_figures() {
-    let meters = Meters::new();
+    let lost: Counter = Counter::default();
+    lost.inc_by(4);
+    let meters = Meters::new().with_lost_lines(lost);
     meters.stored(&Write::Load, Duration::from_millis(2), Some(&StoreFault::Failed("full".into())));
     meters.ran("take", Duration::from_secs(200));
     meters.received(10);
@@ -118,6 +121,7 @@ fn what_is_served_is_the_format_and_the_figures() {
         ("evoxo_store_failures_total{object=\"load\",reason=\"failed\"}", 1.0),
         ("evoxo_store_failures_total{object=\"checkpoint\",reason=\"failed\"}", 0.0),
         ("evoxo_received_bytes_total", 10.0),
+        ("evoxo_audit_lines_lost_total", 4.0),
         ("evoxo_runs{state=\"failed\"}", 1.0),
         ("evoxo_runs{state=\"in doubt\"}", 0.0),
         ("evoxo_epoch", 3.0),

@@ -19,7 +19,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    access::{self, Access, Asker},
+    access::{self, Access, Asker, Written},
     grpc::rights::check_role,
 };
 
@@ -153,7 +153,7 @@ impl Door {
         let identity = match entered {
             Ok(identity) => identity,
             Err(refused) => {
-                self.audit(&Visitor::Stranger, peer, "login", &about, Err(&refused));
+                self.audit(&Visitor::Stranger, peer, "login", &about, Err(&refused)).wait().await;
                 return Err(refused);
             }
         };
@@ -166,7 +166,7 @@ impl Door {
         info!("{} {} logged in on the page from {peer} with {about}", identity.role, identity.id);
         let cookie = format!("{}.{}", identity.id, secret.text());
         let visitor = Visitor::Known(identity, until_s);
-        self.audit(&visitor, peer, "login", &about, Ok(()));
+        self.audit(&visitor, peer, "login", &about, Ok(())).wait().await;
         Ok((visitor, set(&cookie, life_s)))
     }
 
@@ -176,7 +176,7 @@ impl Door {
             let own = id.clone();
             lock(&self.sessions).end(id);
             self.on_disk(move |access| access.leave(&own)).await?;
-            self.audit(visitor, peer, "logout", "", Ok(()));
+            self.audit(visitor, peer, "logout", "", Ok(())).wait().await;
         }
         Ok(set("", 0))
     }
@@ -194,7 +194,7 @@ impl Door {
         }
     }
 
-    /// Writes a line of the audit log: somebody wanted this on the page, and got it or did not.
+    /// Has a line of the audit log written: somebody wanted this on the page, and got it or did not.
     pub(super) fn audit(
         &self,
         visitor: &Visitor,
@@ -202,9 +202,9 @@ impl Door {
         what: &str,
         object: &str,
         outcome: Result<(), &Refused>,
-    ) {
+    ) -> Written {
         let what = format!("{what} on the page");
-        self.access.audit(&visitor.asker(peer), &what, object, outcome.map_err(|refused| &*refused.1));
+        self.access.audit(&visitor.asker(peer), &what, object, outcome.map_err(|refused| &*refused.1))
     }
 
     /// Does something that waits for the disk, apart from the thread that serves connections.

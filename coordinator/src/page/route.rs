@@ -241,7 +241,7 @@ async fn carry_out(page: &Inner, peer: IpAddr, visitor: &Visitor, order: Order<'
         Err(refused) => Err(refused),
     };
     if let Some(door) = &page.door {
-        door.audit(visitor, peer, done, &object, answer.as_ref().map(drop));
+        door.audit(visitor, peer, done, &object, answer.as_ref().map(drop)).wait().await;
     }
     let json = match answer {
         Ok(CoreResponse::Run(run)) => run_to_json(&run),

@@ -12,12 +12,12 @@ use std::{
 use evoxo_common::experiment::Registry;
 use evoxo_proto::v1;
 use tokio::sync::watch;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::Inbox;
 use crate::{
     access::Access,
-    core::{Event, StoreFault, ThreadId, Write, WriteId},
+    core::{Event, Request, StoreFault, ThreadId, Write, WriteId},
     meters::{self, Meters},
     prepared::Prepared,
     replicas::{Job, Replicas},
@@ -96,21 +96,36 @@ pub(super) enum Note {
 }
 
 /// Starts the thread that writes in the access directory, because that waits for the disk.
-pub(super) fn start_access(access: Access) -> mpsc::Sender<Note> {
+pub(super) fn start_access(access: Access, inbox: Inbox) -> mpsc::Sender<Note> {
     let (notes, received) = mpsc::channel();
     spawn("access", move || {
         while let Ok(note) = received.recv() {
             match note {
-                Note::Done { what, object } => access.audit_own(what, &object),
-                Note::Convicted { identity, what } => {
-                    if let Err(why) = access.convict(&identity, &what) {
+                Note::Done { what, object } => drop(access.audit_own(what, &object)),
+                Note::Convicted { identity, what } => match access.convict(&identity, &what) {
+                    Ok(Some(token)) => keep_revoked(&inbox, token.into(), &identity),
+                    Ok(None) => {}
+                    Err(why) => {
                         error!("the conviction of {identity} cannot be written in the access directory: {why:#}");
                     }
-                }
+                },
             }
         }
     });
     notes
+}
+
+/// Has the store keep that a token is refused, so that nobody comes back with it after a takeover.
+fn keep_revoked(inbox: &Inbox, token: String, identity: &str) {
+    // By nobody: a person may do the same.
+    let request = Request::Revoke { id: token.clone(), by: String::new() };
+    if let Err(rejection) = inbox.ask_blocking(request) {
+        warn!(
+            "the token {token}, with which {identity} joined, who is convicted, is revoked on this coordinator, and a standby does \
+             not know it yet: {}; revoke it again",
+            rejection.sentence()
+        );
+    }
 }
 
 /// The threads of runs.

@@ -3,12 +3,12 @@
 use std::{fs, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
-use evoxo_access::{AccessFile, Refusal, Role, join};
+use evoxo_access::{AccessFile, Refusal, Role, Token, join};
 use evoxo_common::task::Encoded;
 use evoxo_process::Address;
 use evoxo_proto::v1::{ReadLogRequest, RunState, Verification, task_result::Outcome};
 use evoxo_tests::{
-    live::Site,
+    live::{PATIENCE, Site},
     person::{Person, digest_of_one_thread},
     script::{Session, honest},
     secure::{Secure, channel},
@@ -21,8 +21,28 @@ use crate::DISPATCH;
 /// The access of somebody who has joined.
 async fn newcomer(secure: &Secure<'_>, coordinator: SocketAddr, role: Role, name: &str) -> AccessFile {
     let token = secure.token(coordinator, role, 60, 1).await.parse().expect("a token");
-    let address: Address = coordinator.to_string().parse().expect("an address");
-    join(&token, &address, name).await.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
+    joined(&token, coordinator, name).await
+}
+
+/// The same with this token.
+async fn joined(token: &Token, coordinator: SocketAddr, name: &str) -> AccessFile {
+    let joined = join(token, &address_of(coordinator), name).await;
+    joined.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
+}
+
+fn address_of(coordinator: SocketAddr) -> Address {
+    coordinator.to_string().parse().expect("an address")
+}
+
+/// Nobody can join with this token.
+async fn is_revoked(token: &Token, coordinator: SocketAddr) {
+    let again = join(token, &address_of(coordinator), "another").await;
+    let refused = matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked"));
+    assert!(refused, "its token is good for nobody: {again:?}");
+}
+
+fn id_of(access: &AccessFile) -> String {
+    access.certificate().expect("a certificate").identity.id.to_string()
 }
 
 fn lie(task: &Encoded) -> Outcome {
@@ -55,11 +75,9 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     let (accepted, said) = submit(&secure, &site, address, "verified");
     assert!(accepted, "{said}");
     let mut person = secure.person(address);
-    let (token, at) =
-        (secure.token(address, Role::Worker, 60, 9).await, address.to_string().parse().expect("an address"));
-    let token = token.parse().expect("a token");
-    let access = join(&token, &at, "liar").await.expect("it may");
-    let id = access.certificate().expect("a certificate").identity.id.to_string();
+    let token = secure.token(address, Role::Worker, 60, 9).await.parse().expect("a token");
+    let access = joined(&token, address, "liar").await;
+    let id = id_of(&access);
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
     for _ in 0..3 {
         let assigned = liar.next_tasks().await.expect("tasks");
@@ -80,11 +98,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
     assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
-    let again = join(&token, &at, "another").await;
-    assert!(
-        matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked")),
-        "its token is good for nobody: {again:?}"
-    );
+    is_revoked(&token, address).await;
     let lines = secure.access(address).read_log(ReadLogRequest { lines: 100 }).await.expect("a log").into_inner().lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let convictions: Vec<Value> = lines.filter(|line| line["what"] == "convict").collect();
@@ -104,7 +118,7 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     assert!(submit(&secure, &site, address, "audited:100%").0);
     let mut person = secure.person(address);
     let access = newcomer(&secure, address, Role::Worker, "liar").await;
-    let id = access.certificate().expect("a certificate").identity.id.to_string();
+    let id = id_of(&access);
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
     // Until nothing is left for it.
     while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
@@ -124,20 +138,40 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     drop((trusted, coordinator));
 }
 
+/// The coordinator was killed when the store had a conviction, and its directory had not: the token is refused all the same.
+#[tokio::test]
+async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let address = coordinator.address;
+    let token: Token = secure.token(address, Role::Worker, 3600, 9).await.parse().expect("a token");
+    let access = joined(&token, address, "liar").await;
+    coordinator.process.kill();
+    // The name of the object says all.
+    let convicted = site.path("store/convicted");
+    fs::create_dir_all(&convicted).expect("a directory");
+    fs::write(convicted.join(id_of(&access)), "").expect("a file");
+    coordinator = secure.coordinator(&address.to_string(), &[]);
+    is_revoked(&token, address).await;
+    assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "so it is for whoever leads later");
+    drop(coordinator);
+}
+
 /// The standby's copy of the access directory is from before. A liar is convicted, a guest is revoked, and the leader is killed:
-/// both stay out, and what the liar did is undone.
+/// both stay out, so does who comes with the liar's token, and what the liar did is undone.
 #[tokio::test]
 async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let site = Site::new();
     let secure = Secure::init(&site, "access");
     let mut one = secure.coordinator("127.0.0.1:0", &[]);
+    let liars: Token = secure.token(one.address, Role::Worker, 3600, 9).await.parse().expect("a token");
     let two = secure_standby(&site);
     assert!(submit(&secure, &site, one.address, "audited:100%").0);
-    let access = newcomer(&secure, one.address, Role::Worker, "liar").await;
+    let access = joined(&liars, one.address, "liar").await;
     let guest = newcomer(&secure, one.address, Role::Viewer, "guest").await;
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
-    let id = |access: &AccessFile| access.certificate().expect("a certificate").identity.id.to_string();
-    assert!(secure.revoke(one.address, &id(&guest)).await.known);
+    assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
     let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
     while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
@@ -147,9 +181,16 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let file = site.path("trusted.access");
     let file = file.to_str().expect("a path of plain letters");
     let trusted = site.program("evoxo-worker", &["--coordinator", &both, "--join", &token, "--access", file]);
-    while secure.identities(one.address).await.iter().any(|known| known.id == id(&access)) {
+    while secure.identities(one.address).await.iter().any(|known| known.id == id_of(&access)) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    let kept = site.path("store/revoked").join(liars.id.to_string());
+    let is_kept = async {
+        while !kept.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_kept).await.expect("the store knows of the token");
     one.process.kill();
     let records = fs::read_to_string(site.path("copy/records.jsonl")).expect("records");
     assert!(!records.contains("revoked"), "the copy knows of nobody: {records}");
@@ -157,6 +198,7 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
     assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
     assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "so is who was revoked");
+    is_revoked(&liars, two.address).await;
     drop(trusted);
 }
 

@@ -1,0 +1,93 @@
+//! Who is refused from now on: by hand, for a conviction, or because the store says so.
+
+use anyhow::bail;
+use evoxo_access::{Id, now_s};
+
+use super::{
+    Access, Refused, Revoked, lock,
+    records::{Record, Records},
+    writer::PATIENCE,
+};
+use crate::store::{REVOKED_LIFE, Refused as RefusedByAll};
+
+impl Access {
+    /// Refuses an identity or a token from now on. Blocks.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(crate) fn revoke(&self, id: &Id) -> Result<Revoked, Refused> {
+        self.revoke_as(id, false)
+    }
+
+    fn revoke_as(&self, id: &Id, convicted: bool) -> Result<Revoked, Refused> {
+        let mut journal = lock(&self.0.journal);
+        let now_s = now_s();
+        let (known, token) = {
+            let records = self.0.records.read();
+            let known = records.identities.contains_key(id) || records.tokens.contains_key(id);
+            (known, usable_token(&records, id, now_s))
+        };
+        self.append(
+            &mut journal,
+            Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_LIFE.as_secs(), convicted },
+            now_s,
+        )?;
+        // Whoever shows the certificate from now on is refused in the handshake.
+        Ok(Revoked { known, connections: self.disconnect(id), token })
+    }
+
+    /// Takes over who is refused, as the store has it; returns what only this directory has, and the tokens of those who are convicted.
+    /// The store has it for every start, so nothing is written here.
+    pub(crate) fn take_over(&self, refused: &RefusedByAll) -> RefusedByAll {
+        let now_s = now_s();
+        let until_s = now_s + REVOKED_LIFE.as_secs();
+        let convicted: Vec<Id> = refused.convicted.iter().filter_map(|id| id.parse().ok()).collect();
+        let own = {
+            let records = self.0.records.read();
+            let revoked = records.revoked().map(|(id, until_s)| (id.clone(), until_s));
+            // A coordinator may have ended between a conviction and the revocation of the token.
+            let tokens = convicted.iter().filter_map(|id| usable_token(&records, id, now_s));
+            let revoked = revoked.chain(tokens.map(|id| (id, until_s)));
+            let own_convicted = records.convicted().map(|id| id.to_string().into());
+            RefusedByAll {
+                convicted: own_convicted.filter(|id| !refused.convicted.contains(id)).collect(),
+                revoked: revoked.filter(|(id, _)| !refused.revoked.contains_key(id)).collect(),
+            }
+        };
+        let convicted = convicted.into_iter().map(|id| (id, until_s, true));
+        let revoked = refused.revoked.iter().chain(&own.revoked).map(|(id, until_s)| (id.clone(), *until_s, false));
+        for (id, until_s, convicted) in convicted.chain(revoked) {
+            self.0.records.apply(Record::Revoked { id: id.clone(), until_s, convicted }, now_s);
+            self.disconnect(&id);
+        }
+        own
+    }
+
+    /// Revokes an identity that computed wrongly, with the token by which it joined and could come back as another one, and
+    /// writes down why. Returns the token. Blocks.
+    ///
+    /// # Errors
+    /// If the directory cannot be written.
+    pub(crate) fn convict(&self, identity: &str, what: &str) -> anyhow::Result<Option<Id>> {
+        let id: Id = identity.parse().map_err(anyhow::Error::msg)?;
+        // The line first: who is gone should have a reason.
+        self.audit_own("convict", &format!("{identity}: {what}")).wait_here(PATIENCE);
+        let revoke = |id: &Id, convicted: bool| match self.revoke_as(id, convicted) {
+            Ok(revoked) => Ok(revoked.token),
+            Err(Refused::Failed(why)) => Err(why),
+            Err(other) => bail!("{other:?}"),
+        };
+        let token = revoke(&id, true)?;
+        if let Some(token) = &token {
+            self.audit_own("revoke", &format!("{token}: {identity}, who is convicted, joined with it"));
+            revoke(token, false)?;
+        }
+        Ok(token)
+    }
+}
+
+/// The token with which an identity joined, if that can still be used.
+fn usable_token(records: &Records, id: &Id, now_s: u64) -> Option<Id> {
+    let token: Id = records.identities.get(id)?.token.parse().ok()?;
+    records.tokens.get(&token).is_some_and(|token| token.is_usable(now_s)).then_some(token)
+}
