@@ -127,7 +127,11 @@ fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> any
     }
     if !figures.is_empty() {
         let [kernel, fast, processor, passed] = ["kernel", "fast", "processor", "passed"];
-        writeln!(out, "{kernel:<16}{fast:>14}{:>14}{:>8}{processor:>11}{passed:>9}  on one core", "reference", "ratio")?;
+        writeln!(
+            out,
+            "{kernel:<16}{fast:>14}{:>14}{:>8}{processor:>11}{passed:>9}  on one core",
+            "reference", "ratio"
+        )?;
         for Figures { kernel, fast, reference, processor, passed, parts, .. } in figures {
             let ratio = fast / reference;
             let (fast, reference) = (grouped(*fast), grouped(*reference));

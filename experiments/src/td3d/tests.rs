@@ -9,7 +9,7 @@ use evoxo_common::{
 use evoxo_games::{
     board::Geometry,
     net::{
-        First,
+        Architecture, First,
         learn::{Learning, Opponent, Rate},
     },
 };
@@ -161,7 +161,8 @@ fn initial_weights_have_the_range_that_is_asked_for() {
 
 #[test]
 fn biases_can_begin_at_zero() {
-    let ((architecture, uniform), (_, zero)) = (initial("initial_biases", "uniform"), initial("initial_biases", "zero"));
+    let ((architecture, uniform), (_, zero)) =
+        (initial("initial_biases", "uniform"), initial("initial_biases", "zero"));
     for tensor in architecture.tensors() {
         let (uniform, zero) = (&uniform[tensor.range.clone()], &zero[tensor.range.clone()]);
         assert!(uniform.iter().all(|weight| *weight != 0.0), "{}", tensor.name);
