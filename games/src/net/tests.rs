@@ -185,7 +185,7 @@ fn networks_of_odd_sizes_on_other_boards_agree_with_their_references() {
 
 #[test]
 fn networks_of_tables_agree_with_their_references() {
-    tables().iter().for_each(|architecture| duel(architecture, games(50, 500), 0.002, 1e-3));
+    tables().iter().for_each(|architecture| duel(architecture, games(15, 500), 0.002, 1e-3));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn every_instruction_set_gives_the_same_bits() {
         let geometry = Geometry::new(architecture.shape).unwrap();
         let weights = architecture.initial(Stream::root(2));
         let learnt = simd::at_each_level(|_| {
-            let duel = Duel { geometry: &geometry, reference: None, games: games(20, 200), rate: 0.02, bound: 0.0 };
+            let duel = Duel { geometry: &geometry, reference: None, games: games(6, 200), rate: 0.02, bound: 0.0 };
             duel.run(&mut *engine(architecture, &weights)).into_iter().map(f32::to_bits).collect::<Vec<u32>>()
         });
         assert!(learnt[0] == learnt[1] && learnt[1] == learnt[2], "{architecture:?}");
