@@ -71,8 +71,8 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
     match (architecture.first, architecture.second) {
         (First::Lines { .. }, _) if architecture.shared => boxed(simd, Shared::new(simd, architecture, weights)),
         (First::Lines { .. }, 0) => boxed(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
-        (First::Lines { .. }, 1..=32) => boxed(simd, Lines::<S, Deep<S, 2>>::new(simd, architecture, weights)),
-        (First::Lines { .. }, _) => boxed(simd, Lines::<S, Deep<S, 4>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, 1..=32) => boxed(simd, Lines::<S, Deep<S, 2, 4>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, _) => boxed(simd, Lines::<S, Deep<S, 4, 4>>::new(simd, architecture, weights)),
         (First::Planes { .. }, _) => boxed(simd, Lines::<S, Planes<S>>::new(simd, architecture, weights)),
         // Loops of fixed length are 5 to 10 % faster; common sizes have them.
         (First::Dense { units: 49..=64 }, 0) => boxed(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights)),
@@ -80,10 +80,10 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
             boxed(simd, Dense::<S, Flat<S>, 11>::new(simd, architecture, weights))
         }
         (First::Dense { .. }, 0) => boxed(simd, Dense::<S, Flat<S>, 0>::new(simd, architecture, weights)),
-        (First::Dense { units: 81..=96 }, _) => {
-            boxed(simd, Dense::<S, Deep<S, 4>, 6>::new(simd, architecture, weights))
+        (First::Dense { units: 81..=96 }, 49..=52) => {
+            boxed(simd, Dense::<S, Deep<S, 4, 1>, 6>::new(simd, architecture, weights))
         }
-        (First::Dense { .. }, _) => boxed(simd, Dense::<S, Deep<S, 4>, 0>::new(simd, architecture, weights)),
+        (First::Dense { .. }, _) => boxed(simd, Dense::<S, Deep<S, 4, 4>, 0>::new(simd, architecture, weights)),
         (First::Tuples { .. }, 0) => boxed(simd, Linear::new(architecture, weights)),
         (First::Tuples { .. }, _) => boxed(simd, Filters::new(simd, architecture, weights)),
     }

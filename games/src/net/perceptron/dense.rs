@@ -173,11 +173,12 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
         let above = self.head.sums(groups);
         let errors = self.head.begin(&above, update);
         let steps = past;
-        for (index, (group, steps)) in groups.iter().zip(&mut *steps).enumerate() {
-            let back = self.head.back(&errors, index);
-            *steps = back * (falls(group.past) * self.slope);
-        }
-        self.head.learn::<0>(&errors, groups);
+        self.head.back_and_learn(
+            &errors,
+            groups,
+            #[inline(always)]
+            |index, back| steps[index] = back * (falls(groups[index].past) * self.slope),
+        );
         // All stones of that board are also on the present one, so each step changes the present sums once for each stone.
         let (bias, stones) = (if self.biased { 1.0 } else { 0.0 }, board.pieces() as f32);
         for (view, sums) in self.views.iter_mut().enumerate() {

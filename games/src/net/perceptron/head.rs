@@ -81,6 +81,16 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
 
 /// A head that can stand above a dense first layer, all of whose values change with a move.
 pub(in crate::net) trait DenseHead<S: Simd>: Head<S> {
+    /// Calls `take` with [`Head::back`] of each of these groups in ascending order, and updates the connections to their units,
+    /// whose past values the groups have.
+    #[inline(always)]
+    fn back_and_learn(&mut self, errors: &Self::Errors, groups: &[Group<S>], mut take: impl FnMut(usize, Vector<S>)) {
+        for index in 0..groups.len() {
+            take(index, self.back(errors, index));
+        }
+        self.learn::<0>(errors, groups);
+    }
+
     /// The preactivations of several boards, computed from the values of all units. `width` is the number of groups of the
     /// first layer, and `below(board, group)` gives the weighted sums of a group. If `boards` is not a multiple of four, the
     /// results for the padding boards up to the next multiple are undefined.

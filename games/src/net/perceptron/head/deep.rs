@@ -10,9 +10,9 @@ use crate::net::{
     perceptron::{Group, Layout, QUADS, Update},
 };
 
-/// A second layer of up to N groups, and the output unit.
+/// A second layer of up to N groups, the last of which needs up to LAST tiles for each quad, and the output unit.
 #[derive(Clone)]
-pub(in crate::net) struct Deep<S: Simd, const N: usize> {
+pub(in crate::net) struct Deep<S: Simd, const N: usize, const LAST: usize> {
     simd: S,
     output: Output,
     curve: Curve,
@@ -36,7 +36,13 @@ fn place(unit: usize, units: usize) -> (usize, usize, usize) {
     (upper, unit % tiles, unit / tiles)
 }
 
-impl<S: Simd, const N: usize> Deep<S, N> {
+impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
+    /// The tiles of a group of the second layer that can have other weights than 0.
+    #[inline(always)]
+    const fn tiles(upper: usize) -> usize {
+        if upper + 1 == N { LAST } else { 4 }
+    }
+
     /// Calls `f` with each weight and its canonical index.
     fn each(&mut self, layout: &Layout, mut f: impl FnMut(&mut f32, usize)) {
         let units = layout.architecture.second;
@@ -65,7 +71,7 @@ const PAIR: usize = 2;
 /// Boards whose values fit in the first-level cache together with these weights; a multiple of four.
 const BOARDS: usize = 16;
 
-impl<S: Simd, const N: usize> Deep<S, N> {
+impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
     /// The sums of T tiles of a group of the second layer, from `tile` on, for C boards, from the values of all units.
     #[inline(always)]
     fn sum_tiles<const C: usize, const T: usize>(
@@ -125,7 +131,7 @@ impl<S: Simd, const N: usize> Deep<S, N> {
     }
 }
 
-impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
+impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
     type Sums = [Tiles<S>; N];
     /// The weighted sums of the second layer's units.
     type Preactivations = [Vector<S>; N];
@@ -133,6 +139,8 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     type Errors = [Tiles<S>; N];
 
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
+        let tiles = layout.architecture.second.div_ceil(4);
+        assert!(tiles <= 4 * (N - 1) + LAST, "a head for a smaller second layer");
         let zeros = [[zero(simd); 4]; N];
         let second = vec![zeros; QUADS].into_boxed_slice().try_into();
         let values = match layout.architecture.first {
@@ -143,7 +151,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             simd,
             output: Output::new(layout, weights),
             curve: layout.architecture.activation.curve(),
-            tiles: layout.architecture.second.div_ceil(4),
+            tiles,
             weights: [zero(simd); N],
             biases: zeros,
             second: second.unwrap_or_else(|_| unreachable!("it has that length")),
@@ -168,7 +176,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
             let change = change.broadcast_quad(index);
             let weights = &self.second[usize::from(quads[index]) % QUADS];
             for upper in 0..N {
-                for tile in 0..4 {
+                for tile in 0..Self::tiles(upper) {
                     sums[upper][tile] = weights[upper][tile].mul_add_precise(change, sums[upper][tile]);
                 }
             }
@@ -229,7 +237,7 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
         let quads = &self.second.as_chunks::<4>().0[group % (QUADS / 4)];
         for index in 0..4 {
             for upper in 0..N {
-                for tile in 0..4 {
+                for tile in 0..Self::tiles(upper) {
                     sums[index] = quads[index][upper][tile].mul_add_precise(errors[upper][tile], sums[index]);
                 }
             }
@@ -250,12 +258,12 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
                 for index in 0..4 {
                     let weights = &mut quads[index][upper];
                     let past = group.past.broadcast_quad(index);
-                    for tile in 0..4 {
+                    for tile in 0..Self::tiles(upper) {
                         weights[tile] = errors[upper][tile].mul_add_precise(past, weights[tile]);
                     }
                     for view in 0..V {
                         let value = group.values[view].broadcast_quad(index);
-                        for tile in 0..4 {
+                        for tile in 0..Self::tiles(upper) {
                             let sum = &mut sums[view][upper][tile];
                             *sum = weights[tile].mul_add_precise(value, *sum);
                         }
@@ -267,7 +275,26 @@ impl<S: Simd, const N: usize> Head<S> for Deep<S, N> {
     }
 }
 
-impl<S: Simd, const N: usize> DenseHead<S> for Deep<S, N> {
+impl<S: Simd, const N: usize, const LAST: usize> DenseHead<S> for Deep<S, N, LAST> {
+    /// In one pass: each weight is read once.
+    #[inline(always)]
+    fn back_and_learn(&mut self, errors: &[Tiles<S>; N], groups: &[Group<S>], mut take: impl FnMut(usize, Vector<S>)) {
+        for (number, (group, quads)) in groups.iter().zip(self.second.as_chunks_mut::<4>().0).enumerate() {
+            let mut sums = [zero(self.simd); 4];
+            for index in 0..4 {
+                let past = group.past.broadcast_quad(index);
+                for upper in 0..N {
+                    for tile in 0..Self::tiles(upper) {
+                        let (weights, error) = (&mut quads[index][upper][tile], errors[upper][tile]);
+                        sums[index] = weights.mul_add_precise(error, sums[index]);
+                        *weights = error.mul_add_precise(past, *weights);
+                    }
+                }
+            }
+            take(number, sums_across_quads(&sums));
+        }
+    }
+
     #[inline(always)]
     fn preactivations_all(
         &mut self,
