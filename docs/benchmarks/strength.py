@@ -21,9 +21,6 @@ import common
 
 OPPONENTS = ["benchmark", "alpha-beta:1", "alpha-beta:2", "alpha-beta:3", "alpha-beta:4"]
 OPENINGS = 100
-T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 10: 2.26}
-"""Student's 97.5 % quantile, by the number of champions."""
-
 Scores = Dict[str, List[float]]
 """The scores of an arm's champions, by the opponent."""
 
@@ -45,20 +42,24 @@ def run(directories: List[Path]) -> None:
     common.write("strength.csv", ["games", "arm", "replica", "opponent", "percent"], rows)
 
 
+def quantile(freedom: float) -> float:
+    """Student's 97.5 % quantile by Cornish and Fisher's expansion: right to 0.01 from five degrees of freedom on."""
+    z = 1.959964
+    terms = [z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384]
+    return sum(term / freedom**power for power, term in enumerate(terms))
+
+
 def half(values: List[float]) -> float:
     """Half of the 95 % interval of the mean."""
-    return T[len(values)] * statistics.stdev(values) / len(values) ** 0.5
+    return quantile(len(values) - 1) * statistics.stdev(values) / len(values) ** 0.5
 
 
 def difference(one: List[float], other: List[float]) -> str:
     """The difference of two means, with its 95 % interval after Welch."""
     parts = [statistics.variance(values) / len(values) for values in (one, other)]
     freedom = sum(parts) ** 2 / sum(part**2 / (len(one) - 1) for part in parts)
-    # Cornish and Fisher's expansion of Student's quantile: right to 0.01 from five degrees of freedom on.
-    z = 1.959964
-    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     between = statistics.mean(one) - statistics.mean(other)
-    return f"{between:+.1f} ± {quantile * sum(parts) ** 0.5:.1f}"
+    return f"{between:+.1f} ± {quantile(freedom) * sum(parts) ** 0.5:.1f}"
 
 
 def tables() -> None:

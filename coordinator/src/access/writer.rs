@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,8 @@ use anyhow::Context as _;
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::watch, time::timeout_at};
 use tracing::warn;
+
+use super::lock;
 
 /// The size at which a new file is begun, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -274,10 +276,6 @@ fn open(path: &Path) -> anyhow::Result<(File, u64)> {
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let opened = opened.and_then(|file| file.metadata().map(|data| (file, data.len())));
     opened.with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

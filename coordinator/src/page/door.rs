@@ -3,7 +3,7 @@
 
 use std::{
     net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -19,7 +19,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    access::{self, Access, Asker, Written},
+    access::{self, Access, Asker, Written, lock},
     grpc::rights::check_role,
 };
 
@@ -109,10 +109,6 @@ pub(super) struct Door {
     logins: Mutex<Allowance>,
     /// One login waits for the disk at once.
     turn: Semaphore,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Door {
