@@ -193,9 +193,9 @@ class Serving(unittest.TestCase):
         self.assertEqual(conversation.end(), (0, b"", ""))
 
     def test_a_worker_that_is_gone(self):
-        conversation = self.talk("import time; time.sleep(0.2)")
-        conversation.send({"batch": 1, "items": [item(0, 0)]})
+        conversation = self.talk("pass")
         conversation.process.stdout.close()
+        conversation.send({"batch": 1, "items": [item(0, 0)]})
         self.assertEqual(conversation.process.wait(PATIENCE), 1)
         self.assertEqual(conversation.errors(), "sphere: the worker is gone\n")
 

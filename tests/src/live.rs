@@ -175,7 +175,7 @@ pub fn objects_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     // A file that is being written, or was when its writer was killed, is no object.
-    paths.retain(|path| !path.to_string_lossy().contains('#'));
+    paths.retain(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().contains('#')));
     paths.sort();
     paths
 }

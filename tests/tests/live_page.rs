@@ -209,10 +209,11 @@ async fn events_tell_what_changes() {
     let mut events = Events::open(coordinator.address).await;
     let empty = events.next().await;
     assert_eq!((empty["whole"].clone(), empty["runs"].clone()), (json!(true), json!([])));
+    let begun = tokio::time::Instant::now();
     let mut worker = site.worker(coordinator.address, &["--name", "desk"]);
     let mut person = Person::of(coordinator.address);
-    person.submit("run", &RUN.replace("generations = 12", "generations = 4000")).await;
-    let begun = tokio::time::Instant::now();
+    // It ends with the test.
+    person.submit("run", &RUN.replace("generations = 12", "generations = 100000")).await;
     let (mut messages, mut last) = (0, empty["number"].as_u64());
     let (mut seen_run, mut seen_worker) = (false, false);
     while !(seen_run && seen_worker) {

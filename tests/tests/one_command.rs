@@ -72,13 +72,13 @@ impl Desk {
 
     /// Process ids of living processes that work in this directory.
     fn processes(&self, verb: &str) -> Vec<u32> {
-        let marks = [self.directory.path().display().to_string(), verb.to_owned()];
+        let directory = self.directory.path().canonicalize().expect("the directory is there");
         let entries = fs::read_dir("/proc").expect("processes").flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let ours = |pid: &u32| {
-            let cwd = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&marks[0]));
+            let cwd = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&directory));
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            cwd && line.split(|byte| *byte == 0).nth(1) == Some(marks[1].as_bytes())
+            cwd && line.split(|byte| *byte == 0).nth(1) == Some(verb.as_bytes())
         };
         pids.filter(ours).collect()
     }

@@ -153,8 +153,13 @@ async fn workers_leave_when_they_are_asked() {
     let mut person = Person::of(coordinator.address);
     let mut twins = [(); 2].map(|()| site.worker(coordinator.address, &["--name", "twin"]));
     let mut other = site.worker(coordinator.address, &["--name", "other"]);
-    person.submit("long", LONG).await;
     person.worker("other").await;
+    let start = Instant::now();
+    while person.client.list_workers(ListWorkersRequest {}).await.expect("an answer").into_inner().workers.len() < 3 {
+        assert!(start.elapsed() < PATIENCE, "a worker is missing");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    person.submit("long", LONG).await;
     let run = person.wait("long", |run| run.workers == 3).await;
     assert!(run.rounds_done < run.rounds_total);
     let twin = DrainWorkersRequest { names: vec!["twin".into()], ..DrainWorkersRequest::default() };

@@ -53,7 +53,8 @@ pub(super) fn service_of(epoch: u64) -> String {
 
 /// Waits, takes over and loads; `None` if the process was asked to end.
 pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
-    let (say, said) = watch::channel("this coordinator is starting".to_owned());
+    let begins = if at_once { "this coordinator is starting".to_owned() } else { away_sentence(None) };
+    let (say, said) = watch::channel(begins);
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
     let mut figures = place.figures.as_ref().map(metrics::Endpoint::again).transpose()?;

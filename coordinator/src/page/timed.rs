@@ -85,12 +85,13 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_does_not_read_is_given_up_and_a_slow_one_is_not() {
         let (ours, mut theirs) = tokio::io::duplex(8);
-        let limit = Duration::from_millis(200);
+        let limit = Duration::from_secs(1);
         let mut timed = Timed::new(ours, limit);
         let slow = tokio::spawn(async move {
             let mut piece = [0; 8];
+            // It takes longer than the limit in all.
             for _ in 0..5 {
-                tokio::time::sleep(limit / 2).await;
+                tokio::time::sleep(limit / 4).await;
                 theirs.read_exact(&mut piece).await.unwrap();
             }
             theirs

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 /// An answer; the status is 0 if there was none.
@@ -89,6 +89,7 @@ impl Events {
 
     /// The next message. (Chunks of the transfer are no part of the line that begins with `data: `.)
     pub(crate) async fn next(&mut self) -> Value {
+        let end = Instant::now() + PATIENCE;
         loop {
             let text = String::from_utf8_lossy(&self.received).into_owned();
             if let Some(begin) = text.find("data: ")
@@ -99,7 +100,7 @@ impl Events {
                 return message;
             }
             let mut more = [0; 4096];
-            let count = timeout(PATIENCE, self.stream.read(&mut more)).await.expect("an event").expect("a stream");
+            let count = timeout_at(end, self.stream.read(&mut more)).await.expect("an event").expect("a stream");
             assert!(count > 0, "the stream has ended: {text}");
             self.received.extend(&more[..count]);
         }

@@ -44,10 +44,10 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         let mut child = desk.begin("out", &arguments);
         let goes_on = |child: &mut Child| assert!(child.try_wait().is_ok_and(|status| status.is_none()), "too fast");
         let leaders = || files(&desk.path("out/store/leader"));
-        let (leaders_before, (rounds, state)) = (leaders(), told(&desk));
         // Whoever computes is held, so that the run does not end while it is looked at.
         let computing = if workers == "0" { vec![child.id()] } else { desk.processes("worker") };
         computing.iter().for_each(|pid| kill("-STOP", *pid));
+        let (leaders_before, (rounds, state)) = (leaders(), told(&desk));
         assert!(rounds > 0 && state == "unfinished", "{state} after {rounds}");
         let report = text(&evoxo(&["report", "out", "--html", "so-far.html", "--plots", "plots"], &desk));
         assert!(report.starts_with("The run is not finished: ") && report.contains("no digest"), "{report}");

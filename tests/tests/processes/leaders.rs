@@ -1,10 +1,14 @@
 //! Two coordinators on one store.
 
-use std::{fs, net::SocketAddr};
+use std::{
+    fs,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use evoxo_tests::{
-    live::Site,
-    person::{Person, digest_of_one_thread},
+    live::{PATIENCE, Site},
+    person::{Person, digest_of_one_thread, is_absence},
 };
 
 use tonic::transport::Endpoint;
@@ -12,11 +16,18 @@ use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus,
 
 use crate::lasting;
 
-/// Whether it leads.
+/// Whether it leads. Whoever becomes a leader or a standby ends its connections: a call in the middle of that is repeated.
 pub(crate) async fn health(coordinator: SocketAddr) -> ServingStatus {
     let endpoint = Endpoint::new(format!("http://{coordinator}")).expect("a good URL");
-    let mut health = HealthClient::new(endpoint.connect().await.expect("it listens"));
-    health.check(HealthCheckRequest::default()).await.expect("a response").into_inner().status()
+    let start = Instant::now();
+    loop {
+        let mut health = HealthClient::new(endpoint.connect().await.expect("it listens"));
+        match health.check(HealthCheckRequest::default()).await {
+            Ok(answer) => return answer.into_inner().status(),
+            Err(status) => assert!(is_absence(&status) && start.elapsed() < PATIENCE, "{status}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

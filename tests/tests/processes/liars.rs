@@ -18,6 +18,9 @@ use serde_json::Value;
 use super::standby::secure_standby;
 use crate::DISPATCH;
 
+/// After this nothing is left for a worker.
+const SILENCE: Duration = Duration::from_secs(3);
+
 /// The access of somebody who has joined.
 async fn newcomer(secure: &Secure<'_>, coordinator: SocketAddr, role: Role, name: &str) -> AccessFile {
     let token = secure.token(coordinator, role, 60, 1).await.parse().expect("a token");
@@ -121,7 +124,7 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     let id = id_of(&access);
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
     // Until nothing is left for it.
-    while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
+    while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
     let run = person.wait(RUN, |run| run.rounds_done >= 3).await;
@@ -173,7 +176,7 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
     assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
     let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
-    while let Ok(Some(assigned)) = tokio::time::timeout(Duration::from_millis(500), liar.next_tasks()).await {
+    while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
     let both = format!("{},{}", one.address, two.address);

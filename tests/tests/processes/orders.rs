@@ -1,6 +1,6 @@
 //! People's orders, and signals.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evoxo_games::{board::score_four, player::Player};
 use evoxo_proto::v1::{
@@ -8,7 +8,7 @@ use evoxo_proto::v1::{
     ResumeRequest, RunState,
 };
 use evoxo_tests::{
-    live::Site,
+    live::{PATIENCE, Site},
     person::{Person, digest_of_one_thread},
     registry,
 };
@@ -51,8 +51,13 @@ async fn a_worker_that_is_asked_to_leave_finishes_its_tasks() {
     person.wait("run", |run| run.tasks_done > 30).await;
     leaver.signal("TERM");
     assert_eq!(leaver.end().await.code(), Some(0), "{}", leaver.log());
-    let log = coordinator.process.log();
-    assert!(log.contains(" left (session") && !log.contains("is lost"), "{log}");
+    // It does not wait long for the coordinator to notice.
+    let start = Instant::now();
+    while !coordinator.process.log().contains(" left (session") {
+        assert!(start.elapsed() < PATIENCE, "{}", coordinator.process.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!coordinator.process.log().contains("is lost"), "{}", coordinator.process.log());
     let _other = site.worker(coordinator.address, &[]);
     assert_eq!(person.finished("run").await.digest, digest_of_one_thread(&config));
 }

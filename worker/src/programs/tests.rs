@@ -2,9 +2,13 @@
 
 use super::*;
 
-fn answer(command: &str) -> Result<(u64, String), Refusal> {
+fn answer_within(command: &str, ms: u64) -> Result<(u64, String), Refusal> {
     let program = Program { name: "p".into(), command: command.into() };
-    Processes::new(Arc::from([program])).ask("p", &|_| "question".into(), 1500)
+    Processes::new(Arc::from([program])).ask("p", &|_| "question".into(), ms)
+}
+
+fn answer(command: &str) -> Result<(u64, String), Refusal> {
+    answer_within(command, 30_000)
 }
 
 #[test]
@@ -18,6 +22,6 @@ fn an_end_is_seen_while_a_child_holds_the_output() {
 #[test]
 fn a_line_without_its_end_is_told() {
     assert_eq!(answer("echo intro; read q; echo \"to $q\"").unwrap(), (1, "to question".into()));
-    let why = answer("echo intro; read q; printf '{\"half\"'; sleep 60").unwrap_err().0;
+    let why = answer_within("echo intro; read q; printf '{\"half\"'; sleep 60", 1500).unwrap_err().0;
     assert!(why.contains("was stopped; it wrote \"{\\\"half\\\"\" without a line break"), "{why}");
 }
