@@ -117,7 +117,7 @@ impl Settings {
     }
 }
 
-/// The longest time for which somebody is logged in: much shorter than a revocation is remembered.
+/// The longest time for which somebody is logged in.
 const SESSION_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long a stopping coordinator waits for its store.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);

@@ -43,7 +43,6 @@ pub use check::{Checked, check, check_objects};
 pub use leader::{Cluster, Epoch, Leader, superseded_by};
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log};
 pub use place::Lock;
-pub(crate) use refused::REVOKED_LIFE;
 pub use refused::Refused;
 
 /// Why a store cannot be used: one sentence.

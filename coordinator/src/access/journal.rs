@@ -121,7 +121,7 @@ mod tests {
         let token =
             Record::Token { id: id.clone(), secret: secret.hash(), role: Role::Viewer, uses: 1, expires_s: 9, by };
         journal.append(&token).unwrap();
-        journal.append(&Record::Revoked { id: Id::draw(), until_s: 9, convicted: false }).unwrap();
+        journal.append(&Record::Revoked { id: Id::draw(), convicted: false }).unwrap();
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.pop();
         std::fs::write(&path, &text).unwrap();

@@ -21,10 +21,9 @@ pub(crate) enum Record {
     Joined { id: Id, role: Role, name: String, token: String, address: String, expires_s: u64 },
     /// Somebody has a new certificate.
     Renewed { id: Id, expires_s: u64 },
-    /// An identity or a token is refused from now on; it is forgotten when nothing of it can be valid any more.
+    /// An identity or a token is refused from now on. That is never forgotten: whoever sets the clock must not let anybody in.
     Revoked {
         id: Id,
-        until_s: u64,
         /// Because it computed wrongly; nobody revoked it by hand.
         #[serde(default)]
         convicted: bool,
@@ -70,8 +69,8 @@ impl Known {
 pub(crate) struct Records {
     pub(crate) tokens: BTreeMap<Id, Token>,
     pub(crate) identities: BTreeMap<Id, Known>,
-    /// Until when, and whether it was convicted.
-    revoked: BTreeMap<Id, (u64, bool)>,
+    /// Whether it was convicted.
+    revoked: BTreeMap<Id, bool>,
 }
 
 impl Records {
@@ -92,11 +91,10 @@ impl Records {
                     known.expires_s = expires_s;
                 }
             }
-            Record::Revoked { id, until_s, convicted } => {
+            Record::Revoked { id, convicted } => {
                 self.tokens.remove(&id);
                 self.identities.remove(&id);
-                let before = self.revoked.get(&id).is_some_and(|(_, convicted)| *convicted);
-                self.revoked.insert(id, (until_s, convicted || before));
+                *self.revoked.entry(id).or_default() |= convicted;
             }
         }
     }
@@ -105,7 +103,6 @@ impl Records {
     pub(crate) fn prune(&mut self, now_s: u64) {
         self.tokens.retain(|_, token| token.is_usable(now_s));
         self.identities.retain(|_, known| known.may_come_back(now_s));
-        self.revoked.retain(|_, (until_s, _)| *until_s > now_s);
     }
 
     /// The fewest records that lead to this state.
@@ -119,11 +116,8 @@ impl Records {
             let Token { secret, role, uses, expires_s, by } = token.clone();
             Record::Token { id: id.clone(), secret, role, uses, expires_s, by }
         });
-        let revoked = self.revoked.iter().map(|(id, (until_s, convicted))| Record::Revoked {
-            id: id.clone(),
-            until_s: *until_s,
-            convicted: *convicted,
-        });
+        let revoked =
+            self.revoked.iter().map(|(id, convicted)| Record::Revoked { id: id.clone(), convicted: *convicted });
         identities.chain(tokens).chain(revoked).collect()
     }
 
@@ -132,14 +126,14 @@ impl Records {
         self.tokens.len() + self.identities.len() + self.revoked.len()
     }
 
-    /// What was revoked by hand, each with the time until which that is remembered.
-    pub(crate) fn revoked(&self) -> impl Iterator<Item = (&Id, u64)> {
-        self.revoked.iter().filter(|(_, (_, convicted))| !convicted).map(|(id, (until_s, _))| (id, *until_s))
+    /// What was revoked by hand.
+    pub(crate) fn revoked(&self) -> impl Iterator<Item = &Id> {
+        self.revoked.iter().filter(|(_, convicted)| !**convicted).map(|(id, _)| id)
     }
 
     /// The identities that were convicted.
     pub(crate) fn convicted(&self) -> impl Iterator<Item = &Id> {
-        self.revoked.iter().filter(|(_, (_, convicted))| *convicted).map(|(id, _)| id)
+        self.revoked.iter().filter(|(_, convicted)| **convicted).map(|(id, _)| id)
     }
 
     pub(crate) fn is_revoked(&self, id: &Id) -> bool {
@@ -207,7 +201,7 @@ mod tests {
         records.apply(joined(&id, 200).1);
         assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("as often as it may"));
         records.apply(token(&id, &secret, 2));
-        records.apply(Record::Revoked { id: id.clone(), until_s: 1000, convicted: false });
+        records.apply(Record::Revoked { id: id.clone(), convicted: false });
         assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("revoked"));
     }
 
@@ -219,9 +213,9 @@ mod tests {
         let ((one, first), (two, second)) = (joined(&id, 150), joined(&id, 150));
         [first, second].into_iter().for_each(|record| records.apply(record));
         records.apply(Record::Renewed { id: two.clone(), expires_s: 300 });
-        records.apply(Record::Revoked { id: one.clone(), until_s: 1000, convicted: true });
+        records.apply(Record::Revoked { id: one.clone(), convicted: true });
         // To revoke it by hand afterwards does not take that back.
-        records.apply(Record::Revoked { id: one.clone(), until_s: 1000, convicted: false });
+        records.apply(Record::Revoked { id: one.clone(), convicted: false });
         let mut again = Records::default();
         let text: Vec<String> = records.records().iter().map(|record| serde_json::to_string(record).unwrap()).collect();
         text.iter().for_each(|line| again.apply(serde_json::from_str(line).unwrap()));
@@ -232,8 +226,9 @@ mod tests {
         again.prune(299);
         assert_eq!(again.len(), 2, "the token has expired, the rest is there: {again:?}");
         again.prune(1000);
-        assert_eq!(again.len(), 1, "one that has expired may be renewed: {again:?}");
-        again.prune(8 * 24 * 3600);
-        assert_eq!(again.len(), 0);
+        assert_eq!(again.len(), 2, "one that has expired may be renewed: {again:?}");
+        again.prune(10 * 366 * 24 * 3600);
+        assert_eq!(again.len(), 1, "{again:?}");
+        assert!(again.is_revoked(&one), "however late it seems to be");
     }
 }

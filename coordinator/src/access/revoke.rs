@@ -8,7 +8,7 @@ use super::{
     records::{Record, Records},
     writer::PATIENCE,
 };
-use crate::store::{REVOKED_LIFE, Refused as RefusedByAll};
+use crate::store::Refused as RefusedByAll;
 
 impl Access {
     /// Refuses an identity or a token from now on. Blocks.
@@ -27,11 +27,7 @@ impl Access {
             let known = records.identities.contains_key(id) || records.tokens.contains_key(id);
             (known, usable_token(&records, id, now_s))
         };
-        self.append(
-            &mut journal,
-            Record::Revoked { id: id.clone(), until_s: now_s + REVOKED_LIFE.as_secs(), convicted },
-            now_s,
-        )?;
+        self.append(&mut journal, Record::Revoked { id: id.clone(), convicted }, now_s)?;
         // Whoever shows the certificate from now on is refused in the handshake.
         Ok(Revoked { known, connections: self.disconnect(id), token })
     }
@@ -40,24 +36,22 @@ impl Access {
     /// The store has it for every start, so nothing is written here.
     pub(crate) fn take_over(&self, refused: &RefusedByAll) -> RefusedByAll {
         let now_s = now_s();
-        let until_s = now_s + REVOKED_LIFE.as_secs();
         let convicted: Vec<Id> = refused.convicted.iter().filter_map(|id| id.parse().ok()).collect();
         let own = {
             let records = self.0.records.read();
-            let revoked = records.revoked().map(|(id, until_s)| (id.clone(), until_s));
             // A coordinator may have ended between a conviction and the revocation of the token.
             let tokens = convicted.iter().filter_map(|id| usable_token(&records, id, now_s));
-            let revoked = revoked.chain(tokens.map(|id| (id, until_s)));
+            let revoked = records.revoked().cloned().chain(tokens);
             let own_convicted = records.convicted().map(|id| id.to_string().into());
             RefusedByAll {
                 convicted: own_convicted.filter(|id| !refused.convicted.contains(id)).collect(),
-                revoked: revoked.filter(|(id, _)| !refused.revoked.contains_key(id)).collect(),
+                revoked: revoked.filter(|id| !refused.revoked.contains(id)).collect(),
             }
         };
-        let convicted = convicted.into_iter().map(|id| (id, until_s, true));
-        let revoked = refused.revoked.iter().chain(&own.revoked).map(|(id, until_s)| (id.clone(), *until_s, false));
-        for (id, until_s, convicted) in convicted.chain(revoked) {
-            self.0.records.apply(Record::Revoked { id: id.clone(), until_s, convicted }, now_s);
+        let convicted = convicted.into_iter().map(|id| (id, true));
+        let revoked = refused.revoked.iter().chain(&own.revoked).map(|id| (id.clone(), false));
+        for (id, convicted) in convicted.chain(revoked) {
+            self.0.records.apply(Record::Revoked { id: id.clone(), convicted }, now_s);
             self.disconnect(&id);
         }
         own

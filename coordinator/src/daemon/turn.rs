@@ -136,7 +136,7 @@ fn share(store: &mut Store, own: &Refused) {
         bytes: seal_conviction(identity, "it was known to a coordinator before"),
     });
     let revoked =
-        own.revoked.keys().map(|id| Write::Revoke { id: id.to_string(), bytes: seal_revocation(&id.to_string(), "") });
+        own.revoked.iter().map(|id| Write::Revoke { id: id.to_string(), bytes: seal_revocation(&id.to_string(), "") });
     for write in convicted.chain(revoked) {
         let Err(fault) = store.write("", &write) else { continue };
         let (StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) = fault;

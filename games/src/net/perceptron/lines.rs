@@ -341,10 +341,12 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         self.board = Board::EMPTY;
         self.played.clear();
         self.shown = 0;
-        self.stones.0.fill(Quad::default());
+        // The rest is padding: its sums and values stay 0, and its counts mean nothing.
+        let used = self.entries.len();
+        self.stones.0[..used].fill(Quad::default());
         for view in &mut self.views {
-            view.sums.0 = self.biases.0;
-            view.values.0.fill(Quad::default());
+            view.sums.0[..used].copy_from_slice(&self.biases.0[..used]);
+            view.values.0[..used].fill(Quad::default());
             view.above = self.head.start();
         }
         if !self.biased {
