@@ -1,6 +1,6 @@
 //! The card of a network of `nndtf`, and the network as a player.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, ops::RangeInclusive, sync::Arc};
 
 use evoxo_common::{
     card::{CardKind, Champion, Entries, Load, Showing, brief},
@@ -35,15 +35,15 @@ fn read(entries: &Entries, _: &str, _: &mut Load<'_>) -> Result<Arc<dyn Champion
     let kind = word(entries, "network")?
         .ok_or("the card has no \"network\": give \"double\", \"traditional\" or \"logistic\"")?;
     let numbering = word(entries, "numbering")?.unwrap_or(Numbering::LeftToRight);
-    let number = |key: &str, what: &str, most: u64, usual: u64| match entries.get(key) {
+    let number = |key: &str, what: &str, range: RangeInclusive<u64>, usual: u64| match entries.get(key) {
         None => Ok(usual),
         Some(value) => match value.as_u64() {
-            Some(number) if (1..=most).contains(&number) => Ok(number),
-            _ => Err(format!("the card's {what} are {}, not 1 to {most}", brief(value))),
+            Some(number) if range.contains(&number) => Ok(number),
+            _ => Err(format!("the card's {what} are {}, not {} to {}", brief(value), range.start(), range.end())),
         },
     };
-    let sweeps = number("sweeps", "sweeps", SWEEPS_MAX.into(), 1)? as u32;
-    let hidden = number("hidden", "hidden nodes", HIDDEN_MAX as u64, HIDDEN as u64)? as usize;
+    let sweeps = number("sweeps", "sweeps", 0..=SWEEPS_MAX.into(), 1)? as u32;
+    let hidden = number("hidden", "hidden nodes", 1..=HIDDEN_MAX as u64, HIDDEN as u64)? as usize;
     let genes = entries.get("genes").and_then(Value::as_array).ok_or("the card has no \"genes\", a list of numbers")?;
     let gene = |(at, value): (usize, &Value)| {
         let gene = value.as_f64().map(|gene| gene as f32).filter(|gene| gene.is_finite());
@@ -169,6 +169,11 @@ fn genes_text(player: &NetworkPlayer, first: usize) -> String {
     let network = player.network();
     let with_bias = "bias_j is its bias and w_j its weight at the output, which has a bias too.";
     let (kind, legend) = match network.kind {
+        Kind::Double if network.coupling.sweeps == 0 => (
+            "double transfer functions, where no node reads another",
+            "ms_j and ss_j are its first mean and spread, p(j+1,j) and p(j-1,j) its second ones,\n\
+             w_j its weight at the output; mo and so are the output's mean and spread.",
+        ),
         Kind::Double => (
             "double transfer functions",
             "ms_j and ss_j are its mean and spread, p(j+1,j) and p(j-1,j) the weights of its neighbours,\n\
@@ -183,8 +188,8 @@ fn genes_text(player: &NetworkPlayer, first: usize) -> String {
     };
     let (count_all, sweeps, hidden) = (player.genes().len(), network.coupling.sweeps, network.hidden);
     let sweeps = match network.kind {
-        Kind::Double => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
-        Kind::Traditional | Kind::Logistic => String::new(),
+        Kind::Double if sweeps > 0 => format!(", {sweeps} {}", if sweeps == 1 { "sweep" } else { "sweeps" }),
+        _ => String::new(),
     };
     let mut text = format!(
         "A network of experiment nndtf with {kind}: {count_all} genes{sweeps}, of either side.\n\
@@ -217,6 +222,7 @@ mod tests {
         for (kind, hidden, sweeps, numbering) in [
             (Kind::Double, 8, 3, Numbering::RightToLeft),
             (Kind::Double, 1, 1, Numbering::LeftToRight),
+            (Kind::Double, 8, 0, Numbering::LeftToRight),
             (Kind::Traditional, 16, 1, Numbering::LeftToRight),
             (Kind::Logistic, 8, 1, Numbering::LeftToRight),
         ] {

@@ -98,7 +98,10 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
     };
     // The neighbours' static outputs: with several sweeps this is the function of the first.
     let neighbours = outputs((node + 1) % hidden).zip(outputs((node + hidden - 1) % hidden));
+    let reads = player.network().coupling.sweeps > 0;
+    let (count, on) = if reads { (SHAPES, format!(" on {SHAPES} boards")) } else { (1, String::new()) };
     let mut shapes: Vec<(f64, f64)> = neighbours
+        .map(|read| if reads { read } else { (1.0, 1.0) })
         .map(|(after, behind)| (gene(player, 2, node) * after, (gene(player, 3, node) * behind).abs()))
         .collect();
     shapes.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.total_cmp(&two.1)));
@@ -110,13 +113,13 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
     };
     Figure {
         name: "dynamic".into(),
-        title: format!("Dynamic transfer function of node {} on {SHAPES} boards", node + 1),
+        title: format!("Dynamic transfer function of node {}{on}", node + 1),
         x_label: "the node's static output".into(),
         y_label: "output".into(),
         y_range: Some((-1.0, 1.0)),
         drawn: Drawn::Lines,
         references: Vec::new(),
-        series: (0..SHAPES).map(shape).collect(),
+        series: (0..count).map(shape).collect(),
     }
 }
 

@@ -234,8 +234,8 @@ fn double<const ROOM: usize>(hidden: usize, groups: &[Group], genes: &[f32], swe
                 }
                 store_outputs(&mut k, lane, transfers(difference, steep));
             }
-            let mut z = k;
-            for _ in 0..sweeps {
+            let mut z = if sweeps == 0 { [[1.0; LANES]; ROOM] } else { k };
+            for _ in 0..sweeps.max(1) {
                 let n = z;
                 for lane in 0..LANES {
                     let (mut difference, mut steep) = ([0.0; ROOM], [0.0; ROOM]);
@@ -322,7 +322,8 @@ mod tests {
     fn networks() -> Vec<Network> {
         let mut networks = Vec::new();
         for numbering in [Numbering::LeftToRight, Numbering::RightToLeft] {
-            for (kind, sweeps) in [(Kind::Double, 1), (Kind::Double, 3), (Kind::Traditional, 1), (Kind::Logistic, 1)] {
+            let double = [0, 1, 3].map(|sweeps| (Kind::Double, sweeps));
+            for (kind, sweeps) in double.into_iter().chain([(Kind::Traditional, 1), (Kind::Logistic, 1)]) {
                 networks.push(Network { coupling: Coupling { sweeps }, numbering, ..Network::paper(kind) });
             }
         }

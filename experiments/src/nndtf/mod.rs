@@ -102,7 +102,11 @@ const SEGMENT_EVALUATIONS: u64 = 50_000;
 /// The network of these settings.
 fn network_of(settings: &Settings) -> Network {
     let Settings { network: kind, hidden, coupling, sweeps, numbering, .. } = *settings;
-    let sweeps = if kind == NetworkKind::Double && coupling == Coupled::Final { sweeps } else { 1 };
+    let sweeps = match (kind, coupling) {
+        (NetworkKind::Double, Coupled::Final) => sweeps,
+        (NetworkKind::Double, Coupled::Nothing) => 0,
+        _ => 1,
+    };
     Network { kind, hidden, coupling: Coupling { sweeps }, numbering }
 }
 

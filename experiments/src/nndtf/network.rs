@@ -82,10 +82,11 @@ impl Numbering {
 }
 
 /// What a node reads from its neighbours: their static outputs in the first sweep, and in each further sweep their
-/// final outputs of the previous sweep, all nodes at once. With one sweep the network is feed-forward.
+/// final outputs of the previous sweep, all nodes at once. With one sweep the network is feed-forward. Without a sweep it reads
+/// nothing: n = 1, so that its second function has a mean and a spread of its own, which are genes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coupling {
-    /// 1 to [`SWEEPS_MAX`].
+    /// 0 to [`SWEEPS_MAX`].
     pub sweeps: u32,
 }
 
@@ -223,7 +224,9 @@ impl Network {
                     };
                     (0..hidden).map(node).collect()
                 };
-                let z = (0..self.coupling.sweeps).fold(k.clone(), sweep);
+                let sweeps = self.coupling.sweeps;
+                let first = if sweeps == 0 { vec![1.0; hidden] } else { k.clone() };
+                let z = (0..sweeps.max(1)).fold(first, sweep);
                 transfer(dot(&z, w) - rest[5 * hidden], steepness(rest[5 * hidden + 1]))
             }
             Kind::Traditional => {

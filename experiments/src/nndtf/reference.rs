@@ -30,8 +30,9 @@ pub fn output(network: Network, genes: &[f32], input: &[f64; INPUTS]) -> f64 {
     match network.kind {
         Kind::Double => {
             let k: Vec<f64> = (0..hidden).map(|j| transfer(net(j), part(0, j), part(1, j))).collect();
-            let mut z = k.clone();
-            for _ in 0..network.coupling.sweeps {
+            let alone = network.coupling.sweeps == 0;
+            let mut z = if alone { vec![1.0; hidden] } else { k.clone() };
+            for _ in 0..if alone { 1 } else { network.coupling.sweeps } {
                 let sweep = |j: usize| {
                     let (after, behind) = (z[(j + 1) % hidden], z[(j + hidden - 1) % hidden]);
                     transfer(k[j], part(2, j) * after, part(3, j) * behind)
@@ -85,7 +86,7 @@ mod tests {
     #[test]
     fn outputs_are_those_of_the_reference() {
         let networks = [(Kind::Double, 8, 1), (Kind::Double, 8, 2), (Kind::Traditional, 8, 1), (Kind::Double, 5, 1)];
-        let more = [(Kind::Traditional, 16, 1), (Kind::Logistic, 8, 1)];
+        let more = [(Kind::Double, 8, 0), (Kind::Traditional, 16, 1), (Kind::Logistic, 8, 1)];
         let both = |formula| [Occupied::Nearest, Occupied::Nothing].map(|occupied| Measure { formula, occupied });
         let measures = [both(Formula::MeanOfRatios), both(Formula::RatioOfSums)].concat();
         for (kind, hidden, sweeps) in networks.into_iter().chain(more) {

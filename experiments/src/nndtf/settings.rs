@@ -42,6 +42,8 @@ choice! {
         Static = "static",
         /// their final outputs by sweeps, the first from the static ones, all nodes at once
         Final = "final",
+        /// nothing: 1 stands for each output, so that the mean and the spread of a node's second function are genes
+        Nothing = "nothing",
     }
 }
 

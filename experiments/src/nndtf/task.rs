@@ -98,8 +98,8 @@ fn network(judge: &messages::Judge) -> Result<Network, Refusal> {
         _ => return Err(Refusal(format!("{} is not a kind of network", judge.kind))),
     };
     let sweeps = judge.sweeps;
-    if !(1..=SWEEPS_MAX).contains(&sweeps) {
-        return Err(Refusal(format!("the nodes read their neighbours 1 to {SWEEPS_MAX} times, not {sweeps}")));
+    if sweeps > SWEEPS_MAX {
+        return Err(Refusal(format!("the nodes read their neighbours 0 to {SWEEPS_MAX} times, not {sweeps}")));
     }
     let hidden = if judge.hidden == 0 { HIDDEN } else { judge.hidden as usize };
     if hidden > HIDDEN_MAX {

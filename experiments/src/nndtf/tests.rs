@@ -186,7 +186,7 @@ fn tasks_that_make_no_sense_are_refused_with_a_sentence() {
         fitness(|task| task.genes = vec![0.0; 4097 * 114]),
         judge(|judge| judge.kind = 7),
         judge(|judge| judge.hidden = 17),
-        judge(|judge| judge.sweeps = 0),
+        judge(|judge| judge.sweeps = 65),
         judge(|judge| judge.boards.clear()),
         judge(|judge| judge.boards[1] = judge.boards[0]),
         judge(|judge| judge.boards = (0..2424).collect()),
