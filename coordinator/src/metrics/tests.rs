@@ -196,10 +196,10 @@ async fn the_oldest_of_who_holds_most_makes_room() {
     assert!(!honest.is_finished() && held.iter().all(|served| !served.is_finished()));
 }
 
-/// What the dashboard and the alerts look at is there.
+/// What the dashboard and the alerts look at is there, where there is an access directory.
 #[test]
 fn dashboards_and_alerts_name_what_is_served() {
-    let meters = Meters::new();
+    let meters = Meters::new().with_lost_lines(Counter::default());
     meters.ran("take", Duration::ZERO);
     meters.stored(&Write::Load, Duration::ZERO, None);
     let text = written(&meters, vec![view("a", RunState::Running)]);
