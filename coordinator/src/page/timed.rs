@@ -90,13 +90,13 @@ mod tests {
         let slow = tokio::spawn(async move {
             let mut piece = [0; 8];
             // It takes longer than the limit in all.
-            for _ in 0..5 {
+            for _ in 0..10 {
                 tokio::time::sleep(limit / 4).await;
                 theirs.read_exact(&mut piece).await.unwrap();
             }
             theirs
         });
-        timed.write_all(&[1; 40]).await.unwrap();
+        timed.write_all(&[1; 80]).await.unwrap();
         let theirs = slow.await.unwrap();
         let given_up = timed.write_all(&[1; 40]).await.unwrap_err();
         assert_eq!(given_up.kind(), io::ErrorKind::TimedOut);

@@ -126,17 +126,19 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nndtf::network::Network;
+    use crate::nndtf::network::{Coupling, Network};
     use evoxo_common::{plot::svg, rng::Stream};
 
     #[test]
     fn curves_are_the_networks_functions() {
-        for kind in [Kind::Double, Kind::Traditional, Kind::Logistic] {
-            let network = Network { hidden: 5, ..Network::paper(kind) };
+        let kinds = [(Kind::Double, 1), (Kind::Double, 0), (Kind::Traditional, 1), (Kind::Logistic, 1)];
+        for (kind, sweeps) in kinds {
+            let network = Network { hidden: 5, coupling: Coupling { sweeps }, ..Network::paper(kind) };
             let player = NetworkPlayer::new(network, network.random(&mut Stream::root(4).rng())).unwrap();
             let figures = figures(&player);
             assert_eq!(figures.len(), if kind == Kind::Double { 2 } else { 1 });
             assert_eq!(figures[0].series.len(), 5);
+            assert!(figures.get(1).is_none_or(|dynamic| dynamic.series.len() == if sweeps == 0 { 1 } else { 5 }));
             for figure in &figures {
                 let points = || figure.series.iter().flat_map(|series| &series.points);
                 assert!(points().all(|point| (-1.0..=1.0).contains(&point.mean)), "{}", figure.name);

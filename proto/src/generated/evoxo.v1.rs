@@ -2208,8 +2208,8 @@ pub struct Conviction {
     #[prost(string, tag = "2")]
     pub what: ::prost::alloc::string::String,
 }
-/// An identity or a token that an operator has revoked. Object revoked/ID; the name alone revokes. It is removed when nothing of
-/// it can be valid any more.
+/// An identity or a token that an operator has revoked. Object revoked/ID; the name alone revokes. It is never
+/// removed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Revocation {
     /// The number of the identity or the token.

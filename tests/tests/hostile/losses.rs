@@ -19,7 +19,7 @@ use evoxo_tests::{
 
 use crate::{pause, some_seconds};
 
-/// One of three workers is killed as soon as it has tasks, and restarted, for the whole run.
+/// A worker is killed as soon as it has tasks, and restarted, for the whole run: twice alone, then beside two others.
 #[tokio::test]
 async fn one_worker_of_three_is_killed_again_and_again() {
     let site = Site::new();
@@ -34,7 +34,7 @@ async fn one_worker_of_three_is_killed_again_and_again() {
         pause(400).await;
         victim.kill();
         kills += 1;
-        // On a fast machine the run would be over before enough was killed.
+        // Earlier, on a fast machine, the run would be over before enough was killed.
         if kills == 2 {
             healthy.extend([0, 1].map(|_| site.worker(coordinator.address, &[])));
         }

@@ -87,12 +87,14 @@ async fn a_champion_of_a_run_that_goes_on_plays_as_soon_as_something_is_stored()
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // The checkpoint that was found may make room for a newer one before it is read.
+    let begun = Instant::now();
     let answer = loop {
         let answer = get(to, "/api/play/move?moves=b2&player=long/0/0").await;
         if answer.status == 200 {
             break answer;
         }
         assert!(answer.status == 503 && begun.elapsed() < Duration::from_secs(60), "{}", answer.text());
+        tokio::time::sleep(Duration::from_millis(100)).await;
     };
     assert_eq!(answer.json()["to_move"], json!("X"), "{}", answer.text());
     for (who, why) in
