@@ -18,7 +18,7 @@
 use fearless_simd::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::lanes::Vector;
+use super::lanes::{CrossLane, Vector};
 use evoxo_common::math;
 
 /// The function that turns a unit's weighted sum into its value.
@@ -90,7 +90,7 @@ impl Activation {
 /// 1 - v^2 for each value v: the slope of the activation there, as a share of its slope at value 0 ([`Activation::slope`]).
 #[inline(always)]
 pub(crate) fn falls<S: Simd>(values: Vector<S>) -> Vector<S> {
-    (-values).mul_add_precise(values, Vector::splat(values.simd, 1.0))
+    (-values).fma(values, Vector::splat(values.simd, 1.0))
 }
 
 /// An activation as the fast paths compute it: the coefficients of P and Q, and where the argument is clamped.
@@ -170,8 +170,8 @@ impl Curve {
         }
         for term in (0..TERMS - 1).rev() {
             for ((odd, even), square) in odd.iter_mut().zip(&mut even).zip(squares) {
-                *odd = odd.mul_add_precise(square, self.odd[term]);
-                *even = even.mul_add_precise(square, self.even[term]);
+                *odd = odd.fma(square, self.odd[term]);
+                *even = even.fma(square, self.even[term]);
             }
         }
         for ((x, odd), even) in x.iter_mut().zip(odd).zip(even) {

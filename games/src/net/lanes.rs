@@ -3,6 +3,8 @@
 //! Arithmetic is lane by lane; sums over lanes have one fixed order. So every instruction set gives the same bits. The words
 //! for parts of vectors (lane, quad) and for what they hold (group, block, tile) are defined in [`crate::net`].
 
+#[cfg(all(target_arch = "x86_64", debug_assertions))]
+use fearless_simd::{Level, x86::Sse2};
 use fearless_simd::{f32x4, f32x16, prelude::*};
 
 pub(crate) use fearless_simd::Simd;
@@ -120,6 +122,9 @@ pub(crate) trait CrossLane<S: Simd>: Copy {
 
     /// The sum of all lanes: neighbours, then pairs of neighbours, and so on.
     fn sum(self) -> f32;
+
+    /// Fused multiply-add: the product with a factor, plus an addend, rounded once.
+    fn fma(self, factor: impl SimdInto<Self, S>, addend: impl SimdInto<Self, S>) -> Self;
 }
 
 impl<S: Simd> CrossLane<S> for Vector<S> {
@@ -151,6 +156,28 @@ impl<S: Simd> CrossLane<S> for Vector<S> {
         let halves = quads + quads.swap(4);
         (halves + halves.swap(8))[0]
     }
+
+    #[allow(clippy::disallowed_methods, reason = "this is what all others call")]
+    #[inline(always)]
+    fn fma(self, factor: impl SimdInto<Self, S>, addend: impl SimdInto<Self, S>) -> Self {
+        let (factor, addend): (Self, Self) = (factor.simd_into(self.simd), addend.simd_into(self.simd));
+        // Inlined in every kernel it would be three quarters of their code, and of the time to compile tests.
+        #[cfg(all(target_arch = "x86_64", debug_assertions))]
+        if let Level::Sse2(sse2) = self.simd.level() {
+            let [vector, factor, addend] = [self, factor, addend].map(<[f32; LANES]>::from);
+            return Self::simd_from(self.simd, fma_in_software(sse2, &vector, &factor, &addend));
+        }
+        self.mul_add_precise(factor, addend)
+    }
+}
+
+/// The same without instructions for it, which takes some two hundred others.
+#[cfg(all(target_arch = "x86_64", debug_assertions))]
+#[allow(clippy::disallowed_methods, reason = "as above")]
+#[inline(never)]
+fn fma_in_software(simd: Sse2, vector: &[f32; LANES], factor: &[f32; LANES], addend: &[f32; LANES]) -> [f32; LANES] {
+    let [vector, factor, addend] = [vector, factor, addend].map(|lanes| Vector::simd_from(simd, *lanes));
+    vector.mul_add_precise(factor, addend).into()
 }
 
 #[cfg(test)]

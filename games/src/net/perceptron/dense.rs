@@ -13,7 +13,7 @@ use crate::{
     net::{
         Architecture, Engine,
         activation::{Curve, falls},
-        lanes::{LANES, Vector, zero},
+        lanes::{CrossLane, LANES, Vector, zero},
     },
 };
 
@@ -103,7 +103,7 @@ fn row(cell: u8, width: usize) -> Range<usize> {
 #[inline(always)]
 fn add_row<S: Simd>(to: &mut [Vector<S>], row: &[Vector<S>], factor: f32) {
     for (to, row) in to.iter_mut().zip(row) {
-        *to = row.mul_add_precise(factor, *to);
+        *to = row.fma(factor, *to);
     }
 }
 
@@ -132,7 +132,7 @@ impl<S: Simd, H: DenseHead<S>, const W: usize> Engine for Dense<S, H, W> {
             #[inline(always)]
             |board, group| {
                 let weights = self.weights[row(order[board % 64], width)][group];
-                weights.mul_add_precise(perspective.sign, sums[group])
+                weights.fma(perspective.sign, sums[group])
             },
             &mut self.preactivations,
         );

@@ -137,7 +137,7 @@ impl Output {
         step: f32,
     ) -> Tiles<S> {
         let back = *weights * step * (falls(values) * self.activation.slope());
-        *weights = values.mul_add_precise(step, *weights);
+        *weights = values.fma(step, *weights);
         let mut errors = [back; 4];
         for tile in 0..4 {
             errors[tile] = back.broadcast_in_quads(tile);

@@ -12,7 +12,7 @@ use crate::{
     net::{
         Architecture, Engine,
         activation::{Curve, falls},
-        lanes::{Quad, Vector, zero},
+        lanes::{CrossLane, Quad, Vector, zero},
     },
 };
 
@@ -187,7 +187,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     /// The weighted sums of a block's detectors when the input of its cell changes by `stone`.
     #[inline(always)]
     fn sums_after(&self, sums: &Quads, block: usize, stone: f32) -> Vector<S> {
-        self.weights[block].mul_add_precise(stone, sums.gather(self.simd, self.quads[block]))
+        self.weights[block].fma(stone, sums.gather(self.simd, self.quads[block]))
     }
 
     /// Adds a number of stones to the counts of the lines of a cell.
@@ -300,7 +300,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
                 // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
                 let sign = if view == perspective.view { 1.0 } else { -1.0 };
                 let times = stones * sign + bias;
-                let sums = steps.mul_add_precise(times, cached.sums.group(self.simd, index));
+                let sums = steps.fma(times, cached.sums.group(self.simd, index));
                 cached.sums.set_group(index, sums);
             }
             if self.biased {
@@ -430,7 +430,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         for (block, stone) in &self.played[..count] {
             let block = usize::from(*block);
             let steps = self.scratch.steps.gather(self.simd, self.quads[block]);
-            self.weights[block] = steps.mul_add_precise(stone * sign(perspective.view), self.weights[block]);
+            self.weights[block] = steps.fma(stone * sign(perspective.view), self.weights[block]);
         }
         for cell in cells(later) {
             self.count(cell, 1.0);

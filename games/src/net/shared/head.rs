@@ -113,10 +113,10 @@ impl<S: Simd> OrientationSet<S> {
                 let change = change.broadcast_quad(index);
                 for bank in 0..W {
                     let (sum, tiles) = (&mut sums[bank], &banks[bank].tiles);
-                    sum[0] = turn.of(tiles, 0).mul_add_precise(change, sum[0]);
-                    sum[1] = turn.of(tiles, 1).mul_add_precise(change, sum[1]);
-                    sum[2] = turn.of(tiles, 2).mul_add_precise(change, sum[2]);
-                    sum[3] = turn.of(tiles, 3).mul_add_precise(change, sum[3]);
+                    sum[0] = turn.of(tiles, 0).fma(change, sum[0]);
+                    sum[1] = turn.of(tiles, 1).fma(change, sum[1]);
+                    sum[2] = turn.of(tiles, 2).fma(change, sum[2]);
+                    sum[3] = turn.of(tiles, 3).fma(change, sum[3]);
                 }
             }
         }
@@ -257,7 +257,7 @@ impl<S: Simd> Head<S> {
             #[inline(always)]
             |group, values| {
                 let output = self.banks[self.groups[group].bank].output;
-                part = self.present(group, values).mul_add_precise(output, part);
+                part = self.present(group, values).fma(output, part);
             },
         );
         part
@@ -295,7 +295,7 @@ impl<S: Simd> Head<S> {
         // All orientations of a filter share one weight.
         let pairs = values + values.swap(1);
         let all = pairs + pairs.swap(2);
-        bank.output = all.mul_add_precise(step, bank.output);
+        bank.output = all.fma(step, bank.output);
         if self.biased {
             for lane in (0..LANES).step_by(4) {
                 for error in errors {
@@ -316,10 +316,10 @@ impl<S: Simd> Head<S> {
                 let group = usize::from(*group);
                 for (sum, turn) in sums[group].iter_mut().zip(&turns[group]) {
                     let mut quad = *sum;
-                    quad = turn.of(tiles, 0).mul_add_precise(errors[0], quad);
-                    quad = turn.of(tiles, 1).mul_add_precise(errors[1], quad);
-                    quad = turn.of(tiles, 2).mul_add_precise(errors[2], quad);
-                    quad = turn.of(tiles, 3).mul_add_precise(errors[3], quad);
+                    quad = turn.of(tiles, 0).fma(errors[0], quad);
+                    quad = turn.of(tiles, 1).fma(errors[1], quad);
+                    quad = turn.of(tiles, 2).fma(errors[2], quad);
+                    quad = turn.of(tiles, 3).fma(errors[3], quad);
                     *sum = quad;
                 }
             }
@@ -365,10 +365,10 @@ fn learn_banks<S: Simd, const W: usize>(
             for bank in 0..W {
                 let (steps, tiles) = (&steps[bank], &mut banks[bank].tiles[2 * quad..][..2]);
                 let mut learnt = tiles[0];
-                learnt = steps[0].mul_add_precise(read[0], learnt);
-                learnt = steps[1].mul_add_precise(read[1], learnt);
-                learnt = steps[2].mul_add_precise(read[2], learnt);
-                learnt = steps[3].mul_add_precise(read[3], learnt);
+                learnt = steps[0].fma(read[0], learnt);
+                learnt = steps[1].fma(read[1], learnt);
+                learnt = steps[2].fma(read[2], learnt);
+                learnt = steps[3].fma(read[3], learnt);
                 tiles[0] = learnt;
                 tiles[1] = learnt.swap(1);
             }

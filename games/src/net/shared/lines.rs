@@ -19,7 +19,7 @@ use crate::{
     net::{
         Architecture, Engine, First,
         activation::Curve,
-        lanes::{LANES, Quad, Vector, zero},
+        lanes::{CrossLane, LANES, Quad, Vector, zero},
         perceptron::Perspective,
     },
 };
@@ -332,19 +332,19 @@ impl<S: Simd> Shared<S> {
             let (inputs, weights) = (&self.inputs[group * rows..][..rows], &self.first[class * rows..][..rows]);
             let mut sums = zero(simd);
             for (inputs, weights) in inputs.as_chunks::<ROWS>().0.iter().zip(weights.as_chunks::<ROWS>().0) {
-                sums = inputs[0].mul_add_precise(weights[0], sums);
-                sums = inputs[1].mul_add_precise(weights[1], sums);
-                sums = inputs[2].mul_add_precise(weights[2], sums);
-                sums = inputs[3].mul_add_precise(weights[3], sums);
+                sums = inputs[0].fma(weights[0], sums);
+                sums = inputs[1].fma(weights[1], sums);
+                sums = inputs[2].fma(weights[2], sums);
+                sums = inputs[3].fma(weights[3], sums);
             }
             sums *= sign;
             if self.biased {
-                sums = self.present[group].mul_add_precise(self.biases[class], sums);
+                sums = self.present[group].fma(self.biases[class], sums);
             }
             let values = self.curve.apply_vector(sums);
             view.sums[group] = sums;
             view.values[group] = values;
-            view.direct = self.flat[class].mul_add_precise(values, view.direct);
+            view.direct = self.flat[class].fma(values, view.direct);
         }
         self.head.start(&mut self.scratch.above);
         let changes = self.active.iter().map(|group| (quads_of(*group), &view.values[usize::from(*group)]));
@@ -366,13 +366,13 @@ impl<S: Simd> Shared<S> {
         let changes = &mut self.scratch.changes[..blocks.len()];
         for (change, block) in changes.iter_mut().zip(blocks) {
             let quads = quads(block);
-            let sums = weights(simd, &self.first, block).mul_add_precise(stone, gather(simd, &view.sums, quads));
+            let sums = weights(simd, &self.first, block).fma(stone, gather(simd, &view.sums, quads));
             let values = self.curve.apply_vector(sums);
             *change = values - gather(simd, &view.values, quads);
             scatter(&mut view.sums, quads, sums);
             scatter(&mut view.values, quads, values);
             let weights = output_weights(simd, &self.flat, &self.classes, block);
-            view.direct = weights.mul_add_precise(*change, view.direct);
+            view.direct = weights.fma(*change, view.direct);
         }
         let changes = blocks.iter().map(quads).zip(&*changes);
         self.head.add(

@@ -309,7 +309,7 @@ impl<S: Simd> Engine for Filters<S> {
                 for configuration in configurations {
                     self.images.step(bank, set, *configuration, &steps);
                 }
-                bank.output = total(hidden).mul_add_precise(step, bank.output);
+                bank.output = total(hidden).fma(step, bank.output);
                 if self.biases {
                     bank.bias += total(&steps);
                 }

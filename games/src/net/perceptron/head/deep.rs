@@ -95,7 +95,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Deep<S, N, LAST> {
                     let value = broadcast_quad(self.simd, &values[case][at].as_chunks().0[index]);
                     for at in 0..T {
                         let weights = second[upper][(tile + at) % 4];
-                        accumulators[case][at] = weights.mul_add_precise(value, accumulators[case][at]);
+                        accumulators[case][at] = weights.fma(value, accumulators[case][at]);
                     }
                 }
             }
@@ -177,7 +177,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
             let weights = &self.second[usize::from(quads[index]) % QUADS];
             for upper in 0..N {
                 for tile in 0..Self::tiles(upper) {
-                    sums[upper][tile] = weights[upper][tile].mul_add_precise(change, sums[upper][tile]);
+                    sums[upper][tile] = weights[upper][tile].fma(change, sums[upper][tile]);
                 }
             }
         }
@@ -205,7 +205,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
     fn part(&self, preactivations: &[Vector<S>; N]) -> Vector<S> {
         let (values, mut part) = (self.curve.apply_vectors(*preactivations), zero(self.simd));
         for upper in 0..N {
-            part = values[upper].mul_add_precise(self.weights[upper], part);
+            part = values[upper].fma(self.weights[upper], part);
         }
         part
     }
@@ -220,7 +220,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
         let values = self.curve.apply_vectors(self.preactivations(sums, &[], &[]));
         let mut sum = zero(self.simd);
         for upper in 0..N {
-            sum = values[upper].mul_add_precise(self.weights[upper], sum);
+            sum = values[upper].fma(self.weights[upper], sum);
         }
         let step = self.output.begin(sum.sum() + self.output.bias, update);
         let mut errors = [[zero(self.simd); 4]; N];
@@ -238,7 +238,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
         for index in 0..4 {
             for upper in 0..N {
                 for tile in 0..Self::tiles(upper) {
-                    sums[index] = quads[index][upper][tile].mul_add_precise(errors[upper][tile], sums[index]);
+                    sums[index] = quads[index][upper][tile].fma(errors[upper][tile], sums[index]);
                 }
             }
         }
@@ -259,13 +259,13 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
                     let weights = &mut quads[index][upper];
                     let past = group.past.broadcast_quad(index);
                     for tile in 0..Self::tiles(upper) {
-                        weights[tile] = errors[upper][tile].mul_add_precise(past, weights[tile]);
+                        weights[tile] = errors[upper][tile].fma(past, weights[tile]);
                     }
                     for view in 0..V {
                         let value = group.values[view].broadcast_quad(index);
                         for tile in 0..Self::tiles(upper) {
                             let sum = &mut sums[view][upper][tile];
-                            *sum = weights[tile].mul_add_precise(value, *sum);
+                            *sum = weights[tile].fma(value, *sum);
                         }
                     }
                 }
@@ -286,8 +286,8 @@ impl<S: Simd, const N: usize, const LAST: usize> DenseHead<S> for Deep<S, N, LAS
                 for upper in 0..N {
                     for tile in 0..Self::tiles(upper) {
                         let (weights, error) = (&mut quads[index][upper][tile], errors[upper][tile]);
-                        sums[index] = weights.mul_add_precise(error, sums[index]);
-                        *weights = error.mul_add_precise(past, *weights);
+                        sums[index] = weights.fma(error, sums[index]);
+                        *weights = error.fma(past, *weights);
                     }
                 }
             }

@@ -48,7 +48,7 @@ impl<S: Simd> Head<S> for Flat<S> {
 
     #[inline(always)]
     fn add(&self, sums: &mut Vector<S>, quads: [u16; 4], change: Vector<S>) {
-        *sums = self.weights.gather(self.simd, quads).mul_add_precise(change, *sums);
+        *sums = self.weights.gather(self.simd, quads).fma(change, *sums);
     }
 
     #[inline(always)]
@@ -94,10 +94,10 @@ impl<S: Simd> Head<S> for Flat<S> {
     fn learn<const V: usize>(&mut self, step: &f32, groups: &[Group<S>]) -> [Vector<S>; V] {
         let mut sums = [zero(self.simd); V];
         for (index, group) in groups.iter().enumerate() {
-            let learnt = group.past.mul_add_precise(*step, self.weights.group(self.simd, index));
+            let learnt = group.past.fma(*step, self.weights.group(self.simd, index));
             self.weights.set_group(index, learnt);
             for view in 0..V {
-                sums[view] = learnt.mul_add_precise(group.values[view], sums[view]);
+                sums[view] = learnt.fma(group.values[view], sums[view]);
             }
         }
         sums
@@ -120,7 +120,7 @@ impl<S: Simd> DenseHead<S> for Flat<S> {
                 #[inline(always)]
                 |group| below(board, group),
                 #[inline(always)]
-                |group, value| sum = self.weights.group(self.simd, group).mul_add_precise(value, sum),
+                |group, value| sum = self.weights.group(self.simd, group).fma(value, sum),
             );
             *preactivations = sum;
         }

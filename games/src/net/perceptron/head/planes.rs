@@ -136,7 +136,7 @@ impl<S: Simd> Head<S> for Planes<S> {
             for at in 0..OF_LINE {
                 let (plane, weights) = (usize::from(self.planes[quad][at]) % ALL, &self.second[quad][at]);
                 for tile in 0..4 {
-                    sums[plane][tile] = weights[tile].mul_add_precise(change, sums[plane][tile]);
+                    sums[plane][tile] = weights[tile].fma(change, sums[plane][tile]);
                 }
             }
         }
@@ -184,7 +184,7 @@ impl<S: Simd> Head<S> for Planes<S> {
                     let place = usize::from(places[usize::from(self.planes[quad][at]) % ALL]) % (THROUGH + 1);
                     for tile in 0..4 {
                         let weights = self.second[quad][at][tile];
-                        tiles[place][tile] = weights.mul_add_precise(change, tiles[place][tile]);
+                        tiles[place][tile] = weights.fma(change, tiles[place][tile]);
                     }
                 }
             }
@@ -200,7 +200,7 @@ impl<S: Simd> Head<S> for Planes<S> {
         let (values, mut part) = (self.curve.apply_vectors(changed.sums), self.part);
         for at in 0..THROUGH {
             let plane = usize::from(changed.planes[at]) % ALL;
-            part = values[at].mul_add_precise(self.weights[plane], part - self.parts[plane]);
+            part = values[at].fma(self.weights[plane], part - self.parts[plane]);
         }
         part
     }
@@ -215,7 +215,7 @@ impl<S: Simd> Head<S> for Planes<S> {
         let (mut values, mut sum) = ([zero(self.simd); ALL], zero(self.simd));
         for plane in 0..PLANES {
             values[plane] = self.values(sums, plane);
-            sum = values[plane].mul_add_precise(self.weights[plane], sum);
+            sum = values[plane].fma(self.weights[plane], sum);
         }
         let step = self.output.begin(sum.sum() + self.output.bias, update);
         let mut errors = [[zero(self.simd); 4]; ALL];
@@ -234,7 +234,7 @@ impl<S: Simd> Head<S> for Planes<S> {
             for at in 0..OF_LINE {
                 let (plane, weights) = (usize::from(self.planes[quad][at]) % ALL, &self.second[quad][at]);
                 for tile in 0..4 {
-                    sums[index] = weights[tile].mul_add_precise(errors[plane][tile], sums[index]);
+                    sums[index] = weights[tile].fma(errors[plane][tile], sums[index]);
                 }
             }
         }
@@ -257,13 +257,13 @@ impl<S: Simd> Head<S> for Planes<S> {
                 for at in 0..OF_LINE {
                     let (plane, weights) = (usize::from(self.planes[quad][at]) % ALL, &mut self.second[quad][at]);
                     for tile in 0..4 {
-                        weights[tile] = errors[plane][tile].mul_add_precise(past, weights[tile]);
+                        weights[tile] = errors[plane][tile].fma(past, weights[tile]);
                     }
                     for view in 0..V {
                         let value = group.values[view].broadcast_quad(index);
                         for tile in 0..4 {
                             let sum = &mut sums[view][plane][tile];
-                            *sum = weights[tile].mul_add_precise(value, *sum);
+                            *sum = weights[tile].fma(value, *sum);
                         }
                     }
                 }

@@ -52,11 +52,11 @@ impl<S: Simd> Engine for Shared<S> {
             for (change, block) in changes.iter_mut().zip(blocks) {
                 let quads = quads(block);
                 let weights = weights(simd, &self.first, block);
-                let sums = weights.mul_add_precise(perspective.sign, gather(simd, &view.sums, quads));
+                let sums = weights.fma(perspective.sign, gather(simd, &view.sums, quads));
                 *change = self.curve.apply_vector(sums) - gather(simd, &view.values, quads);
                 if upper_groups == 0 {
                     let weights = output_weights(simd, &self.flat, &self.classes, block);
-                    direct = weights.mul_add_precise(*change, direct);
+                    direct = weights.fma(*change, direct);
                 }
             }
             if upper_groups == 0 {

@@ -55,10 +55,10 @@ impl<S: Simd> Shared<S> {
                 let mut accumulators = [zero(self.simd); ROWS];
                 for (inputs, steps) in groups.clone() {
                     let inputs = &inputs.as_chunks::<ROWS>().0[four];
-                    accumulators[0] = inputs[0].mul_add_precise(*steps, accumulators[0]);
-                    accumulators[1] = inputs[1].mul_add_precise(*steps, accumulators[1]);
-                    accumulators[2] = inputs[2].mul_add_precise(*steps, accumulators[2]);
-                    accumulators[3] = inputs[3].mul_add_precise(*steps, accumulators[3]);
+                    accumulators[0] = inputs[0].fma(*steps, accumulators[0]);
+                    accumulators[1] = inputs[1].fma(*steps, accumulators[1]);
+                    accumulators[2] = inputs[2].fma(*steps, accumulators[2]);
+                    accumulators[3] = inputs[3].fma(*steps, accumulators[3]);
                 }
                 *sums = accumulators;
             }
@@ -87,7 +87,7 @@ impl<S: Simd> Shared<S> {
             if self.biased {
                 let mut sum = zero(self.simd);
                 for group in groups.clone() {
-                    sum = self.present[group].mul_add_precise(self.scratch.steps[group], sum);
+                    sum = self.present[group].fma(self.scratch.steps[group], sum);
                 }
                 let steps = over_quads(sum);
                 let both = with_mirror(steps, steps, reversible);
@@ -100,7 +100,7 @@ impl<S: Simd> Shared<S> {
                 }
                 let values = over_quads(values);
                 let both = with_mirror(values, values, reversible);
-                self.flat[class] = both.mul_add_precise(step, self.flat[class]);
+                self.flat[class] = both.fma(step, self.flat[class]);
             }
         }
     }
