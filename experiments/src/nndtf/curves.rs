@@ -98,13 +98,15 @@ fn dynamic_function(player: &NetworkPlayer) -> Figure {
     };
     // The neighbours' static outputs: with several sweeps this is the function of the first.
     let neighbours = outputs((node + 1) % hidden).zip(outputs((node + hidden - 1) % hidden));
-    let reads = player.network().coupling.sweeps > 0;
-    let (count, on) = if reads { (SHAPES, format!(" on {SHAPES} boards")) } else { (1, String::new()) };
-    let mut shapes: Vec<(f64, f64)> = neighbours
-        .map(|read| if reads { read } else { (1.0, 1.0) })
+    let read: Vec<(f64, f64)> =
+        if player.network().coupling.sweeps == 0 { vec![(1.0, 1.0)] } else { neighbours.collect() };
+    let mut shapes: Vec<(f64, f64)> = read
+        .into_iter()
         .map(|(after, behind)| (gene(player, 2, node) * after, (gene(player, 3, node) * behind).abs()))
         .collect();
     shapes.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.total_cmp(&two.1)));
+    let count = SHAPES.min(shapes.len());
+    let on = if count > 1 { format!(" on {count} boards") } else { String::new() };
     let shape = |index: usize| {
         let (mean, spread) = shapes[index * (shapes.len() - 1) / (SHAPES - 1)];
         curve(format!("m = {:.2}, s = {spread:.2}", rounded(mean)), (-1.0, 1.0), |k| {

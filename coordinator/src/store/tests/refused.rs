@@ -64,6 +64,8 @@ fn nobody_who_is_refused_is_ever_forgotten() {
     }
     let (refused, _) = store.load_refused().unwrap();
     assert_eq!((refused.convicted.len(), refused.revoked.len()), (1, 1));
+    assert_eq!(names(&directory.path().join("revoked")), [GUEST]);
+    assert_eq!(names(&directory.path().join("convicted")), [LIAR]);
 }
 
 #[test]
