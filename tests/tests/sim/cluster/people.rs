@@ -20,9 +20,14 @@ use super::{Cluster, Event, Request, RequestId, SimEvent, below, chance};
 /// The first id of a request to delete a run.
 const DELETIONS: u64 = 1 << 32;
 
+/// After this many orders to pause or resume, people wait twice as long between them; after twice as many, three times.
+const ORDERS: u64 = 64;
+
 /// What people do about deletion and more replicas. It is drawn apart, so that nothing else depends on it.
 pub(super) struct People {
     rng: Generator,
+    /// How often they wanted to pause or resume a run.
+    orders: u64,
     /// The runs whose deletion is not answered yet, with the highest epoch that was asked.
     asked: BTreeMap<usize, u64>,
     /// How often each run was deleted.
@@ -36,7 +41,14 @@ pub(super) struct People {
 impl People {
     pub(super) fn new(seed: u64) -> Self {
         let rng = Stream::root(seed).text("deletions").rng();
-        Self { rng, asked: BTreeMap::new(), deleted: BTreeMap::new(), gone: BTreeSet::new(), smaller: BTreeMap::new() }
+        Self {
+            rng,
+            orders: 0,
+            asked: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            smaller: BTreeMap::new(),
+        }
     }
 }
 
@@ -56,9 +68,10 @@ impl Cluster {
         }
     }
 
-    /// A person pauses or resumes a run.
+    /// A person pauses or resumes a run. All orders of a run are kept and listed, so a cluster that computes for hours would take minutes.
     pub(super) fn pause_or_resume(&mut self) {
-        let ms = self.draw_ms(200);
+        let ms = self.draw_ms(200) * (1 + self.people.orders / ORDERS);
+        self.people.orders += 1;
         self.plan(ms, SimEvent::PauseOrResume);
         let run = below(&mut self.rng, self.runs.len() as u64) as usize;
         let name = self.runs[run].0.clone();
