@@ -94,6 +94,7 @@ impl Coordinator {
             format!("worker {} gets no tasks of run {}: {}", session.name, run.name, printable(why, FAILURE_BYTES_MAX));
         let about = run.about();
         if self.sessions.disown_programs(id, &run.prepared) {
+            run.notice(sentence.clone());
             self.effects.log_about(Topic::Trouble, about, sentence);
         }
         Ok(())
@@ -297,9 +298,9 @@ impl Coordinator {
         if open.is_empty() {
             return self.tasks.forget_copy(hash);
         }
-        let run = open.first().and_then(|task| self.tasks.get(*task)).map(|task| task.run);
+        let run_id = open.first().and_then(|task| self.tasks.get(*task)).map(|task| task.run);
         let Some((worker, identity, trusted)) = self.sessions.change(id, |session| {
-            session.failed.extend(run.map(|run| (hash, run)));
+            session.failed.extend(run_id.map(|run| (hash, run)));
             (session.name.clone(), session.identity.clone(), session.is_trusted())
         }) else {
             return;
@@ -312,6 +313,9 @@ impl Coordinator {
         let about = About { run, arm, replica, ..of_worker }.and_task(hash);
         let sentence = format!("task {} failed on worker {worker}: {why}", hash.short());
         self.effects.log_about(Topic::Trouble, about, sentence);
+        if let Some(run) = run_id.and_then(|run| self.runs.change(run)) {
+            run.note_failure(&worker, &why);
+        }
         for task in open {
             self.tasks.accuse(task, self.now, |evidence| {
                 evidence.failures.push(identity.clone());

@@ -136,8 +136,6 @@ pub(super) struct Checkpoints {
     pub(super) begun: Millis,
 }
 
-/// The most notices of a run.
-const NOTICES_MAX: usize = 32;
 /// The most doubts of a run.
 pub(super) const DOUBTS_MAX: usize = 64;
 /// The longest expected duration of a task, in microseconds: a day.
@@ -195,6 +193,8 @@ pub(super) struct Run {
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
     pub(super) notices: Vec<String>,
+    /// The names of workers on which a task failed, as far as a notice says so.
+    pub(super) failing: BTreeSet<String>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
     /// Expected work that is assigned now, in microseconds: the run with the least is served first.
@@ -246,6 +246,7 @@ impl Run {
             checkpoints: Checkpoints::default(),
             tasks_done: 0,
             notices: Vec::new(),
+            failing: BTreeSet::new(),
             doubts: Vec::new(),
             doubt_number: 0,
             assigned_us: 0,
@@ -447,15 +448,6 @@ impl Run {
             }
         }
         Ok(needed)
-    }
-
-    pub(super) fn notice(&mut self, sentence: String) {
-        if self.notices.last() != Some(&sentence) {
-            self.notices.push(sentence);
-        }
-        if self.notices.len() > NOTICES_MAX {
-            self.notices.remove(0);
-        }
     }
 
     /// The expected duration of a task of this arm and kind, in microseconds, if any was computed.

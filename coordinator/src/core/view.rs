@@ -9,6 +9,11 @@ use super::{
 };
 use crate::replicas::ReplicaKey;
 
+/// The most notices of a run.
+const NOTICES_MAX: usize = 32;
+/// Of how many workers a run says that a task failed there.
+const FAILING_MAX: usize = 8;
+
 impl Run {
     /// For lines of the log.
     pub(super) fn about(&self) -> About {
@@ -43,6 +48,24 @@ impl Run {
             verification: self.level.message().into(),
             audit_millionths: self.level.millionths(),
             ..v1::Run::default()
+        }
+    }
+
+    pub(super) fn notice(&mut self, sentence: String) {
+        if self.notices.last() != Some(&sentence) {
+            self.notices.push(sentence);
+        }
+        if self.notices.len() > NOTICES_MAX {
+            self.notices.remove(0);
+        }
+    }
+
+    /// Tells people of the first failure on a worker: a host may lack what the tasks need.
+    pub(super) fn note_failure(&mut self, worker: &str, why: &str) {
+        if self.failing.len() < FAILING_MAX && self.failing.insert(worker.to_owned()) {
+            self.notice(format!(
+                "a task failed on worker {worker}: {why}; the coordinator's log has any further failures there"
+            ));
         }
     }
 

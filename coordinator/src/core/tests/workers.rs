@@ -180,6 +180,7 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     let said: Vec<&str> =
         story.log.iter().map(|(_, line)| line.as_str()).filter(|line| line.contains("another")).collect();
     assert_eq!(said, ["worker w1 gets no tasks of run r: it isanother one"]);
+    assert_eq!(run.notices, said);
     greet(&mut story, 2);
     assert!(!story.tasks_of(2).is_empty() && story.tasks_of(1).is_empty());
     // How long that took says nothing of the tasks: the other worker may take minutes.
@@ -210,6 +211,8 @@ fn tasks_that_fail_everywhere_end_their_run() {
         story.wait(100);
     }
     assert_eq!(story.run("r").state(), RunState::Failed, "within 6 s");
+    let told = story.run("r").notices.iter().filter(|notice| notice.starts_with("a task failed on worker")).count();
+    assert_eq!(told, 2, "the first failure on each worker: {:?}", story.run("r").notices);
     assert!(story.closed.len() <= 1, "{:?}", story.closed);
 }
 
