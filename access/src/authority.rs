@@ -5,8 +5,8 @@ use std::{net::IpAddr, path::Path, time::Duration};
 use anyhow::{Context as _, anyhow};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _,
-    SanType, date_time_ymd,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKey,
+    PublicKeyData as _, SanType, date_time_ymd,
 };
 use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, pem::PemObject as _};
 
@@ -89,21 +89,17 @@ impl Authority {
         Pin::of(&self.certificate)
     }
 
-    /// A client's certificate, DER, valid from now. Only the key of the request is used.
+    /// A client's certificate, DER, valid from now.
     ///
     /// # Errors
-    /// If it is no signing request, or its signature is wrong.
-    pub fn issue(&self, request: &[u8], identity: &Identity, now_s: u64, life_s: u64) -> Result<Vec<u8>, String> {
-        if request.len() > REQUEST_BYTES_MAX {
-            return Err(format!("a signing request has at most {REQUEST_BYTES_MAX} bytes"));
-        }
-        let request = CertificateSigningRequestDer::from(request);
-        let key = CertificateSigningRequestParams::from_der(&request)
-            .map_err(|error| format!("the signing request is not valid: {error}"))?
-            .public_key;
-        if rcgen::PublicKeyData::algorithm(&key) != &PKCS_ECDSA_P256_SHA256 {
-            return Err("the key of a signing request is ECDSA P-256".into());
-        }
+    /// If that cannot be signed.
+    pub fn issue(
+        &self,
+        request: &SigningRequest,
+        identity: &Identity,
+        now_s: u64,
+        life_s: u64,
+    ) -> Result<Vec<u8>, String> {
         let mut params = CertificateParams::default();
         params.distinguished_name = name(&format!("evoxo {} {}", identity.role, identity.id));
         let uri = identity.uri().as_str().try_into().map_err(|_| "an identity is ASCII")?;
@@ -113,7 +109,7 @@ impl Authority {
         // Another coordinator of this cluster may have another clock.
         let before_s = (life_s / 24).min(3600);
         set_validity(&mut params, now_s.saturating_sub(before_s), now_s + life_s);
-        let signed = params.signed_by(&key, &self.issuer).map_err(|error| format!("cannot sign: {error}"))?;
+        let signed = params.signed_by(&request.0, &self.issuer).map_err(|error| format!("cannot sign: {error}"))?;
         Ok(signed.der().to_vec())
     }
 
@@ -144,15 +140,42 @@ impl Authority {
     }
 }
 
-/// A new key, PKCS #8, and a signing request for it, both DER.
-pub(crate) fn request() -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
-    let key = key_pair()?;
-    let request = CertificateParams::default().serialize_request(&key).context("cannot make a signing request")?;
-    Ok((key.serialize_der(), request.der().to_vec()))
+/// Somebody's wish for a certificate, who has the key for it. Nothing but the key is taken from it.
+pub struct SigningRequest(PublicKey);
+
+impl SigningRequest {
+    /// Reads one, DER.
+    ///
+    /// # Errors
+    /// If it is none, or its signature is wrong.
+    pub fn read(der: &[u8]) -> Result<Self, String> {
+        if der.len() > REQUEST_BYTES_MAX {
+            return Err(format!("a signing request has at most {REQUEST_BYTES_MAX} bytes"));
+        }
+        let key = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(der))
+            .map_err(|error| format!("the signing request is not valid: {error}"))?
+            .public_key;
+        if rcgen::PublicKeyData::algorithm(&key) != &PKCS_ECDSA_P256_SHA256 {
+            return Err("the key of a signing request is ECDSA P-256".into());
+        }
+        Ok(Self(key))
+    }
+
+    /// By what its key is recognised: the SHA-256 of it, hexadecimal.
+    #[must_use]
+    pub fn key_hash(&self) -> String {
+        hex(ring::digest::digest(&ring::digest::SHA256, self.0.der_bytes()).as_ref())
+    }
+
+    /// One for this key, DER.
+    pub(crate) fn of(key: &KeyPair) -> anyhow::Result<Vec<u8>> {
+        let request = CertificateParams::default().serialize_request(key).context("cannot make a signing request")?;
+        Ok(request.der().to_vec())
+    }
 }
 
 /// A new key of the only kind that is used.
-fn key_pair() -> anyhow::Result<KeyPair> {
+pub(crate) fn key_pair() -> anyhow::Result<KeyPair> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("cannot make a key")
 }
 

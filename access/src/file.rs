@@ -10,14 +10,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject as _};
 
 use crate::{
-    authority::{Authority, request},
+    authority::{Authority, SigningRequest, key_pair},
     certificate::{Certificate, Pin},
     identity::{Id, Identity},
     private::{read_private, write_private},
 };
 
 /// What stands before the token's number.
-const TOKEN: &str = "# Joined with token ";
+pub(crate) const TOKEN: &str = "# Joined with token ";
 /// The length of a line of base64 in PEM.
 const PEM_LINE: usize = 64;
 
@@ -47,9 +47,11 @@ impl AccessFile {
     /// # Errors
     /// If a key or certificate cannot be made.
     pub fn made_by(authority: &Authority, identity: &Identity, now_s: u64, life_s: u64) -> anyhow::Result<Self> {
-        let (key, request) = request()?;
-        let certificate = authority.issue(&request, identity, now_s, life_s).map_err(anyhow::Error::msg)?;
-        Ok(Self::new(certificate, authority.certificate().to_vec(), key))
+        let key = key_pair()?;
+        let issued = SigningRequest::read(&SigningRequest::of(&key)?)
+            .and_then(|request| authority.issue(&request, identity, now_s, life_s));
+        let certificate = issued.map_err(anyhow::Error::msg)?;
+        Ok(Self::new(certificate, authority.certificate().to_vec(), key.serialize_der()))
     }
 
     /// Reads one.
@@ -63,7 +65,7 @@ impl AccessFile {
         let Ok([certificate, authority]) = <[_; 2]>::try_from(certificates.map_err(|_| none())?) else { bail!(none()) };
         let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| none())?;
         Certificate::read(&certificate).map_err(|_| none())?;
-        let token = String::from_utf8_lossy(&pem).lines().find_map(|line| line.strip_prefix(TOKEN)?.parse().ok());
+        let token = token_in(&pem);
         Ok(Self { certificate, authority, key, token })
     }
 
@@ -102,6 +104,11 @@ impl AccessFile {
     pub fn pin(&self) -> Result<Pin, String> {
         Pin::of(&self.authority)
     }
+}
+
+/// The number of the token that a private file names.
+pub(crate) fn token_in(pem: &[u8]) -> Option<Id> {
+    String::from_utf8_lossy(pem).lines().find_map(|line| line.strip_prefix(TOKEN)?.parse().ok())
 }
 
 fn pem(label: &str, der: &[u8]) -> String {

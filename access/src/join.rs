@@ -1,37 +1,98 @@
 //! How machines and people get their certificates, and new ones.
 
-use std::{error::Error as _, time::Duration};
+use std::{
+    error::Error as _,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use evoxo_process::{Address, innermost};
 use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
+use rcgen::KeyPair;
 use tonic::{
     Code, Status,
     transport::{Channel, Endpoint},
 };
 
-use crate::{authority::request, certificate::Pin, dial::Dialer, file::AccessFile, tls::Refusal, token::Token};
+use crate::{
+    authority::{SigningRequest, key_pair},
+    certificate::Pin,
+    dial::Dialer,
+    file::{AccessFile, TOKEN, token_in},
+    private::{read_private, write_private},
+    tls::Refusal,
+    token::Token,
+};
 
 /// The time for a connection, and for an answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Joins a cluster with a token; the name is for lists.
-///
-/// # Errors
-/// [`Refusal::Final`] if the coordinator refuses the token, or is not the one that the token names.
-pub async fn join(token: &Token, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
-    let dialer = Dialer::newcomer(token.pin).map_err(own)?;
-    let (key, request) = request().map_err(own)?;
-    let mut client = client(&dialer, coordinator).await?;
-    let asked = v1::JoinRequest {
-        token: token.id.to_string(),
-        secret: token.secret.bytes().to_vec().into(),
-        request: request.into(),
-        name: name.into(),
-    };
-    let answer = client.join(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
-    let mut file = taken(answer.into_inner(), key, token.pin)?;
-    file.token = Some(token.id.clone());
-    Ok(file)
+/// Somebody who joins. The key is the same in every attempt, also after a restart, so that an answer that was lost costs the token no
+/// second use: whoever comes again with a key that joined is the same as before.
+pub struct Newcomer {
+    token: Token,
+    /// Where the access file will be.
+    access: PathBuf,
+    key: KeyPair,
+}
+
+impl Newcomer {
+    /// The key of an earlier attempt with this token for the same access file, or a new one, which is kept beside that until there is a
+    /// certificate.
+    ///
+    /// # Errors
+    /// If the key cannot be kept: then the access file could not be either.
+    pub fn new(token: Token, access: PathBuf) -> anyhow::Result<Self> {
+        let path = waiting(&access);
+        let tried = path.exists().then(|| read_private(&path)).transpose()?;
+        let of_token = tried.filter(|tried| token_in(tried).as_ref() == Some(&token.id));
+        let kept = of_token.and_then(|pem| KeyPair::from_pem(str::from_utf8(&pem).ok()?).ok());
+        let key = match kept {
+            Some(key) => key,
+            None => {
+                let key = key_pair()?;
+                write_private(&path, format!("{TOKEN}{}\n{}", token.id, key.serialize_pem()).as_bytes())?;
+                key
+            }
+        };
+        Ok(Self { token, access, key })
+    }
+
+    /// Joins a cluster by whichever of its coordinators answers, and writes the access file; the name is for lists.
+    ///
+    /// # Errors
+    /// [`Refusal::Final`] if the coordinator refuses the token, or is not the one that the token names.
+    pub async fn join(&self, coordinators: &[Address], name: &str) -> Result<AccessFile, Refusal> {
+        let file = at_any(coordinators, |address| async move { self.ask(&address, name).await }).await?;
+        file.store(&self.access).map_err(own)?;
+        // The next start finds the access file, and does not look for the key.
+        let _ = fs::remove_file(waiting(&self.access));
+        Ok(file)
+    }
+
+    async fn ask(&self, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
+        let Token { id, secret, pin } = &self.token;
+        let dialer = Dialer::newcomer(*pin).map_err(own)?;
+        let mut client = client(&dialer, coordinator).await?;
+        let asked = v1::JoinRequest {
+            token: id.to_string(),
+            secret: secret.bytes().to_vec().into(),
+            request: SigningRequest::of(&self.key).map_err(own)?.into(),
+            name: name.into(),
+        };
+        let answer = client.join(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
+        let mut file = taken(answer.into_inner(), &self.key, *pin)?;
+        file.token = Some(id.clone());
+        Ok(file)
+    }
+}
+
+/// Where the key waits for a certificate.
+fn waiting(access: &Path) -> PathBuf {
+    let mut path = access.as_os_str().to_owned();
+    path.push(".joining");
+    path.into()
 }
 
 /// Gets a new certificate for the same identity.
@@ -40,18 +101,18 @@ pub async fn join(token: &Token, coordinator: &Address, name: &str) -> Result<Ac
 /// [`Refusal::Final`] if the coordinator refuses the old one.
 pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFile, Refusal> {
     let dialer = Dialer::with(file).map_err(own)?;
-    let (key, request) = request().map_err(own)?;
+    let key = key_pair().map_err(own)?;
     let mut client = client(&dialer, coordinator).await?;
-    let asked = v1::RenewRequest { request: request.into() };
+    let asked = v1::RenewRequest { request: SigningRequest::of(&key).map_err(own)?.into() };
     let answer = client.renew(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
-    let mut renewed = taken(answer.into_inner(), key, file.pin().map_err(Refusal::Other)?)?;
+    let mut renewed = taken(answer.into_inner(), &key, file.pin().map_err(Refusal::Other)?)?;
     renewed.token.clone_from(&file.token);
     Ok(renewed)
 }
 
 /// The access file of a new certificate.
-fn taken(answer: v1::Certificate, key: Vec<u8>, pin: Pin) -> Result<AccessFile, Refusal> {
-    let file = AccessFile::new(answer.certificate.to_vec(), answer.authority.to_vec(), key);
+fn taken(answer: v1::Certificate, key: &KeyPair, pin: Pin) -> Result<AccessFile, Refusal> {
+    let file = AccessFile::new(answer.certificate.to_vec(), answer.authority.to_vec(), key.serialize_der());
     if file.pin() != Ok(pin) {
         return Err(Refusal::Final("the coordinator gave a certificate of another authority: join again".into()));
     }
@@ -115,7 +176,7 @@ fn refused(dialer: &Dialer, coordinator: &Address, status: &Status) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Authority, Id, Identity, Role, now_s};
+    use crate::{Authority, Id, Identity, Role, Secret, now_s};
 
     #[tokio::test]
     async fn a_stranger_at_one_address_keeps_nobody_from_the_next() {
@@ -132,20 +193,38 @@ mod tests {
         assert_eq!(ask(Err(away.clone()), Err(away.clone())).await, Err(away));
     }
 
+    /// After an attempt that was stopped, the key is the same, unless another token was given.
+    #[test]
+    fn a_newcomer_keeps_the_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let access = directory.path().join("mine");
+        let pin = Authority::create(directory.path(), now_s()).unwrap().pin().unwrap();
+        let token = || Token { id: Id::draw(), secret: Secret::draw(), pin };
+        let (first, second) = (token(), token());
+        let key = |token: &Token| Newcomer::new(token.clone(), access.clone()).unwrap().key.serialize_der();
+        let kept = key(&first);
+        assert_eq!(key(&first), kept);
+        assert_ne!(key(&second), kept);
+        let nowhere = Newcomer::new(first, directory.path().join("none/mine")).err().unwrap();
+        assert!(format!("{nowhere:#}").contains("cannot write"), "{nowhere:#}");
+        fs::write(waiting(&access), format!("{TOKEN}{}\nno key", second.id)).unwrap();
+        assert_ne!(key(&second), kept, "a damaged one is replaced");
+    }
+
     #[test]
     fn a_certificate_of_another_authority_is_not_taken() {
         let directory = tempfile::tempdir().unwrap();
         let authority = Authority::create(directory.path(), now_s()).unwrap();
         let identity = Identity { id: Id::draw(), role: Role::Worker };
         let file = AccessFile::made_by(&authority, &identity, now_s(), 3600).unwrap();
+        let key = KeyPair::try_from(file.key.secret_der()).unwrap();
         let answer = || v1::Certificate {
             certificate: file.certificate.to_vec().into(),
             authority: file.authority.to_vec().into(),
         };
-        let key = || file.key.secret_der().to_vec();
-        assert_eq!(taken(answer(), key(), authority.pin().unwrap()).unwrap(), file);
+        assert_eq!(taken(answer(), &key, authority.pin().unwrap()).unwrap(), file);
         let other = Authority::create(tempfile::tempdir().unwrap().path(), now_s()).unwrap();
-        let refused = taken(answer(), key(), other.pin().unwrap());
+        let refused = taken(answer(), &key, other.pin().unwrap());
         assert!(matches!(&refused, Err(Refusal::Final(why)) if why.contains("another authority")), "{refused:?}");
     }
 }

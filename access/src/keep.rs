@@ -7,14 +7,14 @@ use std::{
 };
 
 use anyhow::Context as _;
-use evoxo_process::{Address, Addresses};
+use evoxo_process::Addresses;
 use tracing::{info, warn};
 
 use crate::{
     certificate::Certificate,
     dial::Dialer,
     file::AccessFile,
-    join::{at_any, join, renew},
+    join::{Newcomer, at_any, renew},
     now_s,
     private::create_directory,
     tls::Refusal,
@@ -82,12 +82,8 @@ impl Keeper {
                 let file = match kept(&path, &token).map_err(own)? {
                     Some(file) => file,
                     None => {
-                        let ask = |address: Address| {
-                            let token = &token;
-                            async move { join(token, &address, name).await }
-                        };
-                        let file = when_reached(async || at_any(coordinators.all(), ask).await).await?;
-                        file.store(&path).map_err(own)?;
+                        let newcomer = Newcomer::new(token, path.clone()).map_err(own)?;
+                        let file = when_reached(async || newcomer.join(coordinators.all(), name).await).await?;
                         info!("joined the cluster; the certificate is in {}", path.display());
                         file
                     }

@@ -20,12 +20,12 @@ mod token;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use authority::Authority;
+pub use authority::{Authority, SigningRequest};
 pub use certificate::{Certificate, Pin, renewable_until_s, server_names};
 pub use dial::Dialer;
 pub use file::AccessFile;
 pub use identity::{Id, Identity, Role};
-pub use join::{at_any, join, renew};
+pub use join::{Newcomer, at_any, renew};
 pub use keep::{Keeper, Source};
 pub use private::{create_directory, read_private, write_private};
 pub use server::{Revocations, browsers_config, server_config};

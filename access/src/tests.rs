@@ -121,10 +121,11 @@ fn only_the_key_of_a_request_is_used() {
     let mut params = CertificateParams::new(vec!["evoxo-coordinator".to_owned()]).unwrap();
     params.subject_alt_names.insert(0, SanType::URI(wish.uri().as_str().try_into().unwrap()));
     let given = identity(Role::Worker);
-    let issued = authority.issue(&asking(params.clone(), &key), &given, now_s(), DAY_S).unwrap();
+    let request = SigningRequest::read(&asking(params.clone(), &key)).unwrap();
+    let issued = authority.issue(&request, &given, now_s(), DAY_S).unwrap();
     assert_eq!(Certificate::read(&issued).unwrap().identity, given);
     assert_eq!(server_names(&issued).unwrap().0, [""; 0], "it is no coordinator");
-    let refused = |request: &[u8]| authority.issue(request, &given, now_s(), DAY_S).unwrap_err();
+    let refused = |request: &[u8]| SigningRequest::read(request).err().unwrap();
     let other = KeyPair::generate_for(&PKCS_ED25519).unwrap();
     assert!(refused(&asking(CertificateParams::default(), &other)).contains("ECDSA P-256"));
     params.subject_alt_names.extend((0..1500).map(|number| SanType::DnsName(format!("h{number}").try_into().unwrap())));

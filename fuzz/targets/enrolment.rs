@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use evoxo_access::{Authority, Certificate, Id, Identity, Role, Secret, Token, server_names};
+use evoxo_access::{Authority, Certificate, Id, Identity, Role, Secret, SigningRequest, Token, server_names};
 
 /// A moment within the life of the authority, in seconds since 1970.
 const NOW_S: u64 = 1_800_000_000;
@@ -14,7 +14,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     match what % 4 {
         0 => {
             let identity = Identity { id: "0123456789ab".parse().expect("an id"), role: Role::Worker };
-            if let Ok(der) = authority().issue(rest, &identity, NOW_S, 3600) {
+            let issued =
+                SigningRequest::read(rest).and_then(|request| authority().issue(&request, &identity, NOW_S, 3600));
+            if let Ok(der) = issued {
                 let certificate = Certificate::read(&der).expect("it was issued here");
                 assert_eq!(certificate.identity, identity, "the request has chosen its own identity");
             }

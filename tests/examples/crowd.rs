@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_access::{AccessFile, Role, join};
+use evoxo_access::{AccessFile, Role};
 use evoxo_common::rng::{Generator, Stream, below};
 use evoxo_proto::v1::{Heartbeat, from_worker::Message, to_worker::Message as Incoming};
 use evoxo_tests::{
@@ -77,11 +77,7 @@ impl Cluster {
     async fn empty(site: &Site) -> Self {
         let secure = Secure::init(site, "access");
         let coordinator = secure.coordinator("127.0.0.1:0", &["--checkpoint-interval", "3"]);
-        let token = secure.token(coordinator.address, Role::Worker, 3600, 1).await;
-        let token = token.parse().expect("a token");
-        let joined = join(&token, &coordinator.address.to_string().parse().expect("an address"), "crowd")
-            .await
-            .expect("an access file");
+        let joined = secure.newcomer(coordinator.address, Role::Worker, "crowd").await;
         let person = secure.person(coordinator.address);
         let (worker, tasks) = (Some(Arc::new(joined)), TASKS_OF_BUSY);
         Self { coordinator, person, worker, runs: 0, tasks, _workers: Vec::new() }

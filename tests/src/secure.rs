@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use evoxo_access::{AccessFile, Dialer, Role};
+use evoxo_access::{AccessFile, Dialer, Newcomer, Refusal, Role, Token};
 use evoxo_proto::v1::{
     CreateTokenRequest, Identity, ListAccessRequest, RevokeRequest, RevokeResponse,
     access_service_client::AccessServiceClient,
@@ -80,6 +80,29 @@ impl<'a> Secure<'a> {
     pub async fn token(&self, coordinator: SocketAddr, role: Role, lifetime_s: u64, uses: u32) -> String {
         let request = CreateTokenRequest { role: role.to_string(), lifetime_s, uses };
         self.access(coordinator).create_token(request).await.expect("a token").into_inner().token
+    }
+
+    /// Somebody who joins with this token under this name.
+    ///
+    /// # Errors
+    /// If the coordinator refuses it.
+    ///
+    /// # Panics
+    /// If the site cannot keep its key.
+    pub async fn join(&self, coordinator: SocketAddr, token: &Token, name: &str) -> Result<AccessFile, Refusal> {
+        let path = self.site.path(&format!("joined-{name}"));
+        let newcomer = Newcomer::new(token.clone(), path).expect("a key");
+        newcomer.join(&[coordinator.to_string().parse().expect("an address")], name).await
+    }
+
+    /// Somebody of this role who has just joined.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub async fn newcomer(&self, coordinator: SocketAddr, role: Role, name: &str) -> AccessFile {
+        let token = self.token(coordinator, role, 60, 1).await.parse().expect("a token");
+        let joined = self.join(coordinator, &token, name).await;
+        joined.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
     }
 
     /// Everybody with a certificate.

@@ -7,6 +7,7 @@ mod processes {
     mod check;
     mod crashes;
     mod daemon;
+    mod joining;
     mod leaders;
     mod liars;
     mod modules;

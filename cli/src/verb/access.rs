@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
-use evoxo_access::{Id, Role, Typed, at_any, join, now_s};
+use evoxo_access::{Id, Newcomer, Role, Typed, now_s};
 use evoxo_process::{Addresses, duration, host_name};
 use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
 use serde_json::{Value, json};
@@ -104,17 +104,15 @@ fn time(since_1970_s: u64) -> String {
 
 pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let Join { token, coordinator, access, name } = arguments;
-    let token = &token.token().map_err(usage)?;
+    let token = token.token().map_err(usage)?;
     if access.exists() {
         bail!("{} exists: name another --access FILE, or remove it", access.display());
     }
     let name = name.clone().unwrap_or_else(host_name);
+    let newcomer = Newcomer::new(token, access.clone())?;
     let file = converse(async {
-        let name = &name;
-        let joined = at_any(coordinator.all(), |address| async move { join(token, &address, name).await }).await;
-        joined.map_err(|refusal| anyhow!("{}", refusal.sentence()))
+        newcomer.join(coordinator.all(), &name).await.map_err(|refusal| anyhow!("{}", refusal.sentence()))
     })?;
-    file.store(access)?;
     let facts = file.certificate().map_err(anyhow::Error::msg)?;
     let (role, id, shown) = (facts.identity.role, facts.identity.id, access.display());
     tell(format_args!("joined as {role} {id}; the access file is {shown}: keep it secret"));

@@ -22,8 +22,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use evoxo_access::{
-    AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, Token, browsers_config, now_s,
-    read_private, server_config, server_names, write_private,
+    AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, SigningRequest, Token,
+    browsers_config, now_s, read_private, server_config, server_names, write_private,
 };
 use tokio::sync::oneshot;
 use tokio_rustls::rustls::{ServerConfig, pki_types::CertificateDer, pki_types::pem::PemObject as _};
@@ -244,8 +244,8 @@ impl Access {
             // An operator made by init, or somebody from before the records were lost.
             let Certificate { identity: Identity { id, role }, expires_s, .. } = certificate.clone();
             let address = address.to_owned();
-            let known = Record::Joined { id, role, name: String::new(), token: String::new(), address, expires_s };
-            self.0.records.apply(known, now_s());
+            let [name, token, key] = Default::default();
+            self.0.records.apply(Record::Joined { id, role, name, token, key, address, expires_s }, now_s());
         }
         ended
     }
@@ -282,7 +282,8 @@ impl Access {
         lock(&self.0.connections).get(id).map_or(0, |ends| ends.iter().filter(|end| !end.is_closed()).count() as u32)
     }
 
-    /// Lets somebody join. Blocks: it waits for the disk.
+    /// Lets somebody join. Who comes again with the same key is the same as before, and does not use the token once more: the answer was
+    /// lost. Blocks: it waits for the disk.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -294,14 +295,19 @@ impl Access {
         name: String,
         address: String,
     ) -> Result<(Identity, Issued), Refused> {
+        let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
+        let (key, number) = (request.key_hash(), token.to_string());
         let mut journal = lock(&self.0.journal);
         let now_s = now_s();
+        let before = self.0.records.read().joined(&number, &key, now_s);
+        if let Some(identity) = before {
+            return self.renewed(&mut journal, &identity, &request, now_s).map(|issued| (identity, issued));
+        }
         let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
         let identity = Identity { id: Id::draw(), role };
-        let (issued, expires_s) = self.issue(request, &identity, now_s)?;
-        let token = token.to_string();
-        let record = Record::Joined { id: identity.id.clone(), role, name, token, address, expires_s };
-        self.append(&mut journal, record, now_s)?;
+        let (issued, expires_s) = self.issue(&request, &identity, now_s)?;
+        let id = identity.id.clone();
+        self.append(&mut journal, Record::Joined { id, role, name, token: number, key, address, expires_s }, now_s)?;
         Ok((identity, issued))
     }
 
@@ -317,8 +323,9 @@ impl Access {
             return Err(Refused::Token("this token is for workers: ask for one of the role viewer or operator"));
         }
         let identity = Identity { id: Id::draw(), role };
-        let (id, name, token) = (identity.id.clone(), BROWSER.to_owned(), token.to_string());
-        self.append(&mut journal, Record::Joined { id, role, name, token, address, expires_s: now_s + life_s }, now_s)?;
+        let (id, name, token, key) = (identity.id.clone(), BROWSER.to_owned(), token.to_string(), String::new());
+        let expires_s = now_s + life_s;
+        self.append(&mut journal, Record::Joined { id, role, name, token, key, address, expires_s }, now_s)?;
         Ok(identity)
     }
 
@@ -338,17 +345,27 @@ impl Access {
     /// # Errors
     /// See [`Refused`].
     pub(crate) fn renew(&self, identity: &Identity, request: &[u8]) -> Result<Issued, Refused> {
+        let request = SigningRequest::read(request).map_err(Refused::Invalid)?;
         let mut journal = lock(&self.0.journal);
-        let now_s = now_s();
         if self.is_revoked(&identity.id) {
             return Err(Refused::Token("this identity was revoked"));
         }
+        self.renewed(&mut journal, identity, &request, now_s())
+    }
+
+    fn renewed(
+        &self,
+        journal: &mut Journal,
+        identity: &Identity,
+        request: &SigningRequest,
+        now_s: u64,
+    ) -> Result<Issued, Refused> {
         let (issued, expires_s) = self.issue(request, identity, now_s)?;
-        self.append(&mut journal, Record::Renewed { id: identity.id.clone(), expires_s }, now_s)?;
+        self.append(journal, Record::Renewed { id: identity.id.clone(), expires_s }, now_s)?;
         Ok(issued)
     }
 
-    fn issue(&self, request: &[u8], identity: &Identity, now_s: u64) -> Result<(Issued, u64), Refused> {
+    fn issue(&self, request: &SigningRequest, identity: &Identity, now_s: u64) -> Result<(Issued, u64), Refused> {
         let life_s = if identity.role.is_worker() { self.0.worker_life_s } else { PERSON_LIFE_S };
         let authority = Arc::clone(&self.current().authority);
         let certificate = authority.issue(request, identity, now_s, life_s).map_err(Refused::Invalid)?;

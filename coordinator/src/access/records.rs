@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use evoxo_access::{Id, Role, Secret, SecretHash, renewable_until_s};
+use evoxo_access::{Id, Identity, Role, Secret, SecretHash, renewable_until_s};
 use serde::{Deserialize, Serialize};
 
 /// Tokens at once.
@@ -18,7 +18,17 @@ pub(crate) enum Record {
     /// An operator created a token.
     Token { id: Id, secret: SecretHash, role: Role, uses: u32, expires_s: u64, by: String },
     /// Somebody joined with a token, or is known again after a restart.
-    Joined { id: Id, role: Role, name: String, token: String, address: String, expires_s: u64 },
+    Joined {
+        id: Id,
+        role: Role,
+        name: String,
+        token: String,
+        /// The hash of its key, by which it is recognised if it comes again. Earlier builds wrote none.
+        #[serde(default)]
+        key: String,
+        address: String,
+        expires_s: u64,
+    },
     /// Somebody has a new certificate.
     Renewed { id: Id, expires_s: u64 },
     /// An identity or a token is refused from now on. That is never forgotten: whoever sets the clock must not let anybody in.
@@ -53,6 +63,8 @@ pub(crate) struct Known {
     pub(crate) name: String,
     /// Empty for an operator made by `init`.
     pub(crate) token: String,
+    /// The hash of the key with which it joined; empty if it came without one.
+    pub(crate) key: String,
     pub(crate) address: String,
     pub(crate) expires_s: u64,
 }
@@ -80,11 +92,11 @@ impl Records {
             Record::Token { id, secret, role, uses, expires_s, by } => {
                 self.tokens.insert(id, Token { secret, role, uses, expires_s, by });
             }
-            Record::Joined { id, role, name, token, address, expires_s } => {
+            Record::Joined { id, role, name, token, key, address, expires_s } => {
                 if let Some(used) = token.parse().ok().and_then(|id: Id| self.tokens.get_mut(&id)) {
                     used.uses = used.uses.saturating_sub(1);
                 }
-                self.identities.insert(id, Known { role, name, token, address, expires_s });
+                self.identities.insert(id, Known { role, name, token, key, address, expires_s });
             }
             Record::Renewed { id, expires_s } => {
                 if let Some(known) = self.identities.get_mut(&id) {
@@ -109,8 +121,8 @@ impl Records {
     pub(crate) fn records(&self) -> Vec<Record> {
         // Identities come before tokens: a record of one that joined would use its token once more.
         let identities = self.identities.iter().map(|(id, known)| {
-            let Known { role, name, token, address, expires_s } = known.clone();
-            Record::Joined { id: id.clone(), role, name, token, address, expires_s }
+            let Known { role, name, token, key, address, expires_s } = known.clone();
+            Record::Joined { id: id.clone(), role, name, token, key, address, expires_s }
         });
         let tokens = self.tokens.iter().map(|(id, token)| {
             let Token { secret, role, uses, expires_s, by } = token.clone();
@@ -138,6 +150,13 @@ impl Records {
 
     pub(crate) fn is_revoked(&self, id: &Id) -> bool {
         self.revoked.contains_key(id)
+    }
+
+    /// Who joined with this token and key before, and may still come back.
+    pub(crate) fn joined(&self, token: &str, key: &str, now_s: u64) -> Option<Identity> {
+        let same = |known: &Known| known.key == key && known.token == token && known.may_come_back(now_s);
+        let (id, known) = self.identities.iter().find(|(_, known)| same(known))?;
+        Some(Identity { id: id.clone(), role: known.role })
     }
 
     /// The role that a token gives. The sentence is the same whatever is wrong, so that nobody learns which tokens
@@ -182,9 +201,8 @@ mod tests {
     fn joined(token: &Id, expires_s: u64) -> (Id, Record) {
         let id = Id::draw();
         let [name, address] = ["lab7", "10.0.0.7"].map(str::to_owned);
-        let record =
-            Record::Joined { id: id.clone(), role: Role::Worker, name, token: token.to_string(), address, expires_s };
-        (id, record)
+        let (role, token, key) = (Role::Worker, token.to_string(), format!("key of {id}"));
+        (id.clone(), Record::Joined { id, role, name, token, key, address, expires_s })
     }
 
     #[test]
@@ -203,6 +221,26 @@ mod tests {
         records.apply(token(&id, &secret, 2));
         records.apply(Record::Revoked { id: id.clone(), convicted: false });
         assert!(records.role_of(&id, &secret, 99).unwrap_err().contains("revoked"));
+    }
+
+    #[test]
+    fn who_comes_again_with_the_same_token_and_key_is_the_same() {
+        let (id, secret) = (Id::draw(), Secret::draw());
+        let mut records = Records::default();
+        records.apply(token(&id, &secret, 1));
+        let (one, record) = joined(&id, 50);
+        records.apply(record);
+        records.prune(10);
+        assert!(records.role_of(&id, &secret, 10).is_err(), "the token is used up");
+        let (number, key) = (id.to_string(), format!("key of {one}"));
+        let same = Some(Identity { id: one.clone(), role: Role::Worker });
+        assert_eq!(records.joined(&number, &key, 10), same);
+        assert_eq!(records.joined(&number, "another key", 10), None);
+        assert_eq!(records.joined(&Id::draw().to_string(), &key, 10), None);
+        assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50) - 1), same);
+        assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50)), None, "that was too long ago");
+        records.apply(Record::Revoked { id: one, convicted: false });
+        assert_eq!(records.joined(&number, &key, 10), None, "it was revoked");
     }
 
     #[test]

@@ -2456,7 +2456,8 @@ pub mod access_service_client {
             self
         }
         /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
-        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid.
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. Who asks again with the same token and key, since the
+        /// answer was lost, has the same ID as before, and the token is not used once more.
         /// May: everybody, also without a certificate.
         pub async fn join(
             &mut self,
@@ -2619,7 +2620,8 @@ pub mod access_service_server {
     #[async_trait]
     pub trait AccessService: std::marker::Send + std::marker::Sync + 'static {
         /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
-        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid.
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. Who asks again with the same token and key, since the
+        /// answer was lost, has the same ID as before, and the token is not used once more.
         /// May: everybody, also without a certificate.
         async fn join(
             &self,

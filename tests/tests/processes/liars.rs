@@ -3,9 +3,8 @@
 use std::{fs, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
-use evoxo_access::{AccessFile, Refusal, Role, Token, join};
+use evoxo_access::{AccessFile, Refusal, Role, Token};
 use evoxo_common::task::Encoded;
-use evoxo_process::Address;
 use evoxo_proto::v1::{ReadLogRequest, RunState, Verification, task_result::Outcome};
 use evoxo_tests::{
     live::{PATIENCE, Site},
@@ -21,25 +20,9 @@ use crate::DISPATCH;
 /// After this nothing is left for a worker.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// The access of somebody who has joined.
-async fn newcomer(secure: &Secure<'_>, coordinator: SocketAddr, role: Role, name: &str) -> AccessFile {
-    let token = secure.token(coordinator, role, 60, 1).await.parse().expect("a token");
-    joined(&token, coordinator, name).await
-}
-
-/// The same with this token.
-async fn joined(token: &Token, coordinator: SocketAddr, name: &str) -> AccessFile {
-    let joined = join(token, &address_of(coordinator), name).await;
-    joined.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
-}
-
-fn address_of(coordinator: SocketAddr) -> Address {
-    coordinator.to_string().parse().expect("an address")
-}
-
 /// Nobody can join with this token.
-async fn is_revoked(token: &Token, coordinator: SocketAddr) {
-    let again = join(token, &address_of(coordinator), "another").await;
+async fn is_revoked(secure: &Secure<'_>, token: &Token, coordinator: SocketAddr) {
+    let again = secure.join(coordinator, token, "another").await;
     let refused = matches!(&again, Err(Refusal::Final(why)) if why.contains("revoked"));
     assert!(refused, "its token is good for nobody: {again:?}");
 }
@@ -79,7 +62,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     assert!(accepted, "{said}");
     let mut person = secure.person(address);
     let token = secure.token(address, Role::Worker, 60, 9).await.parse().expect("a token");
-    let access = joined(&token, address, "liar").await;
+    let access = secure.join(address, &token, "liar").await.expect("an access file");
     let id = id_of(&access);
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
     for _ in 0..3 {
@@ -101,7 +84,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     coordinator.process.kill();
     coordinator = secure.coordinator(&address.to_string(), &[]);
     assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
-    is_revoked(&token, address).await;
+    is_revoked(&secure, &token, address).await;
     let lines = secure.access(address).read_log(ReadLogRequest { lines: 100 }).await.expect("a log").into_inner().lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let convictions: Vec<Value> = lines.filter(|line| line["what"] == "convict").collect();
@@ -120,7 +103,7 @@ async fn what_a_liar_did_is_undone_when_an_audit_finds_it() {
     let address = coordinator.address;
     assert!(submit(&secure, &site, address, "audited:100%").0);
     let mut person = secure.person(address);
-    let access = newcomer(&secure, address, Role::Worker, "liar").await;
+    let access = secure.newcomer(address, Role::Worker, "liar").await;
     let id = id_of(&access);
     let mut liar = Session::join_over(channel(address, Some(&access)), "liar").await.expect("it is let in");
     // Until nothing is left for it.
@@ -149,14 +132,14 @@ async fn the_token_of_who_is_convicted_is_revoked_after_a_kill() {
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
     let token: Token = secure.token(address, Role::Worker, 3600, 9).await.parse().expect("a token");
-    let access = joined(&token, address, "liar").await;
+    let access = secure.join(address, &token, "liar").await.expect("an access file");
     coordinator.process.kill();
     // The name of the object says all.
     let convicted = site.path("store/convicted");
     fs::create_dir_all(&convicted).expect("a directory");
     fs::write(convicted.join(id_of(&access)), "").expect("a file");
     coordinator = secure.coordinator(&address.to_string(), &[]);
-    is_revoked(&token, address).await;
+    is_revoked(&secure, &token, address).await;
     assert!(site.path("store/revoked").join(token.id.to_string()).exists(), "so it is for whoever leads later");
     drop(coordinator);
 }
@@ -171,8 +154,8 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let liars: Token = secure.token(one.address, Role::Worker, 3600, 9).await.parse().expect("a token");
     let two = secure_standby(&site);
     assert!(submit(&secure, &site, one.address, "audited:100%").0);
-    let access = joined(&liars, one.address, "liar").await;
-    let guest = newcomer(&secure, one.address, Role::Viewer, "guest").await;
+    let access = secure.join(one.address, &liars, "liar").await.expect("an access file");
+    let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
     assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
     let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
@@ -201,7 +184,7 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     assert_eq!((run.digest, run.doubts.len()), (digest_of_one_thread(DISPATCH), 0));
     assert!(Session::join_over(channel(two.address, Some(&access)), "liar").await.is_err(), "it is out for good");
     assert!(Person::with(two.address, &guest).get(RUN).await.is_err(), "so is who was revoked");
-    is_revoked(&liars, two.address).await;
+    is_revoked(&secure, &liars, two.address).await;
     drop(trusted);
 }
 

@@ -1,6 +1,6 @@
 //! Two people and a coordinator with little memory: one of them wants more of it than there is for one.
 
-use evoxo_access::{Role, join};
+use evoxo_access::Role;
 use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::Site,
@@ -20,10 +20,7 @@ async fn the_runs_of_one_person_leave_memory_for_another() {
     let memory = ["--memory", "16MiB"];
     let mut coordinator = secure.coordinator("127.0.0.1:0", &memory);
     let address = coordinator.address;
-    let token = secure.token(address, Role::Operator, 3600, 1).await;
-    let other = join(&token.parse().expect("a token"), &address.to_string().parse().expect("an address"), "modest")
-        .await
-        .expect("an access file");
+    let other = secure.newcomer(address, Role::Operator, "modest").await;
     let (mut greedy, mut modest) = (secure.person(address), Person::with(address, &other));
     for name in ["first", "second"] {
         greedy.submit(name, LARGE).await;

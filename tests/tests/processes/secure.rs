@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use evoxo_access::{AccessFile, Role, join};
-use evoxo_process::Address;
+use evoxo_access::{AccessFile, Role};
 use evoxo_proto::v1::{CancelRequest, PauseRequest, ReadLogRequest, RunState};
 use evoxo_tests::{
     live::{PATIENCE, Process, Site, objects_in},
@@ -78,8 +77,6 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
     let address = coordinator.address;
     let token = secure.token(address, Role::Worker, 3600, 1).await;
     let worker = secure.worker(address, &token, "one");
-    // Who begins to lead ends its connections, and the answer to a join would be lost with its token.
-    secure.person(address).worker("one").await;
     assert!(!site.path("store/audit").exists(), "the store cannot be written");
     fs::remove_file(&leader).expect("it is there");
     let stored = || {
@@ -249,7 +246,7 @@ async fn every_call_and_every_caller() {
     let address = coordinator.address;
     let mut files = Vec::new();
     for role in Role::ALL {
-        files.push((role, join_as(&secure, address, role).await));
+        files.push((role, secure.newcomer(address, role, role.name()).await));
     }
     let denied = [Some(Code::PermissionDenied), Some(Code::Unauthenticated), None];
     for (role, file) in &files {
@@ -279,7 +276,7 @@ async fn every_call_and_every_caller() {
         drop(coordinator);
         secure.coordinator(&address.to_string(), &["--worker-certificate-life", "1s"])
     };
-    let expired = join_as(&secure, address, Role::Worker).await;
+    let expired = secure.newcomer(address, Role::Worker, "worker").await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
     for path in FOR_PEOPLE.iter().chain(&FOR_OPERATORS).chain(&FOR_WORKERS).chain(&FOR_ALL).chain([&JOIN]) {
         assert_eq!(call(address, Some(&mixed), path).await, None, "{path} with another cluster's certificate");
@@ -287,12 +284,6 @@ async fn every_call_and_every_caller() {
         assert_eq!(answer == Some(Code::Unavailable), !path.ends_with("/Renew"), "{path}, expired: {answer:?}");
     }
     drop(restarted);
-}
-
-async fn join_as(secure: &Secure<'_>, coordinator: SocketAddr, role: Role) -> AccessFile {
-    let token = secure.token(coordinator, role, 60, 1).await.parse().expect("a token");
-    let address: Address = coordinator.to_string().parse().expect("an address");
-    join(&token, &address, role.name()).await.unwrap_or_else(|refusal| panic!("{}", refusal.sentence()))
 }
 
 /// The certificate and key of one cluster with the authority of another, so that its holder trusts the latter.
@@ -374,7 +365,7 @@ async fn the_audit_log_says_who_wanted_what() {
     let address = coordinator.address;
     let mut person = secure.person(address);
     person.submit("run", DISPATCH).await;
-    let viewer = join_as(&secure, address, Role::Viewer).await;
+    let viewer = secure.newcomer(address, Role::Viewer, "viewer").await;
     let mut looking = Person::with(address, &viewer);
     let denied = looking.try_submit("other", DISPATCH).await.expect_err("a viewer");
     assert_eq!(denied.code(), Code::PermissionDenied);
