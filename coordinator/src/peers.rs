@@ -1,5 +1,5 @@
-//! Each address's use of the coordinator: connections, calls, and bytes of large messages. No address gets more than
-//! three quarters of any of them, so that one peer cannot lock out all others.
+//! Each peer's use of the coordinator: connections, calls, and bytes of large messages. A peer is an address, and an identity
+//! at whatever addresses: none gets more than three quarters of any of them, so that one cannot lock out all others.
 
 use std::{
     collections::BTreeMap,
@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use evoxo_access::Id;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Calls at once, of all peers together, without the sessions of workers.
@@ -19,74 +20,95 @@ fn share(of: usize) -> usize {
     (of - of / 4).max(1)
 }
 
-/// The use of one address.
+/// Who has a share.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Peer {
+    Address(IpAddr),
+    Identity(Id),
+}
+
+impl From<IpAddr> for Peer {
+    fn from(address: IpAddr) -> Self {
+        Self::Address(address)
+    }
+}
+
+/// What a peer uses.
 #[derive(Debug)]
-struct Peer {
+struct Use {
     connections: usize,
     calls: usize,
     bytes: Arc<Semaphore>,
 }
 
-impl Default for Peer {
+impl Default for Use {
     fn default() -> Self {
         Self { connections: 0, calls: 0, bytes: Arc::new(Semaphore::new(share(BYTES_MAX))) }
     }
 }
 
-/// All addresses. Cheap to clone.
+/// All peers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Peers(Arc<Inner>);
 
 struct Inner {
     connections_max: usize,
-    by_address: Mutex<BTreeMap<IpAddr, Peer>>,
+    by_peer: Mutex<BTreeMap<Peer, Use>>,
+    /// Calls at once, each counted once.
+    calls: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
 }
 
 impl Peers {
     pub(crate) fn new(connections_max: usize) -> Self {
-        let bytes = Arc::new(Semaphore::new(BYTES_MAX));
-        Self(Arc::new(Inner { connections_max, by_address: Mutex::default(), bytes }))
+        let [calls, bytes] = [CALLS_MAX, BYTES_MAX].map(|most| Arc::new(Semaphore::new(most)));
+        Self(Arc::new(Inner { connections_max, by_peer: Mutex::default(), calls, bytes }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<IpAddr, Peer>> {
-        self.0.by_address.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Peer, Use>> {
+        self.0.by_peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a connection, unless the address has used up its share.
-    pub(crate) fn connect(&self, address: IpAddr) -> Option<Counted> {
+    /// Counts a connection, unless the peer has used up its share.
+    pub(crate) fn connect(&self, peer: impl Into<Peer>) -> Option<Counted> {
+        self.count(peer.into(), What::Connection)
+    }
+
+    fn count(&self, peer: Peer, what: What) -> Option<Counted> {
+        let most = share(match what {
+            What::Connection => self.0.connections_max,
+            What::Call => CALLS_MAX,
+        });
         let mut peers = self.lock();
-        let peer = peers.entry(address).or_default();
-        if peer.connections >= share(self.0.connections_max) {
+        let used = what.of(peers.entry(peer.clone()).or_default());
+        if *used >= most {
             return None;
         }
-        peer.connections += 1;
-        Some(Counted { peers: self.clone(), address, what: What::Connection })
+        *used += 1;
+        Some(Counted { peers: self.clone(), peer, what })
     }
 
-    /// Whether an address has more than half of the connections that it may have.
-    pub(crate) fn has_many_connections(&self, address: IpAddr) -> bool {
-        self.lock().get(&address).is_some_and(|peer| 2 * peer.connections >= share(self.0.connections_max))
+    /// Whether a peer has more than half of the connections that it may have.
+    pub(crate) fn has_many_connections(&self, peer: impl Into<Peer>) -> bool {
+        self.lock().get(&peer.into()).is_some_and(|used| 2 * used.connections >= share(self.0.connections_max))
     }
 
-    /// Counts a call, unless there are too many in total or from the address.
-    pub(crate) fn call(&self, address: IpAddr) -> Option<Counted> {
-        let mut peers = self.lock();
-        let all: usize = peers.values().map(|peer| peer.calls).sum();
-        let peer = peers.entry(address).or_default();
-        if all >= CALLS_MAX || peer.calls >= share(CALLS_MAX) {
-            return None;
+    /// Counts a call for each of these, unless there are too many in total or of one of them.
+    pub(crate) fn call(&self, peers: impl IntoIterator<Item = Peer>) -> Option<Call> {
+        let of_all = Arc::clone(&self.0.calls).try_acquire_owned().ok()?;
+        let of_peers = peers.into_iter().map(|peer| self.count(peer, What::Call)).collect::<Option<_>>()?;
+        Some(Call { _of_peers: of_peers, _of_all: of_all })
+    }
+
+    /// Waits until there is room for a message of this many bytes, for each of these and in total.
+    pub(crate) async fn room(&self, peers: Vec<Peer>, bytes: u32) -> Option<Vec<OwnedSemaphorePermit>> {
+        let of_peers = peers.into_iter().map(|peer| Arc::clone(&self.lock().entry(peer).or_default().bytes));
+        let shares: Vec<Arc<Semaphore>> = of_peers.chain([Arc::clone(&self.0.bytes)]).collect();
+        let mut permits = Vec::new();
+        for share in shares {
+            permits.push(share.acquire_many_owned(bytes).await.ok()?);
         }
-        peer.calls += 1;
-        Some(Counted { peers: self.clone(), address, what: What::Call })
-    }
-
-    /// Waits until there is room for a message of this many bytes.
-    pub(crate) async fn room(&self, address: IpAddr, bytes: u32) -> Option<[OwnedSemaphorePermit; 2]> {
-        let of_peer = Arc::clone(&self.lock().entry(address).or_default().bytes);
-        let own = of_peer.acquire_many_owned(bytes).await.ok()?;
-        let all = Arc::clone(&self.0.bytes).acquire_many_owned(bytes).await.ok()?;
-        Some([own, all])
+        Some(permits)
     }
 }
 
@@ -96,24 +118,36 @@ enum What {
     Call,
 }
 
+impl What {
+    fn of(self, used: &mut Use) -> &mut usize {
+        match self {
+            Self::Connection => &mut used.connections,
+            Self::Call => &mut used.calls,
+        }
+    }
+}
+
+/// A call that counts until it is dropped.
+pub(crate) struct Call {
+    _of_peers: Vec<Counted>,
+    _of_all: OwnedSemaphorePermit,
+}
+
 /// A use that counts until it is dropped.
 pub(crate) struct Counted {
     peers: Peers,
-    address: IpAddr,
+    peer: Peer,
     what: What,
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
         let mut peers = self.peers.lock();
-        let Some(peer) = peers.get_mut(&self.address) else { return };
-        match self.what {
-            What::Connection => peer.connections -= 1,
-            What::Call => peer.calls -= 1,
-        }
-        let untouched = peer.bytes.available_permits() == share(BYTES_MAX);
-        if (peer.connections, peer.calls) == (0, 0) && untouched {
-            peers.remove(&self.address);
+        let Some(used) = peers.get_mut(&self.peer) else { return };
+        *self.what.of(used) -= 1;
+        let untouched = used.bytes.available_permits() == share(BYTES_MAX);
+        if (used.connections, used.calls) == (0, 0) && untouched {
+            peers.remove(&self.peer);
         }
     }
 }
@@ -123,18 +157,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_gets_at_most_three_quarters_and_gives_them_back() {
+    fn a_peer_gets_at_most_three_quarters_and_gives_them_back() {
         let peers = Peers::new(100);
-        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
-        let counted: Vec<Option<Counted>> = (0..80).map(|_| peers.connect(one)).collect();
+        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(|address| Peer::Address(IpAddr::from(address)));
+        let counted: Vec<Option<Counted>> = (0..80).map(|_| peers.connect(one.clone())).collect();
         assert_eq!(counted.iter().flatten().count(), 75);
         assert!(
-            peers.connect(other).is_some() && peers.has_many_connections(one) && !peers.has_many_connections(other)
+            peers.connect(other.clone()).is_some()
+                && peers.has_many_connections(one.clone())
+                && !peers.has_many_connections(other.clone())
         );
-        let calls: Vec<Option<Counted>> = (0..CALLS_MAX).map(|_| peers.call(one)).collect();
+        let calls: Vec<Option<Call>> = (0..CALLS_MAX).map(|_| peers.call([one.clone()])).collect();
         assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 3 / 4);
-        assert!(peers.call(other).is_some());
+        assert!(peers.call([other]).is_some());
         drop((counted, calls));
         assert!(peers.lock().is_empty());
+    }
+
+    /// One identity from a hundred addresses; all of them together leave room for others.
+    #[tokio::test]
+    async fn an_identity_has_one_share_at_all_its_addresses() {
+        let peers = Peers::new(100);
+        let identity = Peer::Identity(Id::draw());
+        let at = |last: usize| Peer::Address(IpAddr::from([10, 0, 0, (last % 100) as u8]));
+        let calls: Vec<Option<Call>> = (0..CALLS_MAX).map(|last| peers.call([at(last), identity.clone()])).collect();
+        assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 3 / 4);
+        assert!(peers.call([at(0), Peer::Identity(Id::draw())]).is_some());
+        let bytes = share(BYTES_MAX) as u32;
+        let room = peers.room(vec![at(0), identity.clone()], bytes).await.unwrap();
+        assert!(tokio::time::timeout(std::time::Duration::ZERO, peers.room(vec![at(1), identity], 1)).await.is_err());
+        assert!(peers.room(vec![at(1), Peer::Identity(Id::draw())], 1).await.is_some());
+        drop((room, calls));
+        assert!(peers.call([at(2)]).is_some());
+    }
+
+    /// Those that one peer may not have are not lost for all.
+    #[test]
+    fn a_refused_call_does_not_count() {
+        let peers = Peers::new(100);
+        let [one, two] = [1, 2].map(|last| Peer::Address(IpAddr::from([10, 0, 0, last])));
+        let mut calls: Vec<Call> = (0..share(CALLS_MAX)).filter_map(|_| peers.call([one.clone()])).collect();
+        (0..CALLS_MAX).for_each(|_| assert!(peers.call([two.clone(), one.clone()]).is_none()));
+        calls.extend((0..CALLS_MAX).filter_map(|_| peers.call([two.clone()])));
+        assert_eq!(calls.len(), CALLS_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Admission of connections: a limited number at once, in total and per address, inside TLS where that is wanted. Those
+//! Admission of connections: a limited number at once, in total, per address and per identity, inside TLS where that is wanted. Those
 //! that speak HTTP/2 reach the services, those that speak HTTP/1.1 the page, and any other is dropped. A connection without
 //! calls for a while is closed.
 
@@ -29,7 +29,7 @@ use crate::{
     access::{Access, Asker, Written},
     meters::Meters,
     page::Page,
-    peers::{Counted, Peers},
+    peers::{Counted, Peer, Peers},
     trust::Holder,
 };
 
@@ -86,7 +86,7 @@ pub(crate) fn accept(
                     Ok((stream, from)) => {
                         // A connection over its address's limit is dropped here.
                         let Some(of_peer) = peers.connect(from.ip()) else { continue };
-                        let counted = (counted, of_peer);
+                        let counted = (counted, vec![of_peer]);
                         let info = (peers.clone(), handshakes.clone(), page.clone(), Arc::clone(&meters));
                         drop(tokio::spawn(admit(stream, from, counted, info, sender.clone())));
                     }
@@ -104,7 +104,7 @@ pub(crate) fn accept(
 async fn admit(
     stream: TcpStream,
     from: SocketAddr,
-    counted: (OwnedSemaphorePermit, Counted),
+    mut counted: (OwnedSemaphorePermit, Vec<Counted>),
     (peers, handshakes, page, meters): (Peers, Option<Handshakes>, Option<Page>, Arc<Meters>),
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
@@ -124,6 +124,10 @@ async fn admit(
             _ => None,
         };
         let access = handshakes.map(|handshakes| handshakes.access);
+        if let Caller::Known(certificate) = &caller {
+            let Some(of_identity) = peers.connect(Peer::Identity(certificate.identity.id.clone())) else { return };
+            counted.1.push(of_identity);
+        }
         let info = ConnectionInfo {
             address: from.ip(),
             caller,
@@ -184,6 +188,15 @@ impl ConnectionInfo {
             Caller::Known(certificate) => certificate.identity.id.to_string(),
             _ => String::new(),
         }
+    }
+
+    /// Whose shares its calls and messages count in: that of its certificate, if it has one, and that of its address.
+    pub(crate) fn shares(&self) -> Vec<Peer> {
+        let identity = match &self.caller {
+            Caller::Known(certificate) => Some(Peer::Identity(certificate.identity.id.clone())),
+            _ => None,
+        };
+        identity.into_iter().chain([Peer::Address(self.address)]).collect()
     }
 
     /// Whose quota a run counts in: that of its certificate, or without one that of its address.
@@ -265,7 +278,7 @@ pub(crate) struct Connection {
     /// Says that its certificate was revoked.
     ended: Option<oneshot::Receiver<()>>,
     meters: Arc<Meters>,
-    _counted: (OwnedSemaphorePermit, Counted),
+    _counted: (OwnedSemaphorePermit, Vec<Counted>),
 }
 
 impl Connection {
@@ -284,7 +297,8 @@ impl Connection {
                 return true;
             }
             let stranger = matches!(self.info.caller, Caller::Stranger | Caller::PlainText);
-            let crowded = stranger || self.info.peers.has_many_connections(self.info.address);
+            let crowded =
+                stranger || self.info.shares().into_iter().any(|peer| self.info.peers.has_many_connections(peer));
             if self.asked.elapsed() >= if crowded { IDLE_TIMEOUT_CROWDED } else { IDLE_TIMEOUT } {
                 return true;
             }

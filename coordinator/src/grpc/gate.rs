@@ -1,8 +1,8 @@
 //! Limits on incoming calls, applied before the services: who may make them, calls at once, the total size of large messages, and the time
 //! to receive them.
 //!
-//! The first five bytes of a gRPC message give its length. A large message first reserves room, from its address's
-//! share and from the total, until it has been handled; meanwhile HTTP/2 flow control stops the sender. Small messages
+//! The first five bytes of a gRPC message give its length. A large message first reserves room, from the shares of its
+//! sender and of its address and from the total, until it has been handled; meanwhile HTTP/2 flow control stops the sender. Small messages
 //! are bounded by the bytes that HTTP/2 lets a peer send unread.
 
 use std::{
@@ -28,7 +28,7 @@ use super::{
     accept::{CallOnConnection, ConnectionInfo},
     rights::check,
 };
-use crate::{peers::Counted, standby::Asked};
+use crate::{peers::Call, standby::Asked};
 
 /// Messages up to this many bytes need no reservation.
 const SMALL_BYTES: u32 = 64 << 10;
@@ -39,7 +39,7 @@ const RATE_MIN: u32 = 64 << 10;
 /// The call whose stream of messages has no end: a worker's session.
 const SESSION: &str = "/evoxo.v1.WorkerService/Work";
 
-type Permits = [OwnedSemaphorePermit; 2];
+type Permits = Vec<OwnedSemaphorePermit>;
 
 /// The reserved room of a call's messages, in order. The code that handles a message frees its room with
 /// [`Rooms::take`].
@@ -143,9 +143,10 @@ where
             return Box::pin(async { Ok(refused) });
         }
         let session = request.uri().path() == SESSION;
-        let counted = if session { Ok(None) } else { info.peers.call(info.address).map(Some).ok_or(()) };
+        let counted = if session { Ok(None) } else { info.peers.call(info.shares()).map(Some).ok_or(()) };
         let Ok(counted) = counted else {
-            let sentence = "there are too many calls at once, from your address or from all: end some and try again";
+            let sentence =
+                "there are too many calls at once, from you, from your address or from all: end some and try again";
             let refused = Status::resource_exhausted(sentence).into_http();
             return Box::pin(async { Ok(refused) });
         };
@@ -175,7 +176,7 @@ where
 /// A call is in progress until its response has been sent or dropped.
 struct InProgress {
     _call: CallOnConnection,
-    _counted: Option<Counted>,
+    _counted: Option<Call>,
 }
 
 /// A response.
@@ -269,8 +270,8 @@ impl Incoming {
         while let Some((_, begun)) = &mut self.blocked {
             let Some((number, length)) = begun.front().copied() else { break };
             if length > SMALL_BYTES {
-                let (peers, address) = (self.info.peers.clone(), self.info.address);
-                let room = move || -> Waiting { Box::pin(async move { peers.room(address, length).await }) };
+                let (peers, shares) = (self.info.peers.clone(), self.info.shares());
+                let room = move || -> Waiting { Box::pin(async move { peers.room(shares, length).await }) };
                 let permits = ready!(self.waiting.get_or_insert_with(room).as_mut().poll(cx));
                 self.waiting = None;
                 if let Some(permits) = permits {

@@ -6,11 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use evoxo_access::Role;
 use evoxo_proto::v1::WatchRequest;
 use evoxo_tests::{
-    live::Site,
+    live::{PATIENCE, Site},
     person::{Person, digest_of_one_thread},
     script::spawn_worker,
+    secure::Secure,
+};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpSocket},
 };
 use tonic::Code;
 
@@ -178,4 +184,59 @@ async fn one_address_cannot_use_up_all_runs() {
     assert_eq!((number, status.code()), (768, Code::ResourceExhausted), "{status}");
     let mut elsewhere = Person::at(coordinator.address, ELSEWHERE);
     assert!(elsewhere.submit("other", &config).await);
+}
+
+/// Carries connections to the coordinator from this address.
+async fn relay(from: Ipv4Addr, coordinator: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let socket = TcpSocket::new_v4().expect("a socket");
+            socket.bind((from, 0).into()).expect("an address of this machine");
+            let mut server = socket.connect(coordinator).await.expect("it listens");
+            tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+        }
+    });
+    address
+}
+
+/// Somebody with one certificate watches from eight addresses: others are answered, also at these addresses.
+#[tokio::test]
+async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
+    let site = Site::new();
+    let secure = Secure::init(&site, "access");
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let mut operator = secure.person(coordinator.address);
+    operator.submit("run", &echoes(1, 1, 1, 16)).await;
+    let greedy = secure.newcomer(coordinator.address, Role::Viewer, "greedy").await;
+    let (mut watches, mut refused, mut relays) = (Vec::new(), Vec::new(), Vec::new());
+    for last in 2..10 {
+        let address = relay(Ipv4Addr::new(127, 0, 0, last), coordinator.address).await;
+        relays.push(address);
+        let mut person = Person::with(address, &greedy);
+        for _ in 0..250 {
+            match person.client.watch(WatchRequest { name: "run".into() }).await {
+                Ok(watch) => watches.push(watch),
+                Err(status) => refused.push(status),
+            }
+        }
+    }
+    assert_eq!((watches.len(), refused.len()), (1536, 464));
+    assert!(
+        refused.iter().all(|why| why.code() == Code::ResourceExhausted && why.message().contains("from you")),
+        "{:?}",
+        refused[0]
+    );
+    for address in relays {
+        assert!(Person::with(address, &secure.operator()).get("run").await.is_ok());
+    }
+    // What it gives back is there again.
+    watches.truncate(1000);
+    let mut again = Person::with(coordinator.address, &greedy);
+    let start = Instant::now();
+    while let Err(status) = again.get("run").await {
+        assert!(status.code() == Code::ResourceExhausted && start.elapsed() < PATIENCE, "{status}");
+    }
+    assert_quick(&coordinator.process.log());
 }
