@@ -140,7 +140,7 @@ impl Authority {
     }
 }
 
-/// Somebody's wish for a certificate, who has the key for it. Nothing but the key is taken from it.
+/// A request for a certificate, signed with its key. Nothing but the key is taken from it.
 pub struct SigningRequest(PublicKey);
 
 impl SigningRequest {
@@ -161,7 +161,7 @@ impl SigningRequest {
         Ok(Self(key))
     }
 
-    /// By what its key is recognised: the SHA-256 of it, hexadecimal.
+    /// The SHA-256 of its key, in hexadecimal: it tells keys apart.
     #[must_use]
     pub fn key_hash(&self) -> String {
         hex(ring::digest::digest(&ring::digest::SHA256, self.0.der_bytes()).as_ref())

@@ -103,9 +103,15 @@ impl Dialer {
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         match self.failure()? {
-            Refusal::Final(sentence) => Some(sentence),
+            Refusal::Final(sentence) | Refusal::Revoked(sentence) => Some(sentence),
             Refusal::Other(_) => None,
         }
+    }
+
+    /// Whether it was refused because it was revoked: then no other coordinator needs to be asked.
+    #[must_use]
+    pub fn is_revoked(&self) -> bool {
+        matches!(self.failure(), Some(Refusal::Revoked(_)))
     }
 
     /// How TLS failed in the last attempt, if it did.
@@ -131,7 +137,7 @@ impl Connector {
     fn explain(&self, error: io::Error, handshake: bool) -> io::Error {
         let refusal = match Refusal::of(&error) {
             None => return error,
-            Some(Refusal::Final(why)) if handshake => Refusal::Other(format!(
+            Some(Refusal::Final(why) | Refusal::Revoked(why)) if handshake => Refusal::Other(format!(
                 "whoever answers there ended the connection before it was known who that is, and said: {why}"
             )),
             Some(refusal) => refusal,

@@ -45,9 +45,8 @@ impl Newcomer {
     /// If the key cannot be kept: then the access file could not be either.
     pub fn new(token: Token, access: PathBuf) -> anyhow::Result<Self> {
         let path = waiting(&access);
-        let tried = path.exists().then(|| read_private(&path)).transpose()?;
-        let of_token = tried.filter(|tried| token_in(tried).as_ref() == Some(&token.id));
-        let kept = of_token.and_then(|pem| KeyPair::from_pem(str::from_utf8(&pem).ok()?).ok());
+        let tried = read_private(&path).ok().filter(|tried| token_in(tried).as_ref() == Some(&token.id));
+        let kept = tried.and_then(|pem| KeyPair::from_pem(str::from_utf8(&pem).ok()?).ok());
         let key = match kept {
             Some(key) => key,
             None => {
@@ -59,16 +58,23 @@ impl Newcomer {
         Ok(Self { token, access, key })
     }
 
-    /// Joins a cluster by whichever of its coordinators answers, and writes the access file; the name is for lists.
+    /// Joins a cluster by whichever of its coordinators answers; the name is for lists.
     ///
     /// # Errors
     /// [`Refusal::Final`] if the coordinator refuses the token, or is not the one that the token names.
     pub async fn join(&self, coordinators: &[Address], name: &str) -> Result<AccessFile, Refusal> {
-        let file = at_any(coordinators, |address| async move { self.ask(&address, name).await }).await?;
-        file.store(&self.access).map_err(own)?;
-        // The next start finds the access file, and does not look for the key.
+        at_any(coordinators, |address| async move { self.ask(&address, name).await }).await
+    }
+
+    /// Writes the access file, and forgets the key, which is in it.
+    ///
+    /// # Errors
+    /// If it cannot be written. To join again is possible then.
+    pub fn keep(&self, file: &AccessFile) -> anyhow::Result<()> {
+        file.store(&self.access)?;
+        // If it stays, it is of no use once the certificate is renewed.
         let _ = fs::remove_file(waiting(&self.access));
-        Ok(file)
+        Ok(())
     }
 
     async fn ask(&self, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
@@ -208,7 +214,8 @@ mod tests {
         let nowhere = Newcomer::new(first, directory.path().join("none/mine")).err().unwrap();
         assert!(format!("{nowhere:#}").contains("cannot write"), "{nowhere:#}");
         fs::write(waiting(&access), format!("{TOKEN}{}\nno key", second.id)).unwrap();
-        assert_ne!(key(&second), kept, "a damaged one is replaced");
+        let replaced = key(&second);
+        assert_eq!(key(&second), replaced, "a damaged one is replaced");
     }
 
     #[test]

@@ -108,6 +108,8 @@ impl ServerCertVerifier for Pinned {
 pub enum Refusal {
     /// The coordinator, which was recognised, refuses the certificate: that will not change.
     Final(String),
+    /// The same, because it was revoked: no coordinator of the cluster will let it in.
+    Revoked(String),
     /// Anything else, as a sentence.
     Other(String),
 }
@@ -119,7 +121,7 @@ impl Refusal {
         let again = "ask the operator for a token, and join again";
         Some(match inner.downcast_ref::<Error>()? {
             Error::AlertReceived(AlertDescription::CertificateRevoked) => {
-                Self::Final(format!("the coordinator refuses this certificate, because it was revoked: {again}"))
+                Self::Revoked(format!("the coordinator refuses this certificate, because it was revoked: {again}"))
             }
             Error::AlertReceived(AlertDescription::CertificateExpired) => Self::Final(format!(
                 "the coordinator refuses this certificate, because at its time it has expired, or is not valid yet: check both \
@@ -155,7 +157,7 @@ impl Refusal {
     #[must_use]
     pub fn sentence(&self) -> &str {
         match self {
-            Self::Final(sentence) | Self::Other(sentence) => sentence,
+            Self::Final(sentence) | Self::Revoked(sentence) | Self::Other(sentence) => sentence,
         }
     }
 }

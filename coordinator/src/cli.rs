@@ -40,7 +40,7 @@ const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
 Unfinished runs continue automatically.
 
-SIGTERM saves everything and stops; kill -9 loses at most one checkpoint interval of work, and no result changes."
+SIGTERM saves everything and stops; kill -9 loses what came after the last checkpoint of work, and no result changes."
 )]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {

@@ -27,23 +27,19 @@ pub(crate) enum Peer {
     Identity(Id),
 }
 
-impl From<IpAddr> for Peer {
-    fn from(address: IpAddr) -> Self {
-        Self::Address(address)
-    }
-}
-
 /// What a peer uses.
 #[derive(Debug)]
 struct Use {
     connections: usize,
     calls: usize,
+    /// Large messages that have room, or wait for it.
+    messages: usize,
     bytes: Arc<Semaphore>,
 }
 
 impl Default for Use {
     fn default() -> Self {
-        Self { connections: 0, calls: 0, bytes: Arc::new(Semaphore::new(share(BYTES_MAX))) }
+        Self { connections: 0, calls: 0, messages: 0, bytes: Arc::new(Semaphore::new(share(BYTES_MAX))) }
     }
 }
 
@@ -70,14 +66,16 @@ impl Peers {
     }
 
     /// Counts a connection, unless the peer has used up its share.
-    pub(crate) fn connect(&self, peer: impl Into<Peer>) -> Option<Counted> {
-        self.count(peer.into(), What::Connection)
+    pub(crate) fn connect(&self, peer: Peer) -> Option<Counted> {
+        self.count(peer, What::Connection)
     }
 
     fn count(&self, peer: Peer, what: What) -> Option<Counted> {
         let most = share(match what {
             What::Connection => self.0.connections_max,
             What::Call => CALLS_MAX,
+            // Their bytes are limited.
+            What::Message => usize::MAX,
         });
         let mut peers = self.lock();
         let used = what.of(peers.entry(peer.clone()).or_default());
@@ -89,8 +87,8 @@ impl Peers {
     }
 
     /// Whether a peer has more than half of the connections that it may have.
-    pub(crate) fn has_many_connections(&self, peer: impl Into<Peer>) -> bool {
-        self.lock().get(&peer.into()).is_some_and(|used| 2 * used.connections >= share(self.0.connections_max))
+    pub(crate) fn has_many_connections(&self, peer: &Peer) -> bool {
+        self.lock().get(peer).is_some_and(|used| 2 * used.connections >= share(self.0.connections_max))
     }
 
     /// Counts a call for each of these, unless there are too many in total or of one of them.
@@ -101,14 +99,19 @@ impl Peers {
     }
 
     /// Waits until there is room for a message of this many bytes, for each of these and in total.
-    pub(crate) async fn room(&self, peers: Vec<Peer>, bytes: u32) -> Option<Vec<OwnedSemaphorePermit>> {
-        let of_peers = peers.into_iter().map(|peer| Arc::clone(&self.lock().entry(peer).or_default().bytes));
-        let shares: Vec<Arc<Semaphore>> = of_peers.chain([Arc::clone(&self.0.bytes)]).collect();
+    pub(crate) async fn room(&self, peers: Vec<Peer>, bytes: u32) -> Option<Room> {
+        let counted: Vec<Counted> =
+            peers.into_iter().map(|peer| self.count(peer, What::Message)).collect::<Option<_>>()?;
+        let mut shares: Vec<Arc<Semaphore>> = {
+            let peers = self.lock();
+            counted.iter().filter_map(|one| peers.get(&one.peer)).map(|used| Arc::clone(&used.bytes)).collect()
+        };
+        shares.push(Arc::clone(&self.0.bytes));
         let mut permits = Vec::new();
         for share in shares {
             permits.push(share.acquire_many_owned(bytes).await.ok()?);
         }
-        Some(permits)
+        Some(Room { _permits: permits, _counted: counted })
     }
 }
 
@@ -116,6 +119,7 @@ impl Peers {
 enum What {
     Connection,
     Call,
+    Message,
 }
 
 impl What {
@@ -123,6 +127,7 @@ impl What {
         match self {
             Self::Connection => &mut used.connections,
             Self::Call => &mut used.calls,
+            Self::Message => &mut used.messages,
         }
     }
 }
@@ -131,6 +136,12 @@ impl What {
 pub(crate) struct Call {
     _of_peers: Vec<Counted>,
     _of_all: OwnedSemaphorePermit,
+}
+
+/// Room for a message, until it is dropped.
+pub(crate) struct Room {
+    _permits: Vec<OwnedSemaphorePermit>,
+    _counted: Vec<Counted>,
 }
 
 /// A use that counts until it is dropped.
@@ -145,8 +156,7 @@ impl Drop for Counted {
         let mut peers = self.peers.lock();
         let Some(used) = peers.get_mut(&self.peer) else { return };
         *self.what.of(used) -= 1;
-        let untouched = used.bytes.available_permits() == share(BYTES_MAX);
-        if (used.connections, used.calls) == (0, 0) && untouched {
+        if (used.connections, used.calls, used.messages) == (0, 0, 0) {
             peers.remove(&self.peer);
         }
     }
@@ -164,8 +174,8 @@ mod tests {
         assert_eq!(counted.iter().flatten().count(), 75);
         assert!(
             peers.connect(other.clone()).is_some()
-                && peers.has_many_connections(one.clone())
-                && !peers.has_many_connections(other.clone())
+                && peers.has_many_connections(&one)
+                && !peers.has_many_connections(&other)
         );
         let calls: Vec<Option<Call>> = (0..CALLS_MAX).map(|_| peers.call([one.clone()])).collect();
         assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 3 / 4);
@@ -185,10 +195,15 @@ mod tests {
         assert!(peers.call([at(0), Peer::Identity(Id::draw())]).is_some());
         let bytes = share(BYTES_MAX) as u32;
         let room = peers.room(vec![at(0), identity.clone()], bytes).await.unwrap();
-        assert!(tokio::time::timeout(std::time::Duration::ZERO, peers.room(vec![at(1), identity], 1)).await.is_err());
+        let more = peers.room(vec![at(1), identity.clone()], 1);
+        assert!(tokio::time::timeout(std::time::Duration::ZERO, more).await.is_err());
         assert!(peers.room(vec![at(1), Peer::Identity(Id::draw())], 1).await.is_some());
-        drop((room, calls));
-        assert!(peers.call([at(2)]).is_some());
+        drop(calls);
+        assert_eq!(peers.lock().keys().collect::<Vec<_>>(), [&at(0), &identity], "only the message is left");
+        drop(room);
+        assert!(peers.lock().is_empty());
+        assert!(peers.call([at(1), identity.clone()]).is_some());
+        assert!(peers.room(vec![at(1), identity], bytes).await.is_some());
     }
 
     /// Those that one peer may not have are not lost for all.

@@ -92,7 +92,9 @@ impl<'a> Secure<'a> {
     pub async fn join(&self, coordinator: SocketAddr, token: &Token, name: &str) -> Result<AccessFile, Refusal> {
         let path = self.site.path(&format!("joined-{name}"));
         let newcomer = Newcomer::new(token.clone(), path).expect("a key");
-        newcomer.join(&[coordinator.to_string().parse().expect("an address")], name).await
+        let file = newcomer.join(&[coordinator.to_string().parse().expect("an address")], name).await?;
+        newcomer.keep(&file).expect("the site keeps it");
+        Ok(file)
     }
 
     /// Somebody of this role who has just joined.

@@ -65,7 +65,9 @@ pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCod
         let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
                 Ok(opened) => opened,
-                Err(Refusal::Final(why)) => return Ok((STATUS_REFUSED, format!("this worker was refused: {why}"))),
+                Err(Refusal::Final(why) | Refusal::Revoked(why)) => {
+                    return Ok((STATUS_REFUSED, format!("this worker was refused: {why}")));
+                }
                 Err(Refusal::Other(why)) => bail!(why),
             },
             _ = requests.next() => return Ok((0, "shut down (on request) before it had joined".to_owned())),

@@ -78,7 +78,8 @@ impl Dial {
     async fn open(&self) -> Result<Session, Event> {
         let mut attempts = JoinSet::new();
         for endpoint in self.endpoints.iter().cloned() {
-            attempts.spawn(open(endpoint, self.dialer.attempt()));
+            let dialer = self.dialer.attempt();
+            attempts.spawn(async move { (open(endpoint, &dialer).await, dialer.is_revoked()) });
         }
         let (mut down, mut refused) = (Vec::new(), Vec::new());
         // A host that is gone does not answer at all. When another one has, there is no need to wait for it so long.
@@ -86,11 +87,13 @@ impl Dial {
         while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
             wait = OTHERS_TIMEOUT;
             match attempt {
-                Ok(Ok(session)) if self.accepts(&session) => return Ok(session),
-                Ok(Ok(session)) => down.push(format!("{} leads no more", session.uri)),
-                Ok(Err(Event::LinkRefused(why))) => refused.push(why),
-                Ok(Err(Event::LinkDown(why))) => down.push(why),
-                Ok(Err(_)) | Err(_) => down.push("the attempt to connect ended early".into()),
+                Ok((Ok(session), _)) if self.accepts(&session) => return Ok(session),
+                Ok((Ok(session), _)) => down.push(format!("{} leads no more", session.uri)),
+                // No other coordinator will let it in either, also if it is away now.
+                Ok((Err(Event::LinkRefused(why)), true)) => return Err(Event::LinkRefused(why)),
+                Ok((Err(Event::LinkRefused(why)), false)) => refused.push(why),
+                Ok((Err(Event::LinkDown(why)), _)) => down.push(why),
+                Ok((Err(_), _)) | Err(_) => down.push("the attempt to connect ended early".into()),
             }
         }
         down.extend((!attempts.is_empty()).then(|| "another address does not answer".to_owned()));
@@ -192,7 +195,7 @@ async fn converse(dial: &Dial, mut to_write: mpsc::Receiver<FromWorker>, events:
 }
 
 /// Opens a stream. A standby does not accept it.
-async fn open(endpoint: Endpoint, dialer: Dialer) -> Result<Session, Event> {
+async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
     let uri = endpoint.uri().clone();
     let in_time = async {
         let channel = match dialer.connect(&endpoint).await {
@@ -208,7 +211,7 @@ async fn open(endpoint: Endpoint, dialer: Dialer) -> Result<Session, Event> {
         let mut client = WorkerServiceClient::new(channel)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        let response = client.work(ReceiverStream::new(to_send)).await.map_err(|status| lost(&status, &dialer))?;
+        let response = client.work(ReceiverStream::new(to_send)).await.map_err(|status| lost(&status, dialer))?;
         let led = response.metadata().get(LEADER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
         Ok(Session { uri: uri.clone(), led, outgoing, incoming: response.into_inner() })
     };

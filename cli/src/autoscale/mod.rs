@@ -242,8 +242,11 @@ fn seen(run: &v1::Run, workers: &[v1::Worker], jobs: &[Queued]) -> Seen {
             None => Stage::Queued,
         }
     };
+    let tasks = u64::from(run.tasks_waiting) + u64::from(run.tasks_assigned);
     let open = match run.state() {
-        RunState::Running => u64::from(run.tasks_waiting) + u64::from(run.tasks_assigned),
+        // Two identities compute each task of a quorum.
+        RunState::Running if run.verification() == v1::Verification::Quorum => 2 * tasks,
+        RunState::Running => tasks,
         _ => 0,
     };
     let jobs: BTreeMap<String, Stage> = jobs.iter().map(|job| (job.id.clone(), stage(job))).collect();
@@ -294,6 +297,8 @@ mod tests {
         assert_eq!(stages, expected);
         assert_eq!((seen_now.open, seen_now.slots), (5, 4));
         assert_eq!(describe(&seen_now), "5 jobs: 1 queued, 2 starting, 2 at work");
+        let quorum = v1::Run { verification: v1::Verification::Quorum.into(), ..run.clone() };
+        assert_eq!(seen(&quorum, &workers, &jobs).open, 10, "each task is computed twice");
         let paused = v1::Run { state: RunState::Paused.into(), ..run };
         assert_eq!(seen(&paused, &workers, &jobs).open, 0, "a paused run needs nobody");
     }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use clap::Subcommand;
-use evoxo_access::{Id, Newcomer, Role, Typed, now_s};
+use evoxo_access::{Id, Newcomer, Refusal, Role, Typed, now_s};
 use evoxo_process::{Addresses, duration, host_name};
 use evoxo_proto::v1::{self, access_service_client::AccessServiceClient};
 use serde_json::{Value, json};
@@ -111,8 +111,12 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let name = name.clone().unwrap_or_else(host_name);
     let newcomer = Newcomer::new(token, access.clone())?;
     let file = converse(async {
-        newcomer.join(coordinator.all(), &name).await.map_err(|refusal| anyhow!("{}", refusal.sentence()))
+        newcomer.join(coordinator.all(), &name).await.map_err(|refusal| match refusal {
+            Refusal::Final(why) | Refusal::Revoked(why) => anyhow!(why),
+            Refusal::Other(why) => anyhow!("{why}; give the same command again: that does not use the token twice"),
+        })
     })?;
+    newcomer.keep(&file)?;
     let facts = file.certificate().map_err(anyhow::Error::msg)?;
     let (role, id, shown) = (facts.identity.role, facts.identity.id, access.display());
     tell(format_args!("joined as {role} {id}; the access file is {shown}: keep it secret"));

@@ -301,7 +301,7 @@ impl Access {
         let now_s = now_s();
         let before = self.0.records.read().joined(&number, &key, now_s);
         if let Some(identity) = before {
-            return self.renewed(&mut journal, &identity, &request, now_s).map(|issued| (identity, issued));
+            return self.renewed(&mut journal, &identity, &request, key, now_s).map(|issued| (identity, issued));
         }
         let role = self.0.records.read().role_of(token, secret, now_s).map_err(Refused::Token)?;
         let identity = Identity { id: Id::draw(), role };
@@ -337,7 +337,7 @@ impl Access {
         self.disconnect(id);
         let mut journal = lock(&self.0.journal);
         let expires_s = now_s();
-        self.append(&mut journal, Record::Renewed { id: id.clone(), expires_s }, expires_s)
+        self.append(&mut journal, Record::Renewed { id: id.clone(), expires_s, key: String::new() }, expires_s)
     }
 
     /// A new certificate for somebody who has one. Blocks.
@@ -350,7 +350,7 @@ impl Access {
         if self.is_revoked(&identity.id) {
             return Err(Refused::Token("this identity was revoked"));
         }
-        self.renewed(&mut journal, identity, &request, now_s())
+        self.renewed(&mut journal, identity, &request, String::new(), now_s())
     }
 
     fn renewed(
@@ -358,10 +358,11 @@ impl Access {
         journal: &mut Journal,
         identity: &Identity,
         request: &SigningRequest,
+        key: String,
         now_s: u64,
     ) -> Result<Issued, Refused> {
         let (issued, expires_s) = self.issue(request, identity, now_s)?;
-        self.append(journal, Record::Renewed { id: identity.id.clone(), expires_s }, now_s)?;
+        self.append(journal, Record::Renewed { id: identity.id.clone(), expires_s, key }, now_s)?;
         Ok(issued)
     }
 

@@ -29,8 +29,13 @@ pub(crate) enum Record {
         address: String,
         expires_s: u64,
     },
-    /// Somebody has a new certificate.
-    Renewed { id: Id, expires_s: u64 },
+    /// Somebody has a new certificate: for the key with which he joined, or, if that is empty, for another one.
+    Renewed {
+        id: Id,
+        expires_s: u64,
+        #[serde(default)]
+        key: String,
+    },
     /// An identity or a token is refused from now on. That is never forgotten: whoever sets the clock must not let anybody in.
     Revoked {
         id: Id,
@@ -63,7 +68,7 @@ pub(crate) struct Known {
     pub(crate) name: String,
     /// Empty for an operator made by `init`.
     pub(crate) token: String,
-    /// The hash of the key with which it joined; empty if it came without one.
+    /// The hash of the key with which it joined; empty if it came without one, or has another one by now.
     pub(crate) key: String,
     pub(crate) address: String,
     pub(crate) expires_s: u64,
@@ -98,9 +103,9 @@ impl Records {
                 }
                 self.identities.insert(id, Known { role, name, token, key, address, expires_s });
             }
-            Record::Renewed { id, expires_s } => {
+            Record::Renewed { id, expires_s, key } => {
                 if let Some(known) = self.identities.get_mut(&id) {
-                    known.expires_s = expires_s;
+                    (known.expires_s, known.key) = (expires_s, key);
                 }
             }
             Record::Revoked { id, convicted } => {
@@ -152,7 +157,8 @@ impl Records {
         self.revoked.contains_key(id)
     }
 
-    /// Who joined with this token and key before, and may still come back.
+    /// Who joined with this token and key before, and may still come back. Once a certificate was renewed, its holder has another key:
+    /// an old copy of the first one is of no use.
     pub(crate) fn joined(&self, token: &str, key: &str, now_s: u64) -> Option<Identity> {
         let same = |known: &Known| known.key == key && known.token == token && known.may_come_back(now_s);
         let (id, known) = self.identities.iter().find(|(_, known)| same(known))?;
@@ -239,7 +245,17 @@ mod tests {
         assert_eq!(records.joined(&Id::draw().to_string(), &key, 10), None);
         assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50) - 1), same);
         assert_eq!(records.joined(&number, &key, renewable_until_s(Role::Worker, 50)), None, "that was too long ago");
-        records.apply(Record::Revoked { id: one, convicted: false });
+        let renewed = |key: &str| Record::Renewed { id: one.clone(), expires_s: 60, key: key.into() };
+        records.apply(renewed(&key));
+        assert_eq!(records.joined(&number, &key, 10), same, "the second answer was lost too");
+        records.apply(renewed(""));
+        assert_eq!(records.joined(&number, &key, 10), None, "an old copy of the key");
+        assert!(records.identities.contains_key(&one));
+        let (two, record) = joined(&id, 50);
+        records.apply(record);
+        let key = format!("key of {two}");
+        assert!(records.joined(&number, &key, 10).is_some());
+        records.apply(Record::Revoked { id: two, convicted: false });
         assert_eq!(records.joined(&number, &key, 10), None, "it was revoked");
     }
 
@@ -250,7 +266,7 @@ mod tests {
         records.apply(token(&id, &secret, 3));
         let ((one, first), (two, second)) = (joined(&id, 150), joined(&id, 150));
         [first, second].into_iter().for_each(|record| records.apply(record));
-        records.apply(Record::Renewed { id: two.clone(), expires_s: 300 });
+        records.apply(Record::Renewed { id: two.clone(), expires_s: 300, key: "key".into() });
         records.apply(Record::Revoked { id: one.clone(), convicted: true });
         // To revoke it by hand afterwards does not take that back.
         records.apply(Record::Revoked { id: one.clone(), convicted: false });

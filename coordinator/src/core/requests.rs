@@ -1,6 +1,6 @@
 //! Requests of people.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use evoxo_proto::v1::{self, RunState};
 
@@ -267,7 +267,7 @@ impl Coordinator {
         let run = self.runs.get(id)?;
         let (workers, slots) = self.sessions.computing(&run.prepared);
         let tasks_assigned = self.tasks.assigned(id) as u32;
-        let tasks_waiting = self.tasks.ready().get(&id).map_or(0, BTreeSet::len) as u32;
+        let tasks_waiting = self.tasks.waiting(id, run.level == Level::Quorum) as u32;
         let mut view = v1::Run { tasks_assigned, tasks_waiting, workers, slots, ..run.view() };
         if workers == 0 && view.message.is_empty() && run.hands_out() {
             view.message = self.sessions.missing_program(&run.prepared).unwrap_or_default();

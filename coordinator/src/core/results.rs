@@ -90,11 +90,11 @@ impl Coordinator {
         if run.prepared.programs.is_empty() {
             return Err("it says that its program is another one, and the run asks none".into());
         }
-        let sentence =
-            format!("worker {} gets no tasks of run {}: {}", session.name, run.name, printable(why, FAILURE_BYTES_MAX));
-        let about = run.about();
+        let (worker, identity, why) = (&session.name, session.identity.clone(), printable(why, FAILURE_BYTES_MAX));
+        let sentence = format!("worker {worker} gets no tasks of run {}: {why}", run.name);
+        let (about, what) = (run.about(), format!("worker {worker} gets no tasks"));
         if self.sessions.disown_programs(id, &run.prepared) {
-            run.notice(sentence.clone());
+            run.note_failure(&identity, &what, &why);
             self.effects.log_about(Topic::Trouble, about, sentence);
         }
         Ok(())
@@ -314,7 +314,7 @@ impl Coordinator {
         let sentence = format!("task {} failed on worker {worker}: {why}", hash.short());
         self.effects.log_about(Topic::Trouble, about, sentence);
         if let Some(run) = run_id.and_then(|run| self.runs.change(run)) {
-            run.note_failure(&worker, &why);
+            run.note_failure(&identity, &format!("a task failed on worker {worker}"), &why);
         }
         for task in open {
             self.tasks.accuse(task, self.now, |evidence| {

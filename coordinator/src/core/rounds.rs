@@ -333,6 +333,9 @@ impl Coordinator {
     fn close_tasks(&mut self, id: RunId) {
         self.tasks.close_run(id);
         self.sessions.forget_failures(id);
+        if let Some(run) = self.runs.adjust(id) {
+            run.failing.clear();
+        }
     }
 
     /// Ends the thread of a run that is being unloaded, when everything of it is saved.

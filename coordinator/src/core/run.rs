@@ -13,6 +13,7 @@ use super::{
     Request, Settings,
     budget::{Shortage, too_large},
     events::ReplicaAt,
+    standing::Identity,
 };
 use crate::{
     id::{RequestId, ThreadId},
@@ -193,8 +194,8 @@ pub(super) struct Run {
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
     pub(super) notices: Vec<String>,
-    /// The names of workers on which a task failed, as far as a notice says so.
-    pub(super) failing: BTreeSet<String>,
+    /// The workers that could not compute something, as far as a notice says so.
+    pub(super) failing: BTreeSet<Identity>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
     /// Expected work that is assigned now, in microseconds: the run with the least is served first.
@@ -205,6 +206,8 @@ pub(super) struct Run {
     durations_us: BTreeMap<(u32, &'static str), u64>,
     /// Those of which a task was computed, and did not only fail.
     computed: BTreeSet<(u32, &'static str)>,
+    /// Its place among the runs that have ended, by when that was; `None` as long as it goes on.
+    pub(super) ended: Option<u64>,
     /// The digest of all replicas, once they are finished and stored.
     pub(super) digest: Option<Digest>,
     /// The state that was last published, and when.
@@ -253,6 +256,7 @@ impl Run {
             last_served: 0,
             durations_us: BTreeMap::new(),
             computed: BTreeSet::new(),
+            ended: None,
             digest: None,
             published: None,
         };

@@ -262,14 +262,8 @@ impl Coordinator {
     /// Deletes the oldest ended runs, if only a limited number is kept.
     pub(super) fn retire(&mut self) {
         let Some(kept) = self.settings.finished_runs_kept else { return };
-        let ended: Vec<RunId> = self
-            .runs
-            .iter()
-            .filter(|(_, run)| run.is_over() && !run.deleting && !run.ordering)
-            .map(|(id, _)| id)
-            .collect();
-        for id in &ended[..ended.len().saturating_sub(kept as usize)] {
-            if let Some(run) = self.runs.adjust(*id) {
+        for id in self.runs.ended(kept as usize) {
+            if let Some(run) = self.runs.adjust(id) {
                 run.deleting = true;
                 let name = &run.name;
                 self.effects.log(
@@ -278,7 +272,7 @@ impl Coordinator {
                 );
                 self.effects.push(Effect::Audit { what: "retire", object: name.clone() });
             }
-            self.write(*id, Write::Delete, Pending::Delete(None));
+            self.write(id, Write::Delete, Pending::Delete(None));
         }
     }
 

@@ -410,6 +410,13 @@ impl Tasks {
         &self.claimed
     }
 
+    /// The number of tasks of a run that nobody computes now; with `claimed` also those that somebody has computed, and another must.
+    pub(super) fn waiting(&self, run: RunId, claimed: bool) -> usize {
+        let of_run = |sets: &BTreeMap<RunId, BTreeSet<TaskId>>| sets.get(&run).map_or(0, BTreeSet::len);
+        let suspects = self.suspects.iter().filter(|id| self.open.get(id).is_some_and(|task| task.run == run)).count();
+        of_run(&self.ready) + suspects + if claimed { of_run(&self.claimed) } else { 0 }
+    }
+
     /// Suspects without a copy.
     pub(super) fn suspects(&self) -> &BTreeSet<TaskId> {
         &self.suspects

@@ -6,13 +6,17 @@ use super::{
     about::About,
     budget::Shortage,
     run::{ReplicaRecord, Run, Wanted},
+    sessions::printable,
+    standing::Identity,
 };
 use crate::replicas::ReplicaKey;
 
 /// The most notices of a run.
 const NOTICES_MAX: usize = 32;
-/// Of how many workers a run says that a task failed there.
+/// A run has notices of at most this many workers that cannot compute its tasks...
 const FAILING_MAX: usize = 8;
+/// ... and this many characters of what each says about that.
+const WORDS_MAX: usize = 400;
 
 impl Run {
     /// For lines of the log.
@@ -60,12 +64,11 @@ impl Run {
         }
     }
 
-    /// Tells people of the first failure on a worker: a host may lack what the tasks need.
-    pub(super) fn note_failure(&mut self, worker: &str, why: &str) {
-        if self.failing.len() < FAILING_MAX && self.failing.insert(worker.to_owned()) {
-            self.notice(format!(
-                "a task failed on worker {worker}: {why}; the coordinator's log has any further failures there"
-            ));
+    /// Tells people, once for each worker, that it cannot compute something, in its own words: a host may lack what the tasks need.
+    pub(super) fn note_failure(&mut self, worker: &Identity, what: &str, why: &str) {
+        if self.failing.len() < FAILING_MAX && self.failing.insert(worker.clone()) {
+            let why = printable(why, WORDS_MAX);
+            self.notice(format!("{what}: {why}; the coordinator's log has what else happens there"));
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_access::{Certificate, Role, now_s};
+use evoxo_access::{Role, now_s};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
@@ -85,7 +85,7 @@ pub(crate) fn accept(
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
                         // A connection over its address's limit is dropped here.
-                        let Some(of_peer) = peers.connect(from.ip()) else { continue };
+                        let Some(of_peer) = peers.connect(Peer::Address(from.ip())) else { continue };
                         let counted = (counted, vec![of_peer]);
                         let info = (peers.clone(), handshakes.clone(), page.clone(), Arc::clone(&meters));
                         drop(tokio::spawn(admit(stream, from, counted, info, sender.clone())));
@@ -110,6 +110,10 @@ async fn admit(
 ) {
     let opened = open(stream, from.ip(), handshakes.as_ref(), PREFACE_TIMEOUT).await;
     let Some((mut stream, caller)) = opened else { return };
+    if let Some(certificate) = caller.certificate() {
+        let Some(of_identity) = peers.connect(Peer::Identity(certificate.identity.id.clone())) else { return };
+        counted.1.push(of_identity);
+    }
     // What is spoken is looked at inside TLS.
     let Ok(Some(spoken)) = tokio::time::timeout(PREFACE_TIMEOUT, speaks(&mut stream)).await else { return };
     if spoken == Spoken::Http1 {
@@ -117,17 +121,11 @@ async fn admit(
             page.serve(stream, visit, false).await;
         }
     } else {
-        let ended = match (&handshakes, &caller) {
-            (Some(handshakes), Caller::Known(certificate)) => {
-                Some(handshakes.access.connected(certificate, &from.ip().to_string()))
-            }
-            _ => None,
-        };
+        let ended = handshakes
+            .as_ref()
+            .zip(caller.certificate())
+            .map(|(handshakes, certificate)| handshakes.access.connected(certificate, &from.ip().to_string()));
         let access = handshakes.map(|handshakes| handshakes.access);
-        if let Caller::Known(certificate) = &caller {
-            let Some(of_identity) = peers.connect(Peer::Identity(certificate.identity.id.clone())) else { return };
-            counted.1.push(of_identity);
-        }
         let info = ConnectionInfo {
             address: from.ip(),
             caller,
@@ -184,36 +182,27 @@ pub(crate) struct ConnectionInfo {
 impl ConnectionInfo {
     /// The number of its certificate; empty without one.
     pub(crate) fn identity(&self) -> String {
-        match &self.caller {
-            Caller::Known(certificate) => certificate.identity.id.to_string(),
-            _ => String::new(),
-        }
+        self.caller.certificate().map(|certificate| certificate.identity.id.to_string()).unwrap_or_default()
     }
 
-    /// Whose shares its calls and messages count in: that of its certificate, if it has one, and that of its address.
+    /// The peers whose shares are used by its calls and messages: its identity, if it has one, and its address.
     pub(crate) fn shares(&self) -> Vec<Peer> {
-        let identity = match &self.caller {
-            Caller::Known(certificate) => Some(Peer::Identity(certificate.identity.id.clone())),
-            _ => None,
-        };
+        let identity = self.caller.certificate().map(|certificate| Peer::Identity(certificate.identity.id.clone()));
         identity.into_iter().chain([Peer::Address(self.address)]).collect()
     }
 
     /// Whose quota a run counts in: that of its certificate, or without one that of its address.
     pub(crate) fn submitter(&self) -> String {
-        match &self.caller {
-            Caller::Known(_) => self.identity(),
-            _ => self.address.to_string(),
+        match self.caller.certificate() {
+            Some(_) => self.identity(),
+            None => self.address.to_string(),
         }
     }
 
     /// Has a line of the audit log written, if there is one: somebody wanted this, and got it or did not.
     pub(crate) fn audit(&self, what: &str, object: &str, outcome: Result<(), &str>) -> Written {
         let Some(access) = &self.access else { return Written::default() };
-        let role = match &self.caller {
-            Caller::Known(certificate) => certificate.identity.role.name(),
-            _ => "",
-        };
+        let role = self.caller.certificate().map_or("", |certificate| certificate.identity.role.name());
         access.audit(&Asker { id: self.identity(), role, address: self.address.to_string() }, what, object, outcome)
     }
 
@@ -224,12 +213,8 @@ impl ConnectionInfo {
 
     /// Whom the certificate belongs to.
     pub(crate) fn holder(&self) -> Option<Holder> {
-        match &self.caller {
-            Caller::Known(Certificate { identity, .. }) => {
-                Some(Holder { id: identity.id.to_string().into(), trusted: identity.role == Role::TrustedWorker })
-            }
-            _ => None,
-        }
+        let identity = &self.caller.certificate()?.identity;
+        Some(Holder { id: identity.id.to_string().into(), trusted: identity.role == Role::TrustedWorker })
     }
 
     /// Whether its certificate is not valid any more.
@@ -238,7 +223,7 @@ impl ConnectionInfo {
     }
 
     fn expired_before(&self, time_s: u64) -> bool {
-        matches!(&self.caller, Caller::Known(certificate) if certificate.expires_s <= time_s)
+        self.caller.certificate().is_some_and(|certificate| certificate.expires_s <= time_s)
     }
 
     /// Counts bytes of its messages.
@@ -297,8 +282,7 @@ impl Connection {
                 return true;
             }
             let stranger = matches!(self.info.caller, Caller::Stranger | Caller::PlainText);
-            let crowded =
-                stranger || self.info.shares().into_iter().any(|peer| self.info.peers.has_many_connections(peer));
+            let crowded = stranger || self.info.shares().iter().any(|peer| self.info.peers.has_many_connections(peer));
             if self.asked.elapsed() >= if crowded { IDLE_TIMEOUT_CROWDED } else { IDLE_TIMEOUT } {
                 return true;
             }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 use tracing::{info, warn};
 
-use super::{accept::ConnectionInfo, cut, secure::Caller};
+use super::{accept::ConnectionInfo, cut};
 use crate::{
     access::{Access, Issued, Refused, Revoked, merge},
     core::Request as CoreRequest,
@@ -89,10 +89,8 @@ fn info<T>(request: &Request<T>) -> Result<ConnectionInfo, Status> {
 
 /// The identity of the caller, who has one: the rights were checked.
 fn identity(info: &ConnectionInfo) -> Result<Identity, Status> {
-    match &info.caller {
-        Caller::Known(certificate) => Ok(certificate.identity.clone()),
-        _ => Err(Status::unauthenticated("this needs a certificate")),
-    }
+    let certificate = info.caller.certificate().ok_or_else(|| Status::unauthenticated("this needs a certificate"))?;
+    Ok(certificate.identity.clone())
 }
 
 fn certificate((certificate, authority): Issued) -> Response<v1::Certificate> {

@@ -16,10 +16,7 @@ use std::{
 use bytes::Bytes;
 use evoxo_proto::{LEADER_HEADER, MESSAGE_BYTES_MAX, STANDBY_HEADER};
 use http_body::Frame;
-use tokio::{
-    sync::{OwnedSemaphorePermit, watch},
-    time::Sleep,
-};
+use tokio::{sync::watch, time::Sleep};
 use tonic::{Status, body::Body};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -28,7 +25,10 @@ use super::{
     accept::{CallOnConnection, ConnectionInfo},
     rights::check,
 };
-use crate::{peers::Call, standby::Asked};
+use crate::{
+    peers::{Call, Room},
+    standby::Asked,
+};
 
 /// Messages up to this many bytes need no reservation.
 const SMALL_BYTES: u32 = 64 << 10;
@@ -39,23 +39,21 @@ const RATE_MIN: u32 = 64 << 10;
 /// The call whose stream of messages has no end: a worker's session.
 const SESSION: &str = "/evoxo.v1.WorkerService/Work";
 
-type Permits = Vec<OwnedSemaphorePermit>;
-
 /// The reserved room of a call's messages, in order. The code that handles a message frees its room with
 /// [`Rooms::take`].
 #[derive(Clone, Default)]
-pub(crate) struct Rooms(Arc<Mutex<VecDeque<(u64, Permits)>>>);
+pub(crate) struct Rooms(Arc<Mutex<VecDeque<(u64, Room)>>>);
 
 impl Rooms {
     /// The room of the messages up to this number, counted from 1.
-    pub(crate) fn take(&self, number: u64) -> Vec<Permits> {
+    pub(crate) fn take(&self, number: u64) -> Vec<Room> {
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = rooms.iter().take_while(|(of, _)| *of <= number).count();
-        rooms.drain(..count).map(|(_, permits)| permits).collect()
+        rooms.drain(..count).map(|(_, room)| room).collect()
     }
 
-    fn put(&self, number: u64, permits: Permits) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back((number, permits));
+    fn put(&self, number: u64, room: Room) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back((number, room));
     }
 }
 
@@ -245,7 +243,7 @@ impl Messages {
     }
 }
 
-type Waiting = Pin<Box<dyn Future<Output = Option<Permits>> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = Option<Room>> + Send>>;
 
 /// A frame, and the numbers and lengths of the messages that begin in it.
 type BlockedFrame = (Frame<Bytes>, VecDeque<(u64, u32)>);
@@ -270,12 +268,15 @@ impl Incoming {
         while let Some((_, begun)) = &mut self.blocked {
             let Some((number, length)) = begun.front().copied() else { break };
             if length > SMALL_BYTES {
-                let (peers, shares) = (self.info.peers.clone(), self.info.shares());
-                let room = move || -> Waiting { Box::pin(async move { peers.room(shares, length).await }) };
-                let permits = ready!(self.waiting.get_or_insert_with(room).as_mut().poll(cx));
+                let info = &self.info;
+                let wait = || -> Waiting {
+                    let (peers, shares) = (info.peers.clone(), info.shares());
+                    Box::pin(async move { peers.room(shares, length).await })
+                };
+                let room = ready!(self.waiting.get_or_insert_with(wait).as_mut().poll(cx));
                 self.waiting = None;
-                if let Some(permits) = permits {
-                    self.rooms.put(number, permits);
+                if let Some(room) = room {
+                    self.rooms.put(number, room);
                 }
             }
             begun.pop_front();

@@ -52,6 +52,16 @@ pub(crate) enum Caller {
     Known(Certificate),
 }
 
+impl Caller {
+    /// The certificate of this cluster, if there is one.
+    pub(crate) fn certificate(&self) -> Option<&Certificate> {
+        match self {
+            Self::Known(certificate) => Some(certificate),
+            Self::Anybody | Self::PlainText | Self::Stranger => None,
+        }
+    }
+}
+
 /// An open connection from which nothing was consumed yet.
 pub(crate) struct Stream {
     /// What was read of it to look at it.

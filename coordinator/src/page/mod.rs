@@ -33,7 +33,11 @@ use tokio::{
 pub(crate) use endpoint::Endpoint;
 pub(crate) use guard::Hosts;
 
-use crate::{access::Access, peers::Peers, shell::Handle};
+use crate::{
+    access::Access,
+    peers::{Peer, Peers},
+    shell::Handle,
+};
 use door::Door;
 use history::History;
 use live::Live;
@@ -105,9 +109,9 @@ impl Page {
     /// Counts a connection; `None` for one over the limits, which is to be dropped.
     pub(crate) fn visit(&self, peer: IpAddr) -> Option<Visit> {
         let connection = Arc::clone(&self.0.connections).try_acquire_owned().ok()?;
-        let counted = (connection, self.0.peers.connect(peer)?);
+        let counted = (connection, self.0.peers.connect(Peer::Address(peer))?);
         let stranger = match &self.0.door {
-            Some(_) => Some(self.0.strangers.connect(peer)?),
+            Some(_) => Some(self.0.strangers.connect(Peer::Address(peer))?),
             None => None,
         };
         Some(Visit::new(peer, counted, stranger))

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     core::{Rejection, Request as CoreRequest, Response as CoreResponse, View},
+    peers::Peer,
     replicas::ReplicaKey,
     shown::{run_to_json, worker_to_json},
 };
@@ -42,7 +43,7 @@ const JSON: &str = "application/json";
 pub(super) async fn answer(page: &Inner, visit: &Visit, request: &Request<Incoming>) -> Response<Body> {
     let mut response = match visitor(page, visit, request) {
         Err(refused) => refusal(&refused),
-        Ok(visitor) => match page.peers.call([visit.peer.into()]) {
+        Ok(visitor) => match page.peers.call([Peer::Address(visit.peer)]) {
             None => failure(StatusCode::TOO_MANY_REQUESTS, "there are too many requests at once: try again"),
             // A stream of events counts as a connection.
             Some(_counted) => entered(page, visit.peer, &visitor, request).await,

@@ -704,8 +704,8 @@ pub struct Run {
     /// Tasks that are assigned to workers now.
     #[prost(uint32, tag = "11")]
     pub tasks_assigned: u32,
-    /// Tasks that are planned and that any worker would get now, if one had room. The coordinator plans no more than it must,
-    /// so more may follow.
+    /// Tasks that are planned and that nobody computes now, also those that failed or were lost before, and with a quorum those that a
+    /// second identity must compute. The coordinator plans no more than it must, so more may follow.
     #[prost(uint32, tag = "22")]
     pub tasks_waiting: u32,
     /// When FINISHED or IN_DOUBT: SHA-256, in hexadecimal, over all replicas' final states.
@@ -2456,8 +2456,8 @@ pub mod access_service_client {
             self
         }
         /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
-        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. Who asks again with the same token and key, since the
-        /// answer was lost, has the same ID as before, and the token is not used once more.
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. A client that asks again with the same token and key,
+        /// because the answer was lost, gets the same ID, and the token is not used once more nor its secret checked.
         /// May: everybody, also without a certificate.
         pub async fn join(
             &mut self,
@@ -2620,8 +2620,8 @@ pub mod access_service_server {
     #[async_trait]
     pub trait AccessService: std::marker::Send + std::marker::Sync + 'static {
         /// Exchanges a token for a certificate. UNAUTHENTICATED if the token is unknown, expired, used up or revoked, or if its
-        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. Who asks again with the same token and key, since the
-        /// answer was lost, has the same ID as before, and the token is not used once more.
+        /// secret is wrong; INVALID_ARGUMENT if the signing request is invalid. A client that asks again with the same token and key,
+        /// because the answer was lost, gets the same ID, and the token is not used once more nor its secret checked.
         /// May: everybody, also without a certificate.
         async fn join(
             &self,

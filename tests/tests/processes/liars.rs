@@ -158,15 +158,25 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
     assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
     assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
+    // Who is revoked exits, also if it has another address, of a standby that lets nobody in.
+    let both = format!("{},{}", one.address, two.address);
+    let with = |token: &str, name: &str| {
+        let file = site.path(&format!("{name}.access")).to_string_lossy().into_owned();
+        let access = ["--coordinator", &both, "--join", token, "--access", &file, "--name", name];
+        site.program("evoxo-worker", &access)
+    };
+    let mut third = with(&liars.to_string(), "third");
+    secure.person(one.address).worker("third").await;
+    let known = secure.identities(one.address).await;
+    let id = &known.iter().find(|known| known.name == "third").expect("it has joined").id;
+    assert!(secure.revoke(one.address, id).await.known);
+    assert_eq!(third.end().await.code(), Some(3), "{}", third.log());
     let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
     }
-    let both = format!("{},{}", one.address, two.address);
     let token = secure.token(one.address, Role::TrustedWorker, 3600, 1).await;
-    let file = site.path("trusted.access");
-    let file = file.to_str().expect("a path of plain letters");
-    let trusted = site.program("evoxo-worker", &["--coordinator", &both, "--join", &token, "--access", file]);
+    let trusted = with(&token, "trusted");
     while secure.identities(one.address).await.iter().any(|known| known.id == id_of(&access)) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -305,6 +305,18 @@ fn cancelled_runs_are_deleted_when_a_limited_number_is_kept() {
     assert!(next.views.is_empty() && next.objects.is_empty(), "{:?}", next.views.keys());
 }
 
+/// By when they ended, and not by when they came.
+#[test]
+fn the_runs_that_ended_last_are_kept() {
+    let mut story = Story::begin(Settings { finished_runs_kept: Some(1), ..singly() });
+    ["a", "b", "c"].into_iter().for_each(|name| _ = story.submit(name, CONFIG).unwrap());
+    for name in ["b", "c", "a"] {
+        story.ask(Request::Cancel { name: name.into(), delete: false }).unwrap();
+    }
+    assert_eq!(story.views.keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(story.audited, ["retire: b", "retire: c"]);
+}
+
 /// A failed deletion is reported, and tried again. Nobody goes on with the run meanwhile: a part of it may be gone.
 #[test]
 fn a_run_that_could_not_be_deleted_is_there_until_it_is() {

@@ -180,7 +180,8 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     let said: Vec<&str> =
         story.log.iter().map(|(_, line)| line.as_str()).filter(|line| line.contains("another")).collect();
     assert_eq!(said, ["worker w1 gets no tasks of run r: it isanother one"]);
-    assert_eq!(run.notices, said);
+    let notice = "worker w1 gets no tasks: it isanother one; the coordinator's log has what else happens there";
+    assert_eq!(run.notices, [notice]);
     greet(&mut story, 2);
     assert!(!story.tasks_of(2).is_empty() && story.tasks_of(1).is_empty());
     // How long that took says nothing of the tasks: the other worker may take minutes.
@@ -194,6 +195,21 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     assert!(!story.tasks_of(1).is_empty());
     story.answer(1, other);
     assert!(story.closed[&1].reason.contains("the run asks none"), "{:?}", story.closed[&1]);
+}
+
+/// Whoever starts workers by what is open must see tasks that failed and tasks that were lost.
+#[test]
+fn tasks_wait_also_after_they_failed() {
+    let mut story = Story::begin(singly());
+    story.submit("r", ONE_ROUND).unwrap();
+    let open = story.run("r").tasks_waiting;
+    story.join(1, 1);
+    story.answer(1, panicking);
+    story.tell(Event::Left { session: SessionId(1) });
+    story.wait(1000);
+    let run = story.run("r");
+    assert_eq!((run.state(), run.tasks_waiting, run.tasks_assigned), (RunState::Running, open, 0));
+    assert!(open > 1);
 }
 
 /// If tasks fail on every worker, no worker is to blame: none is set aside, and the run ends soon.
