@@ -3,7 +3,10 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -25,6 +28,7 @@ use tower_service::Service;
 use crate::{
     certificate::{Pin as KeyPin, SERVER_NAME},
     file::AccessFile,
+    now_s,
     tls::{self, Refusal},
 };
 
@@ -49,7 +53,9 @@ impl Dialer {
     /// # Errors
     /// If the file cannot be used.
     pub fn with(file: &AccessFile) -> anyhow::Result<Self> {
-        Ok(Self(Some(Connector::new(tls::client(file)?))))
+        let connector = Connector::new(tls::client(file)?);
+        connector.good_until_s.store(good_until_s(file), Ordering::Relaxed);
+        Ok(Self(Some(connector)))
     }
 
     /// Without a certificate, to a coordinator that is known by its authority's hash.
@@ -65,6 +71,7 @@ impl Dialer {
         let config = Arc::new(tls::client(file)?);
         if let Self(Some(connector)) = self {
             *connector.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+            connector.good_until_s.store(good_until_s(file), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -83,11 +90,7 @@ impl Dialer {
     /// The same certificate for an attempt that is made beside others.
     #[must_use]
     pub fn attempt(&self) -> Self {
-        Self(
-            self.0
-                .as_ref()
-                .map(|connector| Connector { config: Arc::clone(&connector.config), failed: Arc::default() }),
-        )
+        Self(self.0.as_ref().map(|connector| Connector { failed: Arc::default(), ..connector.clone() }))
     }
 
     /// Connects when there is something to send, and again whenever the connection was lost.
@@ -104,14 +107,30 @@ impl Dialer {
     pub fn refusal(&self) -> Option<String> {
         match self.failure()? {
             Refusal::Final(sentence) | Refusal::Revoked(sentence) => Some(sentence),
-            Refusal::Other(_) => None,
+            // If only the coordinator's clock says so, that will be over.
+            Refusal::Expired(sentence) => self.has_expired().then_some(sentence),
+            Refusal::Stranger(_) | Refusal::Other(_) => None,
         }
+    }
+
+    /// Whether by this side's clock its certificate cannot even be renewed any more.
+    fn has_expired(&self) -> bool {
+        let until_s = |connector: &Connector| connector.good_until_s.load(Ordering::Relaxed);
+        self.0.as_ref().is_some_and(|connector| until_s(connector) <= now_s())
     }
 
     /// Whether it was refused because it was revoked: then no other coordinator needs to be asked.
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         matches!(self.failure(), Some(Refusal::Revoked(_)))
+    }
+
+    /// Notes how TLS failed.
+    #[cfg(test)]
+    pub(crate) fn fail(&self, refusal: Refusal) {
+        if let Self(Some(connector)) = self {
+            *connector.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        }
     }
 
     /// How TLS failed in the last attempt, if it did.
@@ -124,12 +143,19 @@ impl Dialer {
 #[derive(Clone, Debug)]
 struct Connector {
     config: Arc<RwLock<Arc<ClientConfig>>>,
+    /// Until when the certificate is valid or can be renewed, in seconds since 1970.
+    good_until_s: Arc<AtomicU64>,
     failed: Arc<Mutex<Option<Refusal>>>,
+}
+
+/// Until when a certificate is valid or can be renewed, in seconds since 1970.
+fn good_until_s(file: &AccessFile) -> u64 {
+    file.certificate().map_or(0, |facts| facts.renewable_until_s())
 }
 
 impl Connector {
     fn new(config: ClientConfig) -> Self {
-        Self { config: Arc::new(RwLock::new(Arc::new(config))), failed: Arc::default() }
+        Self { config: Arc::new(RwLock::new(Arc::new(config))), good_until_s: Arc::default(), failed: Arc::default() }
     }
 
     /// Replaces an error by a sentence, and remembers it. Before the other side is known (`handshake`), anybody on the way can say
@@ -137,9 +163,9 @@ impl Connector {
     fn explain(&self, error: io::Error, handshake: bool) -> io::Error {
         let refusal = match Refusal::of(&error) {
             None => return error,
-            Some(Refusal::Final(why) | Refusal::Revoked(why)) if handshake => Refusal::Other(format!(
-                "whoever answers there ended the connection before it was known who that is, and said: {why}"
-            )),
+            Some(Refusal::Final(why) | Refusal::Revoked(why) | Refusal::Expired(why)) if handshake => Refusal::Other(
+                format!("whoever answers there ended the connection before it was known who that is, and said: {why}"),
+            ),
             Some(refusal) => refusal,
         };
         let explained = io::Error::new(error.kind(), refusal.sentence());

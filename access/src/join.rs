@@ -155,11 +155,14 @@ async fn client(dialer: &Dialer, coordinator: &Address) -> Result<AccessServiceC
     let endpoint = Endpoint::from(coordinator.uri()).connect_timeout(TIMEOUT).timeout(TIMEOUT);
     match dialer.connect(&endpoint).await {
         Ok(channel) => Ok(AccessServiceClient::new(channel)),
-        // If TLS fails before there is a certificate, token and coordinator do not go together.
-        Err(error) => Err(match dialer.failure() {
-            Some(failure) => Refusal::Final(format!("no certificate from {coordinator}: {}", failure.sentence())),
-            None => Refusal::Other(format!("no certificate from {coordinator}: {}", innermost(&error))),
-        }),
+        Err(error) => {
+            let sentence = format!("no certificate from {coordinator}: {}", innermost(&error));
+            Err(match dialer.failure() {
+                // Token and coordinator do not go together.
+                Some(Refusal::Stranger(_)) => Refusal::Final(sentence),
+                _ => Refusal::Other(sentence),
+            })
+        }
     }
 }
 

@@ -84,8 +84,12 @@ impl Keeper {
                     None => {
                         let newcomer = Newcomer::new(token, path.clone()).map_err(own)?;
                         let file = when_reached(async || newcomer.join(coordinators.all(), name).await).await?;
-                        newcomer.keep(&file).map_err(own)?;
-                        info!("joined the cluster; the certificate is in {}", path.display());
+                        match newcomer.keep(&file) {
+                            Ok(()) => info!("joined the cluster; the certificate is in {}", path.display()),
+                            Err(error) => warn!(
+                                "joined the cluster; the certificate cannot be kept for the next start: {error:#}"
+                            ),
+                        }
                         file
                     }
                 };

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, SanType};
 use tempfile::TempDir;
 use tokio_rustls::rustls::{
-    CertificateError, ClientConfig, ClientConnection, Error, ServerConfig, ServerConnection, pki_types::ServerName,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, ServerConfig, ServerConnection,
+    pki_types::ServerName,
 };
 
 use super::*;
@@ -131,4 +132,25 @@ fn only_the_key_of_a_request_is_used() {
     params.subject_alt_names.extend((0..1500).map(|number| SanType::DnsName(format!("h{number}").try_into().unwrap())));
     assert!(refused(&asking(params.clone(), &key)).contains("at most 4096 bytes"));
     assert!(refused(b"nonsense").contains("is not valid"));
+}
+
+/// A clock that is wrong will be right one day; an authority stays another one.
+#[test]
+fn clocks_refuse_nobody_for_good() {
+    let of = |error: Error| Refusal::of(&std::io::Error::other(error)).unwrap();
+    let alert = |said| of(Error::AlertReceived(said));
+    assert!(matches!(of(Error::InvalidCertificate(CertificateError::NotValidYet)), Refusal::Other(_)));
+    assert!(matches!(of(Error::InvalidCertificate(CertificateError::UnknownIssuer)), Refusal::Stranger(_)));
+    assert!(matches!(alert(AlertDescription::CertificateRevoked), Refusal::Revoked(_)));
+    let (_directory, authority) = authority();
+    let refused = |begins_s: u64| {
+        let file = AccessFile::made_by(&authority, &identity(Role::Worker), begins_s, DAY_S).unwrap();
+        let dialer = Dialer::with(&file).unwrap();
+        dialer.fail(alert(AlertDescription::CertificateExpired));
+        assert!(!dialer.is_revoked());
+        dialer.refusal().is_some()
+    };
+    assert!(!refused(now_s()), "the coordinator's clock is wrong");
+    assert!(!refused(now_s() - 7 * DAY_S), "it can be renewed");
+    assert!(refused(now_s() - 9 * DAY_S), "both clocks say so");
 }

@@ -110,6 +110,10 @@ pub enum Refusal {
     Final(String),
     /// The same, because it was revoked: no coordinator of the cluster will let it in.
     Revoked(String),
+    /// It was refused because it seems to have expired, or not to be valid yet. That is final if this side's clock says so too.
+    Expired(String),
+    /// Whatever answers there is not the coordinator, as a sentence. Somebody who joins has most likely mistaken the address.
+    Stranger(String),
     /// Anything else, as a sentence.
     Other(String),
 }
@@ -123,7 +127,7 @@ impl Refusal {
             Error::AlertReceived(AlertDescription::CertificateRevoked) => {
                 Self::Revoked(format!("the coordinator refuses this certificate, because it was revoked: {again}"))
             }
-            Error::AlertReceived(AlertDescription::CertificateExpired) => Self::Final(format!(
+            Error::AlertReceived(AlertDescription::CertificateExpired) => Self::Expired(format!(
                 "the coordinator refuses this certificate, because at its time it has expired, or is not valid yet: check both \
                      hosts' clocks, or {again}"
             )),
@@ -141,12 +145,12 @@ impl Refusal {
                 | CertificateError::NotValidYet
                 | CertificateError::NotValidYetContext { .. },
             ) => Self::Other("the coordinator's certificate is not valid at this time: check this host's clock".into()),
-            Error::InvalidCertificate(_) => Self::Other(
+            Error::InvalidCertificate(_) => Self::Stranger(
                 "what answers there is not the coordinator of this cluster: its certificate is of another authority \
                  than the token or access file names; check the address, and join again if the cluster was set up anew"
                     .into(),
             ),
-            Error::InvalidMessage(_) => Self::Other(
+            Error::InvalidMessage(_) => Self::Stranger(
                 "what answers there speaks no TLS: it is a coordinator without --access, or another program".into(),
             ),
             error => Self::Other(format!("TLS failed: {error}")),
@@ -157,7 +161,11 @@ impl Refusal {
     #[must_use]
     pub fn sentence(&self) -> &str {
         match self {
-            Self::Final(sentence) | Self::Revoked(sentence) | Self::Other(sentence) => sentence,
+            Self::Final(sentence)
+            | Self::Revoked(sentence)
+            | Self::Expired(sentence)
+            | Self::Stranger(sentence)
+            | Self::Other(sentence) => sentence,
         }
     }
 }

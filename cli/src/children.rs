@@ -46,20 +46,34 @@ pub(crate) struct Children {
     log: PathBuf,
     /// The length of the log when the current coordinator started, in bytes.
     log_start: u64,
+    /// Replacements that are not forgotten, and when the last one was.
     replaced: u32,
+    last_replaced: Instant,
 }
 
 /// How long a child may take to start, and to stop.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// With more replacements than this, something is wrong with this machine.
-const REPLACED_MAX: u32 = 1000;
+/// With more replacements than this for each process something is wrong with this machine...
+const REPLACED_MAX: u32 = 100;
+/// ... unless there is this time between them: each one is then forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 
 impl Children {
     /// Starts them; they write to the directory's log.
     pub(crate) fn start(directory: &Directory, plan: Plan) -> anyhow::Result<Self> {
         let (store, log) = (directory.store(), directory.log());
         let (coordinator, address, log_start) = start_coordinator(&store, &log, &plan, "127.0.0.1:0")?;
-        let mut children = Self { coordinator, address, workers: Vec::new(), plan, store, log, log_start, replaced: 0 };
+        let mut children = Self {
+            coordinator,
+            address,
+            workers: Vec::new(),
+            plan,
+            store,
+            log,
+            log_start,
+            replaced: 0,
+            last_replaced: Instant::now(),
+        };
         for number in 0..children.plan.workers {
             let worker = children.start_worker(number)?;
             children.workers.push(worker);
@@ -94,8 +108,10 @@ impl Children {
     }
 
     fn count_replacement(&mut self) -> anyhow::Result<()> {
-        self.replaced += 1;
-        if self.replaced > REPLACED_MAX {
+        let forgotten = self.last_replaced.elapsed().as_secs() / FORGOTTEN_AFTER.as_secs();
+        self.replaced = self.replaced.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX)) + 1;
+        self.last_replaced = Instant::now();
+        if self.replaced > REPLACED_MAX * (1 + self.plan.workers) {
             bail!("the local processes keep ending: {} says why", self.log.display());
         }
         Ok(())
@@ -145,9 +161,11 @@ impl Children {
 
 /// This program as one of its hidden verbs.
 fn command(arguments: &[&str], log: &PathBuf) -> anyhow::Result<Command> {
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    // Its file may be replaced by another build while a run goes on for days; all processes of a run are of one build.
+    let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { own.clone() };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
+    command.arg0(own).args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
     // Access to a cluster elsewhere is not meant for this one.
     command.env_remove("EVOXO_ACCESS").env_remove("EVOXO_TOKEN");
     // The terminal sends Ctrl-C to a whole group. It is for this process, which lets the others save and end.

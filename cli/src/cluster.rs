@@ -19,6 +19,8 @@ pub(crate) type Computed = (v1::Run, Vec<v1::Replica>);
 
 /// How often children are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often in a row the coordinator may refuse the run before that is said: 5 s.
+const REFUSALS_MAX: u32 = 50;
 
 /// Computes a run with processes of its own, which have ended when this returns.
 pub(crate) fn compute(
@@ -70,7 +72,7 @@ async fn follow(
 ) -> anyhow::Result<Computed> {
     let coordinator = Coordinator::local(children.address());
     let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
-    let mut first = true;
+    let (mut first, mut refusals) = (true, 0);
     'connected: loop {
         children.replace_lost()?;
         if stop.is_asked() {
@@ -84,11 +86,17 @@ async fn follow(
         let run = match client.submit(request).await {
             Ok(answer) => answer.into_inner().run.unwrap_or_default(),
             Err(status) if is_lost(&status) => {
+                // It is there and does not lead: its store was removed, or another one uses it.
+                refusals += 1;
+                if refusals == REFUSALS_MAX {
+                    progress.say(&format!("note: the local coordinator does not take the run: {}", status.message()));
+                }
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;
             }
             Err(status) => return Err(refused(status)),
         };
+        refusals = 0;
         // The person who runs it wants it to continue; but a failure during this command is final.
         let failed = run.state() == RunState::Failed;
         if run.state() == RunState::Paused || failed && first {

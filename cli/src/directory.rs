@@ -201,12 +201,18 @@ impl Directory {
         }
         // Two processes may begin in the same directory at the same moment.
         let staged = path.with_extension(format!("{STAGED}{}", std::process::id()));
-        fs::write(&staged, content).with_context(unwritable)?;
-        if name == CONFIG {
-            // As durable as the store, which is of no use without it. The same command writes all other files again.
-            File::open(&staged).and_then(|file| file.sync_all()).with_context(unwritable)?;
+        let written = fs::write(&staged, content)
+            .and_then(|()| match name {
+                // As durable as the store, which is of no use without it. The same command writes all other files again.
+                CONFIG => File::open(&staged)?.sync_all(),
+                _ => Ok(()),
+            })
+            .and_then(|()| fs::rename(&staged, &path));
+        if written.is_err() {
+            // On a full disk a part of a file is in the way of all others; an error of removing it adds nothing.
+            let _ = fs::remove_file(&staged);
         }
-        fs::rename(&staged, &path).with_context(unwritable)
+        written.with_context(unwritable)
     }
 }
 

@@ -50,7 +50,6 @@ pub(crate) fn lengthen(
     }
     let mut old = Inline::open(registry, &directory.store(), memory_bytes)?;
     let saved = old.saved(&name)?;
-    drop(old);
     match saved {
         // Nothing was stored, or all of this was done but its last step.
         None => {}
@@ -85,6 +84,8 @@ pub(crate) fn lengthen(
             move_to(&new, &store)?;
         }
     }
+    // Until here nobody else may lengthen it or go on with it: the lock moves with the store.
+    drop(old);
     directory.write_config(config)?;
     remove(&before)?;
     Ok(name)

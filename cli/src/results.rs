@@ -28,7 +28,7 @@ use crate::{
     legs::{Legs, build},
     numbers,
     remote::doubt_to_json,
-    say::{digest_text, notice, tell},
+    say::{digest_text, notice, printed, tell},
 };
 
 /// The version of the form of `result.json`, which docs/result.schema.json describes.
@@ -261,15 +261,17 @@ impl Results {
 
     /// Prints them where a person looks for them, and says how the process ends: well only without doubts.
     pub(crate) fn print(&self, result: &Value, directory: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
-        let mut out = std::io::stdout().lock();
-        if as_json {
-            write!(out, "{}", json::text(result))?;
-        } else {
-            writeln!(out, "{}", report_text(result["conclusion"].as_str(), &self.report))?;
-            writeln!(out, "{}", digest_text(result))?;
-            writeln!(out, "results are in {}", directory.display())?;
-            writeln!(out, "a report to send to others is {}", directory.join(REPORT).display())?;
-        }
+        let text = match as_json {
+            true => json::text(result),
+            false => format!(
+                "{}\n{}\nresults are in {}\na report to send to others is {}\n",
+                report_text(result["conclusion"].as_str(), &self.report),
+                digest_text(result),
+                directory.display(),
+                directory.join(REPORT).display()
+            ),
+        };
+        printed(std::io::stdout().lock().write_all(text.as_bytes()))?;
         if self.doubts.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }

@@ -2,10 +2,11 @@
 
 use std::{
     fmt,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
+use anyhow::Context as _;
 use serde_json::Value;
 
 /// A usage error: exit status 2.
@@ -28,6 +29,14 @@ pub(crate) fn usage(sentence: impl fmt::Display) -> anyhow::Error {
 /// Writes a line for the person on standard error. If it is closed, the line is dropped.
 pub(crate) fn tell(line: impl fmt::Display) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
+/// What came of writing to standard output. That its reader has closed it changes no verdict.
+pub(crate) fn printed(written: io::Result<()>) -> anyhow::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
 }
 
 /// The name by which this program was started: a tool with more kinds of experiments has a name of its own.

@@ -110,8 +110,10 @@ def _end(owner: int, processes: Union[Here, Cluster], link: Link) -> None:
         # A fork of the process that asked ends, and not the run.
         return
     processes.stop()
-    link.close()
-    processes.wait()
+    try:
+        link.close()
+    finally:
+        processes.wait()
 
 
 def ask(

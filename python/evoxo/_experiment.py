@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Union
@@ -83,9 +84,20 @@ def write(file: Path, text: str, instead: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists():
         there = file.read_text(encoding="utf-8", errors="replace")
-        if there != text and not there.startswith(WRITTEN):
+        if there in (text, WRITTEN + text):
+            return
+        # An empty file is what a full disk leaves.
+        if there and not there.startswith(WRITTEN):
             raise ValueError(f"{file} was not written by evoxo's Python package, which leaves it as it is: {instead}")
-    file.write_text(WRITTEN + text, encoding="utf-8")
+    staged = file.with_name(f"{file.name}.new-{os.getpid()}")
+    try:
+        with staged.open("w", encoding="utf-8") as out:
+            out.write(WRITTEN + text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(staged, file)
+    finally:
+        staged.unlink(missing_ok=True)
 
 
 def _text(value: str) -> str:

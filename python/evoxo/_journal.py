@@ -64,9 +64,17 @@ class Journal:
             finally:
                 late.close()
             return
-        self._file.write(json.dumps({"key": key, "answer": answer}, allow_nan=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        line = memoryview(json.dumps({"key": key, "answer": answer}, allow_nan=False).encode() + b"\n")
+        file = self._file.fileno()
+        whole = os.fstat(file).st_size
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+            os.fsync(file)
+        except OSError:
+            # Half a line must not stay before the next one.
+            os.ftruncate(file, whole)
+            raise
 
     def close(self) -> None:
         """Lets other processes open it."""

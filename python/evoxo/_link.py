@@ -153,9 +153,11 @@ class Link:
             for candidate, _ in answers:
                 if candidate._key in self._answers:
                     raise ValueError(f"candidate {candidate.id} has an answer already")
-            for candidate, answer in answers:
-                if self._journal:
+            # On a full disk all of them can be told once more: a line that is in the journal twice counts once.
+            if self._journal:
+                for candidate, answer in answers:
                     self._journal.add(candidate._key, answer)
+            for candidate, answer in answers:
                 self._answers[candidate._key] = answer
                 self._open.pop(candidate._key, None)
             self._reply()

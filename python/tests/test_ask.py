@@ -238,6 +238,21 @@ class Asking(unittest.TestCase):
         first = self.ask("late again", version="3", journal=journal)
         self.assertNotIn(candidate.id, [one.id for one in next(first)])
         first.close()
+        # The disk is full in the middle of a line: nothing is told, and all of it can be told again.
+        full = self.ask("full", version="4", journal=journal)
+        batch = next(full)
+        whole, begin = journal.read_bytes(), os.write
+
+        def on_a_full_disk(file, line):
+            begin(file, line[:9])
+            raise OSError("No space left on device")
+
+        with mock.patch("os.write", on_a_full_disk):
+            with self.assertRaisesRegex(OSError, "No space"):
+                batch.tell(map(square, batch))
+        self.assertEqual(journal.read_bytes(), whole)
+        batch.tell(map(square, batch))
+        full.close()
         with contextlib.closing(self.ask("here", journal=journal)):
             with self.assertRaisesRegex(ValueError, "journal is in use by another process"):
                 self.ask("there", journal=journal)

@@ -176,6 +176,12 @@ fn a_repaired_run_is_as_computed() {
     fs::write(&path, &bytes[1..]).expect("an object");
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.starts_with("not as computed") && status == Some(1), "{text}");
+    // The status does not hang on whether somebody reads what is said: `evoxo verify good | head -0`.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let unread =
+        Command::new(program("evoxo")).current_dir(desk.path()).args(["verify", "good"]).stdout(writer).status();
+    assert_eq!(unread.expect("evoxo starts").code(), Some(1));
     run();
     let (text, status) = verify(desk.path(), &["good"]);
     assert!(text.contains("it is not used, since all replicas are stored in others") && status == Some(0), "{text}");

@@ -65,18 +65,17 @@ pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCod
         let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
                 Ok(opened) => opened,
-                Err(Refusal::Final(why) | Refusal::Revoked(why)) => {
-                    return Ok((STATUS_REFUSED, format!("this worker was refused: {why}")));
-                }
-                Err(Refusal::Other(why)) => bail!(why),
+                Err(Refusal::Final(why)) => return Ok((STATUS_REFUSED, format!("this worker was refused: {why}"))),
+                Err(refusal) => bail!("{}", refusal.sentence()),
             },
             _ = requests.next() => return Ok((0, "shut down (on request) before it had joined".to_owned())),
         };
         let who = Who { worker: settings.worker.name.clone(), identity, session: None };
         anyhow::Ok(Shell::new(settings, dialer, who, registry)?.serve(requests).await)
     });
-    // A thread may still wait for one.
+    // A thread may still wait for one, or for a name server.
     end_programs();
+    runtime.shutdown_background();
     let (status, sentence) = ended?;
     match status {
         0 => info!(worker, "{sentence}"),

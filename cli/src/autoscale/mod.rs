@@ -95,6 +95,9 @@ impl Autoscale {
         let followed = converse(self.rounds(&mut looks, &stop));
         looks.progress.end();
         let ended = slurm.end_all();
+        if let (Err(_), Err(why)) = (&followed, &ended) {
+            tell(format_args!("note: {why:#}"));
+        }
         let Some(last) = followed? else {
             ended?;
             tell(format_args!("stopped: {run} goes on with other workers, if there are any; the same command goes on"));
@@ -204,7 +207,8 @@ impl Looks<'_> {
             match action {
                 Action::Start(jobs) => match self.slurm.start(jobs) {
                     Ok(()) => scale.started(jobs),
-                    Err(why) if seen.jobs.is_empty() => return Err(why),
+                    // What is refused at first will be refused later.
+                    Err(why) if !scale.has_started() => return Err(why),
                     Err(why) => {
                         self.progress.say(&format!("note: {why:#}"));
                         scale.pause(now + REFUSED_PAUSE);

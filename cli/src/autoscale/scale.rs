@@ -58,8 +58,9 @@ pub(super) struct Scale {
     jobs_max: u32,
     idle: Duration,
     known: BTreeMap<String, Known>,
-    /// Jobs that were started after the last look.
+    /// Jobs that were started after the last look, and whether any ever were.
     started: usize,
+    has_started: bool,
     /// Jobs that failed since the last worker joined.
     failures: usize,
     /// No job is started before.
@@ -70,12 +71,18 @@ impl Scale {
     /// For at most this number of jobs, each of which ends when it was of no use for this time.
     pub(super) fn new(jobs_max: u32, idle: Duration) -> Self {
         let (known, pause_until) = (BTreeMap::new(), Duration::ZERO);
-        Self { jobs_max, idle, known, started: 0, failures: 0, pause_until }
+        Self { jobs_max, idle, known, started: 0, has_started: false, failures: 0, pause_until }
     }
 
-    /// So many jobs were started.
+    /// This number of jobs was started.
     pub(super) fn started(&mut self, jobs: u32) {
         self.started = jobs as usize;
+        self.has_started = true;
+    }
+
+    /// Whether any job was ever started.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
     }
 
     /// No job is started before this time.

@@ -112,8 +112,8 @@ pub(crate) fn join_cluster(arguments: &Join) -> anyhow::Result<ExitCode> {
     let newcomer = Newcomer::new(token, access.clone())?;
     let file = converse(async {
         newcomer.join(coordinator.all(), &name).await.map_err(|refusal| match refusal {
-            Refusal::Final(why) | Refusal::Revoked(why) => anyhow!(why),
-            Refusal::Other(why) => anyhow!("{why}; give the same command again: that does not use the token twice"),
+            Refusal::Final(why) => anyhow!(why),
+            other => anyhow!("{}; give the same command again: that does not use the token twice", other.sentence()),
         })
     })?;
     newcomer.keep(&file)?;

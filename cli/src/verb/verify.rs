@@ -2,7 +2,7 @@
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    io::Write as _,
+    io::Write,
     path::PathBuf,
     process::ExitCode,
     sync::Arc,
@@ -22,7 +22,7 @@ use crate::{
     progress::Progress,
     recompute::{Recomputed, recompute},
     results::{Provenance, Results, add_report},
-    say::{notice, share, usage, whole},
+    say::{notice, printed, share, usage, whole},
     stop,
 };
 
@@ -169,7 +169,11 @@ struct Found<'a> {
 impl Found<'_> {
     /// Prints it, and says how the process ends.
     fn print(&self, as_json: bool) -> anyhow::Result<ExitCode> {
-        let mut out = std::io::stdout().lock();
+        printed(self.write(&mut std::io::stdout().lock(), as_json))?;
+        Ok(if self.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn write(&self, out: &mut impl Write, as_json: bool) -> std::io::Result<()> {
         let all = self.keys.len() == self.of;
         if as_json {
             let found = json!({
@@ -209,7 +213,7 @@ impl Found<'_> {
                 writeln!(out, "there was no history.csv to compare: of a wrong replica the round is not known")?;
             }
         }
-        Ok(if self.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(())
     }
 }
 

@@ -214,7 +214,10 @@ impl Coordinator {
             }
         };
         let Some(run) = self.runs.change(id) else { return };
-        run.notice(why.clone());
+        // Each repetition has another object's name: people are told of an outage once.
+        if run.store_failures == 0 {
+            run.notice(why.clone());
+        }
         let line = format!("run {}: {why}", run.name);
         self.effects.log_about(Topic::Trouble, run.about(), line);
         let creating = run.creating;

@@ -78,6 +78,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
         let mut eyes = Eyes { reader: store.reader(), seen: place.has_led, known: None, troubled: None };
         let mut watch = Watch::new(misses_max(place.settings.takeover_after));
+        let mut unwritable = None;
         loop {
             let next = tokio::time::Instant::now() + LOOK_INTERVAL;
             let seen = place.runtime.block_on(async {
@@ -89,8 +90,18 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
             })?;
             let Some((look, leader)) = seen else { return Ok(None) };
             say.send_replace(away_sentence(leader.as_ref()));
-            if watch.look(&look) && take_over(&mut store, leader.as_ref(), watch.misses()) {
-                break;
+            if watch.look(&look) {
+                match take_over(&mut store, leader.as_ref(), watch.misses()) {
+                    Ok(true) => break,
+                    Ok(false) => {}
+                    // It is tried twice a second, and said when it is something else.
+                    Err(why) => {
+                        if unwritable.as_ref() != Some(&why) {
+                            warn!("{why}");
+                        }
+                        unwritable = Some(why);
+                    }
+                }
             }
             let pause = place.runtime.block_on(async {
                 tokio::select! {
@@ -106,8 +117,21 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
     }
     // Another standby must see that somebody leads, however long it takes to load.
     loads.send_replace(store.epoch().map(|epoch| epoch.number));
-    let loaded = load(&mut store, place.access.as_ref())?;
-    Ok(Some((store, loaded)))
+    let mut told = false;
+    loop {
+        match load(&mut store, place.access.as_ref()) {
+            Ok(loaded) => return Ok(Some((store, loaded))),
+            Err(error) if at_once => return Err(error.into()),
+            // Nobody else leads now: a store that cannot be read for a moment must not end that.
+            Err(error) if !told => warn!("{error}; trying again"),
+            Err(_) => {}
+        }
+        told = true;
+        let asked = place.runtime.block_on(async { timeout(LOOK_INTERVAL, place.requests.next()).await });
+        if asked.is_ok() {
+            return Ok(None);
+        }
+    }
 }
 
 /// What whoever leads takes up.
@@ -149,8 +173,11 @@ fn misses_max(time: Duration) -> u32 {
     u32::try_from(time.as_millis().div_ceil(LOOK_INTERVAL.as_millis())).unwrap_or(u32::MAX).max(MISSES_MIN)
 }
 
-/// Creates the next epoch; false if another one was faster, or the store cannot be written.
-fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> bool {
+/// Creates the next epoch; false if another one was faster.
+///
+/// # Errors
+/// A sentence, if the store cannot be written.
+fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> Result<bool, String> {
     match store.lead_after(leader) {
         Ok(true) => {
             match leader {
@@ -163,16 +190,13 @@ fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> bool {
                 }
                 None => info!("this coordinator takes over: nobody has led in this store"),
             }
-            true
+            Ok(true)
         }
         Ok(false) => {
             info!("another standby was faster");
-            false
+            Ok(false)
         }
-        Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => {
-            warn!("{why}");
-            false
-        }
+        Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => Err(why),
     }
 }
 

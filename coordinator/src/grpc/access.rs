@@ -75,7 +75,7 @@ impl From<Refused> for Status {
             Refused::Exhausted => Self::resource_exhausted("there are too many tokens: revoke some that are not used"),
             Refused::Failed(error) => {
                 warn!("{error:#}");
-                Self::failed_precondition("the coordinator cannot write its access directory: its log says why")
+                Self::unavailable("the coordinator cannot write its access directory now: its log says why")
             }
         }
     }

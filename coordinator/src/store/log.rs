@@ -47,7 +47,7 @@ impl Log {
     /// A sentence, if it cannot be written: it may be tried again.
     pub(crate) async fn add(&mut self, lines: Vec<String>) -> Result<(), String> {
         if self.batches.is_multiple_of(PRUNED_EVERY)
-            && let Err(why) = self.reader.prune_log(SystemTime::now()).await
+            && let Err(why) = self.reader.prune_log().await
         {
             tracing::warn!("{why}");
         }
@@ -82,9 +82,11 @@ impl Reader {
         Ok(newest.into_iter().rev().flatten().collect())
     }
 
-    /// Removes batches that are too old or too many.
-    async fn prune_log(&self, now: SystemTime) -> Result<(), String> {
+    /// Removes batches that are too old or too many. How old they are is counted from the newest one, because this host's clock may be
+    /// wrong: at worst two batches are needed for a removal.
+    async fn prune_log(&self) -> Result<(), String> {
         let batches = self.batches().await?;
+        let Some(now) = batches.iter().map(|(_, written)| *written).max() else { return Ok(()) };
         let many = batches.len().saturating_sub(BATCHES_MAX);
         let is_over = |index: usize, written: SystemTime| index < many || written + LIFE < now;
         for (index, (named, written)) in batches.into_iter().enumerate() {
