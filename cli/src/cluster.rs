@@ -47,6 +47,11 @@ pub(crate) fn not_saved(why: &str) -> anyhow::Error {
     anyhow::anyhow!("the last rounds could not be saved ({why}): the same command continues from the last checkpoint")
 }
 
+/// It is there and does not lead: its store was removed, or another one uses it.
+fn say_refusal(progress: &Progress, status: &tonic::Status) {
+    progress.say(&format!("note: the local coordinator does not take the run: {}", status.message()));
+}
+
 /// The notice that a failed run is tried again.
 pub(crate) fn say_retry(progress: &Progress, run: &v1::Run) {
     progress.say(&format!("note: the run had failed and is tried again: {}", run.message));
@@ -86,10 +91,9 @@ async fn follow(
         let run = match client.submit(request).await {
             Ok(answer) => answer.into_inner().run.unwrap_or_default(),
             Err(status) if is_lost(&status) => {
-                // It is there and does not lead: its store was removed, or another one uses it.
                 refusals += 1;
                 if refusals == REFUSALS_MAX {
-                    progress.say(&format!("note: the local coordinator does not take the run: {}", status.message()));
+                    say_refusal(progress, &status);
                 }
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;

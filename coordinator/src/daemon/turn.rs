@@ -117,12 +117,23 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
     }
     // Another standby must see that somebody leads, however long it takes to load.
     loads.send_replace(store.epoch().map(|epoch| epoch.number));
+    Ok(load_in_time(place, &mut store, at_once)?.map(|loaded| (store, loaded)))
+}
+
+/// What whoever leads takes up.
+pub(super) struct Loaded {
+    pub(super) saved: Vec<SavedRun>,
+    pub(super) convicted: BTreeSet<Arc<str>>,
+}
+
+/// Loads; `None` if the process was asked to end. Who has taken over tries until it can: nobody else leads now, and a store that cannot be
+/// read for a moment must not end that.
+fn load_in_time(place: &mut Place, store: &mut Store, at_once: bool) -> anyhow::Result<Option<Loaded>> {
     let mut told = false;
     loop {
-        match load(&mut store, place.access.as_ref()) {
-            Ok(loaded) => return Ok(Some((store, loaded))),
+        match load(store, place.access.as_ref()) {
+            Ok(loaded) => return Ok(Some(loaded)),
             Err(error) if at_once => return Err(error.into()),
-            // Nobody else leads now: a store that cannot be read for a moment must not end that.
             Err(error) if !told => warn!("{error}; trying again"),
             Err(_) => {}
         }
@@ -132,12 +143,6 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
             return Ok(None);
         }
     }
-}
-
-/// What whoever leads takes up.
-pub(super) struct Loaded {
-    pub(super) saved: Vec<SavedRun>,
-    pub(super) convicted: BTreeSet<Arc<str>>,
 }
 
 fn load(store: &mut Store, access: Option<&Access>) -> Result<Loaded, StoreError> {

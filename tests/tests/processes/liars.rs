@@ -153,11 +153,6 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let mut one = secure.coordinator("127.0.0.1:0", &[]);
     let liars: Token = secure.token(one.address, Role::Worker, 3600, 9).await.parse().expect("a token");
     let two = secure_standby(&site);
-    assert!(submit(&secure, &site, one.address, "audited:100%").0);
-    let access = secure.join(one.address, &liars, "liar").await.expect("an access file");
-    let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
-    assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
-    assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
     // Who is revoked exits, also if it has another address, of a standby that lets nobody in.
     let both = format!("{},{}", one.address, two.address);
     let with = |token: &str, name: &str| {
@@ -171,6 +166,11 @@ async fn who_is_refused_stays_out_when_a_standby_takes_over() {
     let id = &known.iter().find(|known| known.name == "third").expect("it has joined").id;
     assert!(secure.revoke(one.address, id).await.known);
     assert_eq!(third.end().await.code(), Some(3), "{}", third.log());
+    assert!(submit(&secure, &site, one.address, "audited:100%").0);
+    let access = secure.join(one.address, &liars, "liar").await.expect("an access file");
+    let guest = secure.newcomer(one.address, Role::Viewer, "guest").await;
+    assert!(Person::with(one.address, &guest).get(RUN).await.is_ok());
+    assert!(secure.revoke(one.address, &id_of(&guest)).await.known);
     let mut liar = Session::join_over(channel(one.address, Some(&access)), "liar").await.expect("it is let in");
     while let Ok(Some(assigned)) = tokio::time::timeout(SILENCE, liar.next_tasks()).await {
         liar.answer(assigned.id, &assigned.tasks, lie).await;
