@@ -1,6 +1,6 @@
 //! A run on a local cluster: submit, follow to the end, fetch.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evoxo_common::experiment::Config;
 use evoxo_proto::v1::{self, RunState};
@@ -10,7 +10,7 @@ use crate::{
     directory::Directory,
     page,
     progress::Progress,
-    remote::{self, Coordinator, connect, converse, is_lost, refused},
+    remote::{self, Client, Coordinator, connect, converse, is_lost, refused},
     stop::Stop,
 };
 
@@ -19,8 +19,8 @@ pub(crate) type Computed = (v1::Run, Vec<v1::Replica>);
 
 /// How often children are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often in a row the coordinator may refuse the run before that is said: 5 s.
-const REFUSALS_MAX: u32 = 50;
+/// How long the coordinator may not take the run before that is said.
+const AWAY_MAX: Duration = Duration::from_secs(5);
 
 /// Computes a run with processes of its own, which have ended when this returns.
 pub(crate) fn compute(
@@ -47,9 +47,45 @@ pub(crate) fn not_saved(why: &str) -> anyhow::Error {
     anyhow::anyhow!("the last rounds could not be saved ({why}): the same command continues from the last checkpoint")
 }
 
-/// It is there and does not lead: its store was removed, or another one uses it.
-fn say_refusal(progress: &Progress, status: &tonic::Status) {
-    progress.say(&format!("note: the local coordinator does not take the run: {}", status.message()));
+/// Submits the run, or says why the coordinator does not take it now.
+async fn take_up(
+    coordinator: &Coordinator,
+    name: &str,
+    config: &Config,
+) -> anyhow::Result<Result<(Client, v1::Run), String>> {
+    let mut client = match connect(coordinator).await {
+        Ok(client) => client,
+        Err(error) => return Ok(Err(format!("{error:#}"))),
+    };
+    let request = v1::SubmitRequest { name: name.into(), config: config.to_toml(), ..Default::default() };
+    match client.submit(request).await {
+        Ok(answer) => Ok(Ok((client, answer.into_inner().run.unwrap_or_default()))),
+        Err(status) if is_lost(&status) => Ok(Err(status.message().to_owned())),
+        Err(status) => Err(refused(status)),
+    }
+}
+
+/// Since when the coordinator has not taken the run: it starts anew, or its store was removed, or another one uses that.
+#[derive(Default)]
+struct Away {
+    since: Option<Instant>,
+    told: bool,
+}
+
+impl Away {
+    /// An attempt begins.
+    fn begin(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Waits before the next attempt. Why it is away is said once, if it is for long.
+    async fn wait(&mut self, progress: &Progress, why: &str) {
+        let long = self.since.is_some_and(|since| since.elapsed() > AWAY_MAX);
+        if long && !std::mem::replace(&mut self.told, true) {
+            progress.say(&format!("note: the local coordinator does not take the run: {why}"));
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
 }
 
 /// The notice that a failed run is tried again.
@@ -77,30 +113,21 @@ async fn follow(
 ) -> anyhow::Result<Computed> {
     let coordinator = Coordinator::local(children.address());
     let mut last = v1::Run { name: name.into(), ..v1::Run::default() };
-    let (mut first, mut refusals) = (true, 0);
+    let (mut first, mut away) = (true, Away::default());
     'connected: loop {
         children.replace_lost()?;
         if stop.is_asked() {
             return Ok((last, Vec::new()));
         }
-        let Ok(mut client) = connect(&coordinator).await else {
-            tokio::time::sleep(LOOK_INTERVAL).await;
-            continue;
-        };
-        let request = v1::SubmitRequest { name: name.into(), config: config.to_toml(), ..Default::default() };
-        let run = match client.submit(request).await {
-            Ok(answer) => answer.into_inner().run.unwrap_or_default(),
-            Err(status) if is_lost(&status) => {
-                refusals += 1;
-                if refusals == REFUSALS_MAX {
-                    say_refusal(progress, &status);
-                }
-                tokio::time::sleep(LOOK_INTERVAL).await;
+        away.begin();
+        let (mut client, run) = match take_up(&coordinator, name, config).await? {
+            Ok(taken) => taken,
+            Err(why) => {
+                away.wait(progress, &why).await;
                 continue;
             }
-            Err(status) => return Err(refused(status)),
         };
-        refusals = 0;
+        away = Away::default();
         // The person who runs it wants it to continue; but a failure during this command is final.
         let failed = run.state() == RunState::Failed;
         if run.state() == RunState::Paused || failed && first {
