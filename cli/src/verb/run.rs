@@ -117,8 +117,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let ended = |run: &v1::Run| matches!(run.state(), RunState::Finished | RunState::InDoubt);
     if stop.is_asked() && !ended(&run) {
         // What is saved may be more than this process was told, even all; nobody has the store open any more.
-        if let Some(saved) = Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)? {
-            (run, replicas) = saved;
+        match Inline::open(registry, &directory.store(), memory_bytes)?.saved(&name)? {
+            Some(saved) => (run, replicas) = saved,
+            // Somebody has removed the store.
+            None => run.rounds_done = 0,
         }
     }
     match run.state() {

@@ -53,7 +53,7 @@ pub(super) fn service_of(epoch: u64) -> String {
 
 /// Waits, takes over and loads; `None` if the process was asked to end.
 pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
-    let begins = if at_once { "this coordinator is starting".to_owned() } else { away_sentence(None) };
+    let begins = if at_once { "this coordinator is starting".to_owned() } else { away_sentence(None, None) };
     let (say, said) = watch::channel(begins);
     let (loads, loading) = watch::channel(None);
     let (access, connections, shown) = (place.access.clone(), place.connections, store.shown().to_owned());
@@ -89,7 +89,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
                 }
             })?;
             let Some((look, leader)) = seen else { return Ok(None) };
-            say.send_replace(away_sentence(leader.as_ref()));
+            say.send_replace(away_sentence(leader.as_ref(), eyes.troubled.as_deref()));
             if watch.look(&look) {
                 match take_over(&mut store, leader.as_ref(), watch.misses()) {
                     Ok(true) => break,
@@ -206,12 +206,13 @@ fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> Result<
 }
 
 /// What clients of a standby are told.
-fn away_sentence(leader: Option<&Leader>) -> String {
-    match leader {
-        Some(Leader { address, epoch, .. }) if !address.is_empty() => {
+fn away_sentence(leader: Option<&Leader>, trouble: Option<&str>) -> String {
+    match (leader, trouble) {
+        (Some(Leader { address, epoch, .. }), _) if !address.is_empty() => {
             format!("this coordinator is a standby: {address} leads in epoch {}, or did so last", epoch.number)
         }
-        _ => "this coordinator is a standby".to_owned(),
+        (_, Some(why)) => format!("this coordinator is a standby, and cannot tell whether somebody leads: {why}"),
+        (_, None) => "this coordinator is a standby".to_owned(),
     }
 }
 
