@@ -80,7 +80,11 @@ impl Newcomer {
     async fn ask(&self, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
         let Token { id, secret, pin } = &self.token;
         let dialer = Dialer::newcomer(*pin).map_err(own)?;
-        let mut client = client(&dialer, coordinator).await?;
+        let mut client = client(&dialer, coordinator).await.map_err(|refusal| match refusal {
+            // Token and coordinator do not go together.
+            Refusal::Stranger(why) => Refusal::Final(why),
+            other => other,
+        })?;
         let asked = v1::JoinRequest {
             token: id.to_string(),
             secret: secret.bytes().to_vec().into(),
@@ -108,7 +112,8 @@ fn waiting(access: &Path) -> PathBuf {
 pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFile, Refusal> {
     let dialer = Dialer::with(file).map_err(own)?;
     let key = key_pair().map_err(own)?;
-    let mut client = client(&dialer, coordinator).await?;
+    // A stranger at its address may be gone tomorrow.
+    let mut client = client(&dialer, coordinator).await.map_err(|refusal| Refusal::Other(refusal.sentence().into()))?;
     let asked = v1::RenewRequest { request: SigningRequest::of(&key).map_err(own)?.into() };
     let answer = client.renew(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
     let mut renewed = taken(answer.into_inner(), &key, file.pin().map_err(Refusal::Other)?)?;
@@ -158,8 +163,7 @@ async fn client(dialer: &Dialer, coordinator: &Address) -> Result<AccessServiceC
         Err(error) => {
             let sentence = format!("no certificate from {coordinator}: {}", innermost(&error));
             Err(match dialer.failure() {
-                // Token and coordinator do not go together.
-                Some(Refusal::Stranger(_)) => Refusal::Final(sentence),
+                Some(Refusal::Stranger(_)) => Refusal::Stranger(sentence),
                 _ => Refusal::Other(sentence),
             })
         }

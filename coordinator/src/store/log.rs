@@ -22,8 +22,9 @@ use crate::names::{AUDIT, Named, object_named};
 /// The most lines and bytes of a batch.
 pub(crate) const BATCH_LINES_MAX: usize = 1000;
 pub(crate) const BATCH_BYTES_MAX: usize = 256 << 10;
-/// The most batches in a store, and how long one stays at most.
+/// The most batches in a store, the newest that stay whatever the clock says, and how long the others do.
 const BATCHES_MAX: usize = 4096;
+const BATCHES_KEPT: usize = 1024;
 const LIFE: Duration = Duration::from_secs(400 * 24 * 3600);
 /// After this many batches the oldest are removed.
 const PRUNED_EVERY: u64 = 64;
@@ -82,13 +83,13 @@ impl Reader {
         Ok(newest.into_iter().rev().flatten().collect())
     }
 
-    /// Removes batches that are too old or too many. How old they are is counted from the newest one, because this host's clock may be
-    /// wrong: at worst two batches are needed for a removal.
+    /// Removes batches that are too old or too many. A clock that is wrong, here or where the store is, must not remove all.
     async fn prune_log(&self) -> Result<(), String> {
         let batches = self.batches().await?;
         let Some(now) = batches.iter().map(|(_, written)| *written).max() else { return Ok(()) };
         let many = batches.len().saturating_sub(BATCHES_MAX);
-        let is_over = |index: usize, written: SystemTime| index < many || written + LIFE < now;
+        let few = batches.len().saturating_sub(BATCHES_KEPT);
+        let is_over = |index: usize, written: SystemTime| index < many || (index < few && written + LIFE < now);
         for (index, (named, written)) in batches.into_iter().enumerate() {
             if is_over(index, written) {
                 let removed = answer::remove(&*self.objects, &Path::from(named.object.as_str())).await;
