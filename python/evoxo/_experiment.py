@@ -84,10 +84,10 @@ def write(file: Path, text: str, instead: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists():
         there = file.read_text(encoding="utf-8", errors="replace")
-        if there in (text, WRITTEN + text):
+        if there == WRITTEN + text:
             return
         # An empty file is what a full disk leaves.
-        if there and not there.startswith(WRITTEN):
+        if there not in ("", text) and not there.startswith(WRITTEN):
             raise ValueError(f"{file} was not written by evoxo's Python package, which leaves it as it is: {instead}")
     staged = file.with_name(f"{file.name}.new-{os.getpid()}")
     try:
