@@ -109,7 +109,16 @@ impl Dialer {
             Refusal::Final(sentence) | Refusal::Revoked(sentence) => Some(sentence),
             // If only the coordinator's clock says so, that will be over.
             Refusal::Expired(sentence) => self.has_expired().then_some(sentence),
-            Refusal::Stranger(_) | Refusal::Other(_) => None,
+            Refusal::Clock(_) | Refusal::Other(_) => None,
+        }
+    }
+
+    /// Why the coordinator refused the certificate in the last attempt, also if only its clock says so.
+    #[must_use]
+    pub fn refused(&self) -> Option<String> {
+        match self.failure()? {
+            Refusal::Final(sentence) | Refusal::Revoked(sentence) | Refusal::Expired(sentence) => Some(sentence),
+            Refusal::Clock(_) | Refusal::Other(_) => None,
         }
     }
 

@@ -80,10 +80,10 @@ impl Newcomer {
     async fn ask(&self, coordinator: &Address, name: &str) -> Result<AccessFile, Refusal> {
         let Token { id, secret, pin } = &self.token;
         let dialer = Dialer::newcomer(*pin).map_err(own)?;
-        let mut client = client(&dialer, coordinator).await.map_err(|refusal| match refusal {
-            // Token and coordinator do not go together.
-            Refusal::Stranger(why) => Refusal::Final(why),
-            other => other,
+        let mut client = client(&dialer, coordinator).await.map_err(|why| match dialer.failure() {
+            // If TLS fails before there is a certificate, token and coordinator do not go together; but a clock can be set.
+            Some(failure) if !matches!(failure, Refusal::Clock(_)) => Refusal::Final(why),
+            _ => Refusal::Other(why),
         })?;
         let asked = v1::JoinRequest {
             token: id.to_string(),
@@ -113,7 +113,7 @@ pub async fn renew(file: &AccessFile, coordinator: &Address) -> Result<AccessFil
     let dialer = Dialer::with(file).map_err(own)?;
     let key = key_pair().map_err(own)?;
     // A stranger at its address may be gone tomorrow.
-    let mut client = client(&dialer, coordinator).await.map_err(|refusal| Refusal::Other(refusal.sentence().into()))?;
+    let mut client = client(&dialer, coordinator).await.map_err(Refusal::Other)?;
     let asked = v1::RenewRequest { request: SigningRequest::of(&key).map_err(own)?.into() };
     let answer = client.renew(asked).await.map_err(|status| refused(&dialer, coordinator, &status))?;
     let mut renewed = taken(answer.into_inner(), &key, file.pin().map_err(Refusal::Other)?)?;
@@ -156,18 +156,11 @@ fn own(error: anyhow::Error) -> Refusal {
     Refusal::Other(format!("{error:#}"))
 }
 
-async fn client(dialer: &Dialer, coordinator: &Address) -> Result<AccessServiceClient<Channel>, Refusal> {
+async fn client(dialer: &Dialer, coordinator: &Address) -> Result<AccessServiceClient<Channel>, String> {
     let endpoint = Endpoint::from(coordinator.uri()).connect_timeout(TIMEOUT).timeout(TIMEOUT);
-    match dialer.connect(&endpoint).await {
-        Ok(channel) => Ok(AccessServiceClient::new(channel)),
-        Err(error) => {
-            let sentence = format!("no certificate from {coordinator}: {}", innermost(&error));
-            Err(match dialer.failure() {
-                Some(Refusal::Stranger(_)) => Refusal::Stranger(sentence),
-                _ => Refusal::Other(sentence),
-            })
-        }
-    }
+    let channel = dialer.connect(&endpoint).await;
+    let channel = channel.map_err(|error| format!("no certificate from {coordinator}: {}", innermost(&error)))?;
+    Ok(AccessServiceClient::new(channel))
 }
 
 fn refused(dialer: &Dialer, coordinator: &Address, status: &Status) -> Refusal {

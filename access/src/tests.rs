@@ -139,15 +139,15 @@ fn only_the_key_of_a_request_is_used() {
 fn clocks_refuse_nobody_for_good() {
     let of = |error: Error| Refusal::of(&std::io::Error::other(error)).unwrap();
     let alert = |said| of(Error::AlertReceived(said));
-    assert!(matches!(of(Error::InvalidCertificate(CertificateError::NotValidYet)), Refusal::Other(_)));
-    assert!(matches!(of(Error::InvalidCertificate(CertificateError::UnknownIssuer)), Refusal::Stranger(_)));
+    assert!(matches!(of(Error::InvalidCertificate(CertificateError::NotValidYet)), Refusal::Clock(_)));
+    assert!(matches!(of(Error::InvalidCertificate(CertificateError::UnknownIssuer)), Refusal::Other(_)));
     assert!(matches!(alert(AlertDescription::CertificateRevoked), Refusal::Revoked(_)));
     let (_directory, authority) = authority();
     let refused = |begins_s: u64| {
         let file = AccessFile::made_by(&authority, &identity(Role::Worker), begins_s, DAY_S).unwrap();
         let dialer = Dialer::with(&file).unwrap();
         dialer.fail(alert(AlertDescription::CertificateExpired));
-        assert!(!dialer.is_revoked());
+        assert!(!dialer.is_revoked() && dialer.refused().is_some());
         dialer.refusal().is_some()
     };
     assert!(!refused(now_s()), "the coordinator's clock is wrong");

@@ -112,8 +112,8 @@ pub enum Refusal {
     Revoked(String),
     /// It was refused because it seems to have expired, or not to be valid yet. That is final if this side's clock says so too.
     Expired(String),
-    /// Whatever answers there is not the coordinator, as a sentence. Somebody who joins has most likely mistaken the address.
-    Stranger(String),
+    /// The coordinator's certificate is not valid at this side's time.
+    Clock(String),
     /// Anything else, as a sentence.
     Other(String),
 }
@@ -144,13 +144,13 @@ impl Refusal {
                 | CertificateError::ExpiredContext { .. }
                 | CertificateError::NotValidYet
                 | CertificateError::NotValidYetContext { .. },
-            ) => Self::Other("the coordinator's certificate is not valid at this time: check this host's clock".into()),
-            Error::InvalidCertificate(_) => Self::Stranger(
+            ) => Self::Clock("the coordinator's certificate is not valid at this time: check this host's clock".into()),
+            Error::InvalidCertificate(_) => Self::Other(
                 "what answers there is not the coordinator of this cluster: its certificate is of another authority \
                  than the token or access file names; check the address, and join again if the cluster was set up anew"
                     .into(),
             ),
-            Error::InvalidMessage(_) => Self::Stranger(
+            Error::InvalidMessage(_) => Self::Other(
                 "what answers there speaks no TLS: it is a coordinator without --access, or another program".into(),
             ),
             error => Self::Other(format!("TLS failed: {error}")),
@@ -164,7 +164,7 @@ impl Refusal {
             Self::Final(sentence)
             | Self::Revoked(sentence)
             | Self::Expired(sentence)
-            | Self::Stranger(sentence)
+            | Self::Clock(sentence)
             | Self::Other(sentence) => sentence,
         }
     }

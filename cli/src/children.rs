@@ -53,8 +53,8 @@ pub(crate) struct Children {
 
 /// How long a child may take to start, and to stop.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// With more replacements than this for each process something is wrong with this machine...
-const REPLACED_MAX: u32 = 100;
+/// With more replacements than this, and as many again for each ten workers, something is wrong with this machine...
+const REPLACED_MAX: u32 = 1000;
 /// ... unless there is this time between them: each one is then forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 
@@ -111,7 +111,7 @@ impl Children {
         let forgotten = self.last_replaced.elapsed().as_secs() / FORGOTTEN_AFTER.as_secs();
         self.replaced = self.replaced.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX)) + 1;
         self.last_replaced = Instant::now();
-        if self.replaced > REPLACED_MAX * (1 + self.plan.workers) {
+        if self.replaced > REPLACED_MAX + REPLACED_MAX / 10 * self.plan.workers {
             bail!("the local processes keep ending: {} says why", self.log.display());
         }
         Ok(())
@@ -161,11 +161,13 @@ impl Children {
 
 /// This program as one of its hidden verbs.
 fn command(arguments: &[&str], log: &PathBuf) -> anyhow::Result<Command> {
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    // Its file may be replaced by another build while a run goes on for days; all processes of a run are of one build.
-    let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { own.clone() };
+    let mut program = std::env::current_exe().context("cannot find this program's own file")?;
+    // While a run goes on for days its file may be replaced by another build; all processes of a run are of one build.
+    if cfg!(target_os = "linux") && !program.exists() {
+        program = "/proc/self/exe".into();
+    }
     let mut command = Command::new(program);
-    command.arg0(own).args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
+    command.args(arguments).stdin(Stdio::piped()).stderr(append(log)?);
     // Access to a cluster elsewhere is not meant for this one.
     command.env_remove("EVOXO_ACCESS").env_remove("EVOXO_TOKEN");
     // The terminal sends Ctrl-C to a whole group. It is for this process, which lets the others save and end.

@@ -84,7 +84,7 @@ pub(crate) fn lengthen(
             move_to(&new, &store)?;
         }
     }
-    // Until here nobody else may lengthen it or go on with it: the lock moves with the store.
+    // Until here nobody else lengthens it, who would begin with the lock of the old store.
     drop(old);
     directory.write_config(config)?;
     remove(&before)?;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Union
 
@@ -81,6 +82,7 @@ def write(file: Path, text: str, instead: str) -> None:
     Raises ValueError with a sentence, which says what to do `instead`, if a person's file is there, and OSError if it
     cannot be written.
     """
+    file = file.resolve()
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists():
         there = file.read_text(encoding="utf-8", errors="replace")
@@ -95,6 +97,8 @@ def write(file: Path, text: str, instead: str) -> None:
             out.write(WRITTEN + text)
             out.flush()
             os.fsync(out.fileno())
+        if file.exists():
+            shutil.copymode(file, staged)
         os.replace(staged, file)
     finally:
         staged.unlink(missing_ok=True)

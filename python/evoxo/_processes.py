@@ -24,7 +24,7 @@ ERROR_LINES = 6
 AGAIN_SECONDS = 1.0
 """How long to wait before a connection with a coordinator is tried again."""
 
-FETCHES_MAX = 60
+FETCHES_MAX = 10
 """How often the results of a finished run are asked for before it counts as failed."""
 
 NOTICE_SECONDS = 0.2
@@ -116,7 +116,6 @@ class Cluster:
         submitted = self._once(["submit", *words, "--name", out.name])
         if submitted.returncode:
             raise RunFailed(_last(submitted.stderr))
-        self._unfetched = 0
         self._worker = self._start_worker()
         self._watch: Optional[_Process] = None
 
@@ -135,14 +134,14 @@ class Cluster:
         if state is None:
             return False
         if state["state"] in ("finished", "in doubt"):
-            fetched = self._once(["fetch", self._out.name, "--out", str(self._out)])
-            if state["state"] == "finished" and fetched.returncode == 0:
-                return True
-            self._unfetched += 1
-            if state["state"] == "finished" and self._unfetched < FETCHES_MAX:
+            for attempt in range(FETCHES_MAX):
                 # The coordinator may be about to start again.
-                time.sleep(AGAIN_SECONDS)
-                return False
+                time.sleep(AGAIN_SECONDS if attempt else 0)
+                fetched = self._once(["fetch", self._out.name, "--out", str(self._out)])
+                if state["state"] == "in doubt":
+                    break
+                if fetched.returncode == 0:
+                    return True
             raise RunFailed(state["message"] or _last(fetched.stderr))
         if state["state"] in FINAL:
             raise RunFailed(f"the run is {state['state']}: {state['message']}")

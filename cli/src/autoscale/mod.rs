@@ -248,8 +248,10 @@ fn seen(run: &v1::Run, workers: &[v1::Worker], jobs: &[Queued]) -> Seen {
     };
     let tasks = u64::from(run.tasks_waiting) + u64::from(run.tasks_assigned);
     let open = match run.state() {
-        // Two identities compute each task of a quorum.
-        RunState::Running if run.verification() == v1::Verification::Quorum => 2 * tasks,
+        // Two identities compute each task of a quorum, so one job is too few, however many slots it has.
+        RunState::Running if run.verification() == v1::Verification::Quorum && run.workers < 2 && tasks > 0 => {
+            tasks.max(u64::from(run.slots) + 1)
+        }
         RunState::Running => tasks,
         _ => 0,
     };
@@ -301,8 +303,9 @@ mod tests {
         assert_eq!(stages, expected);
         assert_eq!((seen_now.open, seen_now.slots), (5, 4));
         assert_eq!(describe(&seen_now), "5 jobs: 1 queued, 2 starting, 2 at work");
-        let quorum = v1::Run { verification: v1::Verification::Quorum.into(), ..run.clone() };
-        assert_eq!(seen(&quorum, &workers, &jobs).open, 10, "each task is computed twice");
+        let quorum = v1::Run { verification: v1::Verification::Quorum.into(), slots: 64, workers: 1, ..run.clone() };
+        assert_eq!(seen(&quorum, &workers, &jobs).open, 65, "one identity is not enough");
+        assert_eq!(seen(&v1::Run { workers: 2, ..quorum }, &workers, &jobs).open, 5);
         let paused = v1::Run { state: RunState::Paused.into(), ..run };
         assert_eq!(seen(&paused, &workers, &jobs).open, 0, "a paused run needs nobody");
     }

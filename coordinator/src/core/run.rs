@@ -194,8 +194,8 @@ pub(super) struct Run {
     pub(super) checkpoints: Checkpoints,
     pub(super) tasks_done: u64,
     pub(super) notices: Vec<String>,
-    /// The workers that could not compute something, as far as a notice says so.
-    pub(super) failing: BTreeSet<Identity>,
+    /// The workers that could not compute something, and what, as far as a notice says so.
+    pub(super) failing: BTreeSet<(Identity, String)>,
     pub(super) doubts: Vec<v1::Doubt>,
     pub(super) doubt_number: u64,
     /// Expected work that is assigned now, in microseconds: the run with the least is served first.
@@ -354,6 +354,7 @@ impl Run {
 
     /// A replica has not begun any more.
     pub(super) fn begin_anew(&mut self, key: ReplicaKey) {
+        self.ended = None;
         self.set_phase(key, ReplicaPhase::Unbegun);
         if let Some(record) = self.replicas.get_mut(&key) {
             *record = ReplicaRecord { attempt: record.attempt + 1, ..ReplicaRecord::UNBEGUN };

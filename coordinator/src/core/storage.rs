@@ -215,7 +215,7 @@ impl Coordinator {
         };
         let Some(run) = self.runs.change(id) else { return };
         // Each repetition has another object's name: people are told of an outage once.
-        if run.store_failures == 0 {
+        if run.store_failures == 0 || !matches!(fault, StoreFault::Failed(_)) {
             run.notice(why.clone());
         }
         let line = format!("run {}: {why}", run.name);

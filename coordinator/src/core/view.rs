@@ -13,7 +13,7 @@ use crate::replicas::ReplicaKey;
 
 /// The most notices of a run.
 const NOTICES_MAX: usize = 32;
-/// A run has notices of at most this many workers that cannot compute its tasks...
+/// A run has at most this many notices of workers that cannot compute its tasks...
 const FAILING_MAX: usize = 8;
 /// ... and this many characters of what each says about that.
 const WORDS_MAX: usize = 400;
@@ -64,9 +64,9 @@ impl Run {
         }
     }
 
-    /// Tells people, once for each worker, that it cannot compute something, in its own words: a host may lack what the tasks need.
+    /// Tells people, once for each worker and kind of trouble, that it cannot compute something, in its own words: a host may lack what the tasks need.
     pub(super) fn note_failure(&mut self, worker: &Identity, what: &str, why: &str) {
-        if self.failing.len() < FAILING_MAX && self.failing.insert(worker.clone()) {
+        if self.failing.len() < FAILING_MAX && self.failing.insert((worker.clone(), what.to_owned())) {
             let why = printable(why, WORDS_MAX);
             self.notice(format!("{what}: {why}; the coordinator's log has what else happens there"));
         }

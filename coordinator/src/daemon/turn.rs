@@ -43,6 +43,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the leader is asked on one connection, with one certificate.
 const CHANNEL_LIFE: Duration = Duration::from_secs(24 * 3600);
+/// How long who has taken over tries to read the store.
+const LOAD_PATIENCE: Duration = Duration::from_secs(30);
 /// The fewest looks after which a standby takes over.
 const MISSES_MIN: u32 = 2;
 
@@ -90,7 +92,9 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
             })?;
             let Some((look, leader)) = seen else { return Ok(None) };
             say.send_replace(away_sentence(leader.as_ref(), eyes.troubled.as_deref()));
-            if watch.look(&look) {
+            if !watch.look(&look) {
+                unwritable = None;
+            } else {
                 match take_over(&mut store, leader.as_ref(), watch.misses()) {
                     Ok(true) => break,
                     Ok(false) => {}
@@ -117,7 +121,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
     }
     // Another standby must see that somebody leads, however long it takes to load.
     loads.send_replace(store.epoch().map(|epoch| epoch.number));
-    Ok(load_in_time(place, &mut store, at_once)?.map(|loaded| (store, loaded)))
+    Ok(load_in_time(place, &mut store, at_once, &say)?.map(|loaded| (store, loaded)))
 }
 
 /// What whoever leads takes up.
@@ -126,18 +130,26 @@ pub(super) struct Loaded {
     pub(super) convicted: BTreeSet<Arc<str>>,
 }
 
-/// Loads; `None` if the process was asked to end. Who has taken over tries until it can: nobody else leads now, and a store that cannot be
-/// read for a moment must not end that.
-fn load_in_time(place: &mut Place, store: &mut Store, at_once: bool) -> anyhow::Result<Option<Loaded>> {
-    let mut told = false;
+/// Loads; `None` if the process was asked to end. Who has taken over tries for a while: nobody else leads now, and a store that cannot be
+/// read for a moment must not end that. If it cannot be read from this host alone, another standby must have its turn.
+fn load_in_time(
+    place: &mut Place,
+    store: &mut Store,
+    at_once: bool,
+    say: &watch::Sender<String>,
+) -> anyhow::Result<Option<Loaded>> {
+    let (start, mut told) = (Instant::now(), false);
     loop {
         match load(store, place.access.as_ref()) {
             Ok(loaded) => return Ok(Some(loaded)),
-            Err(error) if at_once => return Err(error.into()),
-            Err(error) if !told => warn!("{error}; trying again"),
-            Err(_) => {}
+            Err(error) if at_once || start.elapsed() > LOAD_PATIENCE => return Err(error.into()),
+            Err(error) => {
+                say.send_replace(format!("this coordinator takes over, and cannot read the store yet: {error}"));
+                if !std::mem::replace(&mut told, true) {
+                    warn!("{error}; trying again");
+                }
+            }
         }
-        told = true;
         let asked = place.runtime.block_on(async { timeout(LOOK_INTERVAL, place.requests.next()).await });
         if asked.is_ok() {
             return Ok(None);
@@ -208,8 +220,9 @@ fn take_over(store: &mut Store, leader: Option<&Leader>, misses: u32) -> Result<
 /// What clients of a standby are told.
 fn away_sentence(leader: Option<&Leader>, trouble: Option<&str>) -> String {
     match (leader, trouble) {
-        (Some(Leader { address, epoch, .. }), _) if !address.is_empty() => {
-            format!("this coordinator is a standby: {address} leads in epoch {}, or did so last", epoch.number)
+        (Some(Leader { address, epoch, .. }), trouble) if !address.is_empty() => {
+            let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
+            format!("this coordinator is a standby: {address} leads in epoch {}, or did so last{trouble}", epoch.number)
         }
         (_, Some(why)) => format!("this coordinator is a standby, and cannot tell whether somebody leads: {why}"),
         (_, None) => "this coordinator is a standby".to_owned(),
@@ -295,7 +308,7 @@ impl Eyes {
         request.metadata_mut().insert(STANDBY_HEADER, MetadataValue::from_static("watches"));
         let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
         let serves = matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving);
-        match dialer.refusal().filter(|_| !serves) {
+        match dialer.refused().filter(|_| !serves) {
             // Only somebody who is there refuses.
             Some(why) => Err(format!(
                 "{address} is there and refuses this standby: {why}, or start this standby again, which makes it another one"
