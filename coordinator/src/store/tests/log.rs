@@ -55,7 +55,9 @@ fn old_batches_go_if_there_are_many() {
     let audit = directory.path().join("audit");
     let first = names(&audit).remove(0);
     let others = (2..=1025).map(|number| first.replacen("-000001-", &format!("-{number:06}-"), 1));
-    others.for_each(|name| drop(fs::copy(audit.join(&first), audit.join(name)).unwrap()));
+    for name in others {
+        fs::copy(audit.join(&first), audit.join(name)).unwrap();
+    }
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(401 * 24 * 3600);
     for name in &names(&audit)[..3] {
         fs::File::options().write(true).open(audit.join(name)).unwrap().set_modified(old).unwrap();
