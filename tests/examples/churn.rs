@@ -5,7 +5,6 @@
 //! reset; and now and then the coordinator is killed and started again. No worker is spared.
 
 use std::{
-    io,
     net::SocketAddr,
     process::ExitCode,
     sync::Arc,
@@ -16,12 +15,12 @@ use evoxo_common::rng::{Generator, Stream, below};
 use evoxo_process::duration;
 use evoxo_proto::v1::{Run, RunState};
 use evoxo_tests::{
-    live::{Coordinator, Process, Site},
+    live::{Coordinator, Process, Site, relay},
     person::{Person, digest_of_one_thread},
 };
 use tokio::{
     io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::{Notify, watch},
 };
 
@@ -51,16 +50,10 @@ struct Proxy {
 }
 
 impl Proxy {
-    async fn start(coordinator: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let (address, reset) = (listener.local_addr()?, Arc::new(Notify::new()));
+    fn start(coordinator: SocketAddr) -> Self {
+        let reset = Arc::new(Notify::new());
         let resets = Arc::clone(&reset);
-        tokio::spawn(async move {
-            while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(carry(near, coordinator, Arc::clone(&resets)));
-            }
-        });
-        Ok(Self { address, reset })
+        Self { address: relay(move |near| carry(near, coordinator, Arc::clone(&resets))), reset }
     }
 }
 
@@ -117,18 +110,18 @@ struct Churn {
 }
 
 impl Churn {
-    async fn start(seed: u64) -> io::Result<Self> {
+    fn start(seed: u64) -> Self {
         let site = Site::new();
         let coordinator = site.coordinator(&COORDINATOR);
         let address = coordinator.address;
         let mut members = Vec::new();
         for number in 0..WORKERS {
-            let (proxy, name) = (Proxy::start(address).await?, format!("worker-{number}"));
+            let (proxy, name) = (Proxy::start(address), format!("worker-{number}"));
             let process = site.worker(proxy.address, &["--name", &name]);
             members.push(Member { proxy, name, process, stopped_until: None });
         }
         let rng = Stream::root(seed).text("churn").rng();
-        Ok(Self { site, coordinator: Some(coordinator), address, members, rng, counts: Counts::default(), memory: 0 })
+        Self { site, coordinator: Some(coordinator), address, members, rng, counts: Counts::default(), memory: 0 }
     }
 
     /// Breaks one thing.
@@ -219,15 +212,15 @@ fn say(line: &str) {
     println!("{line}");
 }
 
-async fn churn(length: Duration, seed: u64) -> io::Result<Result<String, String>> {
-    let mut churn = Churn::start(seed).await?;
+async fn churn(length: Duration, seed: u64) -> Result<String, String> {
+    let mut churn = Churn::start(seed);
     let started = Instant::now();
     let (broken, breaks) = watch::channel(0);
     let mut computing = tokio::spawn(keep_computing(churn.address, breaks, started));
     let mut next = started + BREAK_EVERY;
     while started.elapsed() < length {
         tokio::select! {
-            why = &mut computing => return Ok(Err(why.unwrap_or_else(|error| error.to_string()))),
+            why = &mut computing => return Err(why.unwrap_or_else(|error| error.to_string())),
             () = tokio::time::sleep(Duration::from_millis(100)) => churn.tick(),
         }
         if Instant::now() >= next {
@@ -238,13 +231,13 @@ async fn churn(length: Duration, seed: u64) -> io::Result<Result<String, String>
     }
     computing.abort();
     let Counts { killed, stopped, reset, coordinator } = churn.counts;
-    Ok(Ok(format!(
+    Ok(format!(
         "{} things broke in {} s: {killed} workers killed, {stopped} stopped, {reset} reset, {coordinator} coordinators killed; \
          a coordinator held {} MiB at most",
         churn.counts.total(),
         started.elapsed().as_secs(),
         churn.memory >> 20
-    )))
+    ))
 }
 
 /// How long, and the seed.
@@ -259,7 +252,7 @@ fn arguments() -> Result<(Duration, u64), String> {
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let ended = match arguments() {
-        Ok((length, seed)) => churn(length, seed).await.unwrap_or_else(|error| Err(error.to_string())),
+        Ok((length, seed)) => churn(length, seed).await,
         Err(why) => Err(why),
     };
     let (line, code) = match ended {

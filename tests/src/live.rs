@@ -11,7 +11,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::{
     programs::program,
@@ -21,6 +21,26 @@ use crate::{
 /// How long anything may take before a test fails. It is generous, because machines are slow when all tests run at
 /// once.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A port of this machine: each connection to it is carried on, or ended, by `carry`.
+///
+/// # Panics
+/// If there is no port.
+pub fn relay<F>(carry: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = std::net::TcpListener::bind(ANY).expect("a port");
+    listener.set_nonblocking(true).expect("a socket for a runtime");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        let listener = TcpListener::from_std(listener).expect("a socket");
+        while let Ok((near, _)) = listener.accept().await {
+            tokio::spawn(carry(near));
+        }
+    });
+    address
+}
 
 /// Any free port of this machine.
 const ANY: &str = "127.0.0.1:0";

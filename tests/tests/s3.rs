@@ -16,7 +16,7 @@ use evoxo_coordinator::{
 };
 use evoxo_proto::v1::{self, Run};
 use evoxo_tests::{
-    live::{PATIENCE, Site},
+    live::{PATIENCE, Site, relay},
     person::{Person, digest_of_one_thread},
     programs::program,
     registry,
@@ -24,11 +24,7 @@ use evoxo_tests::{
 };
 use object_store::ObjectStore;
 use prost::Message as _;
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    sync::watch,
-};
+use tokio::{io::copy_bidirectional, net::TcpStream, sync::watch};
 
 /// Where the stores of these tests are.
 fn spec() -> String {
@@ -278,24 +274,18 @@ async fn a_run_over_a_bucket_outlives_its_coordinators() {
 
 /// The near end of a line to the bucket, and whether the line is whole.
 fn line(s3: SocketAddr) -> (SocketAddr, watch::Sender<bool>) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.set_nonblocking(true).expect("a socket for a runtime");
-    let near = listener.local_addr().expect("it is bound");
     let (whole, is_whole) = watch::channel(true);
-    tokio::spawn(async move {
-        let listener = TcpListener::from_std(listener).expect("a socket");
-        while let Ok((mut from, _)) = listener.accept().await {
-            let mut is_whole = is_whole.clone();
-            tokio::spawn(async move {
-                if !*is_whole.borrow() {
-                    return;
-                }
-                let Ok(mut to) = TcpStream::connect(s3).await else { return };
-                tokio::select! {
-                    _ = copy_bidirectional(&mut from, &mut to) => {}
-                    _ = is_whole.wait_for(|whole| !whole) => {}
-                }
-            });
+    let near = relay(move |mut from| {
+        let mut is_whole = is_whole.clone();
+        async move {
+            if !*is_whole.borrow() {
+                return;
+            }
+            let Ok(mut to) = TcpStream::connect(s3).await else { return };
+            tokio::select! {
+                _ = copy_bidirectional(&mut from, &mut to) => {}
+                _ = is_whole.wait_for(|whole| !whole) => {}
+            }
         }
     });
     (near, whole)

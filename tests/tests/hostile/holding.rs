@@ -9,15 +9,12 @@ use std::{
 use evoxo_access::Role;
 use evoxo_proto::v1::WatchRequest;
 use evoxo_tests::{
-    live::{PATIENCE, Site},
+    live::{PATIENCE, Site, relay},
     person::{Person, digest_of_one_thread},
     script::spawn_worker,
     secure::Secure,
 };
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpSocket},
-};
+use tokio::{io::copy_bidirectional, net::TcpSocket};
 use tonic::Code;
 
 use crate::{assert_quick, echoes, some_seconds};
@@ -186,19 +183,13 @@ async fn one_address_cannot_use_up_all_runs() {
     assert!(elsewhere.submit("other", &config).await);
 }
 
-/// Carries connections to the coordinator from this address.
-async fn relay(from: Ipv4Addr, coordinator: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let socket = TcpSocket::new_v4().expect("a socket");
-            socket.bind((from, 0).into()).expect("an address of this machine");
-            let mut server = socket.connect(coordinator).await.expect("it listens");
-            tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
-        }
-    });
-    address
+/// Carries a connection to the coordinator from this address.
+async fn carry_from(from: Ipv4Addr, mut near: tokio::net::TcpStream, coordinator: SocketAddr) {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind((from, 0).into()).expect("an address of this machine");
+    let mut far = socket.connect(coordinator).await.expect("it listens");
+    // Either side may end as it likes.
+    let _ = copy_bidirectional(&mut near, &mut far).await;
 }
 
 /// Somebody with one certificate watches from eight addresses: others are answered, also at these addresses.
@@ -212,7 +203,8 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     let greedy = secure.newcomer(coordinator.address, Role::Viewer, "greedy").await;
     let (mut watches, mut refused, mut relays) = (Vec::new(), Vec::new(), Vec::new());
     for last in 2..10 {
-        let address = relay(Ipv4Addr::new(127, 0, 0, last), coordinator.address).await;
+        let (from, to) = (Ipv4Addr::new(127, 0, 0, last), coordinator.address);
+        let address = relay(move |near| carry_from(from, near, to));
         relays.push(address);
         let mut person = Person::with(address, &greedy);
         for _ in 0..250 {

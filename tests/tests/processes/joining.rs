@@ -1,43 +1,46 @@
 //! Whoever joins and does not get the answer: the coordinator has used the token, and must not use it once more.
 
-use std::{fs, net::SocketAddr, path::Path};
-
-use evoxo_access::Role;
-use evoxo_tests::{live::Site, secure::Secure};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional},
-    net::{TcpListener, TcpStream},
+use std::{
+    fs,
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-/// Carries connections to the coordinator. The first one ends when somebody has joined, before the answer is carried: the
-/// coordinator answers when the line is in the audit log.
-async fn answer_lost(secure: &Secure<'_>, coordinator: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let log = secure.directory.join("audit.jsonl");
+use evoxo_access::Role;
+use evoxo_tests::{
+    live::{Site, relay},
+    secure::Secure,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy},
+    net::TcpStream,
+};
+
+/// Carries connections to the coordinator. When somebody has joined, one ends before the answer is carried: the coordinator answers when the
+/// line is in the audit log.
+fn answer_lost(secure: &Secure<'_>, coordinator: SocketAddr) -> SocketAddr {
+    let (log, lost) = (secure.directory.join("audit.jsonl"), Arc::new(AtomicBool::new(false)));
     let before = joins(&log);
-    tokio::spawn(async move {
-        let mut lost = false;
-        while let Ok((mut client, _)) = listener.accept().await {
-            let mut server = TcpStream::connect(coordinator).await.expect("it listens");
-            if lost {
-                tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
-                continue;
-            }
-            let (mut requests, mut answers) = client.into_split();
-            let (mut from_server, mut to_server) = server.into_split();
-            let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_server).await });
+    relay(move |near| {
+        let (log, lost) = (log.clone(), Arc::clone(&lost));
+        async move {
+            let far = TcpStream::connect(coordinator).await.expect("it listens");
+            let ((mut requests, mut answers), (mut from_far, mut to_far)) = (near.into_split(), far.into_split());
+            let carrying = tokio::spawn(async move { copy(&mut requests, &mut to_far).await });
             let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = from_server.read(&mut bytes).await {
-                lost = joins(&log) > before;
-                if lost || answers.write_all(&bytes[..count]).await.is_err() {
+            while let Ok(count @ 1..) = from_far.read(&mut bytes).await {
+                let loses = joins(&log) > before && !lost.swap(true, Ordering::Relaxed);
+                if loses || answers.write_all(&bytes[..count]).await.is_err() {
                     break;
                 }
             }
             carrying.abort();
         }
-    });
-    address
+    })
 }
 
 fn joins(log: &Path) -> usize {
@@ -50,7 +53,7 @@ async fn a_worker_whose_answer_is_lost_joins_with_the_same_token() {
     let secure = Secure::init(&site, "access");
     let coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let token = secure.token(coordinator.address, Role::Worker, 3600, 1).await;
-    let worker = secure.worker(answer_lost(&secure, coordinator.address).await, &token, "one");
+    let worker = secure.worker(answer_lost(&secure, coordinator.address), &token, "one");
     secure.person(coordinator.address).worker("one").await;
     assert_eq!(joins(&secure.directory.join("audit.jsonl")), 2, "{}", worker.log());
     let identities = secure.identities(coordinator.address).await;
@@ -66,7 +69,7 @@ async fn a_person_whose_answer_is_lost_joins_with_the_same_token() {
     let mut coordinator = secure.coordinator("127.0.0.1:0", &[]);
     let address = coordinator.address;
     let token = secure.token(address, Role::Viewer, 3600, 1).await;
-    let relay = answer_lost(&secure, address).await;
+    let relay = answer_lost(&secure, address);
     let join = |through: SocketAddr, name: &str| secure.evoxo(through, Some(site.path(name)), &["join", &token]);
     let first = join(relay, "mine");
     assert!(!first.status.success() && !site.path("mine").exists(), "{first:?}");
