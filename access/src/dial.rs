@@ -105,12 +105,9 @@ impl Dialer {
     /// Why the coordinator refused the certificate in the last attempt, if it did: trying again is of no use.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
-        match self.failure()? {
-            Refusal::Final(sentence) | Refusal::Revoked(sentence) => Some(sentence),
-            // If only the coordinator's clock says so, that will be over.
-            Refusal::Expired(sentence) => self.has_expired().then_some(sentence),
-            Refusal::Clock(_) | Refusal::Other(_) => None,
-        }
+        // What only the coordinator's clock says will be over.
+        let for_now = matches!(self.failure(), Some(Refusal::Expired(_))) && !self.has_expired();
+        self.refused().filter(|_| !for_now)
     }
 
     /// Why the coordinator refused the certificate in the last attempt, also if only its clock says so.

@@ -227,8 +227,7 @@ fn open_again(place: &mut Place) -> anyhow::Result<Option<Store>> {
             Err(_) => {}
         }
         told = true;
-        let asked = place.runtime.block_on(async { timeout(turn::LOOK_INTERVAL, place.requests.next()).await });
-        if asked.is_ok() {
+        if place.is_asked_within(turn::LOOK_INTERVAL) {
             return Ok(None);
         }
     }

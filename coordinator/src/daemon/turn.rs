@@ -82,7 +82,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         let mut watch = Watch::new(misses_max(place.settings.takeover_after));
         let mut unwritable = None;
         loop {
-            let next = tokio::time::Instant::now() + LOOK_INTERVAL;
+            let next = Instant::now() + LOOK_INTERVAL;
             let seen = place.runtime.block_on(async {
                 tokio::select! {
                     seen = eyes.look(place.access.as_ref()) => Ok(Some(seen)),
@@ -107,13 +107,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
                     }
                 }
             }
-            let pause = place.runtime.block_on(async {
-                tokio::select! {
-                    () = tokio::time::sleep_until(next) => true,
-                    _ = place.requests.next() => false,
-                }
-            });
-            if !pause {
+            if place.is_asked_within(next.saturating_duration_since(Instant::now())) {
                 return Ok(None);
             }
         }
@@ -122,6 +116,13 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
     // Another standby must see that somebody leads, however long it takes to load.
     loads.send_replace(store.epoch().map(|epoch| epoch.number));
     Ok(load_in_time(place, &mut store, at_once, &say)?.map(|loaded| (store, loaded)))
+}
+
+impl Place {
+    /// Waits for this time, or until the process is asked to end: then it says so.
+    pub(super) fn is_asked_within(&mut self, time: Duration) -> bool {
+        self.runtime.block_on(async { timeout(time, self.requests.next()).await }).is_ok()
+    }
 }
 
 /// What whoever leads takes up.
@@ -150,8 +151,7 @@ fn load_in_time(
                 }
             }
         }
-        let asked = place.runtime.block_on(async { timeout(LOOK_INTERVAL, place.requests.next()).await });
-        if asked.is_ok() {
+        if place.is_asked_within(LOOK_INTERVAL) {
             return Ok(None);
         }
     }
