@@ -20,7 +20,7 @@ use super::{Cluster, Event, Request, RequestId, SimEvent, below, chance};
 /// The first id of a request to delete a run.
 const DELETIONS: u64 = 1 << 32;
 
-/// People wait longer between orders to pause or resume: each time after this many of them, by the first wait once more.
+/// After every this many orders to pause or resume, the wait between two of them grows by the first one.
 const ORDERS: u64 = 64;
 
 /// What people do about deletion and more replicas. It is drawn apart, so that nothing else depends on it.
