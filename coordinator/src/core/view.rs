@@ -6,7 +6,6 @@ use super::{
     about::About,
     budget::Shortage,
     run::{ReplicaRecord, Run, Wanted},
-    sessions::printable,
     standing::Identity,
 };
 use crate::replicas::ReplicaKey;
@@ -15,8 +14,9 @@ use crate::replicas::ReplicaKey;
 const NOTICES_MAX: usize = 32;
 /// A run has at most this many notices of workers that cannot compute its tasks...
 const FAILING_MAX: usize = 8;
-/// ... and this many characters of what each says about that.
-const WORDS_MAX: usize = 400;
+/// ... and this many characters of the beginning and of the end of what each says about that.
+const BEGINNING_MAX: usize = 100;
+const END_MAX: usize = 300;
 
 impl Run {
     /// For lines of the log.
@@ -67,7 +67,7 @@ impl Run {
     /// Tells people, once for each worker and kind of trouble, that it cannot compute something, in its own words: a host may lack what the tasks need.
     pub(super) fn note_failure(&mut self, worker: &Identity, what: &str, why: &str) {
         if self.failing.len() < FAILING_MAX && self.failing.insert((worker.clone(), what.to_owned())) {
-            let why = printable(why, WORDS_MAX);
+            let why = shortened(why);
             self.notice(format!("{what}: {why}; the coordinator's log has what else happens there"));
         }
     }
@@ -118,4 +118,15 @@ impl Run {
             rounds_total: records().map(rounds).fold(0, u64::saturating_add),
         }
     }
+}
+
+/// Why a task failed, in a length for a notice. A program's last words, which mostly say it, are at the end.
+fn shortened(why: &str) -> String {
+    let characters: Vec<char> = why.chars().collect();
+    if characters.len() <= BEGINNING_MAX + END_MAX {
+        return why.to_owned();
+    }
+    let (beginning, rest) = characters.split_at(BEGINNING_MAX);
+    let end = &rest[rest.len() - END_MAX..];
+    beginning.iter().chain(&[' ', '.', '.', '.', ' ']).chain(end).collect()
 }

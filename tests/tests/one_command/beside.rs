@@ -56,7 +56,8 @@ fn a_run_is_told_while_it_goes_on_and_after_it_was_killed() {
         let best: Value = serde_json::from_str(&text(&evoxo(&["best", "out", "--json"], &desk))).expect("JSON");
         assert!(best["O, 1"]["card"].is_null() && best["O, 1"]["worth"].is_number(), "{best}");
         assert!(text(&evoxo(&["best", "out"], &desk)).starts_with("The best champion of each arm so far, by worth"));
-        assert!(text(&evoxo(&["show", "out", "--first", "1"], &desk)).contains("O-1-0-0: "));
+        // Any of its replicas may be the one that has players.
+        assert!(text(&evoxo(&["show", "out", "--first", "1"], &desk)).starts_with("O-1-"));
         assert!(shows_so_far(&desk));
         goes_on(&mut child);
         computing.iter().for_each(|pid| kill("-CONT", *pid));

@@ -197,6 +197,20 @@ fn a_program_that_answers_otherwise_is_not_the_programs_of_the_run() {
     assert!(story.closed[&1].reason.contains("the run asks none"), "{:?}", story.closed[&1]);
 }
 
+/// A program that fails says why in its last words, which come last.
+#[test]
+fn a_notice_of_a_failure_has_the_beginning_and_the_end() {
+    let mut story = Story::begin(Settings::default());
+    story.submit("r", CONFIG).unwrap();
+    story.join(1, 1);
+    let why = format!("the program ended{}the licence has expired", " and said nothing".repeat(100));
+    story.answer(1, |_| Outcome::Failure(why.clone()));
+    let notices = story.run("r").notices;
+    let [notice] = &notices[..] else { panic!("{notices:?}") };
+    assert!(notice.contains(": the program ended and") && notice.contains(" ... "), "{notice}");
+    assert!(notice.contains("the licence has expired; the coordinator's log") && notice.len() < 600, "{notice}");
+}
+
 /// Whoever starts workers by what is open must see tasks that failed and tasks that were lost.
 #[test]
 fn tasks_wait_also_after_they_failed() {
