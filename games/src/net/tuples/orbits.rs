@@ -67,10 +67,13 @@ impl Orbits {
 
     /// For each item the index of its orbit; orbits are numbered in the order of their first items.
     pub(super) fn ranks(&self) -> Vec<u32> {
-        let mut starts: Vec<u32> = self.rows.iter().map(|row| row.start).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        let rank = |row: &Row| starts.partition_point(|start| *start < row.start) as u32;
-        self.rows.iter().map(rank).collect()
+        // By place: 1 where an orbit starts, then the number of orbits that start before.
+        let mut before = vec![0; self.rows.len()];
+        self.rows.iter().for_each(|row| before[row.start as usize] = 1);
+        let mut next = 0;
+        for rank in &mut before {
+            next += std::mem::replace(rank, next);
+        }
+        self.rows.iter().map(|row| before[row.start as usize]).collect()
     }
 }
