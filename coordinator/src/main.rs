@@ -1,6 +1,6 @@
 //! `evoxo-coordinator` with the experiments that come with evoxo: see `--help`.
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 
@@ -8,8 +8,7 @@ fn main() -> ExitCode {
     match evoxo_coordinator::run(&evoxo_coordinator::cli::Arguments::parse(), evoxo_experiments::registry()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The only line that says why; an error of writing it is ignored.
-            drop(std::io::stderr().lock().write_all(format!("error: {error:#}\n").as_bytes()));
+            evoxo_process::say_failure(error);
             ExitCode::FAILURE
         }
     }

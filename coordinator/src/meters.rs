@@ -47,7 +47,7 @@ impl Meters {
             sent: Counter::default(),
         };
         // Those that people are warned of exist from the start, at 0.
-        for what in ["order", "checkpoint", "finished", "load"] {
+        for what in ["order", "checkpoint", "finished", "leader", "load"] {
             for reason in ["failed", "fenced", "superseded"] {
                 drop(meters.store_failures.get_or_create(&[("object", what), ("reason", reason)]));
             }
@@ -55,8 +55,8 @@ impl Meters {
         let (registry, seconds) = (&mut meters.registry, || Unit::Seconds);
         let store = "Time of each write to the store and of each reading of a run, by what it was about";
         registry.register_with_unit("store", store, seconds(), meters.store.clone());
-        let failures = "Writes to the store that failed and are tried again (failed), or were not made: the run was \
-                        removed or cannot be read (fenced), or another coordinator leads (superseded)";
+        let failures = "Writes to the store, and readings of a run (load), that failed and are tried again (failed), or were \
+                        not made: the run was removed or cannot be read (fenced), or another coordinator leads (superseded)";
         registry.register("store_failures", failures, meters.store_failures.clone());
         let jobs = "Time of each job of the runs' threads; of a job \"take\" outputs are checked and, with the last one of a \
                     round, absorbed";
@@ -86,11 +86,17 @@ impl Meters {
     pub(crate) fn stored(&self, what: &Write, took: Duration, fault: Option<&StoreFault>) {
         let object = name_of_write(what);
         self.store.get_or_create(&[("object", object)]).observe(took.as_secs_f64());
+        if let Some(fault) = fault {
+            self.store_failed(object, fault);
+        }
+    }
+
+    /// The store has not done what was wanted with this object.
+    pub(crate) fn store_failed(&self, object: &'static str, fault: &StoreFault) {
         let reason = match fault {
-            None => return,
-            Some(StoreFault::Failed(_)) => "failed",
-            Some(StoreFault::Fenced(_)) => "fenced",
-            Some(StoreFault::Superseded(_)) => "superseded",
+            StoreFault::Failed(_) => "failed",
+            StoreFault::Fenced(_) => "fenced",
+            StoreFault::Superseded(_) => "superseded",
         };
         self.store_failures.get_or_create(&[("object", object), ("reason", reason)]).inc();
     }

@@ -32,6 +32,8 @@ pub(crate) enum Peer {
 struct Use {
     connections: usize,
     calls: usize,
+    /// Sessions of workers without their first message.
+    beginnings: usize,
     /// Large messages that have room, or wait for it.
     messages: usize,
     bytes: Arc<Semaphore>,
@@ -39,7 +41,7 @@ struct Use {
 
 impl Default for Use {
     fn default() -> Self {
-        Self { connections: 0, calls: 0, messages: 0, bytes: Arc::new(Semaphore::new(share(BYTES_MAX))) }
+        Self { connections: 0, calls: 0, beginnings: 0, messages: 0, bytes: Arc::new(Semaphore::new(share(BYTES_MAX))) }
     }
 }
 
@@ -52,13 +54,16 @@ struct Inner {
     by_peer: Mutex<BTreeMap<Peer, Use>>,
     /// Calls at once, each counted once.
     calls: Arc<Semaphore>,
+    /// As many as connections: a worker begins one session on each.
+    beginnings: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
 }
 
 impl Peers {
     pub(crate) fn new(connections_max: usize) -> Self {
-        let [calls, bytes] = [CALLS_MAX, BYTES_MAX].map(|most| Arc::new(Semaphore::new(most)));
-        Self(Arc::new(Inner { connections_max, by_peer: Mutex::default(), calls, bytes }))
+        let all = |most| Arc::new(Semaphore::new(most));
+        let (calls, beginnings, bytes) = (all(CALLS_MAX), all(connections_max), all(BYTES_MAX));
+        Self(Arc::new(Inner { connections_max, by_peer: Mutex::default(), calls, beginnings, bytes }))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Peer, Use>> {
@@ -72,7 +77,7 @@ impl Peers {
 
     fn count(&self, peer: Peer, what: What) -> Option<Counted> {
         let most = share(match what {
-            What::Connection => self.0.connections_max,
+            What::Connection | What::Beginning => self.0.connections_max,
             What::Call => CALLS_MAX,
             // Their bytes are limited.
             What::Message => usize::MAX,
@@ -98,6 +103,13 @@ impl Peers {
         Some(Call { _of_peers: of_peers, _of_all: of_all })
     }
 
+    /// Room for a session of a worker until its first message has come, unless there are too many in total or of one of these.
+    pub(crate) fn begin(&self, peers: impl IntoIterator<Item = Peer>) -> Option<Room> {
+        let of_all = Arc::clone(&self.0.beginnings).try_acquire_owned().ok()?;
+        let counted = peers.into_iter().map(|peer| self.count(peer, What::Beginning)).collect::<Option<_>>()?;
+        Some(Room { _permits: vec![of_all], _counted: counted })
+    }
+
     /// Waits until there is room for a message of this many bytes, for each of these and in total.
     pub(crate) async fn room(&self, peers: Vec<Peer>, bytes: u32) -> Option<Room> {
         let counted: Vec<Counted> =
@@ -119,6 +131,7 @@ impl Peers {
 enum What {
     Connection,
     Call,
+    Beginning,
     Message,
 }
 
@@ -127,6 +140,7 @@ impl What {
         match self {
             Self::Connection => &mut used.connections,
             Self::Call => &mut used.calls,
+            Self::Beginning => &mut used.beginnings,
             Self::Message => &mut used.messages,
         }
     }
@@ -138,7 +152,7 @@ pub(crate) struct Call {
     _of_all: OwnedSemaphorePermit,
 }
 
-/// Room for a message, until it is dropped.
+/// Room for a message, or for a session that waits for its first, until it is dropped.
 pub(crate) struct Room {
     _permits: Vec<OwnedSemaphorePermit>,
     _counted: Vec<Counted>,
@@ -156,7 +170,7 @@ impl Drop for Counted {
         let mut peers = self.peers.lock();
         let Some(used) = peers.get_mut(&self.peer) else { return };
         *self.what.of(used) -= 1;
-        if (used.connections, used.calls, used.messages) == (0, 0, 0) {
+        if [used.connections, used.calls, used.beginnings, used.messages] == [0; 4] {
             peers.remove(&self.peer);
         }
     }
@@ -179,8 +193,11 @@ mod tests {
         );
         let calls: Vec<Option<Call>> = (0..CALLS_MAX).map(|_| peers.call([one.clone()])).collect();
         assert_eq!(calls.iter().flatten().count(), CALLS_MAX * 3 / 4);
-        assert!(peers.call([other]).is_some());
-        drop((counted, calls));
+        assert!(peers.call([other.clone()]).is_some());
+        let begun: Vec<Option<Room>> = (0..100).map(|_| peers.begin([one.clone()])).collect();
+        assert_eq!(begun.iter().flatten().count(), 75);
+        assert!(peers.begin([other]).is_some());
+        drop((counted, calls, begun));
         assert!(peers.lock().is_empty());
     }
 

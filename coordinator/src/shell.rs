@@ -298,7 +298,7 @@ impl Shell {
                 let Some(outbox) = self.outboxes.get(&session) else { return };
                 if let Err(why) = outbox.send(Ok(message)) {
                     if why == Unsendable::Full {
-                        warn!("session {session} does not read its messages: it is ended");
+                        warn!(session = session.0, "session {session} does not read its messages: it is ended");
                     }
                     self.outboxes.remove(&session);
                     self.given_up.push(session);

@@ -11,7 +11,7 @@ use std::error::Error;
 
 pub use address::{Address, Addresses};
 pub use host::{host_name, memory_bytes};
-pub use logging::{Format, Log, log_to_stderr};
+pub use logging::{Format, Log, log_to_stderr, say_failure};
 pub use request::{EndRequest, EndRequests};
 pub use values::{bytes, duration};
 

@@ -1,6 +1,10 @@
 //! The log of the daemons: lines on standard error.
 
-use std::io::IsTerminal as _;
+use std::{
+    fmt::Display,
+    io::{IsTerminal as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
@@ -35,6 +39,19 @@ pub enum Format {
 /// The fields that only JSON has: in a text the sentence says what it is about.
 const FIELDS: [&str; 7] = ["run", "arm", "replica", "task", "worker", "identity", "session"];
 
+/// Whether the log is for programs.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Says why this process ends: in JSON as a line of the log, or else as "error: ...".
+pub fn say_failure(why: impl Display) {
+    if IS_JSON.load(Ordering::Relaxed) {
+        tracing::error!("{why:#}");
+    } else {
+        // A closed standard error cannot be reported anywhere.
+        let _ = writeln!(std::io::stderr(), "error: {why:#}");
+    }
+}
+
 /// Logs to the standard error: one line for each event of evoxo; of dependencies only warnings. If a subscriber is
 /// already set, it is used instead.
 pub fn log_to_stderr(log: Log, format: Format) {
@@ -45,6 +62,7 @@ pub fn log_to_stderr(log: Log, format: Format) {
         Log::Debug => LevelFilter::DEBUG,
     };
     let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_target("evoxo", level);
+    IS_JSON.store(format == Format::Json, Ordering::Relaxed);
     let colours = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     // If a subscriber is set already, it gets the lines.

@@ -131,8 +131,7 @@ pub fn main(registry: &Registry) -> ExitCode {
         None => work(&command.options, registry.clone()),
     };
     done.unwrap_or_else(|error| {
-        // A closed standard error cannot be reported anywhere.
-        let _ = writeln!(std::io::stderr(), "error: {error:#}");
+        evoxo_process::say_failure(error);
         ExitCode::FAILURE
     })
 }

@@ -14,7 +14,7 @@ use evoxo_access::{Dialer, Keeper, Refusal, Source};
 use evoxo_common::{experiment::Registry, task::Encoded, time::Millis};
 use evoxo_process::{Addresses, EndRequest, EndRequests};
 use tokio::{sync::mpsc, task::spawn_blocking, time::sleep_until};
-use tracing::{Level, error, info};
+use tracing::Level;
 
 use crate::{
     core::{self, Effect, Event, STATUS_REFUSED, Worker},
@@ -54,33 +54,36 @@ pub fn run(mut settings: Settings, registry: Registry) -> anyhow::Result<ExitCod
         .enable_all()
         .build()
         .context("cannot start the event loop; is the limit of open files too low?")?;
-    let worker = settings.worker.name.clone();
+    let name = settings.worker.name.clone();
+    let who = |identity| Who { worker: name.clone(), identity, session: None };
     let ended = runtime.block_on(async {
         let mut requests = EndRequests::listen(settings.exit_with_stdin)?;
         let (asked, programs) = (registry.clone(), Arc::clone(&settings.programs));
         settings.worker.programs = tokio::select! {
             introduced = spawn_blocking(move || introduce(&asked, &programs)) => introduced?.map_err(anyhow::Error::msg)?,
-            _ = requests.next() => return Ok((0, "shut down (on request) while its programs started".to_owned())),
+            _ = requests.next() => {
+                return Ok(((0, "shut down (on request) while its programs started".to_owned()), who(None)));
+            }
         };
         let (dialer, identity) = tokio::select! {
             opened = open(&settings) => match opened {
                 Ok(opened) => opened,
-                Err(Refusal::Final(why)) => return Ok((STATUS_REFUSED, format!("this worker was refused: {why}"))),
+                Err(Refusal::Final(why)) => {
+                    return Ok(((STATUS_REFUSED, format!("this worker was refused: {why}")), who(None)));
+                }
                 Err(refusal) => bail!("{}", refusal.sentence()),
             },
-            _ = requests.next() => return Ok((0, "shut down (on request) before it had joined".to_owned())),
+            _ = requests.next() => {
+                return Ok(((0, "shut down (on request) before it had joined".to_owned()), who(None)));
+            }
         };
-        let who = Who { worker: settings.worker.name.clone(), identity, session: None };
-        anyhow::Ok(Shell::new(settings, dialer, who, registry)?.serve(requests).await)
+        anyhow::Ok(Shell::new(settings, dialer, who(identity), registry)?.serve(requests).await)
     });
     // A thread may still wait for one, or for a name server.
     end_programs();
     runtime.shutdown_background();
-    let (status, sentence) = ended?;
-    match status {
-        0 => info!(worker, "{sentence}"),
-        _ => error!(worker, "{sentence}"),
-    }
+    let ((status, sentence), who) = ended?;
+    who.log(if status == 0 { Level::INFO } else { Level::ERROR }, None, &sentence);
     Ok(ExitCode::from(status))
 }
 
@@ -135,7 +138,7 @@ impl Shell {
         })
     }
 
-    async fn serve(mut self, mut requests: EndRequests) -> Exit {
+    async fn serve(mut self, mut requests: EndRequests) -> (Exit, Who) {
         let mut batch = Vec::with_capacity(COMPUTED_BATCH_MAX);
         let mut alarm = pin!(sleep_until(self.start.into()));
         loop {
@@ -148,7 +151,9 @@ impl Shell {
                 event = next_link_event(&mut self.link) => self.inbox.push_back(event),
                 request = requests.next() => match request {
                     EndRequest::Signal => self.inbox.push_back(Event::DrainAsked),
-                    EndRequest::StandardInput => return (0, "shut down at once: the standard input has ended".to_owned()),
+                    EndRequest::StandardInput => {
+                        return ((0, "shut down at once: the standard input has ended".to_owned()), self.who);
+                    }
                 },
                 () = &mut alarm, if wake.is_some() => self.inbox.push_back(Event::Wake),
             }
@@ -160,7 +165,7 @@ impl Shell {
                         if let Some(link) = self.link {
                             link.end(END_WITHIN).await;
                         }
-                        return exit;
+                        return (exit, self.who);
                     }
                 }
             }

@@ -90,6 +90,9 @@ pub(crate) enum Access {
         /// How many lines
         #[arg(long, value_name = "N", default_value = "100", value_parser = whole::<u32>(1, 1000))]
         lines: u32,
+        /// Leave out what was refused
+        #[arg(long)]
+        done: bool,
     },
 }
 
@@ -154,10 +157,10 @@ pub(crate) fn access(verb: &Access) -> anyhow::Result<ExitCode> {
     match verb {
         Access::List { coordinator, json } => list(coordinator, *json),
         Access::Revoke { id, coordinator } => revoke(id, coordinator),
-        Access::Log { coordinator, lines } => {
-            let request = v1::ReadLogRequest { lines: *lines };
-            let lines = converse(async {
-                Ok(client(coordinator).await?.read_log(request).await.map_err(refused)?.into_inner().lines)
+        Access::Log { coordinator, lines, done } => {
+            let request = v1::ReadLogRequest { lines: *lines, done: *done };
+            let v1::ReadLogResponse { lines, missing } = converse(async {
+                Ok(client(coordinator).await?.read_log(request).await.map_err(refused)?.into_inner())
             })?;
             let mut out = std::io::stdout().lock();
             // Names in it are others' words. JSON leaves some control characters as they are.
@@ -166,6 +169,9 @@ pub(crate) fn access(verb: &Access) -> anyhow::Result<ExitCode> {
                 line.chars().map(escaped).collect()
             };
             lines.iter().try_for_each(|line| writeln!(out, "{}", safe(line)))?;
+            if !missing.is_empty() {
+                bail!("lines are missing: {missing}");
+            }
             Ok(ExitCode::SUCCESS)
         }
     }

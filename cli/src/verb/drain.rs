@@ -1,7 +1,13 @@
 //! `evoxo drain`: workers finish what they compute, and leave.
 
-use std::{collections::BTreeSet, io::Write as _, process::ExitCode, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io::Write as _,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
+use anyhow::bail;
 use evoxo_coordinator::shown::worker_to_json;
 use evoxo_proto::v1;
 
@@ -9,6 +15,10 @@ use crate::remote::{Client, Coordinator, connect, converse, refused};
 
 /// The interval at which `--wait` looks again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// A worker whose certificate has expired is away for less than this, and comes back with the next one.
+const AWAY_MAX: Duration = Duration::from_secs(2);
+/// How long `--wait` waits for one that was lost.
+const LOST_MAX: Duration = Duration::from_secs(60);
 
 /// Who is to leave.
 #[derive(clap::Args)]
@@ -54,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let asked = client.drain_workers(request).await.map_err(refused)?.into_inner().workers;
         print(&asked, arguments.json)?;
         if arguments.wait {
-            wait(&mut client, asked.iter().map(|worker| worker.session).collect()).await?;
+            wait(&mut client, asked).await?;
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -72,13 +82,71 @@ fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Waits until none of these sessions is left.
-async fn wait(client: &mut Client, sessions: BTreeSet<u64>) -> anyhow::Result<()> {
+/// Waits until these have left. One whose connection breaks has not: it comes back in another session, which it leaves when it has finished.
+async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result<()> {
+    let mut absent_since = None;
     loop {
-        let connected = client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner().workers;
-        if !connected.iter().any(|worker| sessions.contains(&worker.session)) {
-            return Ok(());
+        let v1::ListWorkersResponse { workers, lost } =
+            client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
+        let now = Instant::now();
+        if follow(&mut asked, &workers) {
+            absent_since = None;
+        } else {
+            let absent = now - *absent_since.get_or_insert(now);
+            let lost = lost.iter().find(|lost| asked.iter().any(|worker| worker.session == lost.session));
+            match lost {
+                None if absent >= AWAY_MAX => return Ok(()),
+                Some(v1::LostWorker { name, session, host, reason, .. }) if absent >= LOST_MAX => bail!(
+                    "worker {name} (session {session}) was lost before it had finished, and has not come back: {reason}; look on its host \
+                     {host} whether it still computes"
+                ),
+                _ => {}
+            }
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// Whether one of these workers is connected. Those that came back get the numbers of their sessions.
+fn follow(asked: &mut [v1::Worker], connected: &[v1::Worker]) -> bool {
+    let mut any = false;
+    let mut sessions: BTreeSet<u64> = asked.iter().map(|worker| worker.session).collect();
+    for worker in asked {
+        let is_same = |other: &&v1::Worker| {
+            other.draining
+                && !sessions.contains(&other.session)
+                && (&other.name, &other.host, &other.identity) == (&worker.name, &worker.host, &worker.identity)
+        };
+        if connected.iter().any(|other| other.session == worker.session) {
+            any = true;
+        } else if let Some(again) = connected.iter().find(is_same) {
+            any = true;
+            worker.session = again.session;
+            sessions.insert(again.session);
+        }
+    }
+    any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_come_back_have_not_left() {
+        let worker = |name: &str, session, draining| v1::Worker {
+            name: name.into(),
+            session,
+            draining,
+            ..v1::Worker::default()
+        };
+        let mut asked = [worker("w", 1, true), worker("w", 2, true)];
+        assert!(follow(&mut asked, &[worker("w", 2, true), worker("w", 3, false)]));
+        assert!(!follow(&mut asked, &[worker("w", 3, false), worker("v", 4, true)]), "others");
+        // Both are back.
+        assert!(follow(&mut asked, &[worker("w", 5, true), worker("w", 6, true)]));
+        assert_eq!(asked.each_ref().map(|worker| worker.session), [5, 6]);
+        assert!(follow(&mut asked, &[worker("w", 6, true)]));
+        assert!(!follow(&mut asked, &[]));
     }
 }

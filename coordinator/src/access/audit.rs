@@ -29,10 +29,17 @@ const READ_PATIENCE: Duration = Duration::from_secs(2);
 const UNSAVED_MAX: usize = 10_000;
 /// The identities that are remembered for what they were refused.
 const REFUSED_MAX: usize = 10_000;
-/// The lines about refusals that one identity may have at once; strangers have one, all together.
+/// The lines about refusals that one identity may have at once; strangers have one, all together. One more comes in this time.
 const BURST: u64 = 32;
+const REFUSAL_INTERVAL_S: u64 = 60;
+/// How long refusals alone wait for the store. It has room for a number of batches, so somebody who is refused all the time would push the
+/// others out if each refusal made one.
+const REFUSALS_WAIT_S: u64 = 3600;
 /// The longest text of others in a line, in characters.
 const TEXT_CHARS_MAX: usize = 300;
+
+/// The outcome of what was done.
+const DONE: &str = "done";
 
 /// Who asked for something.
 #[derive(Clone, Debug, Default)]
@@ -47,12 +54,21 @@ pub(crate) struct Asker {
 /// The refusals of an identity.
 #[derive(Debug)]
 struct Refusals {
-    /// The second of the last one.
+    /// Since when a further line is on its way.
     at_s: u64,
-    /// The lines that it may have now: one more for each second.
+    /// The lines that it may have now.
     lines: u64,
     /// Those without a line since the last line.
     left_out: u64,
+}
+
+/// A line that the store does not have yet.
+#[derive(Debug)]
+struct Unsaved {
+    line: String,
+    at_s: u64,
+    /// It says that something was refused.
+    refused: bool,
 }
 
 /// The open log.
@@ -66,8 +82,7 @@ pub(crate) struct Audit {
     leads: Option<(u64, u64)>,
     /// Nobody can lead yet, because the store cannot be written.
     waits: bool,
-    /// Those that the store does not have yet.
-    unsaved: VecDeque<String>,
+    unsaved: VecDeque<Unsaved>,
 }
 
 impl Audit {
@@ -95,20 +110,25 @@ impl Audit {
         self.waits = true;
     }
 
-    /// The next lines for the store.
-    pub(crate) fn unsaved(&self) -> Vec<String> {
+    /// The next lines for the store; none while only refusals wait, and not for long.
+    pub(crate) fn unsaved(&self, now_s: u64) -> Vec<String> {
+        let waits = |unsaved: &Unsaved| unsaved.refused && now_s < unsaved.at_s + REFUSALS_WAIT_S;
+        if self.unsaved.len() < BATCH_LINES_MAX && self.unsaved.iter().all(waits) {
+            return Vec::new();
+        }
         let mut bytes = 0;
         let fits = |line: &&String| {
             bytes += line.len();
             bytes <= BATCH_BYTES_MAX
         };
-        self.unsaved.iter().take(BATCH_LINES_MAX).take_while(fits).cloned().collect()
+        let lines = self.unsaved.iter().map(|unsaved| &unsaved.line);
+        lines.take(BATCH_LINES_MAX).take_while(fits).cloned().collect()
     }
 
     /// The store has them.
     pub(crate) fn saved(&mut self, lines: &[String]) {
         // Some may have been dropped meanwhile.
-        while self.unsaved.front().is_some_and(|line| lines.contains(line)) {
+        while self.unsaved.front().is_some_and(|unsaved| lines.contains(&unsaved.line)) {
             self.unsaved.pop_front();
         }
     }
@@ -126,13 +146,15 @@ impl Audit {
         // Nobody must fill the disk with what is refused, or push others' lines out.
         if outcome.is_err() {
             if self.refused.len() >= REFUSED_MAX {
-                self.refused.retain(|_, refused| refused.at_s == now_s);
+                self.refused.retain(|_, refused| now_s < refused.at_s + REFUSAL_INTERVAL_S);
             }
             let burst = if asker.id.is_empty() { 1 } else { BURST };
             let new = || Refusals { at_s: now_s, lines: burst, left_out: 0 };
             let refused = self.refused.entry(asker.id.clone()).or_insert_with(new);
-            refused.lines = burst.min(refused.lines + now_s.saturating_sub(refused.at_s));
-            refused.at_s = now_s;
+            let more = now_s.saturating_sub(refused.at_s) / REFUSAL_INTERVAL_S;
+            refused.lines = burst.min(refused.lines + more);
+            // A clock that was set back must not silence anybody.
+            refused.at_s = now_s.min(refused.at_s + more * REFUSAL_INTERVAL_S);
             if refused.lines == 0 {
                 refused.left_out += 1;
                 return Written::default();
@@ -145,7 +167,7 @@ impl Audit {
             (line["epoch"], line["number"]) = (Value::from(*epoch), Value::from(*lines));
         }
         if self.waits || self.leads.is_some() {
-            self.unsaved.push_back(line.to_string());
+            self.unsaved.push_back(Unsaved { line: line.to_string(), at_s: now_s, refused: outcome.is_err() });
             if self.unsaved.len() > UNSAVED_MAX {
                 self.unsaved.pop_front();
             }
@@ -176,11 +198,11 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// The newest lines, oldest first. Blocks.
+    /// The newest lines, oldest first, without refusals if `done`. Blocks.
     ///
     /// # Errors
     /// If the last of them is not written in time, or the file cannot be read.
-    pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn newest(&self, lines: usize, done: bool) -> anyhow::Result<Vec<String>> {
         let shown = self.path.display();
         if !self.last.wait_here(READ_PATIENCE) {
             bail!("the disk does not take the lines of {shown}");
@@ -196,9 +218,15 @@ impl Tail {
         let text = String::from_utf8_lossy(&text);
         // What is read may begin in the middle of a line, and end in the middle of one that is being written.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let all: Vec<&str> = whole.lines().skip(usize::from(from > 0)).collect();
+        let all: Vec<&str> =
+            whole.lines().skip(usize::from(from > 0)).filter(|line| !done || says_done(line)).collect();
         Ok(all[all.len().saturating_sub(lines)..].iter().map(|line| (*line).to_owned()).collect())
     }
+}
+
+/// Whether a line says that something was done, and not that it was refused.
+pub(crate) fn says_done(line: &str) -> bool {
+    serde_json::from_str(line).is_ok_and(|line: Value| line["outcome"] == DONE)
 }
 
 /// The newest of the lines on this host and in the store, in order of time; each line that both have is there once.
@@ -227,9 +255,9 @@ fn line(now_s: u64, asker: &Asker, what: &str, object: &str, outcome: Result<(),
         "who": asker.id,
         "role": asker.role,
         "from": asker.address,
-        "what": what,
+        "what": cut(what),
         "object": cut(object),
-        "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| "done".to_owned()),
+        "outcome": outcome.map_or_else(|why| format!("refused: {}", cut(why)), |()| DONE.to_owned()),
     })
 }
 
@@ -247,35 +275,62 @@ fn cut(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Long before refusals have waited for an hour.
+    const NOW: u64 = 9;
+
     #[test]
     fn lines_say_who_wanted_what_and_strangers_cannot_fill_the_disk() {
         let directory = tempfile::tempdir().unwrap();
         let mut audit = Audit::open(directory.path()).unwrap();
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
         audit.write(0, &asker, "pause", "a \"run\"\n", Ok(()));
-        for second in [1, 1, 1, 2] {
-            audit.write(second, &Asker::default(), "join", "x", Err(&"no".repeat(1000)));
+        for second in [1, 1, 60, 61] {
+            audit.write(second, &Asker::default(), &"join".repeat(1000), "x", Err(&"no".repeat(1000)));
         }
         let lines: Vec<Value> =
-            audit.tail().newest(10).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            audit.tail().newest(10, false).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 3);
         let first = json!({"time": "1970-01-01T00:00:00Z", "who": "0123456789ab", "role": "operator",
             "from": "10.0.0.7", "what": "pause", "object": "a \"run\"\n", "outcome": "done"});
         assert_eq!(lines[0], first);
-        assert!(lines[1]["outcome"].as_str().unwrap().len() < 400);
+        assert!(["what", "outcome"].iter().all(|part| lines[1][part].as_str().unwrap().len() < 400));
         assert_eq!((&lines[1]["left_out"], &lines[2]["left_out"]), (&json!(0), &json!(2)));
-        assert_eq!(audit.tail().newest(1).unwrap().len(), 1);
+        assert_eq!(audit.tail().newest(1, false).unwrap().len(), 1);
         // Nor can anybody else push the lines of others out.
         let worker = Asker { id: "ba9876543210".into(), role: "worker", address: "10.0.0.8".into() };
-        for second in [3, 4] {
+        for second in [62, 122] {
             (0..100).for_each(|_| drop(audit.write(second, &worker, "Pause", "", Err("your role is worker"))));
         }
-        audit.write(4, &asker, "Pause", "", Err("it is finished"));
+        audit.write(122, &asker, "Pause", "", Err("it is finished"));
         let lines: Vec<Value> =
-            audit.tail().newest(100).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            audit.tail().newest(100, false).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |who: &Asker| lines.iter().filter(|line| line["who"] == who.id.as_str()).collect::<Vec<_>>();
         assert_eq!((of(&worker).len(), of(&worker)[32]["left_out"].clone()), (33, json!(68)));
         assert_eq!(of(&asker).last().unwrap()["left_out"], json!(0));
+    }
+
+    /// One who is refused all the time makes one batch an hour, and it has all that happened.
+    #[test]
+    fn refusals_alone_wait_for_the_store() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(directory.path()).unwrap();
+        let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
+        audit.lead(Some(1));
+        audit.write(0, &Asker::default(), "join", "x", Err("no"));
+        assert!(audit.unsaved(REFUSALS_WAIT_S - 1).is_empty());
+        assert_eq!(audit.unsaved(REFUSALS_WAIT_S).len(), 1);
+        audit.write(1, &asker, "pause", "run", Ok(()));
+        let both = audit.unsaved(1);
+        assert_eq!(both.len(), 2, "others do not wait");
+        assert_eq!(both.iter().map(|line| says_done(line)).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(audit.tail().newest(1, true).unwrap(), both[1..]);
+        audit.saved(&both);
+        for each in 0..BATCH_LINES_MAX as u64 {
+            assert!(audit.unsaved(2).is_empty());
+            let id = format!("{each:012x}");
+            audit.write(2, &Asker { id, ..Asker::default() }, "pause", "run", Err("no"));
+        }
+        assert_eq!(audit.unsaved(2).len(), BATCH_LINES_MAX, "a full batch does not wait");
     }
 
     /// A backup of the store was put back, and the coordinator leads in the same epoch once more.
@@ -287,9 +342,9 @@ mod tests {
         for (second, what) in [(1, "pause"), (2, "cancel")] {
             audit.lead(Some(2));
             audit.write(second, &Asker::default(), what, "r", Ok(()));
-            stored.extend(audit.unsaved());
+            stored.extend(audit.unsaved(NOW));
         }
-        assert_eq!(merge(audit.tail().newest(9).unwrap(), stored.clone(), 9), stored);
+        assert_eq!(merge(audit.tail().newest(9, false).unwrap(), stored.clone(), 9), stored);
         assert_eq!(merge(Vec::new(), [stored.clone(), stored.clone()].concat(), 9), stored);
     }
 
@@ -299,18 +354,18 @@ mod tests {
         let [mut one, mut two] = [&one, &two].map(|directory| Audit::open(directory.path()).unwrap());
         let asker = Asker { id: "0123456789ab".into(), role: "operator", address: "10.0.0.7".into() };
         one.write(1, &asker, "before", "", Ok(()));
-        assert!(one.unsaved().is_empty(), "nobody leads");
+        assert!(one.unsaved(NOW).is_empty(), "nobody leads");
         one.lead(Some(7));
         // The same twice in a second, and the third one is not in the store when the host is gone.
         (0..3).for_each(|_| drop(one.write(2, &asker, "pause", "r", Ok(()))));
-        let batch: Vec<String> = one.unsaved().into_iter().take(2).collect();
+        let batch: Vec<String> = one.unsaved(NOW).into_iter().take(2).collect();
         one.saved(&batch);
-        assert_eq!(one.unsaved().len(), 1);
+        assert_eq!(one.unsaved(NOW).len(), 1);
         two.lead(Some(8));
         two.write(2, &asker, "resume", "r", Ok(()));
-        let stored = [batch, two.unsaved()].concat();
+        let stored = [batch, two.unsaved(NOW)].concat();
         let told = |here: &Audit, count| -> Vec<String> {
-            let lines = merge(here.tail().newest(100).unwrap(), stored.clone(), count);
+            let lines = merge(here.tail().newest(100, false).unwrap(), stored.clone(), count);
             let what =
                 |line: &String| serde_json::from_str::<Value>(line).unwrap()["what"].as_str().unwrap().to_owned();
             lines.iter().map(what).collect()
@@ -335,12 +390,12 @@ mod tests {
         (0..2).for_each(|_| drop(audit.write(2, &asker, "pause", "r", Ok(()))));
         audit.lead(Some(7));
         audit.write(3, &asker, "lead", "", Ok(()));
-        let stored = audit.unsaved();
+        let stored = audit.unsaved(NOW);
         assert_eq!(what(&stored), ["pause", "pause", "lead"]);
-        let told = merge(audit.tail().newest(9).unwrap(), stored.clone(), 9);
+        let told = merge(audit.tail().newest(9, false).unwrap(), stored.clone(), 9);
         assert_eq!(what(&told), ["standby", "pause", "pause", "lead"], "each is there once");
         assert_eq!(what(&merge(Vec::new(), stored, 9)), ["pause", "pause", "lead"], "the host is gone");
         audit.lead(Some(8));
-        assert!(audit.unsaved().is_empty(), "what another time as leader has left is not told anew");
+        assert!(audit.unsaved(NOW).is_empty(), "what another time as leader has left is not told anew");
     }
 }

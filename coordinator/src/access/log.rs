@@ -23,14 +23,14 @@ impl Access {
         self.audit(&Asker { role: "coordinator", ..Asker::default() }, what, object, Ok(()))
     }
 
-    /// The newest lines of the audit log on this host. Blocks.
+    /// The newest lines of the audit log on this host, without refusals if `done`. Blocks.
     ///
     /// # Errors
     /// If it cannot be read, or not written.
-    pub(crate) fn newest(&self, lines: usize) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn newest(&self, lines: usize, done: bool) -> anyhow::Result<Vec<String>> {
         // Unlocked while it is read, because that waits for the disk.
         let tail = lock(&self.0.audit).tail();
-        tail.newest(lines)
+        tail.newest(lines, done)
     }
 
     /// Counts the lines that are missing on this host, because its disk did not take them.
@@ -60,7 +60,7 @@ impl Access {
     pub(crate) async fn save_log(&self, log: &tokio::sync::Mutex<Log>) -> Result<(), String> {
         let mut log = log.lock().await;
         loop {
-            let lines = lock(&self.0.audit).unsaved();
+            let lines = lock(&self.0.audit).unsaved(now_s());
             if lines.is_empty() {
                 return Ok(());
             }

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -258,8 +258,17 @@ impl LogFile {
     fn append(&mut self, line: &str) -> anyhow::Result<()> {
         let line = format!("{line}\n");
         if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            fs::rename(&self.path, self.path.with_extension("jsonl.1")).context("cannot begin a new audit log")?;
-            (self.file, self.bytes) = open(&self.path)?;
+            // The new one first: if there can be none, this one stays where it is.
+            let next = self.path.with_extension("jsonl.next");
+            let opened = open(&next)?;
+            match fs::rename(&self.path, self.path.with_extension("jsonl.1")) {
+                // It has its other name already, or somebody took it away.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                renamed => renamed,
+            }
+            .and_then(|()| fs::rename(&next, &self.path))
+            .context("cannot begin a new audit log")?;
+            (self.file, self.bytes) = opened;
         }
         let written = self.file.write_all(line.as_bytes());
         if written.is_err() {
@@ -296,6 +305,25 @@ mod tests {
         assert!(log.add("new"));
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         assert_eq!((read(&path), read(&path.with_extension("jsonl.1"))), ("new\n".into(), "old\n".into()));
+    }
+
+    /// While a directory is in its place, no line is written, and the old file stays where it is.
+    #[test]
+    fn a_new_file_that_cannot_be_made_is_made_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let mut log = LogFile::open(&path, told).unwrap();
+        assert!(log.add("old"));
+        log.bytes = FILE_BYTES_MAX;
+        let next = path.with_extension("jsonl.next");
+        fs::create_dir(&next).unwrap();
+        assert!(!log.add("one") && path.is_file());
+        fs::remove_dir(&next).unwrap();
+        // It was interrupted in the middle.
+        fs::rename(&path, path.with_extension("jsonl.1")).unwrap();
+        assert!(log.add("two"));
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        assert_eq!((read(&path), read(&path.with_extension("jsonl.1"))), ("lost 1\ntwo\n".into(), "old\n".into()));
     }
 
     /// The device is always full.

@@ -229,7 +229,8 @@ impl Coordinator {
             run.checkpoints.due = self.now + STORE_RETRY_MS;
             run.checkpoints.dirty |= matches!(what, Pending::Checkpoint);
             if run.store_failures >= STORE_FAILURES_MAX {
-                run.store_trouble = Some(format!("{why}; work continues when the store can be written again"));
+                let done = if matches!(what, Pending::Load(_)) { "read" } else { "written" };
+                run.store_trouble = Some(format!("{why}; work continues when the store can be {done} again"));
                 // An order is not repeated, so something else must show that it can.
                 run.checkpoints.dirty |= run.thread().is_some();
             }

@@ -12,6 +12,7 @@ use evoxo_proto::v1::CloseKind;
 
 use super::{
     Coordinator, Effect, Rejection, Response, SessionId, StoreFault, Stored, TaskId, Topic,
+    about::About,
     convictions::Accused,
     evidence::Jury,
     losses::Cause,
@@ -214,7 +215,13 @@ impl Coordinator {
         );
         run.notice(sentence.clone());
         let line = format!("run {}: {sentence}", run.name);
-        self.effects.log(Topic::Trouble, line);
+        let about = About {
+            worker: Some(Arc::clone(&wrong.worker)),
+            identity: wrong.holder.as_ref().map(|holder| holder.id.to_string()),
+            session: Some(wrong.session),
+            ..run.about_replica(place.replica).and_task(place.task)
+        };
+        self.effects.log_about(Topic::Trouble, about, line);
         self.lose(wrong.session, Cause::Outvoted);
     }
 
@@ -253,7 +260,8 @@ impl Coordinator {
             (Refusal::Convicted(identity), Err(StoreFault::Failed(why) | StoreFault::Fenced(why))) => {
                 let sentence =
                     format!("identity {identity} is not convicted yet, because that cannot be stored: {why}");
-                self.effects.log(Topic::Trouble, sentence);
+                let about = About { identity: Some(identity.to_string()), ..About::default() };
+                self.effects.log_about(Topic::Trouble, about, sentence);
                 self.convictions.again(&identity, self.now + STORE_RETRY_MS);
             }
             (Refusal::Revoked(request), Err(fault)) => {
@@ -267,11 +275,13 @@ impl Coordinator {
     fn apply_conviction(&mut self, identity: &Arc<str>) {
         let Some(Accused { worker, run, what, .. }) = self.convictions.convict(identity) else { return };
         let sentence = format!("worker {worker} with the identity {identity} is convicted: {what}");
+        let mut about = About { worker: Some(worker), identity: Some(identity.to_string()), ..About::default() };
         if let Some(run) = self.runs.change(run) {
             run.notice(sentence.clone());
+            about.run = Some(run.name.clone());
         }
         self.tally.convictions += 1;
-        self.effects.log(Topic::WorkerRefused, sentence);
+        self.effects.log_about(Topic::WorkerRefused, about, sentence);
         self.effects.push(Effect::Convict { identity: identity.to_string(), what });
         let of = |session: &Session| session.identity_number() == Some(identity);
         let sessions: Vec<SessionId> =
@@ -383,7 +393,8 @@ impl Coordinator {
              worker from round {round} on"
         );
         // There may be thousands; the conviction is the notice.
-        self.effects.log(Topic::Progress, line);
+        let about = About { run: Some(run.into()), arm: Some(arm.into()), replica: Some(replica), ..About::default() };
+        self.effects.log_about(Topic::Progress, about, line);
     }
 
     /// What an identity sent and what nobody else has confirmed yet does not count.
@@ -411,7 +422,7 @@ impl Coordinator {
         let convicted = session.identity_number().is_some_and(|identity| self.convictions.contains(identity));
         if convicted {
             let why = format!("worker {} is refused: its identity was convicted of a wrong output", session.name);
-            self.effects.log(Topic::WorkerRefused, why.clone());
+            self.effects.log_about(Topic::WorkerRefused, session.about(id), why.clone());
             self.effects.close(id, CloseKind::Refused, why, 0);
         }
         convicted

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::{accept::ConnectionInfo, cut};
 use crate::{
-    access::{Access, Issued, Refused, Revoked, merge},
+    access::{Access, Issued, Refused, Revoked, merge, says_done},
     core::Request as CoreRequest,
     shell::Handle,
 };
@@ -195,13 +195,23 @@ impl AccessService for AccessCalls {
     }
 
     async fn read_log(&self, request: Request<v1::ReadLogRequest>) -> Result<Response<v1::ReadLogResponse>, Status> {
-        let lines = match request.into_inner().lines {
+        let v1::ReadLogRequest { lines, done } = request.into_inner();
+        let lines = match lines {
             0 => LINES,
             lines => lines.min(LINES_MAX),
         };
         let lines = lines as usize;
-        let here = self.on_disk(move |access| access.newest(lines).map_err(Refused::Failed)).await?;
-        let stored = self.core.reader.newest_log(lines).await.map_err(|why| Status::unavailable(cut(why)))?;
-        Ok(Response::new(v1::ReadLogResponse { lines: merge(here, stored, lines) }))
+        let here = self.on_disk(move |access| Ok(access.newest(lines, done))).await?;
+        let wanted = if done { says_done } else { |_: &str| true };
+        let (here, stored, missing) = match (here, self.core.reader.newest_log(lines, wanted).await) {
+            (Ok(here), Ok(stored)) => (here, stored, String::new()),
+            (Ok(here), Err(why)) => (here, Vec::new(), why),
+            (Err(error), stored) => {
+                let why = format!("the audit log on the coordinator's host cannot be read now: {error:#}");
+                warn!("{why}");
+                (Vec::new(), stored.map_err(|why| Status::unavailable(cut(why)))?, why)
+            }
+        };
+        Ok(Response::new(v1::ReadLogResponse { lines: merge(here, stored, lines), missing: cut(missing) }))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The first five bytes of a gRPC message give its length. A large message first reserves room, from the shares of its
 //! sender and of its address and from the total, until it has been handled; meanwhile HTTP/2 flow control stops the sender. Small messages
-//! are bounded by the bytes that HTTP/2 lets a peer send unread.
+//! are bounded by the number of calls. So are a worker's sessions, until the first message: from then on the core counts them.
 
 use std::{
     collections::VecDeque,
@@ -30,8 +30,10 @@ use crate::{
     standby::Asked,
 };
 
-/// Messages up to this many bytes need no reservation.
+/// Messages up to this many bytes need no reservation...
 const SMALL_BYTES: u32 = 64 << 10;
+/// ... and the first one of a session of a worker, who is not known yet, up to this many.
+const FIRST_BYTES: u32 = 4 << 10;
 /// A message, and the request of a call with just one message, must be received within this time...
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// ... plus the time that its bytes take at this rate, in bytes per second.
@@ -141,15 +143,20 @@ where
             return Box::pin(async { Ok(refused) });
         }
         let session = request.uri().path() == SESSION;
-        let counted = if session { Ok(None) } else { info.peers.call(info.shares()).map(Some).ok_or(()) };
-        let Ok(counted) = counted else {
+        let (rooms, shares) = (Rooms::default(), info.shares());
+        let counted = if session {
+            let begun = info.peers.begin(shares);
+            begun.map(|room| rooms.put(1, room)).map(|()| None)
+        } else {
+            info.peers.call(shares).map(Some)
+        };
+        let Some(counted) = counted else {
             let sentence =
                 "there are too many calls at once, from you, from your address or from all: end some and try again";
             let refused = Status::resource_exhausted(sentence).into_http();
             return Box::pin(async { Ok(refused) });
         };
         let in_progress = InProgress { _call: info.begin_call(), _counted: counted };
-        let rooms = Rooms::default();
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(rooms.clone());
         let timer = (!session).then(|| Box::pin(tokio::time::sleep(MESSAGE_TIMEOUT)));
@@ -267,7 +274,8 @@ impl Incoming {
     fn poll_blocked(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         while let Some((_, begun)) = &mut self.blocked {
             let Some((number, length)) = begun.front().copied() else { break };
-            if length > SMALL_BYTES {
+            let small = if self.session && number == 1 { FIRST_BYTES } else { SMALL_BYTES };
+            if length > small {
                 let info = &self.info;
                 let wait = || -> Waiting {
                     let (peers, shares) = (info.peers.clone(), info.shares());

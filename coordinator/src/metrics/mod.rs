@@ -198,7 +198,8 @@ impl Served {
         if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < AGE_MAX) {
             return Some(text.clone());
         }
-        let process = Process::new(self.started_s, self.leads.is_some());
+        let leads = self.leads.as_ref().is_some_and(|(_, epoch)| epoch.is_some());
+        let process = Process::new(self.started_s, leads);
         let text = match &self.leads {
             None => write(process, None, None)?,
             Some((core, epoch)) => {

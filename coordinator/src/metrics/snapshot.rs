@@ -106,7 +106,12 @@ impl Writer<'_> {
         self.gauges(("build_info", None, "The build of this coordinator"), labels.map(|labels| (labels, 1)))?;
         let help = "When this process started, since 1970";
         self.gauge("start_time", Some(&Unit::Seconds), help, process.started_s)?;
-        self.gauge("leads", None, "1 if this coordinator leads, 0 if it is a standby", process.leads.into())
+        self.gauge(
+            "leads",
+            None,
+            "1 if this coordinator leads, 0 if it is a standby or cannot write the store",
+            process.leads.into(),
+        )
     }
 
     fn leader(&mut self, snapshot: &Snapshot) -> fmt::Result {

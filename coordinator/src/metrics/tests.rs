@@ -126,6 +126,7 @@ fn what_is_served_is_the_format_and_the_figures() {
         ("evoxo_runs{state=\"in doubt\"}", 0.0),
         ("evoxo_epoch", 3.0),
         ("evoxo_leads", 1.0),
+        ("evoxo_store_failures_total{object=\"leader\",reason=\"failed\"}", 0.0),
         ("evoxo_run_rounds{run=\"a\\\"b\\\\c\\nd} 1\"}", 7.0),
     ] {
         assert_eq!(values.get(name), Some(&value), "{name} in\n{text}");

@@ -59,8 +59,11 @@ pub(super) fn start_store(
                 if order.is_err_and(|why| why == RecvTimeoutError::Disconnected) {
                     return;
                 }
-                if let Err(StoreFault::Superseded(why)) = store.check_leadership() {
-                    drop(superseded.send_replace(Some(why)));
+                if let Err(fault) = store.check_leadership() {
+                    meters.store_failed("leader", &fault);
+                    if let StoreFault::Superseded(why) = fault {
+                        drop(superseded.send_replace(Some(why)));
+                    }
                 }
                 tell_led(&store, &led);
                 continue;

@@ -65,12 +65,12 @@ impl Log {
 }
 
 impl Reader {
-    /// The newest lines of the audit log that the store has, oldest first: at least `count`, if there are. Damaged batches are
-    /// left out.
+    /// The newest lines of the audit log that the store has and that are wanted, oldest first: at least `count`, if there are. Damaged
+    /// batches are left out.
     ///
     /// # Errors
     /// A sentence, if the store cannot be read.
-    pub(crate) async fn newest_log(&self, count: usize) -> Result<Vec<String>, String> {
+    pub(crate) async fn newest_log(&self, count: usize, wanted: fn(&str) -> bool) -> Result<Vec<String>, String> {
         let mut newest: Vec<Vec<String>> = Vec::new();
         for (named, _) in self.batches().await?.into_iter().rev() {
             if newest.iter().map(Vec::len).sum::<usize>() >= count {
@@ -78,7 +78,8 @@ impl Reader {
             }
             let bytes = answer::read(&*self.objects, &Path::from(named.object.as_str())).await;
             let lines = bytes.ok().and_then(|bytes| open(Kind::AuditLog, &bytes).ok());
-            newest.extend(lines.and_then(|body| v1::AuditLog::decode(body).ok()).map(|log| log.lines));
+            let lines = lines.and_then(|body| v1::AuditLog::decode(body).ok()).map_or_else(Vec::new, |log| log.lines);
+            newest.push(lines.into_iter().filter(|line| wanted(line)).collect());
         }
         Ok(newest.into_iter().rev().flatten().collect())
     }

@@ -2355,6 +2355,9 @@ pub struct ReadLogRequest {
     /// The newest lines, 1 to 1,000; 0 means 100.
     #[prost(uint32, tag = "1")]
     pub lines: u32,
+    /// Only of what was done, and not of what was refused.
+    #[prost(bool, tag = "2")]
+    pub done: bool,
 }
 /// See AccessService.ReadLog.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2362,6 +2365,9 @@ pub struct ReadLogResponse {
     /// JSON objects, oldest first.
     #[prost(string, repeated, tag = "1")]
     pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// If either the coordinator's host or the store cannot be read: why. Lines that only the other one has are missing.
+    #[prost(string, tag = "2")]
+    pub missing: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod access_service_client {

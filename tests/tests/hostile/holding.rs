@@ -7,15 +7,15 @@ use std::{
 };
 
 use evoxo_access::Role;
-use evoxo_proto::v1::WatchRequest;
+use evoxo_proto::v1::{WatchRequest, from_worker::Message as Outgoing};
 use evoxo_tests::{
     live::{PATIENCE, Site, relay},
     person::{Person, digest_of_one_thread},
-    script::spawn_worker,
+    script::{Session, hello, spawn_worker},
     secure::Secure,
 };
 use tokio::{io::copy_bidirectional, net::TcpSocket};
-use tonic::Code;
+use tonic::{Code, transport::Endpoint};
 
 use crate::{assert_quick, echoes, some_seconds};
 
@@ -228,6 +228,44 @@ async fn one_identity_cannot_use_up_all_calls_from_many_addresses() {
     let mut again = Person::with(coordinator.address, &greedy);
     let start = Instant::now();
     while let Err(status) = again.get("run").await {
+        assert!(status.code() == Code::ResourceExhausted && start.elapsed() < PATIENCE, "{status}");
+    }
+    assert_quick(&coordinator.process.log());
+}
+
+/// A session is cheap to begin: 256 fit on one connection, and nothing of them is known before their Hello.
+#[tokio::test]
+async fn sessions_without_hello_have_a_limit() {
+    let site = Site::new();
+    // Connections, and so sessions that begin: 600, of one address 450.
+    let coordinator = site.limited_coordinator("ulimit -n 664", &[]);
+    let endpoint =
+        |from| Endpoint::from_shared(format!("http://{}", coordinator.address)).map(|to| to.local_address(from));
+    let (mut begun, mut refused) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let channel = endpoint(None).expect("an address is a good URL").connect().await.expect("it listens");
+        for _ in 0..200 {
+            match Session::open_over(channel.clone()).await {
+                Ok(session) => begun.push(session),
+                Err(status) => refused.push(status),
+            }
+        }
+    }
+    assert_eq!((begun.len(), refused.len()), (450, 150));
+    assert!(refused.iter().all(|why| why.code() == Code::ResourceExhausted), "{:?}", refused[0]);
+    let config = echoes(1, 3, 4, 16);
+    let mut elsewhere = Person::at(coordinator.address, ELSEWHERE);
+    elsewhere.submit("run", &config).await;
+    let channel = endpoint(Some(ELSEWHERE)).expect("an address is a good URL").connect().await.expect("it listens");
+    Session::join_over(channel, "w").await.expect("it has a share").work(12).await;
+    assert_eq!(elsewhere.finished("run").await.digest, digest_of_one_thread(&config));
+    // Those that say Hello make room for others at once.
+    for session in &begun[..10] {
+        session.send(Outgoing::Hello(hello("late"))).await;
+    }
+    let start = Instant::now();
+    let channel = endpoint(None).expect("an address is a good URL").connect().await.expect("it listens");
+    while let Err(status) = Session::open_over(channel.clone()).await {
         assert!(status.code() == Code::ResourceExhausted && start.elapsed() < PATIENCE, "{status}");
     }
     assert_quick(&coordinator.process.log());

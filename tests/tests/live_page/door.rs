@@ -70,7 +70,7 @@ impl<'a> Lab<'a> {
 
     async fn audit(&self) -> Vec<String> {
         let mut access = self.secure.access(self.coordinator.address);
-        access.read_log(ReadLogRequest { lines: 0 }).await.expect("lines").into_inner().lines
+        access.read_log(ReadLogRequest { lines: 0, done: false }).await.expect("lines").into_inner().lines
     }
 }
 

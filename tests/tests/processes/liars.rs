@@ -85,7 +85,13 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     coordinator = secure.coordinator(&address.to_string(), &[]);
     assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
     is_revoked(&secure, &token, address).await;
-    let lines = secure.access(address).read_log(ReadLogRequest { lines: 100 }).await.expect("a log").into_inner().lines;
+    let lines = secure
+        .access(address)
+        .read_log(ReadLogRequest { lines: 100, done: false })
+        .await
+        .expect("a log")
+        .into_inner()
+        .lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let convictions: Vec<Value> = lines.filter(|line| line["what"] == "convict").collect();
     assert_eq!(convictions.len(), 1, "{convictions:?}");

@@ -205,8 +205,13 @@ async fn a_secure_standby_takes_over() {
 
 /// What each line of the audit log says was done, as this coordinator tells it, with the epoch.
 async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)> {
-    let lines =
-        secure.access(coordinator).read_log(ReadLogRequest { lines: 1000 }).await.expect("a log").into_inner().lines;
+    let lines = secure
+        .access(coordinator)
+        .read_log(ReadLogRequest { lines: 1000, done: false })
+        .await
+        .expect("a log")
+        .into_inner()
+        .lines;
     let line = |line: &String| {
         let line: Value = serde_json::from_str(line).expect("JSON");
         (line["what"].as_str().expect("text").to_owned(), line["epoch"].as_u64().unwrap_or(0))
