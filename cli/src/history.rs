@@ -83,18 +83,18 @@ impl LastRows {
         Ok(Self(last))
     }
 
-    /// The primary metric of each arm's replicas.
+    /// The primary metric of each arm's replicas that have a solution.
     pub(crate) fn values(&self, config: &Config) -> Vec<Vec<f64>> {
-        let of_arm = |arm: &Vec<(u32, Vec<f64>)>| arm.iter().map(|(_, row)| row[config.kind.primary_metric]).collect();
+        let of_arm = |arm: &Vec<(u32, Vec<f64>)>| arm.iter().filter_map(|(_, row)| config.kind.metric(row)).collect();
         self.0.iter().map(of_arm).collect()
     }
 
-    /// The best replica of each arm that has rows; of equals the first.
+    /// The best replica of each arm that has a solution; of equals the first.
     pub(crate) fn best<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = Best> + 'a {
         self.0.iter().enumerate().filter_map(move |(arm, replicas)| {
             let better = |one: &(u32, Vec<f64>), other: &(u32, Vec<f64>)| compare(config, arm, &one.1, &other.1);
             let (replica, row) = replicas.iter().rev().min_by(|one, other| better(one, other))?;
-            Some(Best { arm, replica: *replica, of: replicas.len(), value: row[config.kind.primary_metric] })
+            Some(Best { arm, replica: *replica, of: replicas.len(), value: config.kind.metric(row)? })
         })
     }
 }

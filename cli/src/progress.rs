@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, otherwise a line at intervals.
+//! Progress on standard error: a bar on a terminal that can show one, otherwise a line at intervals.
 
 use std::{
     io::IsTerminal as _,
@@ -28,12 +28,14 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let draws = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{msg}\n{wide_bar} {pos} of {len} rounds{prefix}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
+        // Where TERM says that nothing can be drawn, it would print nothing at all.
+        let bar = draws.filter(|bar| !bar.is_hidden());
         Self {
             bar,
             rate: Rate::default(),

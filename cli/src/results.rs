@@ -79,7 +79,10 @@ impl Results {
         let known =
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
-        Ok(Self::of(config, replicas, doubts, signature))
+        // One at its last round is not finished while its outputs are audited.
+        let finished = fetched.iter().all(|replica| replica.finished);
+        let results = Self::of(config, replicas, doubts, signature);
+        Ok(Self { digest: results.digest.filter(|_| finished), ..results })
     }
 
     /// What is made of these replicas, in order of arm, then number.

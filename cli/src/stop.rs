@@ -1,22 +1,46 @@
 //! Ctrl-C, SIGTERM and a terminal that is closed: what has to be saved is saved at the first, and the second ends this process at
 //! once. Programs that it has started end with it.
 
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use evoxo_worker::end_programs_on_request;
+
+use crate::say::tell;
 
 /// Whether there is something to save, and whether this process was asked to stop.
 static SAVES: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 
+/// Signals within this time are one: `timeout` sends its signal to the process and to its group.
+const ONE_WITHIN: Duration = Duration::from_millis(500);
+
+/// Whether a signal ends this process at once.
+fn ends_at_once() -> bool {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    if !SAVES.load(Ordering::Relaxed) {
+        return true;
+    }
+    let first = FIRST.get_or_init(Instant::now);
+    let again = ASKED.swap(true, Ordering::Relaxed) && first.elapsed() >= ONE_WITHIN;
+    if again {
+        tell(
+            "ended at once, at the second request: what was not saved is lost, and the same command goes on from what was",
+        );
+    }
+    again
+}
+
 /// From now on a signal ends the programs that this process has started, and then this process.
 pub(crate) fn with_programs() -> anyhow::Result<()> {
     static LISTENS: OnceLock<()> = OnceLock::new();
     match LISTENS.set(()) {
-        Ok(()) => end_programs_on_request(|| !SAVES.load(Ordering::Relaxed) || ASKED.swap(true, Ordering::Relaxed)),
+        Ok(()) => end_programs_on_request(ends_at_once),
         Err(()) => Ok(()),
     }
 }

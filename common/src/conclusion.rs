@@ -32,10 +32,10 @@ pub fn of_result(config: &Config, result: &Value, values: Option<&[Vec<f64>]>) -
     }
 }
 
-/// The primary metric of each arm's replicas in their last rows; a replica without a row has none.
+/// The primary metric of each arm's replicas in their last rows; a replica without a row, or without a solution, has none.
 #[must_use]
 pub fn last_values(config: &Config, replicas: &[Replica]) -> Vec<Vec<f64>> {
-    let last = |replica: &Replica| Some(replica.history().last()?[config.kind.primary_metric]);
+    let last = |replica: &Replica| config.kind.metric(replica.history().last()?);
     let of_arm = |arm: &str| replicas.iter().filter(|it| it.arm() == arm).filter_map(last).collect();
     config.arms.iter().map(|arm| of_arm(&arm.name)).collect()
 }
@@ -74,7 +74,7 @@ pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String 
             compared(&metric, &reached)
         }
     };
-    format!("{}{said}{}", caution(config, result), ended_early(result))
+    format!("{}{said}{}{}", caution(config, result), without_solution(config, result), ended_early(result))
 }
 
 /// The sentence if nothing is known of what came of the run.
@@ -89,11 +89,23 @@ fn caution(config: &Config, result: &Value) -> String {
         UNFINISHED => {
             let (all, done) = (config.arms.len() as u64 * u64::from(config.replicas), replicas(result));
             let done = done.filter(|replica| replica["finished"] == true).count();
-            format!("The run is not finished: {done} of {} replicas are. ", thousands(all))
+            match done as u64 == all {
+                true => "The run is not finished: its last rounds are still checked, or not stored yet. ".into(),
+                false => format!("The run is not finished: {done} of {} replicas are. ", thousands(all)),
+            }
         }
         IN_DOUBT => "The results are in doubt: a worker computed wrongly. ".into(),
         _ => String::new(),
     }
+}
+
+/// Replicas that are not part of the means, as the kind says it in the summary of the result.
+fn without_solution(config: &Config, result: &Value) -> String {
+    let said = |arm: &str| {
+        let sentence = result["summary"][arm]["without_solution"].as_str()?;
+        Some(if config.arms.len() == 1 { format!(" {sentence}.") } else { format!(" In {arm:?}: {sentence}.") })
+    };
+    config.arms.iter().filter_map(|arm| said(&arm.name)).take(ARMS_MAX).collect()
 }
 
 /// Replicas that ended before their last round are part of the means all the same.

@@ -137,6 +137,7 @@ pub(crate) const SUMS: Kind = Kind {
     schema: &SCHEMA,
     columns: &[Column { name: "sum", doc: "the sum so far" }],
     primary_metric: 0,
+    is_solution: None,
     compare: None,
     rounds: |settings| Settings::of(settings).rounds,
     demand: |settings| {

@@ -322,7 +322,7 @@ impl Replicas {
         let replica = &mut round.replica;
         replica.absorb(&outputs);
         drop(outputs);
-        let metric = replica.history().last().map(|row| row[self.prepared.config.kind.primary_metric]);
+        let metric = replica.history().last().and_then(|row| self.prepared.config.kind.metric(row));
         let failure = replica.failure().map(str::to_owned);
         reports.push(Report::Absorbed { replica: key, rounds: replica.rounds(), metric, failure });
         if replica.has_barrier() {

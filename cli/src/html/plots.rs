@@ -90,7 +90,8 @@ fn data(figure: &Figure) -> Value {
 
 /// A number with the four digits that the script shows.
 fn brief(value: f64) -> Value {
-    let value = format!("{value:.3e}").parse().unwrap_or(value);
+    // The greatest numbers are rounded to infinity, which JSON does not have.
+    let value = format!("{value:.3e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value);
     if value.fract() == 0.0 && value.abs() < 1e15 { (value as i64).into() } else { value.into() }
 }
 

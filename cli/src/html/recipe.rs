@@ -12,9 +12,15 @@ const CONFIG_BYTES_MAX: usize = 100_000;
 pub(super) fn section(told: &Told<'_>) -> Option<Html> {
     let toml = told.config.to_toml();
     let code = |text: &str| Html::of("code", &[], text);
+    let programs = told.config.programs();
+    let programs = programs.iter().map(|program| format!(" --program {}=COMMAND", program.name)).collect::<String>();
     let steps = [
-        Html::of("li", &[], [Html::text("Save the experiment file below as "), code("again.toml"), Html::text(".")]),
-        Html::of("li", &[], [Html::text("Run "), code(&format!("{} run again.toml", program())), Html::text(".")]),
+        Html::of("li", &[], [Html::text("Save the experiment file as "), code("again.toml"), Html::text(".")]),
+        Html::of(
+            "li",
+            &[],
+            [Html::text("Run "), code(&format!("{} run again.toml{programs}", program())), Html::text(".")],
+        ),
         Html::of("li", &[], "Compare its digest with this one: it is the same on every machine, with any workers."),
     ];
     let pair =

@@ -24,7 +24,8 @@ use crate::{
 
 /// The options of a run.
 #[derive(clap::Args)]
-#[command(after_help = "Ctrl-C stops cleanly, and keeps what there is; the same command goes on, also after kill -9.
+#[command(
+    after_help = "Ctrl-C stops cleanly, and keeps what there is; a second one ends at once. The same command goes on, also after kill -9.
 
 The directory then contains result.json, report.html, history.csv, champions/, plots/, config.toml, and the checkpoints in \
 store/. `report`, `show` and `best` show what is in store/ while the run goes on, and after kill -9.
@@ -36,7 +37,8 @@ Examples:
   evoxo run experiments/invincible.toml --replicas 40
       After a finished run of 20 only the new ones are computed.
   evoxo run experiments/invincible.toml --set generations=40
-      The same of generations.")]
+      The same of generations."
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     experiment: Experiment,

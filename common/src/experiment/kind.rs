@@ -149,6 +149,9 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// The index, in `columns`, of the primary metric, which is shown while a run is computed.
     pub primary_metric: usize,
+    /// Whether a last row is that of a solution, one that satisfies all constraints: the primary metric of another one says nothing.
+    /// None: each row is.
+    pub is_solution: Option<fn(&[f64]) -> bool>,
     /// Which of two last rows of an arm's replicas is better: [`Ordering::Less`] if it is the first. None: that with the
     /// greater primary metric.
     pub compare: Option<Compare>,
@@ -193,6 +196,13 @@ impl Kind {
 }
 
 impl Kind {
+    /// The primary metric in a last row, if it is that of a solution.
+    #[must_use]
+    pub fn metric(&self, row: &[f64]) -> Option<f64> {
+        let is_solution = self.is_solution.is_none_or(|is_solution| is_solution(row));
+        row.get(self.primary_metric).copied().filter(|_| is_solution)
+    }
+
     /// Decodes a task of this kind.
     ///
     /// # Errors

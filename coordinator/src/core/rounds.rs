@@ -288,9 +288,9 @@ impl Coordinator {
         let (kind, work) = (run.prepared.config.kind.name, open.work);
         let arm = &run.prepared.config.arms[open.replica.arm as usize].name;
         let sentence = format!(
-            "a task {kind}/{work} of replica {} of arm {arm:?} {verdict}; it is saved as poison/{hash}.task: see \
-             `evoxo-worker run-task --help`",
-            open.replica.index
+            "a task {kind}/{work} of replica {} of arm {arm:?} {verdict}; it is saved in the store as \
+             runs/{}/poison/{hash}.task: see `evoxo-worker run-task --help`",
+            open.replica.index, run.name
         );
         self.store(id, Write::Poison { hash, bytes });
         self.fail_run(id, sentence);

@@ -290,7 +290,7 @@ impl Run {
             object: checkpoint.map(|checkpoint| checkpoint.object.clone()),
             ..Checkpoints::default()
         };
-        let primary = self.prepared.config.kind.primary_metric;
+        let kind = self.prepared.config.kind;
         let begun = || checkpoint.into_iter().flat_map(|checkpoint| &checkpoint.replicas);
         // Without rounds they are at their beginning.
         let waiting = begun().filter(|it| it.rounds > 0).map(|replica| (replica, ReplicaPhase::Waiting));
@@ -304,7 +304,7 @@ impl Run {
             };
             self.set_phase(key, phase);
             if let Some(record) = self.replicas.get_mut(&key) {
-                (record.rounds, record.metric) = (replica.rounds, replica.last_row.get(primary).copied());
+                (record.rounds, record.metric) = (replica.rounds, kind.metric(&replica.last_row));
                 record.exposed.clone_from(&replica.exposed);
             }
         }

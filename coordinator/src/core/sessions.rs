@@ -447,7 +447,11 @@ fn programs_of(hello: &v1::Hello, kinds: &[&'static str]) -> Result<BTreeSet<(&'
     Ok(programs)
 }
 
-/// Text from another process without control characters, for display: at most `characters_max` of them.
+/// Text from another process, for display: in one line, without control characters, and with at most this many others.
 pub(super) fn printable(text: &str, characters_max: usize) -> String {
-    text.chars().filter(|character| !character.is_control()).take(characters_max).collect()
+    let shown = |character: char| match character {
+        '\n' | '\t' => Some(' '),
+        other => (!other.is_control()).then_some(other),
+    };
+    text.chars().filter_map(shown).take(characters_max).collect()
 }

@@ -103,8 +103,8 @@ impl Coordinator {
                     .into(),
             ),
             Level::Audited { .. } if !trusted() => Some(
-                "no trusted worker is there, so nothing is audited: `evoxo token create --role trusted-worker` makes the \
-                 token for one"
+                "no trusted worker is there, so nothing is audited, and it cannot finish: `evoxo token create --role \
+                 trusted-worker` makes the token for one"
                     .into(),
             ),
             Level::Quorum => {

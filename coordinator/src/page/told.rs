@@ -69,6 +69,8 @@ impl Told {
 /// # Errors
 /// A sentence if something that is stored cannot be read.
 pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: String) -> Result<Told, String> {
+    // One at its last round is not finished while its outputs are audited: it is in a checkpoint.
+    let finished = stored.iter().filter(|object| matches!(object, Stored::End(..))).count();
     let mut replicas = BTreeMap::new();
     for object in stored {
         for (key, state) in states(config, &object)? {
@@ -77,7 +79,6 @@ pub(super) fn tell(config: &Config, stored: Vec<Stored>, in_doubt: bool, tag: St
     }
     let replicas: Vec<Replica> = replicas.into_values().collect();
     let (report, all) = (config.report(&replicas), config.arms.len() * config.replicas as usize);
-    let finished = replicas.iter().filter(|replica| replica.is_finished()).count();
     let digest = (finished == all).then(|| run_digest(replicas.iter().map(Replica::digest)).to_string());
     let mut result = report.json.clone();
     result["digest"] = digest.into();
@@ -220,6 +221,13 @@ mod tests {
             let bytes = envelope::seal(envelope::Kind::Finished, &finished.encode_to_vec());
             Stored::End(ReplicaKey { arm: 0, index: replica.index() }, bytes)
         };
+        // All have computed their last rounds, and wait for audits.
+        let replicas = ends.iter().map(Replica::save).collect();
+        let last = v1::Checkpoint { replicas, ..v1::Checkpoint::default() };
+        let last = Stored::Checkpoint(envelope::seal(envelope::Kind::Checkpoint, &last.encode_to_vec()));
+        let told = json(vec![last]);
+        assert_eq!((seen(&told), &told["digest"]), ((json!("unfinished"), json!(0), json!(2)), &Value::Null));
+        assert!(told["conclusion"].as_str().unwrap().starts_with("The run is not finished: its last rounds "));
         let told = json(vec![checkpoint(), end(&ends[1])]);
         assert_eq!(seen(&told), (json!("unfinished"), json!(1), json!(2)));
         assert!(told["conclusion"].as_str().unwrap().starts_with("The run is not finished: 1 of 2 replicas are. "));

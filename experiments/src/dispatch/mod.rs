@@ -35,6 +35,7 @@ pub const KIND: Kind = Kind {
     schema: &SCHEMA,
     columns: &[Column { name: "round", doc: "rounds completed" }],
     primary_metric: 0,
+    is_solution: None,
     compare: None,
     rounds: |settings| Settings::of(settings).rounds,
     demand: |settings| Settings::of(settings).demand(),

@@ -20,7 +20,7 @@ use super::{
 /// The places of columns in a row.
 const EVALUATIONS: usize = 0;
 const BEST: usize = 1;
-const VIOLATION: usize = 3;
+pub(super) const VIOLATION: usize = 3;
 const FAILURES: usize = 4;
 const HYPERVOLUME: usize = 5;
 const KEPT: usize = 6;
@@ -34,6 +34,8 @@ struct Told<'a> {
     settings: Settings,
     /// The best objective of each replica that has a feasible one.
     bests: Vec<f64>,
+    /// Replicas that have come to a row, or to an end, without a feasible candidate.
+    infeasible: usize,
     /// Replicas that have begun.
     replicas: usize,
     /// The evaluations of each.
@@ -226,13 +228,17 @@ fn read<'a>(name: &'a str, config: &Config, index: usize, json: &'a Value) -> Re
     };
     let (bests, violations) = (numbers("best")?, numbers("violations")?);
     let replicas = json["replicas"].as_array().ok_or_else(|| lacks("replicas"))?.len();
+    // A replica all of whose candidates have failed has evaluations, and no best one.
+    let evaluations = numbers("evaluations")?;
     let feasible = bests.into_iter().zip(violations).filter(|(_, violation)| *violation == 0.0);
+    let bests: Vec<f64> = feasible.map(|(best, _)| best).collect();
     Ok(Told {
         name,
         settings: Settings::of(&config.arms[index].settings),
-        bests: feasible.map(|(best, _)| best).collect(),
+        infeasible: evaluations.len().saturating_sub(bests.len()),
+        bests,
         replicas,
-        evaluations: numbers("evaluations")?,
+        evaluations,
         failures: json["failures"].as_f64().ok_or_else(|| lacks("failures"))?,
         hypervolumes: numbers("hypervolume")?,
         kept: numbers("kept")?,
@@ -250,7 +256,7 @@ fn kept_table(told: &[Told<'_>]) -> Option<Table> {
         vec![arm.name.to_owned(), hypervolume, text(&arm.kept)]
     };
     let rows: Vec<Vec<String>> = told.iter().filter(keeps).map(row).collect();
-    let title = "What is kept: mean ± 95 % interval; --populations writes it".into();
+    let title = "What is kept, also what is dominated or not feasible: mean ± 95 % interval".into();
     (!rows.is_empty()).then(|| Table {
         title,
         header: ["arm", "hypervolume", "candidates"].map(String::from).to_vec(),
@@ -294,7 +300,7 @@ impl Told<'_> {
     }
 
     fn row(&self) -> Vec<String> {
-        let infeasible = || format!("none of {} is feasible", self.replicas);
+        let infeasible = || "none is feasible".to_owned();
         let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| match estimate.half_width {
             half_width if estimate.mean.abs() >= LONG => {
                 short(estimate.mean) + &half_width.map_or_else(String::new, |it| format!(" ± {}", short(it)))
@@ -321,7 +327,11 @@ impl Told<'_> {
             Some(reached @ 1..) => format!("{:.0}", self.evaluations.iter().sum::<f64>() / reached as f64),
             _ => "-".into(),
         };
-        vec![self.name.to_owned(), self.replicas.to_string(), mean, range, evaluations, reached, runtime]
+        let replicas = match self.bests.len() {
+            feasible if self.infeasible > 0 => format!("{feasible} of {}", self.replicas),
+            _ => self.replicas.to_string(),
+        };
+        vec![self.name.to_owned(), replicas, mean, range, evaluations, reached, runtime]
     }
 
     fn summary(&self) -> Value {
@@ -335,6 +345,7 @@ impl Told<'_> {
             "feasible": self.bests.len(),
             "failures": self.failures,
             "compared": self.compared(),
+            "without_solution": self.without_solution(),
         })
     }
 
@@ -344,6 +355,11 @@ impl Told<'_> {
         self.entry().filter(|_| self.settings.target_number().is_none())?;
         let by = if self.settings.reference_point().is_some() { "hypervolume" } else { "best" };
         Some(json!({"by": by, "of": self.settings.problem_hash().to_string()}))
+    }
+
+    fn without_solution(&self) -> Option<String> {
+        let (infeasible, all) = (self.infeasible, self.replicas);
+        (infeasible > 0).then(|| format!("{infeasible} of {all} replicas have no feasible candidate"))
     }
 
     fn unused_reference(&self) -> Option<String> {

@@ -42,6 +42,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::WORTH,
+    is_solution: None,
     compare: None,
     rounds: |settings| Settings::of(settings).generations.into(),
     demand: |settings| demand(&Settings::of(settings)),

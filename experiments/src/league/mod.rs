@@ -41,6 +41,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: &COLUMNS,
     primary_metric: 4,
+    is_solution: None,
     compare: None,
     rounds: |settings| Settings::of(settings).rounds().into(),
     demand: |settings| demand(&Settings::of(settings)),

@@ -44,6 +44,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::PERFECT_DRAW,
+    is_solution: None,
     compare: None,
     rounds: |settings| {
         let settings = Settings::of(settings);

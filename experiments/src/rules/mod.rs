@@ -51,6 +51,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: column::STRENGTH,
+    is_solution: None,
     compare: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),

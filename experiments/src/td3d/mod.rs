@@ -50,6 +50,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: COLUMNS,
     primary_metric: 1,
+    is_solution: None,
     compare: None,
     rounds: |settings| rounds(&Settings::of(settings)),
     demand: |settings| demand(&Settings::of(settings)),

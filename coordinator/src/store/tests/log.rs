@@ -4,7 +4,7 @@ use super::*;
 use crate::store::Log;
 
 fn lines(store: &Store, count: usize) -> Vec<String> {
-    store.runtime.block_on(store.reader().newest_log(count)).unwrap()
+    store.runtime.block_on(store.reader().newest_log(count, |_| true)).unwrap()
 }
 
 fn add(store: &Store, log: &mut Log, texts: &[&str]) -> Result<(), String> {
