@@ -6,6 +6,7 @@ use super::{
     screen_responses::{Screened, response_text},
 };
 use crate::{
+    math::mean,
     report::Table,
     screen::{Effects, Word},
     stats::{Estimate, estimate},
@@ -59,7 +60,11 @@ pub(super) fn favoured(config: &Config, screen: &Screen, arm: &Screened<'_>) -> 
     if choices.is_empty() {
         return None;
     }
-    let predicted: Vec<f64> = gains(screen, &choices, &arm.whole).into_iter().map(|gain| effects.mean + gain).collect();
+    // Of each replica, from its own mean: what its treatments have in common is a part of the error.
+    let gains = gains(screen, &choices, &arm.whole);
+    let of_replica = |replica: usize| arm.whole.iter().map(|responses| responses[replica]).collect::<Vec<f64>>();
+    let means: Vec<f64> = (0..gains.len()).filter_map(|replica| mean(&of_replica(replica))).collect();
+    let predicted: Vec<f64> = means.iter().zip(&gains).map(|(mean, gain)| mean + gain).collect();
     let chosen = choices.iter().fold(Word::default(), |word, choice| word.times(choice.factor.letter));
     // Those that change which level of a chosen factor is the better one, or may.
     let interactions: Vec<String> = effects
@@ -77,7 +82,7 @@ pub(super) fn favoured(config: &Config, screen: &Screen, arm: &Screened<'_>) -> 
     let mut rows = vec![
         vec!["levels".into(), levels_text(&choices)],
         vec!["predicted if main effects add up".into(), text(estimate(&predicted))],
-        vec!["mean of all treatments".into(), text(Some(Estimate { mean: effects.mean, half_width: None }))],
+        vec!["mean of all treatments".into(), text(estimate(&means))],
     ];
     if !interactions.is_empty() {
         rows.push(vec!["interactions found, which may change it".into(), interactions.join(", ")]);

@@ -31,12 +31,13 @@ impl Estimate {
         format!("{:.decimals$}{}", self.mean, half_width.unwrap_or_default())
     }
 
-    /// Decimals for [`Self::text`]: enough for two digits of the interval; two where there is none.
+    /// Decimals for [`Self::text`]: enough for two digits of the interval; where there is none two, or as many as show two digits
+    /// of the mean.
     #[must_use]
     pub fn decimals(&self) -> usize {
         match self.half_width {
             Some(half_width) if half_width > 0.0 => (0..6).find(|more| half_width * TENS[*more] >= 10.0).unwrap_or(6),
-            _ => 2,
+            _ => (2..6).find(|more| self.mean.abs() * TENS[*more] >= 10.0 || self.mean == 0.0).unwrap_or(6),
         }
     }
 

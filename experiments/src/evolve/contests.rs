@@ -103,7 +103,8 @@ impl Contest<'_> {
 /// The contests, if there are any.
 pub(super) fn table(contests: &[Contest<'_>]) -> Option<Table> {
     let row = |it: &Contest<'_>| {
-        let share = format!("{:.0} %", 100.0 * it.share);
+        let equal = if it.share == 0.5 { ", equal" } else { "" };
+        let share = format!("{:.0} %{equal}", 100.0 * it.share);
         vec![it.better.to_owned(), it.worse.to_owned(), share, probability(it.p), probability(it.corrected)]
     };
     (!contests.is_empty()).then(|| Table {

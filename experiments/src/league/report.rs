@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     COLUMNS, NAME, SHARES,
-    standing::{DOUBT, RESAMPLES, Results, Standing},
+    standing::{DOUBT, OPENINGS_MIN, RESAMPLES, Results, Standing},
     told,
 };
 
@@ -281,7 +281,7 @@ fn common_notes() -> Vec<String> {
         format!(
             "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all games from it. Tied \
              for first is whom the strongest exceeds in less than {:.1} % of them, where the rest is shared by all other players. \
-             Exact odds have no intervals.",
+             Exact odds have no intervals, and neither have fewer than {OPENINGS_MIN} openings.",
             100.0 * (1.0 - DOUBT)
         ),
         "Nash % is the mixture of players that no player beats, of several the most even one (Nash averaging): it does not \

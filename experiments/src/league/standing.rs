@@ -69,6 +69,8 @@ pub(super) struct Misfit {
 
 /// Resamples of the openings.
 pub(super) const RESAMPLES: usize = 1000;
+/// With fewer openings there are too few different resamples to say anything.
+pub(super) const OPENINGS_MIN: usize = 10;
 
 /// The chance that the strongest is above a player in a resample, though that one is as strong: of all players together, as each is
 /// compared with the strongest (Bonferroni).
@@ -113,7 +115,7 @@ impl Results {
         let mut order: Vec<usize> = (0..players).collect();
         order.sort_by(|one, two| ratings.strengths[*two].total_cmp(&ratings.strengths[*one]));
         let blocks = Blocks { players, pairs: &self.pairs, games: &self.games };
-        let resampled = (!self.exact && blocks.count() > 1).then(|| blocks.resampled(RESAMPLES, stream));
+        let resampled = (!self.exact && blocks.count() >= OPENINGS_MIN).then(|| blocks.resampled(RESAMPLES, stream));
         let above = |of: &[Ratings], player: usize, other: usize| -> Vec<f64> {
             of.iter().map(|ratings| ratings.points_above(player, other)).collect()
         };
