@@ -14,6 +14,8 @@ const LETTER = 6.6;
 const NAMES_MAX = 190;
 /** The share of the horizontal axis that does not count when a picture is zoomed. */
 const BEGINNING = 0.15;
+/** Ticks that are nearer to one another, as a part of their size, are no round numbers. */
+const NEAR = 1e-12;
 /** The least distance between two rings on a line. */
 const RING_GAP = 44;
 
@@ -41,12 +43,16 @@ function spaced(points) {
 
 /** Round numbers that cover a range. */
 function ticks(low, high, wanted, whole) {
-  const rough = (high - low || 1) / wanted;
+  // The range between two numbers may be more than a number can say.
+  const rough = Number.isFinite(high - low) ? (high - low || 1) / wanted : high / wanted - low / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   let step = [1, 2, 5, 10].map((nice) => nice * power).find((nice) => nice >= rough * 0.999);
   if (whole) step = Math.max(1, step);
+  // Between two numbers may be too little room for round ones: then the ends are the ticks. So the loop has an end.
+  if (!(step > NEAR * Math.max(Math.abs(low), Math.abs(high)))) return [low, high];
+  const end = Math.min(Number.MAX_VALUE, high + step * 1e-9);
   const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at * step);
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= end; at += 1) found.push(at * step);
   // A range between two round numbers has hardly a tick: then there are finer ones.
   if (found.length < 3 && !whole && high > low) return ticks(low, high, 2 * wanted, whole);
   return found.map((value) => Number(value.toPrecision(12)));
@@ -55,13 +61,13 @@ function ticks(low, high, wanted, whole) {
 /** Powers of ten in a range; with steps between them if they are few. */
 function logTicks(low, high) {
   const found = [];
-  const decades = Math.log10(high / low);
+  const decades = Math.log10(high) - Math.log10(low);
   const every = Math.max(1, Math.ceil(decades / 8));
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
     if (power % every !== 0) continue;
     for (const factor of decades > 2 ? [1] : [1, 2, 5]) found.push(factor * 10 ** power);
   }
-  return found.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+  return found.filter((value) => value >= low * 0.999 && value <= Math.min(Number.MAX_VALUE, high * 1.001));
 }
 
 function path(points) {
@@ -83,7 +89,8 @@ function apart(names, top, bottom) {
 
 /** Places of values between two ends. */
 function scale(low, high, from, to, log) {
-  const by = log ? Math.log10 : (value) => value;
+  // By halves: the whole range may be more than a number can say.
+  const by = log ? Math.log10 : (value) => value / 2;
   const [first, span] = [by(low), by(high) - by(low) || 1];
   return (value) => from + ((by(value) - first) / span) * (to - from);
 }
@@ -97,9 +104,10 @@ function range(values, otherwise) {
 function heights(arms, lists, usable, log) {
   const values = lists.flatMap((list) => arms.flatMap((arm) => arm[list].filter(usable(arm))));
   const [low, high] = range(values, log ? [0.1, 1] : [0, 1]);
-  if (log) return high > low ? [low / 1.1, high * 1.1] : [low / 2, high * 2];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [low - room, high + room];
+  const factor = high > low ? 1.1 : 2;
+  const [least, most] = log ? [low / factor, high * factor] : [low - room, high + room];
+  return [Math.max(least, log ? Number.MIN_VALUE : -Number.MAX_VALUE), Math.min(most, Number.MAX_VALUE)];
 }
 
 /** The points of a curve that an axis can show. */

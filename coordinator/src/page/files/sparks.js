@@ -39,12 +39,13 @@ async function ask() {
 }
 
 /** The arms of a run that have points, all in one range. */
-function paths(arms, shown) {
+export function paths(arms, shown) {
   const drawn = arms.slice(0, shown).filter((arm) => arm.mean.length > 1);
   const [xs, ys] = [drawn.flatMap((arm) => arm.x), drawn.flatMap((arm) => arm.mean)];
   const place = (values, size) => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
-    return (value) => EDGE + ((value - low) / (high - low || 1)) * (size - 2 * EDGE);
+    // By halves: the whole range may be more than a number can say.
+    return (value) => EDGE + ((value / 2 - low / 2) / (high / 2 - low / 2 || 1)) * (size - 2 * EDGE);
   };
   const [x, y] = [place(xs, WIDTH), place(ys, HEIGHT)];
   const point = (arm, at) => `${x(arm.x[at]).toFixed(1)} ${(HEIGHT - y(arm.mean[at])).toFixed(1)}`;

@@ -1,0 +1,69 @@
+// The pictures of curves without a browser: whatever finite values there are, they are drawn, and drawing ends.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { axes, curves, frame } from "./files/plot.js";
+import { paths } from "./files/sparks.js";
+
+const { MAX_VALUE: MOST, MIN_VALUE: LEAST } = Number;
+
+/** Elements that only keep what they are given. */
+globalThis.document = {
+  createElementNS: (_, tag) => ({
+    tag,
+    attributes: {},
+    children: [],
+    setAttribute(name, value) { this.attributes[name] = String(value); },
+    append(...children) { this.children.push(...children); },
+  }),
+};
+
+/** The picture of a curve through these values. */
+function drawn(values, log) {
+  const arm = { name: "a", index: 0, x: values.map((_, at) => at), mean: values, low: values, high: values,
+    count: values.map(() => 1) };
+  return frame({ arms: [arm], xName: "x", yName: "y", log, whole: true, zoom: false }, 800);
+}
+
+/** The labels of the vertical axis. */
+function labels(picture) {
+  return axes(picture).filter((part) => part.attributes["text-anchor"] === "end").map((part) => part.children[0]);
+}
+
+/** All attributes of elements and of those inside them. */
+function attributes(elements) {
+  return elements.flatMap((element) =>
+    [...Object.values(element.attributes), ...attributes(element.children.filter((child) => child.tag))]);
+}
+
+test("ticks are round numbers", () => {
+  assert.deepEqual(labels(drawn([0, 17], false)), ["0", "5", "10", "15"]);
+  assert.deepEqual(labels(drawn([-1500, 12], false)), ["−1,500", "−1,000", "−500", "0"]);
+  assert.deepEqual(labels(drawn([0.01, 1000], true)), ["0.01", "0.1", "1", "10", "100", "1,000"]);
+  assert.deepEqual(labels(drawn([1, 20], true)), ["1", "2", "5", "10", "20"]);
+});
+
+for (const values of [[-MOST, MOST], [0, MOST], [MOST, MOST], [-MOST, -MOST], [-1e308, 1e308], [1e308, 1.1e308],
+  [LEAST, 2 * LEAST], [LEAST, LEAST], [0, LEAST], [0, 20 * LEAST], [LEAST, MOST], [1e-300, 1e300],
+  [1e16, 1e16 + 2], [-1e16, -1e16 - 2], [1, 1 + Number.EPSILON]]) {
+  for (const log of values[0] > 0 ? [false, true] : [false]) {
+    test(`${values.join(" and ")} are drawn${log ? " by powers of ten" : ""}`, () => {
+      const picture = drawn(values, log);
+      for (const value of values) {
+        const at = picture.y(value);
+        assert.ok(at >= picture.margin.top && at <= picture.base, `${value} is at ${at}`);
+      }
+      const ticks = labels(picture);
+      assert.ok(ticks.length > 0 && ticks.length < 50, ticks.join());
+      const wrong = attributes([...axes(picture), ...curves(picture)]).filter((value) => /NaN|Infinity/.test(value));
+      assert.deepEqual([...wrong, ...ticks.filter((label) => /NaN|∞|Infinity/.test(label))], []);
+    });
+  }
+}
+
+test("small curves go from edge to edge", () => {
+  for (const mean of [[0, 17], [-MOST, MOST], [-1e308, 1e308]]) {
+    assert.equal(paths([{ name: "a", x: [0, 1], mean }], 1).get("a"), "M2.0 20.0L94.0 2.0");
+  }
+});
