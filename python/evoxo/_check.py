@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from types import TracebackType
-from typing import IO, Any, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import IO, Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from ._channel import VARIABLE, VERSION
 from ._declaration import Answer, Candidate
@@ -127,7 +127,7 @@ def check(problem: Problem, command: Sequence[str], count: int = CANDIDATES) -> 
     failed = [(index, answer["fail"]) for index, answer in enumerate(expected) if "fail" in answer]
     impure = False
     for run in runs[1:]:
-        differing = [index for index in range(count) if run.answers[index] != expected[index]]
+        differing = [index for index in range(count) if not _same(run.answers[index], expected[index])]
         if differing:
             impure = True
             _tell(run, expected, differing)
@@ -157,9 +157,14 @@ def _runs(command: Sequence[str], items: Sequence[Candidate]) -> Tuple[List[_Run
     for hash_seed in (2, 3, 4):
         with _Program(command, hash_seed) as program:
             runs.append(_Run(other, program.ask(items)))
-        if runs[-1].answers != runs[0].answers:
+        if not _same(runs[-1].answers, runs[0].answers):
             break
     return runs, seconds
+
+
+def _same(one: Union[Answer, List[Answer]], other: Union[Answer, List[Answer]]) -> bool:
+    """Whether these are equal in every bit: 0.0 and -0.0 are not."""
+    return json.dumps(one) == json.dumps(other)
 
 
 def _tell(run: _Run, expected: Sequence[Answer], differing: Sequence[int]) -> None:

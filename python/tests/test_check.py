@@ -33,6 +33,7 @@ BODIES = {
     "the one before": "calls.append(x[0]); return calls[-2] if len(calls) % 12 != 1 else 0.0",
     "order of a set": "return list(words).index('red')",
     "random numbers": "return drawn",
+    "sign of zero": "calls.append(x); return 0.0 if len(calls) <= 12 else -0.0",
     "clock": "return time.perf_counter()",
     "whole seconds": "return int(time.time())",
     "one candidate": "calls.append(0); return len(calls) * (x[0] == 0.0)",
@@ -88,6 +89,10 @@ class Checking(unittest.TestCase):
         said = self.assert_impure("global state", [AGAIN, REVERSED])
         self.assertIn("candidate 0 (all genes low), and 11 more: ", said)
         self.assertIn('  the first run: {"f": [1.0]}\n', said)
+
+    def test_the_sign_of_a_zero(self):
+        said = self.assert_impure("sign of zero", [AGAIN, REVERSED])
+        self.assertIn(f'  the first run: {{"f": [0.0]}}\n  {AGAIN}: {{"f": [-0.0]}}\n', said)
 
     def test_what_the_candidate_before_leaves(self):
         self.assert_impure("the one before", [REVERSED])
