@@ -17,6 +17,18 @@ PART = "x"
 DECIMALS_MAX = 6
 """The most digits of a bound after its point: more are not exact in an experiment file."""
 
+BOUND_MAX = 10**12
+"""The greatest bound, and its negative the least."""
+
+PART_CHARACTERS_MAX = 32
+"""The most characters of a part's name."""
+
+PARTS_MAX = 64
+"""The most parts of a genome."""
+
+GENES_MAX = 100_000
+"""The most genes of all parts together."""
+
 
 def plain(value: Number) -> str:
     """A number as a decimal without an exponent, such as -5 or 0.000001."""
@@ -42,7 +54,10 @@ def _real_bound(name: str, value: Number) -> Number:
     return int(number) if number.is_integer() else number
 
 
-def _check_order(low: Number, high: Number) -> None:
+def _check_bounds(low: Number, high: Number) -> None:
+    for name, value in (("low", low), ("high", high)):
+        if abs(value) > BOUND_MAX:
+            raise ValueError(f"{name} is {value!r}, but a bound is from -{BOUND_MAX:,} to {BOUND_MAX:,}")
     if low >= high:
         raise ValueError(f"low is {low!r} and high is {high!r}, but low must be less than high")
 
@@ -107,7 +122,7 @@ class Reals(Part):
         super().__post_init__()
         object.__setattr__(self, "low", _real_bound("low", self.low))
         object.__setattr__(self, "high", _real_bound("high", self.high))
-        _check_order(self.low, self.high)
+        _check_bounds(self.low, self.high)
 
     def declaration(self) -> Dict[str, Union[str, Number]]:
         return {**super().declaration(), "low": self.low, "high": self.high}
@@ -142,7 +157,7 @@ class Integers(Part):
         for name, value in (("low", self.low), ("high", self.high)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ValueError(f"{name} is {value!r}, but must be a whole number")
-        _check_order(self.low, self.high)
+        _check_bounds(self.low, self.high)
 
     def declaration(self) -> Dict[str, Union[str, Number]]:
         return {**super().declaration(), "low": self.low, "high": self.high}
@@ -266,12 +281,19 @@ def symbols(n: int, alphabet: str) -> Symbols:
 def parts_of(genome: Union[Part, Mapping[str, Part]]) -> Dict[str, Part]:
     """The parts of a genome by name; the only part of a genome that is no dict is called "x"."""
     if isinstance(genome, Part):
-        return {PART: genome}
+        genome = {PART: genome}
     if not isinstance(genome, Mapping) or not genome:
         raise ValueError("the genome must be a part, such as evoxo.reals(30, -5, 5), or a dict of named parts")
+    if len(genome) > PARTS_MAX:
+        raise ValueError(f"the genome has {len(genome)} parts, but at most {PARTS_MAX} are possible")
     for name, part in genome.items():
         if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or name == "seed":
             raise ValueError(f"a part cannot be called {name!r}: use the name of a parameter, but not seed")
+        if len(name) > PART_CHARACTERS_MAX:
+            raise ValueError(f"a part cannot be called {name!r}: a name has at most {PART_CHARACTERS_MAX} characters")
         if not isinstance(part, Part):
             raise ValueError(f"the part {name!r} is {part!r}, but must be made by evoxo.reals, evoxo.bits or such")
+    genes = sum(part.length for part in genome.values())
+    if genes > GENES_MAX:
+        raise ValueError(f"the genome has {genes:,} genes, but at most {GENES_MAX:,} are possible")
     return dict(genome)

@@ -48,7 +48,7 @@ class Declarations(unittest.TestCase):
 
     def test_bounds_are_decimals_with_six_digits(self):
         for low, high, written in (
-            (-5, 5.0, (-5, 5)), (0.000001, 0.5, (0.000001, 0.5)), (-1e9, 1e16, (-1000000000, 10**16)),
+            (-5, 5.0, (-5, 5)), (0.000001, 0.5, (0.000001, 0.5)), (-1e9, 1e12, (-1000000000, 10**12)),
         ):
             declared = evoxo.reals(1, low, high).declaration()
             self.assertEqual(repr((declared["low"], declared["high"])), repr(written))
@@ -59,6 +59,7 @@ class Declarations(unittest.TestCase):
             (0, float("nan"), "high is nan, but must be a finite number"),
             (True, 2, "low is True, but must be a number"),
             (1, 1, "low is 1 and high is 1, but low must be less than high"),
+            (-2e12, 1, "low is -2000000000000, but a bound is from -1,000,000,000,000 to 1,000,000,000,000"),
         ):
             with self.subTest(low=low, high=high), self.assertRaises(ValueError) as raised:
                 evoxo.reals(3, low, high)
@@ -70,6 +71,7 @@ class Declarations(unittest.TestCase):
             (lambda: evoxo.permutation(2.0), "the length of a part is 2.0"),
             (lambda: evoxo.integers(1, 0.5, 2), "low is 0.5, but must be a whole number"),
             (lambda: evoxo.integers(1, 3, 2), "low is 3 and high is 2"),
+            (lambda: evoxo.integers(1, 0, 10**12 + 1), "high is 1000000000001, but a bound is from"),
             (lambda: evoxo.symbols(1, "A"), "must have two or more characters, all different"),
             (lambda: evoxo.symbols(1, "ABA"), "must have two or more characters, all different"),
             (lambda: evoxo.symbols(1, "A\n"), "must be a string of printable ASCII characters"),
@@ -94,6 +96,10 @@ class Declarations(unittest.TestCase):
             ("the genome must be a part", {"genome": {}}),
             ("a part cannot be called 'seed'", {"genome": {"seed": part}}),
             ("a part cannot be called 'a b'", {"genome": {"a b": part}}),
+            ("a name has at most 32 characters", {"genome": {"a" * 33: part}}),
+            ("the genome has 65 parts, but at most 64", {"genome": {f"p{index}": part for index in range(65)}}),
+            ("the genome has 100,001 genes, but at most 100,000", {"genome": evoxo.bits(100_001)}),
+            ("has 100,001 genes, but", {"genome": {"a": evoxo.bits(100_000), "b": part}}),
             ("the part 'a' is 3, but must be made by", {"genome": {"a": 3}}),
             ("the function is called '<lambda>'", {"function": lambda x: 1}),
             ("cost(x) cannot be called with the parts y by name", {"genome": {"y": part}}),
