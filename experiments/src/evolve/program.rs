@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{
     genome::{Candidate, Genes, Genome, spelt},
     messages::Evaluation,
-    settings::{FAILURE_BYTES_MAX, MEASURE_NAMES_MAX, SCHEMA, Settings, objective, twice},
+    settings::{FAILURE_BYTES_MAX, GENES_MAX, MEASURE_NAMES_MAX, SCHEMA, Settings, objective, twice},
     tables::{PartSettings, Parts},
 };
 
@@ -333,7 +333,15 @@ fn genome_text(genome: &[Map<String, Value>]) -> Result<String, String> {
 }
 
 fn read_genome(text: &str) -> Result<Parts, String> {
-    field("genome").read(text).map(|value| evoxo_common::settings::FromValue::from_value(&value))
+    let parts: Parts = evoxo_common::settings::FromValue::from_value(&field("genome").read(text)?);
+    let names: Vec<String> = parts.0.iter().map(|part| part.name.clone()).collect();
+    if let Some(name) = twice(&names) {
+        return Err(format!("two parts are called {name}: give each a name of its own"));
+    }
+    match parts.0.iter().map(|part| part.length).sum::<usize>() {
+        genes if genes > GENES_MAX => Err(format!("it has {genes} genes, more than {GENES_MAX}")),
+        _ => Ok(parts),
+    }
 }
 
 /// A setting of the schema.

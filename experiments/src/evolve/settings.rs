@@ -20,7 +20,7 @@ use super::{
 /// Cells of each measure of a built-in problem.
 const OWN_CELLS: usize = 20;
 /// The most genes of a genome.
-const GENES_MAX: usize = 100_000;
+pub(super) const GENES_MAX: usize = 100_000;
 /// The most bytes of the candidates of a task, or of their evaluations, unless it has only one: half of what a task may have. A
 /// module needs some of the other half.
 const TASK_CANDIDATES_BYTES: u64 = 4 << 20;

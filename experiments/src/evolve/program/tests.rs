@@ -311,12 +311,15 @@ fn failures_fit_an_output_in_any_language() {
 #[test]
 fn declarations_that_no_run_can_have_are_refused() {
     let many = |count: usize| json!((0..count).map(|number| format!("n{number}")).collect::<Vec<String>>());
+    let bits = |name: &str, length: usize| json!({"name": name, "type": "bits", "length": length});
     let declared = [
         ("measures", many(11), "declares more than a run can have: measures is 11, but must be"),
         ("constraints", many(101), "declares more than a run can have: constraints is 101, but must be"),
         ("objectives", json!([format!("min {}", "x".repeat(400))]), "declares more than a run can have: objectives is"),
         ("objectives", json!(["min cost", "max cost"]), "has two objectives called \"cost\": give each"),
         ("measures", json!(["a", "b", "a"]), "has two measures called \"a\": give each"),
+        ("genome", json!([bits("x", 1), bits("y", 1), bits("x", 1)]), "two parts are called x: give each"),
+        ("genome", json!([bits("x", 50_000), bits("y", 50_001)]), "it has 100001 genes, more than 100000"),
     ];
     for (key, value, sentence) in declared {
         let mut programs = actor(sphere);
