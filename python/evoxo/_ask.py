@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 import weakref
+from numbers import Integral
 from pathlib import Path
 from typing import Mapping, Optional, Sequence, Union
 
@@ -28,6 +29,15 @@ TIMEOUT_SECONDS = 604_800
 
 LOOK_SECONDS = 0.1
 """How often the processes are looked at while there is no batch."""
+
+EVALUATIONS_MAX = 1_000_000_000
+"""The most evaluations of a replica that evoxo allows."""
+
+REPLICAS_MAX = 10_000
+"""The most replicas that evoxo allows."""
+
+SEED_MAX = 2**63 - 1
+"""The greatest seed of an experiment that evoxo allows."""
 
 Place = Union[str, "os.PathLike[str]"]
 
@@ -102,7 +112,10 @@ class Asked:
 
     def results(self) -> Results:
         """What the run has left. Raises ValueError with a sentence if it is not finished."""
-        return results(self._out)
+        found = results(self._out)
+        if found.state != "finished":
+            raise ValueError(f"the run in {self._out} is {found.state}: the same call continues it")
+        return found
 
 
 def _end(owner: int, processes: Union[Here, Cluster], link: Link) -> None:
@@ -114,6 +127,11 @@ def _end(owner: int, processes: Union[Here, Cluster], link: Link) -> None:
         link.close()
     finally:
         processes.wait()
+
+
+def _check_whole(name: str, value: int, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
+        raise ValueError(f"{name} is {value!r}, but must be a whole number from {least:,} to {most:,}")
 
 
 def ask(
@@ -148,7 +166,8 @@ def ask(
     file: an experiment file instead of these, with problem = "program:NAME".
     coordinator: HOST:PORT of a coordinator that computes the run; without it, this machine does. Callers on several
         machines may ask for the same run, each then has a share of each generation's batches.
-    out: the directory of the results, out/NAME by default; its last part is the name of the run.
+    out: the directory of the results, out/NAME by default; its last part is the name of the run, in small letters and with
+        "-" for what a run's name cannot have.
     batch: the most candidates of a batch, from 1 to 10,000.
     timeout: the longest time for a candidate of a batch, in seconds, from 1 to 604,800. When a batch has had three
         times as long as all its candidates may take, the run fails; the same call continues it.
@@ -156,10 +175,20 @@ def ask(
     journal: a file in which answers are kept: what is in it is not asked again.
 
     Raises ValueError if one of these does not fit, or a person's experiment file is where its own would be,
-    FileNotFoundError if the program evoxo is not found, and `RunFailed` if the coordinator does not take the run.
+    FileNotFoundError if the program evoxo is not found, and `RunFailed` if the coordinator does not take the run. Only
+    evoxo knows its algorithms, its settings, and what is in a file: without a coordinator the first batch raises `RunFailed`
+    if these do not fit.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ValueError(f"the name is {name!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
+    for what, value, least, most in (
+        ("evaluations", evaluations, 1, EVALUATIONS_MAX),
+        ("replicas", replicas, 1, REPLICAS_MAX),
+        ("seed", seed, 0, SEED_MAX),
+        ("batch", batch, 1, BATCH),
+        ("timeout", timeout, 1, TIMEOUT_SECONDS),
+    ):
+        _check_whole(what, value, least, most)
     declaration = Declaration(name, genome, objectives, constraints, measures, version)
     place = Path(out if out is not None else f"out/{name}").absolute()
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}

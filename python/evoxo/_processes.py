@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -35,6 +36,10 @@ FINAL = ("finished", "in doubt", "failed", "cancelled", "blocked")
 
 WORKERS_LOST_MAX = 100
 """With more workers lost, something is wrong with this machine."""
+
+
+RUN_NAME_CHARACTERS_MAX = 64
+"""The most characters of a run's name."""
 
 
 class RunFailed(RuntimeError):
@@ -102,6 +107,12 @@ class Here:
         self._run.wait(SAVE_SECONDS)
 
 
+def run_name(directory: str) -> str:
+    """The name of a run whose results are in a directory of this name: that which `evoxo submit` gives it."""
+    plain = re.sub(r"[^a-z0-9_.-]", "-", directory.lower())
+    return plain[:RUN_NAME_CHARACTERS_MAX].lstrip("-_.") or "run"
+
+
 class Cluster:
     """A run of a coordinator, and a worker for it with one slot, which is the caller."""
 
@@ -109,11 +120,12 @@ class Cluster:
         self._evoxo = evoxo
         self._address = ["--coordinator", coordinator]
         self._out = out
+        self._name = run_name(out.name)
         self._program = list(words[words.index("--program") :][:2])
         self._lost = 0
         self._said: Deque[Any] = deque(maxlen=1)
         self._next_watch = 0.0
-        submitted = self._once(["submit", *words, "--name", out.name])
+        submitted = self._once(["submit", *words, "--name", self._name])
         if submitted.returncode:
             raise RunFailed(_last(submitted.stderr))
         self._worker = self._start_worker()
@@ -137,7 +149,7 @@ class Cluster:
             for attempt in range(FETCHES_MAX):
                 # The coordinator may be about to start again.
                 time.sleep(AGAIN_SECONDS if attempt else 0)
-                fetched = self._once(["fetch", self._out.name, "--out", str(self._out)])
+                fetched = self._once(["fetch", self._name, "--out", str(self._out)])
                 if state["state"] == "in doubt":
                     break
                 if fetched.returncode == 0:
@@ -167,7 +179,7 @@ class Cluster:
             self._next_watch = time.monotonic() + AGAIN_SECONDS
             if self._watch is not None:
                 self._watch.wait(0)
-            words = [self._evoxo, "watch", self._out.name, "--json", *self._address]
+            words = [self._evoxo, "watch", self._name, "--json", *self._address]
             self._watch = _Process(words, subprocess.DEVNULL, subprocess.PIPE)
             threading.Thread(target=self._listen, args=[self._watch.process.stdout], daemon=True).start()
         return said

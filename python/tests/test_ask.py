@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import json
 import os
 import re
 import shutil
@@ -165,6 +166,8 @@ class Asking(unittest.TestCase):
                     batch.tell([1 / 0 for _ in batch])
         self.assert_nothing_is_left(run)
         self.assertEqual(list(run), [])
+        with self.assertRaisesRegex(ValueError, "the run in .* is unfinished: the same call continues it"):
+            run.results()
         batch = next(self.ask("other"))
         batch[0].tell(1)
 
@@ -323,6 +326,8 @@ class Asking(unittest.TestCase):
         self.assertEqual((sizes, run.finished), ([4, 4, 4], True))
         with self.assertRaisesRegex(ValueError, "the settings and the algorithm are those of the file"):
             self.ask(file=file, algorithm="ga")
+        with self.assertRaisesRegex(evoxo.RunFailed, "foo"):
+            next(self.ask("wrong", algorithm="foo"))
         with self.assertRaisesRegex(evoxo.RunFailed, "population"):
             next(self.ask("wrong", settings={"population": "many"}))
 
@@ -348,6 +353,12 @@ class Asking(unittest.TestCase):
             ({"genome": 7}, "the genome must be a part"),
             ({"objectives": []}, "objectives is"),
             ({"version": ""}, "the version is ''"),
+            ({"evaluations": 0}, "evaluations is 0, but must be a whole number from 1 to 1,000,000,000"),
+            ({"replicas": 10_001}, "replicas is 10001, but must be a whole number from 1 to 10,000"),
+            ({"seed": -1}, "seed is -1, but must be"),
+            ({"batch": 0}, "batch is 0, but must be a whole number from 1 to 10,000"),
+            ({"batch": 10_001}, "batch is 10001, but must be"),
+            ({"timeout": 0.5}, "timeout is 0.5, but must be a whole number from 1 to 604,800"),
             ({"settings": {"problem": "sphere"}}, "the setting problem comes from the problem"),
         ):
             with self.subTest(options=options), self.assertRaisesRegex(ValueError, sentence):
@@ -386,6 +397,14 @@ class OnACluster(unittest.TestCase):
         run = self.ask(coordinator=self.coordinator)
         self.assertEqual(self.finish(run)[0], digest)
         self.assert_nothing_is_left(run)
+
+    def test_a_run_may_be_called_as_a_problem_may(self):
+        digest, _ = self.finish(self.ask("alone", name="_Hill"))
+        run = self.ask("_Hill", name="_Hill", coordinator=self.coordinator)
+        self.assertEqual(self.finish(run)[0], digest)
+        listed = [real(), "runs", "--json", "--coordinator", self.coordinator]
+        runs = json.loads(subprocess.run(listed, check=True, capture_output=True).stdout)
+        self.assertEqual([run["name"] for run in runs], ["hill"])
 
     def test_two_callers_share_a_run(self):
         digest, all_asked = self.finish(self.ask("alone", replicas=4))
