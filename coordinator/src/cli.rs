@@ -81,7 +81,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TASKS", default_value = "auto", value_parser = batch)]
     pub batch: Batch,
 
-    /// Keep this number of finished or cancelled runs: older ones are deleted [default: keep all]
+    /// Keep this number of ended runs (finished, in doubt or cancelled): older ones are deleted [default: keep all]
     #[arg(long, value_name = "RUNS")]
     pub keep_finished: Option<u32>,
 

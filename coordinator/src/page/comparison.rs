@@ -1,5 +1,5 @@
 //! Whether two finished runs differ in their primary metric, as far as a test can say: the test by which a report tells
-//! its best arm from the next, and only where it applies.
+//! its best arm from the next (but for `evolve`, whose reports rank replicas), and only where it applies.
 //!
 //! Pure: what was measured of two runs comes in, JSON goes out.
 
