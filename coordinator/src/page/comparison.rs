@@ -68,9 +68,13 @@ pub(super) fn compare(one: &Measured, two: &Measured) -> Value {
     let unfinished = [one, two].iter().any(|run| run.state == "unfinished");
     let tests = if untested(one, two).is_some() { Vec::new() } else { tests(one, two) };
     let none = || {
-        match pairs(one, two).next().is_some() && pairs(one, two).all(|(first, second)| first.of != second.of) {
-            true => "no arm of both runs searches the same problem in each",
-            false => "no arm of both runs has two replicas in each, and one replica says nothing about chance",
+        let mut alike = pairs(one, two).map(|(first, second)| first.of == second.of).peekable();
+        if alike.peek().is_none() {
+            "the runs have no arm of the same name"
+        } else if !alike.any(|same| same) {
+            "no arm of both runs searches the same problem in each"
+        } else {
+            "no arm of both runs has two replicas in each, and one replica says nothing about chance"
         }
         .to_owned()
     };
@@ -210,7 +214,7 @@ mod tests {
             (Measured { state: "in doubt".into(), ..good() }, other(), "a run whose results are in doubt"),
             (Measured { column: None, ..good() }, other(), "in this experiment the primary metric alone"),
             (good(), run(2, &[("a", &[1.0])]), "no arm of both runs has two replicas"),
-            (good(), run(2, &[("b", &HIGH), ("c", &HIGH)]), "no arm of both runs has two replicas"),
+            (good(), run(2, &[("b", &HIGH), ("c", &HIGH)]), "the runs have no arm of the same name"),
         ] {
             for told in [compare(&one, &two), compare(&two, &one)] {
                 assert!(told["why"].as_str().unwrap().starts_with(why), "{told}");
