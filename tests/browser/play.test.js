@@ -41,6 +41,19 @@ before(async () => {
 
 after(end);
 
+test("the address can be copied where the browser has a clipboard", async () => {
+  const tab = await open("#/play");
+  const copy = tab.getByRole("button", { name: "Copy the address" });
+  await status(tab, "Your move, X.");
+  assert.equal(await copy.count(), 1);
+  // As over plain HTTP from another host.
+  await tab.addInitScript(() => Object.defineProperty(Navigator.prototype, "clipboard", { value: undefined }));
+  await tab.reload();
+  await status(tab, "Your move, X.");
+  assert.equal(await copy.count(), 0);
+  await tab.context().close();
+});
+
 test("tic-tac-toe by mouse against the perfect player, with hints and undo", async () => {
   const tab = await open("");
   await tab.getByRole("link", { name: "Play", exact: true }).click();

@@ -232,7 +232,8 @@ function boardView(current, again) {
   const node = h("div", { class: "match" },
     h("section", { class: "card", "aria-label": "Board" }, status, board.node, failed, form,
       h("div", { class: "buttons" }, step, watched && go, undo, earlier, later, button("New game", again),
-        share)),
+        // Over plain HTTP from another host browsers have none.
+        navigator.clipboard && share)),
     h("div", { class: "beside" },
       h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves"), none, moves),
       h("section", { class: "card", "aria-labelledby": "hints" },
