@@ -10,12 +10,13 @@ import sys
 import tempfile
 import time
 from types import TracebackType
-from typing import IO, Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import IO, Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from ._channel import VARIABLE, VERSION
 from ._declaration import Answer, Candidate
 from ._genome import Genes, Part
 from ._problem import Problem
+from ._serve import LINE_BYTES_MAX
 
 CANDIDATES = 12
 """Candidates of a check, unless told otherwise."""
@@ -25,6 +26,9 @@ CLOCK_SECONDS = 1.1
 
 ERROR_LINES = 20
 """Lines of a program's standard error that are shown when it ends."""
+
+FRAME_BYTES = 64
+"""The bytes of a request that are not of its candidates, at most."""
 
 _FIRST = "the first run"
 _REASONS = {
@@ -75,15 +79,30 @@ class _Program:
     def ask(self, items: Sequence[Candidate]) -> List[Answer]:
         """The answers to these candidates, in the order of the candidates."""
         assert self._process.stdin is not None
-        self._batches += 1
-        request = json.dumps({"batch": self._batches, "items": list(items)})
-        try:
-            self._process.stdin.write(request.encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # The line that does not come says what there is to say.
-        answers: List[Answer] = self._line()["items"]
+        answers: List[Answer] = []
+        for texts in _requests([json.dumps(item) for item in items]):
+            self._batches += 1
+            request = f'{{"batch": {self._batches}, "items": [{", ".join(texts)}]}}\n'
+            try:
+                self._process.stdin.write(request.encode())
+                self._process.stdin.flush()
+            except BrokenPipeError:
+                pass  # The line that does not come says what there is to say.
+            answers += self._line()["items"]
         return answers
+
+
+def _requests(texts: Sequence[str]) -> Iterator[List[str]]:
+    """These texts of candidates in as many requests as it takes: a line has at most LINE_BYTES_MAX bytes."""
+    request: List[str] = []
+    size = FRAME_BYTES
+    for text in texts:
+        size += len(text) + 2
+        if request and size > LINE_BYTES_MAX:
+            yield request
+            request, size = [], FRAME_BYTES + len(text) + 2
+        request.append(text)
+    yield request
 
 
 class _Run(NamedTuple):

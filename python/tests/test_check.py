@@ -125,6 +125,20 @@ class Checking(unittest.TestCase):
         said = self.assert_impure("one candidate", [AGAIN, REVERSED])
         self.assertIn("candidate 2 (all genes in the middle): other values", said)
 
+    def test_a_line_that_would_be_too_long_is_several(self):
+        problem = evoxo.problem(genome=evoxo.reals(3, -5, 5), objectives=["min cost"])(lone)
+        items = _check.candidates(problem, 12)
+        with tempfile.TemporaryDirectory() as directory:
+            program = python(write(directory, PROBLEM.replace("{body}", "calls.append(x); return len(calls)")))
+            with mock.patch.dict(os.environ, environment()), mock.patch.object(_check, "LINE_BYTES_MAX", 500):
+                with _check._Program(program, 1) as running:
+                    answers = running.ask(items)
+                    self.assertEqual([answer["f"] for answer in answers], [[number + 1] for number in range(12)])
+                    self.assertGreater(running._batches, 2)
+        lines = list(_check._requests(["x" * 100_000] * 1000))
+        self.assertEqual(sum(map(len, lines)), 1000)
+        self.assertLessEqual(max(len(", ".join(line)) for line in lines) + _check.FRAME_BYTES, _check.LINE_BYTES_MAX)
+
     def test_candidates_that_fail_are_shown(self):
         status, said, errors = self.check("failing")
         self.assertEqual((status, errors), (0, ""))

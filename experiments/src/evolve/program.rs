@@ -29,6 +29,10 @@ const CANNED: u64 = 3;
 const CANNED_MAX: u64 = 20;
 /// How long the signature's candidates may take together, in milliseconds.
 const CANNED_WITHIN_MS: u64 = 600_000;
+/// The most bytes of a line to a program, with its line break.
+const LINE_BYTES_MAX: usize = 16 << 20;
+/// Those of a line that are not of its candidates, at most.
+const FRAME_BYTES: usize = 64;
 /// The most characters of an answer in a message.
 const SHOWN_MAX: usize = 120;
 /// What a program declares and a run's settings have too, so that a file's limits are its limits.
@@ -143,20 +147,28 @@ impl Asked<'_> {
         }
     }
 
-    /// Evaluates candidates.
+    /// Evaluates candidates: in one question, or in several if its line would be too long. Each question has its share of the time.
     pub(super) fn evaluate(
         &mut self,
         form: &Form<'_>,
         questions: &[Question<'_>],
         within_ms: u64,
     ) -> Result<Vec<Evaluation>, Refusal> {
-        let items: Vec<Value> = questions.iter().map(|question| question.json(form)).collect();
-        let line = |number| json!({"batch": number, "items": items}).to_string();
-        let (number, answer) = self.programs.ask(self.name, &line, within_ms)?;
-        match read_answer(form, questions, number, &answer) {
-            Ok(evaluations) => Ok(evaluations),
-            Err(why) => self.refuse(&format!("gave a wrong answer: {why}; it wrote {}", shown(&answer))),
+        let items: Vec<String> = questions.iter().map(|question| question.json(form).to_string()).collect();
+        let mut evaluations = Vec::with_capacity(questions.len());
+        while let Some(rest @ [_, ..]) = items.get(evaluations.len()..) {
+            let count = fitting(rest);
+            let asked = &questions[evaluations.len()..][..count];
+            let items = rest[..count].join(",");
+            let line = |number| format!("{{\"batch\":{number},\"items\":[{items}]}}");
+            let share_ms = within_ms * count as u64 / questions.len() as u64;
+            let (number, answer) = self.programs.ask(self.name, &line, share_ms)?;
+            match read_answer(form, asked, number, &answer) {
+                Ok(more) => evaluations.extend(more),
+                Err(why) => return self.refuse(&format!("gave a wrong answer: {why}; it wrote {}", shown(&answer))),
+            }
         }
+        Ok(evaluations)
     }
 
     /// The hash of what it says of itself and of its answers to fixed candidates of its genome.
@@ -347,6 +359,16 @@ fn read_genome(text: &str) -> Result<Parts, String> {
 /// A setting of the schema.
 fn field(name: &str) -> &'static Field {
     SCHEMA.fields.iter().find(|field| field.name == name).expect("the schema has what programs declare")
+}
+
+/// How many of these items one line can have; one at least, which always fits.
+fn fitting(items: &[String]) -> usize {
+    let mut bytes = FRAME_BYTES;
+    let fits = |item: &&String| {
+        bytes += item.len() + 1;
+        bytes <= LINE_BYTES_MAX
+    };
+    items.iter().take_while(fits).count().max(1)
 }
 
 /// The evaluations of an answer, or what is wrong with it.

@@ -8,8 +8,12 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{
-    super::{KIND, messages::EvaluateOutput, settings::Settings},
-    Asked,
+    super::{
+        KIND,
+        messages::{EvaluateOutput, Evaluation},
+        settings::Settings,
+    },
+    Asked, LINE_BYTES_MAX,
 };
 use crate::{registry, testing::parse};
 
@@ -32,7 +36,9 @@ impl Programs for Actor {
 
     fn ask(&mut self, _: &str, question: &dyn Fn(u64) -> String, _: u64) -> Result<(u64, String), Refusal> {
         self.questions += 1;
-        let question: Value = serde_json::from_str(&question(self.questions)).unwrap();
+        let line = question(self.questions);
+        assert!(line.len() < LINE_BYTES_MAX, "{} bytes", line.len());
+        let question: Value = serde_json::from_str(&line).unwrap();
         let items: Vec<Value> = question["items"].as_array().unwrap().iter().map(self.answer).collect();
         let answer =
             self.instead.map_or_else(|| json!({"batch": question["batch"], "items": items}).to_string(), String::from);
@@ -327,6 +333,24 @@ fn declarations_that_no_run_can_have_are_refused() {
         let said = Asked { name: "p", programs: &mut programs }.signature().unwrap_err().0;
         assert!(said.contains(sentence), "{said}");
     }
+}
+
+/// The answers to several questions are in the order of the candidates.
+#[test]
+fn a_line_that_would_be_too_long_is_several() {
+    let mut programs =
+        actor(|item| json!({"f": [item["id"].as_str().unwrap()["canned-".len()..].parse::<f64>().unwrap()]}));
+    let bound = 1_000_000_000_000_i64;
+    programs.introduction["genome"] =
+        json!([{"name": "x", "type": "integer", "length": 100_000, "low": -bound, "high": bound}]);
+    programs.introduction["canned"] = 20.into();
+    let mut asked = Asked { name: "p", programs: &mut programs };
+    let introduction = asked.introduction().unwrap();
+    let (parts, _) = asked.genome(&introduction.genome).unwrap();
+    let answers = asked.canned(&introduction, &parts).unwrap();
+    let told = answers.iter().map(|answer| Evaluation::decode(answer.as_slice()).unwrap().objectives[0]);
+    assert!(told.eq((0..20).map(f64::from)), "{answers:?}");
+    assert_eq!(programs.questions, 2);
 }
 
 /// Numbers whose sum is none: the constraints that are broken, and the objectives of all replicas.
