@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Directory for the results [default: out/NAME]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Also write the cards of all players of the last population into populations/
+    /// Also write the cards of the players of the last population into populations/
     #[arg(long)]
     populations: bool,
     /// Print the results as JSON

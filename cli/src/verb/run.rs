@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// Directory for results and checkpoints [default: out/ and the file's name]
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Also write the cards of all players of the last population into populations/; after Ctrl-C of those that are left
+    /// Also write the cards of the players of the last population into populations/; after Ctrl-C of those that are left
     #[arg(long)]
     populations: bool,
     /// Print the results as JSON (the content of result.json)
