@@ -35,6 +35,10 @@ pub struct Checked {
 /// # Errors
 /// A sentence that says which promise the store does not keep, or why it could not be used.
 pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
+    // A coordinator makes its directory. A check of one that is new would say nothing of the share that was meant.
+    if place::directory_of(spec).is_some_and(|directory| !directory.exists()) {
+        return Err(format!("there is no directory {spec} to check: look at its name, mount the share, or make it first"));
+    }
     let place = place::open(spec).map_err(|error| error.to_string())?;
     let probed = runtime()?.block_on(answer::probe(&*place.objects));
     probed.map_err(|error| place.unusable(spec, &error).to_string())?;

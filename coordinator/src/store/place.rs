@@ -53,7 +53,7 @@ pub(super) fn open(spec: &str) -> Result<Place, StoreError> {
 }
 
 /// The directory that `spec` names, if it names one.
-fn directory_of(spec: &str) -> Option<&Path> {
+pub(super) fn directory_of(spec: &str) -> Option<&Path> {
     match spec.split_once("://") {
         None => Some(Path::new(spec)),
         Some(("file", path)) => Some(Path::new(path)),
@@ -62,6 +62,9 @@ fn directory_of(spec: &str) -> Option<&Path> {
 }
 
 fn open_directory(spec: &str, directory: &Path) -> Result<Place, StoreError> {
+    if directory.is_file() {
+        return Err(StoreError::File(spec.to_owned()));
+    }
     let unusable = |cause: String| StoreError::Unusable { place: spec.to_owned(), cause };
     make_directory(directory).map_err(|error| unusable(error.to_string()))?;
     let objects = LocalFileSystem::new_with_prefix(directory).map_err(|error| unusable(innermost(&error)))?;

@@ -116,6 +116,18 @@ fn stores_that_break_a_promise_are_refused_and_the_sentence_says_which() {
 
 #[test]
 fn a_store_that_cannot_be_written_is_named() {
-    let why = check("/proc/evoxo", 1).unwrap_err();
-    assert!(why.contains("/proc/evoxo") && why.contains("cannot be used"), "{why}");
+    let why = check("/proc", 1).unwrap_err();
+    assert!(why.contains("/proc") && why.contains("cannot be used"), "{why}");
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_not_made() {
+    let desk = tempfile::tempdir().unwrap();
+    let (share, file) = (desk.path().join("share"), desk.path().join("file"));
+    fs::write(&file, "").unwrap();
+    for (place, words) in [(&share, "there is no directory"), (&file, "is a file: name a directory")] {
+        let why = check(place.to_str().unwrap(), 1).unwrap_err();
+        assert!(why.contains(place.to_str().unwrap()) && why.contains(words), "{why}");
+    }
+    assert!(!share.exists());
 }
