@@ -1,6 +1,7 @@
 //! Connections of clients to a coordinator, in plain text or with TLS.
 
 use std::{
+    error::Error as _,
     io,
     pin::Pin,
     sync::{
@@ -10,6 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use evoxo_process::innermost;
 use hyper_util::rt::TokioIo;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
@@ -22,7 +24,10 @@ use tokio_rustls::{
     client::TlsStream,
     rustls::{ClientConfig, pki_types::ServerName},
 };
-use tonic::transport::{Channel, Endpoint, Error, Uri};
+use tonic::{
+    Status,
+    transport::{Channel, Endpoint, Error, Uri},
+};
 use tower_service::Service;
 
 use crate::{
@@ -123,6 +128,23 @@ impl Dialer {
     fn has_expired(&self) -> bool {
         let until_s = |connector: &Connector| connector.good_until_s.load(Ordering::Relaxed);
         self.0.as_ref().is_some_and(|connector| until_s(connector) <= now_s())
+    }
+
+    /// What is wrong if the first call of a connection was answered by no coordinator, as the end of a sentence that begins with
+    /// the address; `None` if it was answered by one, or TLS failed and has its own sentence.
+    #[must_use]
+    pub fn stranger(&self, status: &Status) -> Option<String> {
+        let why = match status.source() {
+            Some(_) if self.failure().is_some() => return None,
+            Some(source) => innermost(source),
+            // The words of tonic for an answer that is only HTTP.
+            None if status.message().starts_with("grpc-status header missing") => status.message().to_owned(),
+            None => return None,
+        };
+        Some(format!(
+            "does not answer as a coordinator does ({why}): check the address, unless a coordinator is just being started or \
+             stopped there"
+        ))
     }
 
     /// Whether it was refused because it was revoked: then no other coordinator needs to be asked.

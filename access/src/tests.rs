@@ -154,3 +154,20 @@ fn clocks_refuse_nobody_for_good() {
     assert!(!refused(now_s() - 7 * DAY_S), "it can be renewed");
     assert!(refused(now_s() - 9 * DAY_S), "both clocks say so");
 }
+
+#[test]
+fn who_answers_without_the_protocol_is_no_coordinator() {
+    use tonic::Status;
+    let refuses = Status::unauthenticated("give --access FILE");
+    let http = Status::unimplemented("grpc-status header missing, mapped from HTTP status code 404");
+    let broken = || Status::from_error(Box::new(std::io::Error::other("frame with invalid size")));
+    assert_eq!(Dialer::plain().stranger(&refuses), None);
+    for (status, why) in [(http, "status code 404"), (broken(), "frame with invalid size")] {
+        let sentence = Dialer::plain().stranger(&status).unwrap();
+        assert!(sentence.contains(why) && sentence.contains("check the address"), "{sentence}");
+    }
+    let (_directory, authority) = authority();
+    let dialer = Dialer::with(&AccessFile::made_by(&authority, &identity(Role::Worker), now_s(), DAY_S).unwrap()).unwrap();
+    dialer.fail(Refusal::Revoked("it was revoked".into()));
+    assert_eq!(dialer.stranger(&broken()), None);
+}

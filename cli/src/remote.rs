@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use evoxo_access::{AccessFile, Dialer, at_any, now_s, renew};
 use evoxo_coordinator::shown::state;
 pub(crate) use evoxo_coordinator::shown::{doubt_to_json, run_to_json};
@@ -116,6 +116,9 @@ async fn started(dialer: &Dialer, address: &Address, epochs: &mut Epochs) -> any
         let answer = answer.with_context(|| {
             format!("{address} does not answer: the coordinator there is stopped, or it is another program")
         })?;
+        if let Some(why) = answer.as_ref().err().and_then(|status| dialer.stranger(status)) {
+            bail!("{address} {why}");
+        }
         if let Some(led) = answer.as_ref().ok().and_then(led) {
             epochs.check(address, &led)?;
         }
@@ -139,11 +142,14 @@ fn led(answer: &Response<HealthCheckResponse>) -> Option<Led> {
 async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyhow::Result<Channel> {
     let mut attempts = JoinSet::new();
     for address in all {
-        let (address, dialer) = (address.clone(), dialer.clone());
+        let (address, dialer) = (address.clone(), dialer.attempt());
         attempts.spawn(async move {
             let channel = dial(&dialer, &address).await?;
             let answer = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
-            let answer = answer.map_err(|status| anyhow!("{address}: {}", refused(status)))?;
+            let answer = answer.map_err(|status| match dialer.stranger(&status) {
+                Some(why) => anyhow!("{address} {why}"),
+                None => anyhow!("{address}: {}", refused(status)),
+            })?;
             let led = led(&answer).ok_or_else(|| anyhow!("{address} does not lead"))?;
             anyhow::Ok((address, led, channel))
         });
@@ -169,7 +175,7 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
 
 /// The access file, renewed if it is time and the coordinator can be reached.
 async fn access_file(path: &Path, all: &[Address]) -> anyhow::Result<AccessFile> {
-    if !path.exists() {
+    if matches!(path.try_exists(), Ok(false)) {
         return Err(usage(format_args!(
             "there is no access file {}: give another one with --access or EVOXO_ACCESS, or get one with `evoxo join`",
             path.display()
@@ -235,5 +241,26 @@ pub(crate) fn standstill(run: &v1::Run) -> String {
         RunState::Running => format!("; {}", run.message),
         _ if run.message.is_empty() => format!("; {}", state(run)),
         _ => format!("; {}: {}", state(run), run.message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_file_that_cannot_be_read_is_not_called_missing() {
+        let desk = tempfile::tempdir().unwrap();
+        let [none, file] = ["none", "file"].map(|name| desk.path().join(name));
+        std::fs::write(&file, "").unwrap();
+        let below = file.join("operator.access");
+        for (path, words) in [
+            (none.as_path(), "there is no access file"),
+            (&below, "cannot read"),
+            (desk.path(), "is a directory: give the access file in it"),
+        ] {
+            let why = format!("{:#}", converse(access_file(path, &[])).unwrap_err());
+            assert!(why.contains(words) && why.contains(path.to_str().unwrap()), "{why}");
+        }
     }
 }

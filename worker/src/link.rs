@@ -211,7 +211,11 @@ async fn open(endpoint: Endpoint, dialer: &Dialer) -> Result<Session, Event> {
         let mut client = WorkerServiceClient::new(channel)
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
-        let response = client.work(ReceiverStream::new(to_send)).await.map_err(|status| lost(&status, dialer))?;
+        let response = client.work(ReceiverStream::new(to_send)).await;
+        let response = response.map_err(|status| match (lost(&status, dialer), dialer.stranger(&status)) {
+            (Event::LinkDown(_), Some(why)) => Event::LinkDown(format!("{uri} {why}")),
+            (end, _) => end,
+        })?;
         let led = response.metadata().get(LEADER_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
         Ok(Session { uri: uri.clone(), led, outgoing, incoming: response.into_inner() })
     };
