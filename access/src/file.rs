@@ -59,6 +59,9 @@ impl AccessFile {
     /// # Errors
     /// If it cannot be read, or is none.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
+        if path.is_dir() {
+            bail!("{0} is a directory: give the access file in it, for example {0}/operator.access", path.display());
+        }
         let pem = read_private(path)?;
         let none = || anyhow!("{} is not an access file of evoxo", path.display());
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -82,8 +83,8 @@ impl Directory {
     }
 
     /// The name of the run whose checkpoints are there, which may differ from the experiment file's present name.
-    pub(crate) fn run(&self) -> Option<String> {
-        stored(&self.path).map(|(_, run)| run)
+    pub(crate) fn run(&self) -> anyhow::Result<Option<String>> {
+        Ok(stored(&self.path)?.map(|(_, run)| run))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -222,12 +223,16 @@ fn is_staged_config(name: &str) -> bool {
     behind.to_str().and_then(|begin| name.strip_prefix(begin)).is_some_and(|id| id.parse::<u32>().is_ok())
 }
 
-/// The store in a run's directory, and the name of the only run in it.
-pub(crate) fn stored(directory: &Path) -> Option<(String, String)> {
+/// The store in a run's directory, and the name of the only run in it. None if there is none; an error if that cannot be seen.
+pub(crate) fn stored(directory: &Path) -> anyhow::Result<Option<(String, String)>> {
     let store = directory.join(STORE);
-    let mut runs = fs::read_dir(store.join("runs")).ok()?.flatten();
-    let only = runs.next()?.file_name().into_string().ok()?;
-    runs.next().is_none().then(|| (store.display().to_string(), only))
+    let runs = store.join("runs");
+    let mut runs = match fs::read_dir(&runs) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.with_context(|| format!("cannot read the directory {}", runs.display()))?.flatten(),
+    };
+    let only = runs.next().and_then(|run| run.file_name().into_string().ok());
+    Ok(only.filter(|_| runs.next().is_none()).map(|only| (store.display().to_string(), only)))
 }
 
 /// Whether a run's directory has neither results nor a checkpoint or a finished replica in its store, nor in the one that
@@ -284,6 +289,18 @@ mod tests {
             directory.write(RESULT, serde_json::json!({ "digest": digest }).to_string()).unwrap();
             assert_eq!(directory.keep_finished(&unfinished).is_err(), refused, "{digest}");
         }
+    }
+
+    /// A store that cannot be seen is not one that has nothing.
+    #[test]
+    fn a_store_is_read_or_it_is_said_why_not() {
+        let desk = tempfile::tempdir().unwrap();
+        assert_eq!(stored(desk.path()).unwrap(), None);
+        fs::create_dir(desk.path().join(STORE)).unwrap();
+        assert_eq!(stored(desk.path()).unwrap(), None);
+        fs::write(desk.path().join(STORE).join("runs"), "").unwrap();
+        let why = format!("{:#}", stored(desk.path()).unwrap_err());
+        assert!(why.contains("cannot read the directory") && why.contains("store/runs"), "{why}");
     }
 
     #[test]

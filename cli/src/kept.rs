@@ -32,7 +32,7 @@ fn result_path(given: &Path) -> PathBuf {
 /// Reads a `result.json`, or that of a directory: its path and its content.
 pub(crate) fn read_result(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let path = result_path(given);
-    if given.is_dir() && !path.exists() && directory::stored(given).is_some() {
+    if given.is_dir() && !path.exists() && directory::stored(given)?.is_some() {
         return Err(usage(format_args!(
             "{} has no result.json, which a run writes when it is finished: the command that began it continues it",
             given.display()

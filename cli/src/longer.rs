@@ -43,7 +43,7 @@ pub(crate) fn lengthen(
         directory.write_config(config)?;
         return Ok(name);
     }
-    let name = directory.run().unwrap_or(name);
+    let name = directory.run()?.unwrap_or(name);
     if !directory.is_shorter() {
         remove(&before)?;
         return Ok(name);

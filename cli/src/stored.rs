@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is stored of the run in this directory; None if nothing is.
 pub(crate) fn read(registry: &Registry, directory: &Path) -> anyhow::Result<Option<Results>> {
-    let Some((place, run)) = directory::stored(directory) else { return Ok(None) };
+    let Some((place, run)) = directory::stored(directory)? else { return Ok(None) };
     let mut store = Store::open_to_read(&place, registry.clone())?;
     let mut why = None;
     for attempt in 1..=ATTEMPTS {
