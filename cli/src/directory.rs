@@ -62,10 +62,9 @@ impl Directory {
                 Err(problems) => bail!("{name} does not contain a run of evoxo: {problems}"),
                 Ok(there) => match config.change_from(&there) {
                     Change::None => {}
-                    Change::Longer if may_change => directory.is_shorter = true,
+                    Change::Longer(_) if may_change => directory.is_shorter = true,
                     Change::Other(_) if may_change && nothing_is_computed(path) => directory.is_void = true,
-                    Change::Longer => return Err(other_settings(path, config, &there, None)),
-                    Change::Other(what) => return Err(other_settings(path, config, &there, what)),
+                    Change::Longer(what) | Change::Other(what) => return Err(other_settings(path, config, &there, &what)),
                 },
             }
         }
@@ -256,7 +255,7 @@ pub(crate) fn name(directory: &Path) -> String {
 }
 
 /// Why a directory that contains this run is refused.
-fn other_settings(path: &Path, config: &Config, there: &Config, what: Option<String>) -> anyhow::Error {
+fn other_settings(path: &Path, config: &Config, there: &Config, what: &str) -> anyhow::Error {
     let name = path.display();
     let same_name =
         |program: &ProgramId| config.programs().iter().any(|other| other.name == program.name && other != program);
@@ -266,9 +265,8 @@ fn other_settings(path: &Path, config: &Config, there: &Config, what: Option<Str
             program.name
         ));
     }
-    let what = what.map(|what| format!(" ({what})")).unwrap_or_default();
     usage(format_args!(
-        "{name} contains a run with other settings{what}: choose another directory with --out, or use the settings of {name}/{CONFIG}"
+        "{name} contains a run with other settings ({what}): choose another directory with --out, or use the settings of {name}/{CONFIG}"
     ))
 }
 
@@ -301,6 +299,27 @@ mod tests {
         fs::write(desk.path().join(STORE).join("runs"), "").unwrap();
         let why = format!("{:#}", stored(desk.path()).unwrap_err());
         assert!(why.contains("cannot read the directory") && why.contains("store/runs"), "{why}");
+    }
+
+    #[test]
+    fn the_sentence_says_what_differs() {
+        let registry = evoxo_experiments::registry();
+        let config = |text: &str| Config::parse(&registry, "a file", text, &[]).unwrap();
+        let text = "experiment = \"dispatch\"\nseed = 1\nreplicas = 1\n[settings]\nrounds = 2\n[arms.a]\n[arms.b]\n";
+        let desk = tempfile::tempdir().unwrap();
+        let open = |text: &str| Directory::open(&registry, desk.path(), &config(text), false).map(drop);
+        open(text).unwrap();
+        for (from, to, what) in [
+            ("seed = 1", "seed = 2", "(seed is 1 there, and 2 here)"),
+            ("[arms.b]", "", "(arm \"b\" is there, and not here)"),
+            ("[arms.b]", "[arms.b]\n[arms.c]", "(arm \"c\" is here, and not there)"),
+            ("[arms.a]\n[arms.b]", "[arms.b]\n[arms.a]", "(the arms have another order there)"),
+            ("rounds = 2", "rounds = 3", "(rounds is 2 there, and 3 here)"),
+            (text, "experiment = \"menace\"", "(experiment is \"dispatch\" there, and \"menace\" here)"),
+        ] {
+            let why = open(&text.replace(from, to)).unwrap_err().to_string();
+            assert!(why.contains(&format!("contains a run with other settings {what}: choose")), "{why}");
+        }
     }
 
     #[test]

@@ -59,8 +59,9 @@ fn shorter_runs_go_on_to_the_same_end() {
         let Some((field, value)) = settings.iter().find(|(field, _)| field.scope == Scope::Length) else { continue };
         let Value::Integer(value) = value else { panic!("{} is no whole number", field.name) };
         let long = parse(&[(field.name.into(), (2 * value).to_string())]);
-        assert_eq!((long.change_from(&short), short.change_from(&short)), (Change::Longer, Change::None));
-        assert!(matches!(short.change_from(&long), Change::Other(Some(_))));
+        assert_eq!(short.change_from(&short), Change::None);
+        assert!(matches!(long.change_from(&short), Change::Longer(_)));
+        assert!(matches!(short.change_from(&long), Change::Other(_)));
         let expected = local::run(&long).unwrap();
         for (short, expected) in local::run(&short).unwrap().into_iter().zip(expected) {
             let mut replica = Replica::restore(&long, &Replica::lengthened(&long, short.save()).unwrap()).unwrap();

@@ -123,22 +123,44 @@ impl Config {
         if self.hash() == there.hash() {
             return Change::None;
         }
-        let arms = |config: &Self| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
-        if (self.kind, self.seed, arms(self)) != (there.kind, there.seed, arms(there)) {
-            return Change::Other(None);
+        if let Some(what) = self.head_differs_from(there) {
+            return Change::Other(what);
         }
+        let mut longer = String::new();
         for (here, there) in self.arms.iter().zip(&there.arms) {
             for ((field, value), (_, before)) in here.settings.iter().zip(there.settings.iter()) {
-                let longer = match (field.scope, before, value) {
-                    (Scope::Length, Value::Integer(before), Value::Integer(value)) => before <= value,
-                    _ => !field.counts(value) && !field.counts(before) || before == value,
-                };
-                if !longer {
-                    return Change::Other(Some(format!("{} is {before} there, and {value} here", field.name)));
+                if before == value || !field.counts(value) && !field.counts(before) {
+                    continue;
+                }
+                let what = format!("{} is {before} there, and {value} here", field.name);
+                match (field.scope, before, value) {
+                    (Scope::Length, Value::Integer(before), Value::Integer(value)) if before < value => longer = what,
+                    _ => return Change::Other(what),
                 }
             }
         }
-        Change::Longer
+        Change::Longer(longer)
+    }
+
+    /// What differs from another run before any setting of an arm, in words.
+    fn head_differs_from(&self, there: &Self) -> Option<String> {
+        let missing = |from: &Self, other: &Self| {
+            let is_missing = |arm: &&Arm| !other.arms.iter().any(|it| it.name == arm.name);
+            from.arms.iter().find(is_missing).map(|arm| arm.name.clone())
+        };
+        let names = |config: &Self| config.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<String>>();
+        Some(match () {
+            () if self.kind != there.kind => {
+                format!("experiment is {:?} there, and {:?} here", there.kind.name, self.kind.name)
+            }
+            () if self.seed != there.seed => format!("seed is {} there, and {} here", there.seed, self.seed),
+            () if names(self) == names(there) => return None,
+            () => match (missing(there, self), missing(self, there)) {
+                (Some(name), _) => format!("arm {name:?} is there, and not here"),
+                (None, Some(name)) => format!("arm {name:?} is here, and not there"),
+                (None, None) => "the arms have another order there".into(),
+            },
+        })
     }
 
     fn arms_by_name(&self) -> impl Iterator<Item = (&str, &Arm)> {
@@ -151,10 +173,22 @@ impl Config {
 pub enum Change {
     /// It computes the same; the number of replicas may be another one.
     None,
-    /// It computes the same and then goes on: only settings of the scope [`Scope::Length`] differ, and are greater.
-    Longer,
-    /// It computes something else. If kind, seed and arms are the same, the first setting that says so, in words.
-    Other(Option<String>),
+    /// It computes the same and then goes on: only settings of the scope [`Scope::Length`] differ, and are greater. One of them,
+    /// in words.
+    Longer(String),
+    /// It computes something else. What says so first, in words.
+    Other(String),
+}
+
+impl Change {
+    /// What differs, in words.
+    #[must_use]
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::None => None,
+            Self::Longer(what) | Self::Other(what) => Some(what),
+        }
+    }
 }
 
 /// The tables of arms with these names.

@@ -132,7 +132,9 @@ impl Coordinator {
         let Some(run) = self.runs.get(id) else { return Ok(None) };
         let name = &run.name;
         if run.prepared.hash != prepared.hash {
-            return Err(Rejection::Conflict(format!("run {name:?} exists with other settings: choose another name")));
+            let change = prepared.config.change_from(&run.prepared.config);
+            let what = change.words().map(|what| format!(" ({what})")).unwrap_or_default();
+            return Err(Rejection::Conflict(format!("run {name:?} exists with other settings{what}: choose another name")));
         }
         if level != Level::Plain && level != run.level {
             let there = run.level;

@@ -27,7 +27,8 @@ fn a_finished_run_is_extended_and_only_the_new_replicas_are_computed() {
     let run = story.run("r");
     assert_eq!((run.tasks_done, run.digest), (24 + 36, expected_digest(&more)));
     let other = CONFIG.replace("rounds = 3", "rounds = 4");
-    assert!(matches!(story.submit("r", &other), Err(Rejection::Conflict(why)) if why.contains("other settings")));
+    assert!(matches!(story.submit("r", &other), Err(Rejection::Conflict(why))
+        if why.contains("other settings (rounds is 3 there, and 4 here)")));
 }
 
 /// Orders are not repeated, so something else must show that the store can be written again.
