@@ -2,14 +2,14 @@
 
 use std::{io::Write as _, process::ExitCode};
 
-use evoxo_common::experiment::Registry;
+use evoxo_common::experiment::{Config, Registry};
 use evoxo_coordinator::trust::Level;
 use evoxo_proto::v1;
 
 use crate::{
     autoscale::Autoscale,
     remote::{Coordinator, connect, converse, is_lost, refused, run_to_json, standstill},
-    say::{program, share},
+    say::{notice, program, share},
     source::Experiment,
 };
 
@@ -74,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         Ok(answer.into_inner())
     })?;
     let run = answer.run.unwrap_or_default();
+    more_than_asked(&config, &run).iter().for_each(notice);
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let mut json = run_to_json(&run);
@@ -90,5 +91,28 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     match autoscale {
         true => arguments.autoscale.follow(&arguments.coordinator, &name, arguments.json),
         false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The notice that the stored run has more replicas than this configuration, which it keeps.
+fn more_than_asked(config: &Config, run: &v1::Run) -> Option<String> {
+    let each = run.replicas_total / (config.arms.len() as u32).max(1);
+    let asked = config.replicas;
+    (each > asked).then(|| {
+        format!("the run has {each} replicas of each arm, and not {asked}: it computes them all (give a new run another --name)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_that_the_run_has_beyond_those_asked_for_are_told() {
+        let text = "experiment = \"dispatch\"\nreplicas = 2\n[arms.a]\n[arms.b]\n";
+        let config = Config::parse(&evoxo_experiments::registry(), "a file", text, &[]).unwrap();
+        let told = |replicas_total| more_than_asked(&config, &v1::Run { replicas_total, ..v1::Run::default() });
+        assert_eq!(told(4), None);
+        assert!(told(10).unwrap().starts_with("the run has 5 replicas of each arm, and not 2"));
     }
 }
