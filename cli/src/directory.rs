@@ -42,8 +42,14 @@ impl Directory {
     /// ends earlier, or was refused before anything of it was computed, is not.
     pub(crate) fn open(registry: &Registry, path: &Path, config: &Config, may_change: bool) -> anyhow::Result<Self> {
         let name = path.display();
-        if path.to_str().is_none_or(|text| text.contains("://")) {
-            return Err(usage(format_args!("{name} cannot be a directory for results: choose another with --out")));
+        let unfit = match path.to_str() {
+            None => Some("its name is not UTF-8"),
+            Some(text) => text.contains("://").then_some("it is an address"),
+        };
+        if let Some(why) = unfit {
+            return Err(usage(format_args!(
+                "{name} cannot be a directory for results ({why}): choose another with --out"
+            )));
         }
         fs::create_dir_all(path)
             .with_context(|| format!("cannot make the directory {name}: choose another with --out"))?;
@@ -64,7 +70,9 @@ impl Directory {
                     Change::None => {}
                     Change::Longer(_) if may_change => directory.is_shorter = true,
                     Change::Other(_) if may_change && nothing_is_computed(path) => directory.is_void = true,
-                    Change::Longer(what) | Change::Other(what) => return Err(other_settings(path, config, &there, &what)),
+                    Change::Longer(what) | Change::Other(what) => {
+                        return Err(other_settings(path, config, &there, &what));
+                    }
                 },
             }
         }
@@ -319,6 +327,17 @@ mod tests {
         ] {
             let why = open(&text.replace(from, to)).unwrap_err().to_string();
             assert!(why.contains(&format!("contains a run with other settings {what}: choose")), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_one_is_refused_with_the_reason() {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+        let registry = evoxo_experiments::registry();
+        let config = Config::parse(&registry, "a file", "experiment = \"dispatch\"\n", &[]).unwrap();
+        for (name, why) in [(&b"out/\xfe"[..], "(its name is not UTF-8)"), (b"s3://bucket/a", "(it is an address)")] {
+            let refused = Directory::open(&registry, Path::new(OsStr::from_bytes(name)), &config, false).map(drop);
+            assert!(refused.unwrap_err().to_string().contains(why));
         }
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+pub(crate) use evoxo_process::whole;
 use serde_json::Value;
 
 /// A usage error: exit status 2.
@@ -56,19 +57,6 @@ pub(crate) fn share(text: &str) -> Result<u32, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let millionths = percent.filter(|percent| (0.0001..=100.0).contains(percent)).map(|percent| percent * 1e4);
     millionths.map(|it| it.round() as u32).ok_or_else(|| "give a share from 0.0001% to 100%, for example 5%".into())
-}
-
-/// Reads an option that is a whole number of this range, or says the range.
-pub(crate) fn whole<T: TryFrom<u64> + 'static>(
-    min: u64,
-    max: u64,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
-        value
-            .and_then(|value| T::try_from(value).ok())
-            .ok_or_else(|| format!("give a whole number from {min} to {max}"))
-    }
 }
 
 /// "digest HEX of 120 replicas (6 arms x 20), 2400 rounds", from the content of `result.json`.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes};
+use evoxo_process::{Address, Format, Log, bytes, duration, memory_bytes, whole};
 
 use crate::{
     core::{self, Batch},
@@ -49,7 +49,7 @@ pub struct Arguments {
     pub verb: Option<Verb>,
 
     /// Address and port to listen on; port 0 lets the system choose
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7600")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7600", value_parser = socket)]
     pub listen: SocketAddr,
 
     /// Access directory, made by `evoxo-coordinator init`: speak TLS, and serve only who has a certificate
@@ -82,7 +82,7 @@ pub struct Arguments {
     pub batch: Batch,
 
     /// Keep this number of ended runs (finished, in doubt or cancelled): older ones are deleted [default: keep all]
-    #[arg(long, value_name = "RUNS")]
+    #[arg(long, value_name = "RUNS", value_parser = whole::<u32>(0, u32::MAX.into()))]
     pub keep_finished: Option<u32>,
 
     /// Show no page; with --access there is one only where --page says
@@ -90,7 +90,7 @@ pub struct Arguments {
     pub no_page: bool,
 
     /// With --access: show the page at this address, over TLS, to those who log in with a token
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "access", conflicts_with = "no_page")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket, requires = "access", conflicts_with = "no_page")]
     pub page: Option<SocketAddr>,
 
     /// How long a login on that page lasts
@@ -155,7 +155,7 @@ pub enum Verb {
         #[arg(value_name = "STORE", default_value = "runs")]
         store: String,
         /// How many names are created by 16 at once
-        #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        #[arg(long, value_name = "N", default_value = "200", value_parser = whole::<u32>(1, 1_000_000))]
         races: u32,
     },
 }
@@ -213,6 +213,11 @@ pub fn memory(text: &str) -> Result<u64, String> {
         MEMORY_BYTES_MIN.. => Ok(bytes(text)?),
         _ => Err("give at least 16MiB".into()),
     }
+}
+
+/// Reads an address of this host, which is no name: a name may have several, or none.
+fn socket(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "give a numeric address and a port like 127.0.0.1:7600, not a name".into())
 }
 
 /// Reads the value of `--metrics`: a port alone is one of this host.

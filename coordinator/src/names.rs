@@ -36,6 +36,10 @@ pub fn check_run_name(name: &str) -> Result<(), String> {
     if good && name.len() <= NAME_CHARACTERS_MAX {
         return Ok(());
     }
+    if good {
+        let length = name.len();
+        return Err(format!("the name of the run has {length} characters: use at most {NAME_CHARACTERS_MAX}"));
+    }
     let shown: String = name.chars().take(NAME_CHARACTERS_MAX).filter(|c| !c.is_control()).collect();
     Err(format!(
         "{shown:?} cannot name a run: use 1 to {NAME_CHARACTERS_MAX} of a-z, 0-9, '-', '_' and '.', beginning with a letter or digit"
@@ -131,6 +135,8 @@ mod tests {
         for bad in ["", ".", "..", "../x", "A", "a/b", "a b", "-a", "a\n", "é", &"x".repeat(65)] {
             assert!(check_run_name(bad).is_err(), "{bad:?}");
         }
+        let long = check_run_name(&"x".repeat(70)).unwrap_err();
+        assert_eq!(long, "the name of the run has 70 characters: use at most 64");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub use address::{Address, Addresses};
 pub use host::{host_name, memory_bytes};
 pub use logging::{Format, Log, log_to_stderr, say_failure};
 pub use request::{EndRequest, EndRequests};
-pub use values::{bytes, duration};
+pub use values::{bytes, duration, whole};
 
 /// The system's message: the innermost cause of an error, without the layers around it.
 #[must_use]

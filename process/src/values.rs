@@ -18,10 +18,13 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => humantime::parse_duration(text).ok(),
     };
-    let sensible = |duration: &Duration| !duration.is_zero() && duration.as_secs_f64() <= DAYS_MAX * 86_400.0;
-    found
-        .filter(sensible)
-        .ok_or_else(|| "give a time like 90s, 1.5s, 500ms, 10m or 1h 30m, or a number of seconds".into())
+    match found {
+        Some(found) if found.is_zero() || found.as_secs_f64() > DAYS_MAX * 86_400.0 => {
+            Err(format!("give a time of more than 0, and of at most {DAYS_MAX} days"))
+        }
+        Some(found) => Ok(found),
+        None => Err("give a time like 90s, 1.5s, 500ms, 10m or 1h 30m, or a number of seconds".into()),
+    }
 }
 
 /// A size like 512MiB, 2GB or 1.5GiB; a number alone means bytes.
@@ -30,6 +33,19 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// A sentence that says what a size looks like.
 pub fn bytes(text: &str) -> Result<u64, String> {
     text.parse::<ByteSize>().map(|size| size.as_u64()).map_err(|_| "give a size like 512MiB, 2GiB or 1500MB".into())
+}
+
+/// Reads an option that is a whole number of this range, or says the range.
+pub fn whole<T: TryFrom<u64> + 'static>(
+    min: u64,
+    max: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| format!("give a whole number from {min} to {max}"))
+    }
 }
 
 #[cfg(test)]
@@ -55,6 +71,17 @@ mod tests {
             ["", "m", "-1", "-1s", "ten", "0", "0s", "nan", "inf", "infs", "1e300", "10y", "99999999999999999999"]
         {
             assert!(duration(text).is_err(), "{text}: {:?}", duration(text));
+        }
+        for text in ["0", "0s", "500d"] {
+            assert_eq!(duration(text), Err("give a time of more than 0, and of at most 365 days".into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_a_range() {
+        assert_eq!(["1", "1024"].map(whole::<u16>(1, 1024)), [Ok(1), Ok(1024)]);
+        for text in ["0", "1025", "-1", "x", "", "1.5"] {
+            assert_eq!(whole::<u16>(1, 1024)(text), Err("give a whole number from 1 to 1024".into()), "{text}");
         }
     }
 

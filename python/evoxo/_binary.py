@@ -14,6 +14,6 @@ def binary() -> str:
     named = os.environ.get(PROGRAM)
     found = shutil.which(named or "evoxo")
     if found is None:
-        where = f"{PROGRAM} names no program" if named else "there is no program evoxo on the PATH"
+        where = f"{PROGRAM}={named} names no program" if named else "there is no program evoxo on the PATH"
         raise FileNotFoundError(f"{where}: build evoxo, and set {PROGRAM}=/path/to/evoxo")
     return found

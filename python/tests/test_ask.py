@@ -364,7 +364,7 @@ class Asking(unittest.TestCase):
             with self.subTest(options=options), self.assertRaisesRegex(ValueError, sentence):
                 self.ask(**options)
         with mock.patch.dict(os.environ, {"EVOXO": str(self.directory / "none")}):
-            with self.assertRaisesRegex(FileNotFoundError, "EVOXO names no program"):
+            with self.assertRaisesRegex(FileNotFoundError, "EVOXO=.*/none names no program"):
                 self.ask()
         self.assertEqual(list(self.directory.iterdir()), [])
 

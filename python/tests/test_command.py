@@ -197,7 +197,7 @@ class Commands(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (1, sentence))
         done = self.start("submit", EVOXO=str(self.elsewhere / "evoxo"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("error: EVOXO names no program: ", done.stderr)
+        self.assertIn(f"error: EVOXO={self.elsewhere / 'evoxo'} names no program: ", done.stderr)
         self.assertEqual(list(self.elsewhere.iterdir()), [])
 
     def test_a_place_that_cannot_be_written(self):

@@ -13,10 +13,10 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use evoxo_access::{Source, Typed};
 use evoxo_common::{digest::Digest, experiment::Registry, simd, task::Encoded};
-use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr};
+use evoxo_process::{Addresses, Format, Log, duration, host_name, log_to_stderr, whole};
 use evoxo_proto::{NAME_BYTES_MAX, TASK_BYTES_MAX, v1::task_result::Outcome};
 
 use crate::{
@@ -85,7 +85,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", env = "EVOXO_ACCESS", hide_env_values = true)]
     pub access: Option<PathBuf>,
     /// Number of assignments to compute at once, 1 to 1024 [default: the cores this process may use].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=SLOTS_MAX as i64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1, SLOTS_MAX as u64))]
     pub slots: Option<u16>,
     /// Exit after this time without a task: 90s, 10m, 2h, or seconds [default: stay].
     #[arg(long, value_name = "TIME", value_parser = duration)]

@@ -363,8 +363,8 @@ async fn an_idle_worker_shuts_down_even_without_a_coordinator() {
 #[tokio::test]
 async fn wrong_usage_is_reported_and_exits_with_2() {
     for (arguments, sentence) in [
-        (vec!["--slots", "0"], "0 is not in 1..=1024"),
-        (vec!["--slots", "many"], "invalid digit"),
+        (vec!["--slots", "0"], "give a whole number from 1 to 1024"),
+        (vec!["--slots", "many"], "give a whole number from 1 to 1024"),
         (vec!["--coordinator", "https://lab7"], "only http:// is understood"),
         (vec!["--idle-timeout", "soon"], "give a time like 90s"),
         (vec!["--simd", "mmx"], "possible values: auto, avx2, baseline"),

@@ -19,6 +19,7 @@ use crate::{
     digest::Digest,
     settings::{Field, Scope, Shape, Value, Values, toml_text},
     task::ProgramId,
+    text::quoted,
 };
 
 /// The most bytes of an experiment file.
@@ -220,6 +221,18 @@ pub(super) fn arms_text(arms: &[&str], count: usize) -> String {
         all if all.len() == count => "in all arms".into(),
         many if many.len() > NAMED_MAX => format!("arm {} and {} more arms", many[0], many.len() - 1),
         some => format!("arms {}", some.join(", ")),
+    }
+}
+
+/// That no arm has this name, and which ones there are.
+pub(super) fn no_arm(name: &str, there: &[&str]) -> String {
+    let name = quoted(name);
+    match there {
+        [] => format!("no arm is called {name}: the file has no arms, so give SETTING=VALUE"),
+        there => {
+            let there: Vec<String> = there.iter().map(|name| format!("{name:?}")).collect();
+            format!("no arm is called {name}: the arms are {}", there.join(", "))
+        }
     }
 }
 

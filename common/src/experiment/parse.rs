@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     ARMS_MAX, Arm, Config, FILE_BYTES_MAX, Goal, Kind, ONLY_ARM, Problem, Problems, REPLICAS_MAX, Registry, Screen,
-    config::{arms_text, screened_name},
+    config::{arms_text, no_arm, screened_name},
     screen_file::ScreenTable,
     written::{Lines, Place, Raw, Table, raw, read},
 };
@@ -240,8 +240,7 @@ impl<'a> File<'a> {
             names.push(ONLY_ARM);
         }
         for name in only.iter().filter(|name| !names.contains(&name.as_str())) {
-            let there: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-            let sentence = format!("no arm is called {}: the arms are {}", quoted(name), there.join(", "));
+            let sentence = no_arm(name, &names);
             self.problems.push(Problem { line: None, sentence, typed: true });
         }
         let chosen = |(name, ..): &WrittenArm| only.contains(name);
@@ -259,8 +258,8 @@ impl<'a> File<'a> {
                     self.problems.push(Problem { line: None, sentence, typed: true });
                 }
                 None => {
-                    let names = self.arms.iter().map(|(name, ..)| name.as_str());
-                    let sentence = format!("--set {key}: no arm is called {arm:?}{}", hint(arm, names));
+                    let names: Vec<&str> = self.arms.iter().map(|(name, ..)| name.as_str()).collect();
+                    let sentence = format!("--set {key}: {}", no_arm(arm, &names));
                     self.problems.push(Problem { line: None, sentence, typed: true });
                 }
             }
@@ -407,8 +406,9 @@ impl<'a> File<'a> {
         let kind = self.registry.kind(&name);
         if kind.is_none() {
             let (all, name): (Vec<&str>, _) = (names().collect(), &name);
-            let (quoted, hint) = (quoted(name), hint(name, names()));
-            let sentence = format!("unknown experiment {quoted}{hint}; known are {}", all.join(", "));
+            // A hint is a question, and ends the sentence.
+            let sentence =
+                format!("unknown experiment {} (known are {}){}", quoted(name), all.join(", "), hint(name, names()));
             self.problem_at(&raw.place, &sentence);
         }
         kind

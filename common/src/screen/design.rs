@@ -315,12 +315,14 @@ fn generator(text: &str, all: Word) -> Result<(Word, Alias), String> {
     if factor.length() != 1 || word.length() == 0 || word.contains(factor) {
         return Err(form());
     }
-    let unknown: String =
+    let listed = |letters: Vec<char>| letters.into_iter().map(String::from).collect::<Vec<_>>().join(", ");
+    let unknown: Vec<char> =
         factor.times(word).letters().filter(|letter| !all.letters().any(|it| it == *letter)).collect();
     if !unknown.is_empty() {
         return Err(format!(
-            "there is no factor {}: the factors are {all}",
-            unknown.chars().map(String::from).collect::<Vec<_>>().join(", ")
+            "there is no factor {}: the factors are {}",
+            listed(unknown),
+            listed(all.letters().collect())
         ));
     }
     Ok((factor, Alias { word, negative }))
