@@ -167,7 +167,8 @@ fn who_answers_without_the_protocol_is_no_coordinator() {
         assert!(sentence.contains(why) && sentence.contains("check the address"), "{sentence}");
     }
     let (_directory, authority) = authority();
-    let dialer = Dialer::with(&AccessFile::made_by(&authority, &identity(Role::Worker), now_s(), DAY_S).unwrap()).unwrap();
+    let dialer =
+        Dialer::with(&AccessFile::made_by(&authority, &identity(Role::Worker), now_s(), DAY_S).unwrap()).unwrap();
     dialer.fail(Refusal::Revoked("it was revoked".into()));
     assert_eq!(dialer.stranger(&broken()), None);
 }

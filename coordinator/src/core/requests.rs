@@ -134,7 +134,9 @@ impl Coordinator {
         if run.prepared.hash != prepared.hash {
             let change = prepared.config.change_from(&run.prepared.config);
             let what = change.words().map(|what| format!(" ({what})")).unwrap_or_default();
-            return Err(Rejection::Conflict(format!("run {name:?} exists with other settings{what}: choose another name")));
+            return Err(Rejection::Conflict(format!(
+                "run {name:?} exists with other settings{what}: choose another name"
+            )));
         }
         if level != Level::Plain && level != run.level {
             let there = run.level;

@@ -37,7 +37,9 @@ pub struct Checked {
 pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
     // A coordinator makes its directory. A check of one that is new would say nothing of the share that was meant.
     if place::directory_of(spec).is_some_and(|directory| !directory.exists()) {
-        return Err(format!("there is no directory {spec} to check: look at its name, mount the share, or make it first"));
+        return Err(format!(
+            "there is no directory {spec} to check: look at its name, mount the share, or make it first"
+        ));
     }
     let place = place::open(spec).map_err(|error| error.to_string())?;
     let probed = runtime()?.block_on(answer::probe(&*place.objects));
