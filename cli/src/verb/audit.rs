@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     champion, file,
     player::{Game, game, of_game},
-    say::{notice, usage, whole},
+    say::{notice, stdout, usage, whole},
 };
 
 /// The card and the output.
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     let showing = match (&arguments.file, &arguments.suite) {
         (Some(who), Some(file)) => judged(registry, who, file)?,
         (Some(who), None) => audit(registry, who)?,

@@ -19,7 +19,7 @@ use evoxo_common::{
 use evoxo_worker::cli::Simd;
 use serde_json::{Map, Value, json};
 
-use crate::say::usage;
+use crate::say::{stdout, usage};
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -101,7 +101,7 @@ fn measure(kind: &'static Kind, kernel: &'static Kernel) -> Figures {
 
 fn print(arguments: &Arguments, registry: &Registry, figures: &[Figures]) -> anyhow::Result<ExitCode> {
     let tasks = || registry.kinds().iter().flat_map(|kind| kind.tasks.iter().copied());
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let kernel = |it: &Figures| {
             json!({

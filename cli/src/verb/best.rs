@@ -6,7 +6,7 @@ use anyhow::bail;
 use evoxo_common::{card::Card, experiment::Registry, report::Table};
 use serde_json::{Map, Value, json};
 
-use crate::{history::Best, kept::Kept};
+use crate::{history::Best, kept::Kept, say::stdout};
 
 /// Which run.
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         bail!("{} has no champions: a run of {} leaves none", arguments.directory.display(), config.kind.name);
     }
     let metric = config.kind.columns[config.kind.primary_metric].name;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let arm = |(best, _, file): &(Best, Card, Option<PathBuf>)| {
             let Best { arm, replica, of, value } = best;

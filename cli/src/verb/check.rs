@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     json,
-    say::{usage, whole},
+    say::{stdout, usage, whole},
     source::Experiment,
     stop,
 };
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let (asks, values) = arm(arguments, registry)?;
     let program = Checked { program: &arguments.program, asks, values };
     let found = program.check(arguments.candidates)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     let text = if arguments.json {
         json::text(&found.json(&arguments.program.name))
     } else {

@@ -5,7 +5,7 @@ use std::{fs, io::Write as _, path::PathBuf, process::ExitCode};
 use anyhow::Context as _;
 use clap_complete::{Shell, generate};
 
-use crate::say::{program, tell};
+use crate::say::{program, stdout, tell};
 
 /// The shell.
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Man {
 pub(crate) fn completions(arguments: &Completions, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, program(), &mut script);
-    std::io::stdout().lock().write_all(&script)?;
+    stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 

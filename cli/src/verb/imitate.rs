@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     champion, file,
-    say::{usage, whole},
+    say::{stdout, usage, whole},
 };
 
 /// The teacher, the course and where the network goes.
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     fs::write(out, text).with_context(unwritable)?;
     let audit = audit(&lessons, &learnt);
     let (all, known, pass) = (lessons.boards.len(), learnt.known, learnt.pass);
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = stdout();
     if arguments.json {
         let found = json!({"lessons": all, "known": known, "pass": pass, "audit": audit.json});
         writeln!(stdout, "{found:#}")?;

@@ -10,6 +10,7 @@ use evoxo_games::{
 use serde_json::{Value, json};
 
 use super::optimum::side;
+use crate::say::stdout;
 
 /// Which table.
 #[derive(clap::Args)]
@@ -54,7 +55,7 @@ fn rows(arguments: &Arguments) -> impl Iterator<Item = (u16, u16, u8, String)> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let row = |(code, place, variation, board)| json!({"config": code, "index": place, "variation": variation, "board": board});
         writeln!(out, "{:#}", rows(arguments).map(row).collect::<Value>())?;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     player::{Game, game, pair},
-    say::{usage, whole},
+    say::{stdout, usage, whole},
 };
 
 /// The most plies of an opening: on Qubic there are 3.8 million openings of four plies.
@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let record = play(registry, arguments)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     match arguments.json {
         true => writeln!(out, "{:#}", record.to_json(arguments))?,
         false => record.print(arguments, &mut out)?,

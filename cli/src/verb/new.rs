@@ -5,7 +5,7 @@ use std::{io::Write as _, process::ExitCode};
 use evoxo_common::experiment::{Kind, Registry, template};
 use serde_json::{Value, json};
 
-use crate::say::usage;
+use crate::say::{stdout, usage};
 
 /// The kind of experiment.
 #[derive(clap::Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let kinds = registry.kinds();
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     match (&arguments.kind, arguments.json) {
         (Some(name), as_json) => {
             let kind = registry.kind(name).ok_or_else(|| {

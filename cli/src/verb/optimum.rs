@@ -12,6 +12,8 @@ use evoxo_games::{
 };
 use serde_json::json;
 
+use crate::say::stdout;
+
 /// The side and the points.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -58,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // The least penalty for 1 and 0 points, turned into one for these points: the inverse of `as_penalty`.
     let never_losing = never_losing(arguments.side).filter(|_| win > draw);
     let threshold = never_losing.map(|(_, _, penalty)| penalty * (win - draw) - draw);
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let figures = json!({
             "win": best.odds.win.to_string(),

@@ -6,7 +6,10 @@ use evoxo_proto::v1;
 
 use evoxo_coordinator::shown::state;
 
-use crate::remote::{Coordinator, connect, converse, refused, run_to_json};
+use crate::{
+    remote::{Coordinator, connect, converse, refused, run_to_json},
+    say::stdout,
+};
 
 /// The run.
 #[derive(clap::Args)]
@@ -57,7 +60,7 @@ pub(crate) fn cancel(arguments: &Cancel) -> anyhow::Result<ExitCode> {
 }
 
 fn print(named: &Named, run: &v1::Run, deleted: bool) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if named.json {
         writeln!(out, "{:#}", run_to_json(run))?;
     } else {

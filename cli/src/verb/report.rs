@@ -13,7 +13,7 @@ use crate::{
     kept::Kept,
     plots,
     results::{add_report, report_text},
-    say::{digest_text, usage},
+    say::{digest_text, stdout, usage},
     tensorboard,
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         tensorboard::write(&kept.history()?, &kept.config, directory)?;
     }
     let conclusion = kept.conclusion();
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let mut result = kept.result;
         add_report(&mut result, &kept.report);

@@ -7,7 +7,7 @@ use evoxo_proto::v1::{self, RunState};
 
 use crate::{
     remote::{Coordinator, connect, converse, refused, run_to_json},
-    say::program,
+    say::{program, stdout},
 };
 
 /// The coordinator and the output.
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut client = connect(&arguments.coordinator).await?;
         Ok(client.list(v1::ListRequest {}).await.map_err(refused)?.into_inner().runs)
     })?;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         writeln!(out, "{:#}", runs.iter().map(run_to_json).collect::<serde_json::Value>())?;
     } else if runs.is_empty() {

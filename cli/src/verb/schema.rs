@@ -4,6 +4,8 @@ use std::{io::Write as _, process::ExitCode};
 
 use clap::ValueEnum;
 
+use crate::say::stdout;
+
 /// Of which file.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
@@ -26,6 +28,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let schema = match arguments.file {
         File::Result => RESULT,
     };
-    write!(std::io::stdout().lock(), "{schema}")?;
+    write!(stdout(), "{schema}")?;
     Ok(ExitCode::SUCCESS)
 }

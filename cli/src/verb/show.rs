@@ -15,7 +15,7 @@ use crate::{
     champion, file,
     kept::RESULT_BYTES_MAX,
     plots,
-    say::{notice, usage, whole},
+    say::{notice, stdout, usage, whole},
     stored,
 };
 
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<ExitCode> {
     let first = arguments.first.unwrap_or(usize::MAX);
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.file.is_dir() {
         if arguments.plots.is_some() {
             return Err(usage("--plots draws one champion: give its file instead of a directory"));

@@ -9,7 +9,7 @@ use evoxo_proto::v1;
 use crate::{
     autoscale::Autoscale,
     remote::{Coordinator, connect, converse, is_lost, refused, run_to_json, standstill},
-    say::{notice, program, share},
+    say::{notice, program, share, stdout},
     source::Experiment,
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     })?;
     let run = answer.run.unwrap_or_default();
     more_than_asked(&config, &run).iter().for_each(notice);
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let mut json = run_to_json(&run);
         json["created"] = answer.created.into();

@@ -9,7 +9,7 @@ use evoxo_proto::v1::{self, RunState};
 use crate::{
     progress::Progress,
     remote::{Coordinator, connect, converse, refused, run_to_json},
-    say::program,
+    say::{program, stdout},
 };
 
 /// The run and the coordinator.
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut last = v1::Run::default();
         while let Some(run) = changes.message().await.map_err(refused)? {
             if arguments.json {
-                writeln!(std::io::stdout().lock(), "{}", run_to_json(&run))?;
+                writeln!(stdout(), "{}", run_to_json(&run))?;
             } else {
                 progress.show(&run);
             }
@@ -52,7 +52,7 @@ pub(crate) fn verdict(last: &v1::Run, address: &Addresses, json: bool) -> anyhow
         RunState::Finished if json => {}
         RunState::Finished => {
             let (name, program) = (&last.name, program());
-            let mut out = std::io::stdout().lock();
+            let mut out = stdout();
             writeln!(out, "{name} is finished, {}", digest(last))?;
             writeln!(out, "`{program} fetch {name} --coordinator {address}` gets its results")?;
         }

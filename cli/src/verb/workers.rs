@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     progress::short_time,
     remote::{Coordinator, connect, converse, refused},
-    say::program,
+    say::{program, stdout},
     table::{Column, lines, terminal_width},
 };
 
@@ -197,7 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Ok(client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner())
     })?;
     arguments.sort.apply(&mut workers);
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if arguments.json {
         let connected: serde_json::Value = workers.iter().map(worker_to_json).collect();
         let all = match arguments.lost {
