@@ -49,14 +49,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         writeln!(out, "{:#}", Value::from(found.iter().map(arm).collect::<Map<String, Value>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |(Best { arm, replica, of, value }, _, file): &(Best, Card, Option<PathBuf>)| {
+    let row = |(Best { arm, replica, value, .. }, _, file): &(Best, Card, Option<PathBuf>)| {
         let (arm, none) = (config.arms[*arm].name.clone(), "not written yet".to_owned());
         let card = file.as_ref().map_or(none, |file| file.display().to_string());
-        vec![arm, format!("{replica} of {of}"), format!("{value:?}"), card]
+        vec![arm, replica.to_string(), format!("{value:?}"), card]
     };
     let table = Table {
         title: format!("The best champion of each arm{}, by {metric}", if unfinished { " so far" } else { "" }),
-        header: ["arm", "replica", metric, "card"].map(String::from).to_vec(),
+        header: ["arm", "replica (from 0)", metric, "card"].map(String::from).to_vec(),
         rows: found.iter().map(row).collect(),
     };
     writeln!(out, "{table}")?;
