@@ -14,13 +14,14 @@ use evoxo_common::experiment::Registry;
 use crate::{
     html::gallery::{self, Entry},
     kept::Kept,
+    say::{notice, stdout},
 };
 
 /// Which runs, and where to.
 #[derive(clap::Args)]
 #[command(
     after_help = "The pages are those of `evoxo report --html`, in reports/, and index.html shows them all. They need no network and \
-no server. A run that cannot be read is left out and named; the status is 1 then.
+no server. A run that cannot be read is left out and named; the status is 1 then. Files that do not end in .json are passed over.
 
 Examples:
   evoxo gallery out/* --out pages
@@ -58,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let reports = out.join(REPORTS);
     fs::create_dir_all(&reports).with_context(|| unwritable(&reports))?;
     let (mut entries, mut taken, mut left_out) = (Vec::new(), BTreeSet::new(), 0);
-    // One after the other: results may be large. The Python package writes experiment files beside the directories of runs.
-    for path in runs.iter().filter(|path| !is_experiment_file(path)) {
+    // One after the other: results may be large.
+    for path in runs.iter().filter(|path| !is_passed_over(path)) {
         match Kept::read(registry, path).and_then(|kept| Ok((kept.html(registry)?, kept))) {
             Ok((html, kept)) => {
                 let name = kept.name();
@@ -80,16 +81,22 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let count = entries.len();
     write("index.html", gallery::document(title, entries))?;
     let s = if count == 1 { "" } else { "s" };
-    writeln!(std::io::stdout().lock(), "{count} report{s}; the front page is {}", out.join("index.html").display())?;
+    writeln!(stdout(), "{count} report{s}; the front page is {}", out.join("index.html").display())?;
     if left_out > 0 {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether it is a file that ends in .toml, which is no result.
-fn is_experiment_file(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "toml") && !path.is_dir()
+/// Whether it is a file that is no result, as there are some beside the directories of runs. The Python package writes experiment
+/// files there; other files are named.
+fn is_passed_over(path: &Path) -> bool {
+    let ends_in = |ending| path.extension().is_some_and(|it| it == ending);
+    let passed_over = path.is_file() && !ends_in("json");
+    if passed_over && !ends_in("toml") {
+        notice(format_args!("{} is passed over: a run is a directory, or a file that ends in .json", path.display()));
+    }
+    passed_over
 }
 
 /// A file's name of letters that need no escapes anywhere, with the kind before a name that does not say it.
@@ -111,15 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn experiment_files_beside_runs_are_passed_over() {
+    fn files_beside_runs_are_passed_over() {
         let desk = tempfile::tempdir().unwrap();
-        let [file, run] = ["mine.toml", "run.toml"].map(|name| desk.path().join(name));
-        fs::write(&file, "").unwrap();
-        fs::create_dir(&run).unwrap();
-        assert_eq!(
-            [&file, &run, &desk.path().join("result.json")].map(|path| is_experiment_file(path)),
-            [true, false, false]
-        );
+        let names = ["mine.toml", "dye.journal", "result.json", "run.toml", "none.journal"];
+        let paths = names.map(|name| desk.path().join(name));
+        paths[..3].iter().for_each(|file| fs::write(file, "").unwrap());
+        fs::create_dir(&paths[3]).unwrap();
+        let passed_over = paths.each_ref().map(|path| is_passed_over(path));
+        assert_eq!(passed_over, [true, true, false, false, false], "a name that is not there is a mistake");
     }
 
     #[test]
