@@ -113,6 +113,11 @@ impl Claims {
         (0..arms).flat_map(move |arm| (0..replicas).map(move |index| (arm, index)))
     }
 
+    /// Whether `result.json` was given without its directory.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.directory.is_none()
+    }
+
     /// Whether it has rows by which a round can be named.
     pub(crate) fn has_history(&self) -> bool {
         self.history.is_some()

@@ -34,7 +34,7 @@ pub(crate) fn read_result(given: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let path = result_path(given);
     if given.is_dir() && !path.exists() && directory::stored(given)?.is_some() {
         return Err(usage(format_args!(
-            "{} has no result.json, which a run writes when it is finished: the command that began it continues it",
+            "{} has no result.json, which a run writes when it is finished or stopped by Ctrl-C: the command that began it continues it",
             given.display()
         )));
     }

@@ -32,7 +32,7 @@ A suite has positions with their exact values and all moves that keep them. With
 after it if it looks ahead: alpha-beta:6, CHAMPION.json:2.
 
 Examples:
-  evoxo audit out/invincible/champions/O-0.json
+  evoxo audit out/invincible/champions/O-loss-costs-100-0.json
   evoxo audit CHAMPION.json:2 --suite games/suites/score-four.txt
   evoxo audit --make score-four > score-four.txt     the suite again, in minutes"
 )]

@@ -210,7 +210,11 @@ impl Found<'_> {
                 }
             }
             if !self.claims.has_history() {
-                writeln!(out, "there was no history.csv to compare: of a wrong replica the round is not known")?;
+                let why = match self.claims.is_alone() {
+                    true => "result.json was given alone, so history.csv was not compared",
+                    false => "there was no history.csv to compare",
+                };
+                writeln!(out, "{why}: of a wrong replica the round is not known")?;
             }
         }
         Ok(())
