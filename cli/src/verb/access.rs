@@ -162,7 +162,7 @@ pub(crate) fn access(verb: &Access) -> anyhow::Result<ExitCode> {
             let v1::ReadLogResponse { lines, missing } = converse(async {
                 Ok(client(coordinator).await?.read_log(request).await.map_err(refused)?.into_inner())
             })?;
-            let mut out = std::io::stdout().lock();
+            let mut out = crate::say::stdout();
             // Names in it are others' words. JSON leaves some control characters as they are.
             let safe = |line: &String| -> String {
                 let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", c as u32) } else { c.to_string() };
@@ -181,7 +181,7 @@ fn list(coordinator: &Coordinator, as_json: bool) -> anyhow::Result<ExitCode> {
     let listed = converse(async {
         Ok(client(coordinator).await?.list_access(v1::ListAccessRequest {}).await.map_err(refused)?.into_inner())
     })?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::say::stdout();
     if as_json {
         let token = |token: &v1::Token| {
             json!({"id": token.id, "role": token.role, "uses": token.uses, "expires": time(token.expires),
@@ -215,7 +215,7 @@ fn revoke(id: &Id, coordinator: &Coordinator) -> anyhow::Result<ExitCode> {
     let request = v1::RevokeRequest { id: id.to_string() };
     let revoked =
         converse(async { Ok(client(coordinator).await?.revoke(request).await.map_err(refused)?.into_inner()) })?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::say::stdout();
     let told = match revoked.known {
         true => format!("{id} is refused from now on; {} open connections were ended", revoked.connections),
         false => format!("{id} is not known here; whoever has a certificate with this ID is refused from now on"),

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn print(asked: &[v1::Worker], as_json: bool) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::say::stdout();
     if as_json {
         return writeln!(out, "{:#}", asked.iter().map(worker_to_json).collect::<serde_json::Value>());
     }
