@@ -60,6 +60,10 @@ fn small_leagues_are_pinned_and_read_well() {
     let report = played.report(&replicas);
     insta::assert_snapshot!(format!("{}\n{}", digest(&replicas), text(&report)));
     assert_eq!(replicas[0].history().len(), 3, "4, 4 and 2 openings");
+    assert!(report.json.to_string().contains("\"interval\":["));
+    let few = parse(&SCORE_FOUR.replace("pairs = 10", "pairs = 9"));
+    let report = few.report(&run(&few)).json.to_string();
+    assert!(report.contains("\"interval\":null") && !report.contains("\"interval\":["), "{report}");
 }
 
 /// What 7 openings in rounds of 4 end with is the third opening of a round that a longer league completes: 2 rounds, not 3.
