@@ -232,6 +232,38 @@ fn single_steps_agree_with_those_of_the_references() {
     }
 }
 
+/// Boards of one game learn again and again, earlier ones after later ones and the other way round, in far more steps than a
+/// game has otherwise.
+#[test]
+fn boards_may_learn_in_any_order_and_many_times() {
+    for architecture in paper().iter().chain(&odd()) {
+        let geometry = Geometry::new(architecture.shape).unwrap();
+        let weights = architecture.initial(Stream::root(5));
+        let (mut fast, mut reference) = (engine(architecture, &weights), reference::of(architecture, &weights));
+        let mut rng = Stream::root(7).rng();
+        let mut boards = vec![Board::EMPTY];
+        for ply in 0..8 {
+            let moves: Vec<u8> = cells(geometry.legal(boards[ply])).collect();
+            let cell = moves[below(&mut rng, moves.len() as u64) as usize];
+            fast.play(cell);
+            reference.play(cell);
+            boards.push(boards[ply].play(cell));
+            for (index, plies) in [8, 1, 5, 0, 7, 2, 6, 3, 4, 4].repeat(4).into_iter().enumerate() {
+                let (board, side) = (boards[plies * boards.len() / 9], Side::BOTH[index % 2]);
+                let target = 0.8 - plies as f32 / 5.0;
+                fast.learn(board, side, target, 0.005, true);
+                reference.learn(board, side, target, 0.005, true);
+            }
+        }
+        let (fast, expected) = (fast.weights(), reference.weights());
+        let most = expected.iter().zip(&weights).map(|(after, before)| (after - before).abs()).fold(0.0, f32::max);
+        assert!(most > 1e-2, "{architecture:?} has learnt only {most}");
+        for (index, (fast, expected)) in fast.into_iter().zip(expected).enumerate() {
+            assert!((fast - expected).abs() < 1e-4, "{architecture:?}, weight {index}: {fast} but {expected}");
+        }
+    }
+}
+
 /// All images of a board have one value, also after learning.
 #[test]
 fn networks_that_share_weights_value_all_images_alike() {

@@ -1,5 +1,7 @@
 //! Networks whose first layer reads lines: a stone changes only the detectors of the lines through it.
 
+mod log;
+
 use fearless_simd::prelude::*;
 
 use super::{
@@ -15,6 +17,10 @@ use crate::{
         lanes::{CrossLane, Quad, Vector, zero},
     },
 };
+use log::Log;
+
+/// A block of a stone on the board, and its stone's input in the first view.
+type Played = (u16, f32);
 
 /// The factor, in a view, of a stone's input in the first one.
 #[inline(always)]
@@ -52,13 +58,13 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     order: [u16; QUADS],
     /// For each quad the positions of its place in `quads`.
     entries: Box<[Vec<u16>]>,
-    /// For each block the weights of its detectors for its cell.
+    /// For each block the weights of its detectors for its cell, without the steps in `log`.
     weights: Box<[Vector<S>]>,
     biases: Box<Quads>,
     board: Board,
-    /// The blocks of the stones on the board in the order of play, each with its stone's input in the first view. One flat
-    /// list: a loop over the one or two blocks of each stone is mispredicted.
-    played: Vec<(u16, f32)>,
+    /// The blocks of the stones on the board in the order of play. One flat list: a loop over the one or two blocks of each stone
+    /// is mispredicted.
+    played: Vec<Played>,
     /// The number of these blocks that the views show. Those of a move that is learnt from at once are never added to the views
     /// one by one: a step of learning computes everything anew.
     shown: usize,
@@ -69,6 +75,8 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     /// The number of active quads, whose values can be other than 0: with biases all, otherwise those with a stone on their
     /// line. They have the first places, in the order in which they became active, so that learning reads memory in order.
     active: usize,
+    /// The steps that are not yet in `weights`.
+    log: Log<S>,
     scratch: Scratch<S, H>,
 }
 
@@ -81,8 +89,6 @@ struct Scratch<S: Simd, H: Head<S>> {
     preactivations: Box<[H::Preactivations; 64]>,
     /// Weighted sums of the board that is learnt from, where they differ from the present ones.
     past: Box<Quads>,
-    /// Steps of the first layer's weighted sums.
-    steps: Box<Quads>,
     groups: Box<[Group<S>; QUADS / 4]>,
 }
 
@@ -117,7 +123,6 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             changes: vec![zero(simd); quads.len()].into_boxed_slice(),
             preactivations: Box::new([head.zero_preactivations(); 64]),
             past: Quads::zeros(),
-            steps: Quads::zeros(),
             groups: Box::new([Group::zero(simd); QUADS / 4]),
         };
         let mut lines = Self {
@@ -137,6 +142,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             stones: Quads::zeros(),
             order: std::array::from_fn(|quad| quad as u16),
             active: if architecture.biases { entries.len() } else { 0 },
+            log: Log::new(simd, entries.len(), blocks[64].into()),
             entries: entries.into_boxed_slice(),
             scratch,
             head,
@@ -284,17 +290,24 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
         self.shown = self.played.len();
     }
 
+    /// Adds the steps that are kept to the weights.
+    #[inline(always)]
+    fn end_log(&mut self) {
+        self.log.end(self.simd, &self.played, &self.quads, &mut self.weights);
+    }
+
     /// Stores the values that are learnt from, computes the steps of the first layer's weighted sums from the errors above it, and
     /// corrects these sums.
     #[inline(always)]
-    fn step(&mut self, perspective: Perspective, errors: &H::Errors) {
+    fn step(&mut self, perspective: Perspective, errors: &H::Errors, count: usize) {
+        let log = self.log.begin(count);
         let (slope, bias) = (self.slope, if self.biased { 1.0 } else { 0.0 });
         for (index, group) in self.scratch.groups[..self.active.div_ceil(4)].iter_mut().enumerate() {
             let past = self.views[perspective.view % self.views.len()].values.group(self.simd, index);
             group.past = past;
             let back = self.head.back(errors, index);
             let steps = back * (falls(past) * slope);
-            self.scratch.steps.set_group(index, steps);
+            log[index] = steps * sign(perspective.view);
             let stones = self.stones.group(self.simd, index);
             for (view, cached) in self.views.iter_mut().enumerate() {
                 // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
@@ -338,6 +351,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
 impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     #[inline(always)]
     fn reset(&mut self) {
+        self.end_log();
         self.board = Board::EMPTY;
         self.played.clear();
         self.shown = 0;
@@ -418,6 +432,9 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         // The stones of an earlier board are the first ones.
         let blocks_later: usize = cells(later).map(|cell| self.blocks_of(cell).len()).sum();
         let count = self.played.len() - blocks_later;
+        if self.log.must_end(count) {
+            self.end_log();
+        }
         self.show(count.max(self.shown));
         for cell in cells(later) {
             self.count(cell, -1.0);
@@ -425,13 +442,8 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         let above = self.take_back(perspective.view, count);
         let errors = self.head.begin(&above, Update { target: perspective.sign * target, rate, derivative });
         self.add_hidden();
-        self.step(perspective, &errors);
+        self.step(perspective, &errors, count);
         self.recompute(&errors);
-        for (block, stone) in &self.played[..count] {
-            let block = usize::from(*block);
-            let steps = self.scratch.steps.gather(self.simd, self.quads[block]);
-            self.weights[block] = steps.fma(stone * sign(perspective.view), self.weights[block]);
-        }
         for cell in cells(later) {
             self.count(cell, 1.0);
         }
@@ -440,6 +452,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     fn weights(&self) -> Vec<f32> {
         let mut weights = vec![0.0; self.layout.architecture.parameters()];
         let mut lines = self.clone();
+        lines.end_log();
         // Moves quads back to their canonical places, with their weights.
         for place in 0..QUADS {
             while usize::from(lines.order[place]) != place {
