@@ -51,7 +51,7 @@ pub use file::Network;
 use crate::board::{Board, Side};
 use dispatch::dispatch;
 use lanes::Simd;
-use perceptron::{Deep, Dense, Flat, Lines, Planes};
+use perceptron::{Deep, Dense, Flat, Head, Lines, Planes};
 use shared::Shared;
 use tuples::{Filters, Linear};
 
@@ -70,10 +70,10 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
     assert_eq!(weights.len(), architecture.parameters(), "weights of another network");
     match (architecture.first, architecture.second) {
         (First::Lines { .. }, _) if architecture.shared => boxed(simd, Shared::new(simd, architecture, weights)),
-        (First::Lines { .. }, 0) => boxed(simd, Lines::<S, Flat<S>>::new(simd, architecture, weights)),
-        (First::Lines { .. }, 1..=32) => boxed(simd, Lines::<S, Deep<S, 2, 4>>::new(simd, architecture, weights)),
-        (First::Lines { .. }, _) => boxed(simd, Lines::<S, Deep<S, 4, 4>>::new(simd, architecture, weights)),
-        (First::Planes { .. }, _) => boxed(simd, Lines::<S, Planes<S>>::new(simd, architecture, weights)),
+        (First::Lines { .. }, 0) => lines::<S, Flat<S>>(simd, architecture, weights),
+        (First::Lines { .. }, 1..=32) => lines::<S, Deep<S, 2, 4>>(simd, architecture, weights),
+        (First::Lines { .. }, _) => lines::<S, Deep<S, 4, 4>>(simd, architecture, weights),
+        (First::Planes { .. }, _) => lines::<S, Planes<S>>(simd, architecture, weights),
         // Loops of fixed length are 5 to 10 % faster; common sizes have them.
         (First::Dense { units: 49..=64 }, 0) => boxed(simd, Dense::<S, Flat<S>, 4>::new(simd, architecture, weights)),
         (First::Dense { units: 161..=176 }, 0) => {
@@ -86,6 +86,16 @@ fn choose<S: Simd>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box
         (First::Dense { .. }, _) => boxed(simd, Dense::<S, Deep<S, 4, 4>, 0>::new(simd, architecture, weights)),
         (First::Tuples { .. }, 0) => boxed(simd, Linear::new(architecture, weights)),
         (First::Tuples { .. }, _) => boxed(simd, Filters::new(simd, architecture, weights)),
+    }
+}
+
+/// A network over lines with this head. Without biases it has one view, known at compile time: about 7 % faster.
+#[inline(always)]
+fn lines<S: Simd, H: Head<S>>(simd: S, architecture: &Architecture, weights: &[f32]) -> Box<dyn Engine> {
+    if architecture.biases {
+        boxed(simd, Lines::<S, H, 2>::new(simd, architecture, weights))
+    } else {
+        boxed(simd, Lines::<S, H, 1>::new(simd, architecture, weights))
     }
 }
 

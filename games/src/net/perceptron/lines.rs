@@ -39,14 +39,13 @@ struct View<S> {
     above: S,
 }
 
-/// A network over lines in play. The layers above the first are its [`Head`].
+/// A network over lines in play, with V views: one, or with biases one for each side. The layers above the first are its [`Head`].
 #[derive(Clone)]
-pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
+pub(in crate::net) struct Lines<S: Simd, H: Head<S>, const V: usize> {
     simd: S,
     layout: Layout,
     curve: Curve,
     slope: f32,
-    biased: bool,
     head: H,
     /// For each cell the index of its first block.
     blocks: [u16; 65],
@@ -68,8 +67,7 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>> {
     /// The number of these blocks that the views show. Those of a move that is learnt from at once are never added to the views
     /// one by one: a step of learning computes everything anew.
     shown: usize,
-    /// One view, or with biases one for each side.
-    views: Box<[View<H::Sums>]>,
+    views: Box<[View<H::Sums>; V]>,
     /// The number of stones on each quad's line, in all four lanes.
     stones: Box<Quads>,
     /// The number of active quads, whose values can be other than 0: with biases all, otherwise those with a stone on their
@@ -92,8 +90,9 @@ struct Scratch<S: Simd, H: Head<S>> {
     groups: Box<[Group<S>; QUADS / 4]>,
 }
 
-impl<S: Simd, H: Head<S>> Lines<S, H> {
+impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
     pub(in crate::net) fn new(simd: S, architecture: &Architecture, weights: &[f32]) -> Self {
+        assert_eq!(V, if architecture.biases { 2 } else { 1 }, "an engine for another number of views");
         let layout = Layout::new(architecture);
         let geometry = Geometry::new(architecture.shape).expect("the architecture was checked");
         let parts = layout.parts();
@@ -129,7 +128,6 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             simd,
             curve: architecture.activation.curve(),
             slope: architecture.activation.slope(),
-            biased: architecture.biases,
             blocks,
             widths,
             weights: vec![zero(simd); quads.len()].into_boxed_slice(),
@@ -138,7 +136,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
             quads: quads.into_boxed_slice(),
             biases: Quads::zeros(),
             board: Board::EMPTY,
-            views: (0..if architecture.biases { 2 } else { 1 }).map(|_| view()).collect(),
+            views: Box::new(std::array::from_fn(|_| view())),
             stones: Quads::zeros(),
             order: std::array::from_fn(|quad| quad as u16),
             active: if architecture.biases { entries.len() } else { 0 },
@@ -187,7 +185,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
 
     #[inline(always)]
     fn perspective(&self, side: Side) -> Perspective {
-        Perspective::of(side, self.views.len())
+        Perspective::of(side, V)
     }
 
     /// The weighted sums of a block's detectors when the input of its cell changes by `stone`.
@@ -210,7 +208,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     /// Makes the quads of a cell's lines active, before a stone is put on it.
     #[inline(always)]
     fn activate(&mut self, cell: u8) {
-        if self.biased {
+        if V == 2 {
             return;
         }
         for block in self.blocks_of(cell) {
@@ -241,7 +239,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     fn show(&mut self, count: usize) {
         for (block, stone) in &self.played[self.shown..count] {
             let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
-            for view in 0..self.views.len() {
+            for view in 0..V {
                 let sums = self.sums_after(&self.views[view].sums, block, stone * sign(view));
                 let values = self.curve.apply_vector(sums);
                 let cached = &mut self.views[view];
@@ -282,7 +280,7 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     fn add_hidden(&mut self) {
         for (block, stone) in &self.played[self.shown..] {
             let (block, quads) = (usize::from(*block), self.quads[usize::from(*block)]);
-            for view in 0..self.views.len() {
+            for view in 0..V {
                 let sums = self.sums_after(&self.views[view].sums, block, stone * sign(view));
                 self.views[view].sums.scatter(quads, sums);
             }
@@ -300,25 +298,22 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     /// corrects these sums.
     #[inline(always)]
     fn step(&mut self, perspective: Perspective, errors: &H::Errors, count: usize) {
-        let log = self.log.begin(count);
-        let (slope, bias) = (self.slope, if self.biased { 1.0 } else { 0.0 });
-        for (index, group) in self.scratch.groups[..self.active.div_ceil(4)].iter_mut().enumerate() {
-            let past = self.views[perspective.view % self.views.len()].values.group(self.simd, index);
-            group.past = past;
-            let back = self.head.back(errors, index);
-            let steps = back * (falls(past) * slope);
-            log[index] = steps * sign(perspective.view);
-            let stones = self.stones.group(self.simd, index);
-            for (view, cached) in self.views.iter_mut().enumerate() {
+        let (simd, slope, bias) = (self.simd, self.slope, if V == 2 { 1.0 } else { 0.0 });
+        let Self { head, views, stones, biases, scratch, .. } = self;
+        let groups = &mut scratch.groups[..self.active.div_ceil(4)];
+        for (index, (group, log)) in groups.iter_mut().zip(self.log.begin(count)).enumerate() {
+            group.past = views[perspective.view % V].values.group(simd, index);
+            let steps = head.back(errors, index) * (falls(group.past) * slope);
+            *log = steps * sign(perspective.view);
+            let stones = stones.group(simd, index);
+            for view in 0..V {
                 // A step changes a sum once for the bias and once for each stone of its line that was learnt from.
                 let sign = if view == perspective.view { 1.0 } else { -1.0 };
-                let times = stones * sign + bias;
-                let sums = steps.fma(times, cached.sums.group(self.simd, index));
-                cached.sums.set_group(index, sums);
+                let sums = &mut views[view].sums;
+                sums.set_group(index, steps.fma(stones * sign + bias, sums.group(simd, index)));
             }
-            if self.biased {
-                let biases = self.biases.group(self.simd, index) + steps;
-                self.biases.set_group(index, biases);
+            if V == 2 {
+                biases.set_group(index, biases.group(simd, index) + steps);
             }
         }
     }
@@ -326,13 +321,14 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
     /// Computes the values of the first layer and the head's sums anew.
     #[inline(always)]
     fn recompute(&mut self, errors: &H::Errors) {
+        let (simd, curve) = (self.simd, self.curve);
         let groups = &mut self.scratch.groups[..self.active.div_ceil(4)];
         for (view, cached) in self.views.iter_mut().enumerate() {
             let View { sums, values, .. } = cached;
-            self.curve.apply_each(
+            curve.apply_each(
                 groups.len(),
                 #[inline(always)]
-                |index| sums.group(self.simd, index),
+                |index| sums.group(simd, index),
                 #[inline(always)]
                 |index, computed| {
                     values.set_group(index, computed);
@@ -340,15 +336,13 @@ impl<S: Simd, H: Head<S>> Lines<S, H> {
                 },
             );
         }
-        if let [x, o] = &mut *self.views {
-            [x.above, o.above] = self.head.learn::<2>(errors, groups);
-        } else {
-            [self.views[0].above] = self.head.learn::<1>(errors, groups);
+        for (cached, above) in self.views.iter_mut().zip(self.head.learn::<V>(errors, groups)) {
+            cached.above = above;
         }
     }
 }
 
-impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
+impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
     #[inline(always)]
     fn reset(&mut self) {
         self.end_log();
@@ -358,18 +352,18 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
         // The rest is padding: its sums and values stay 0, and its counts mean nothing.
         let used = self.entries.len();
         self.stones.0[..used].fill(Quad::default());
-        for view in &mut self.views {
+        for view in &mut *self.views {
             view.sums.0[..used].copy_from_slice(&self.biases.0[..used]);
             view.values.0[..used].fill(Quad::default());
             view.above = self.head.start();
         }
-        if !self.biased {
+        if V == 1 {
             self.active = 0;
             return;
         }
         for index in 0..self.active.div_ceil(4) {
             let values = self.curve.apply_vector(self.biases.group(self.simd, index));
-            for view in &mut self.views {
+            for view in &mut *self.views {
                 view.values.set_group(index, values);
                 self.head.add(&mut view.above, quads(index), values);
             }
@@ -382,7 +376,7 @@ impl<S: Simd, H: Head<S>> Engine for Lines<S, H> {
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         self.show(self.played.len());
         let perspective = self.perspective(self.board.to_move());
-        let view = &self.views[perspective.view % self.views.len()];
+        let view = &self.views[perspective.view % V];
         for (width, cells) in &self.widths {
             let mut rest = legal & cells;
             while rest != 0 {

@@ -16,7 +16,7 @@ mod layout;
 mod lines;
 
 pub(super) use dense::Dense;
-pub(super) use head::{Deep, Flat, Planes};
+pub(super) use head::{Deep, Flat, Head, Planes};
 pub(super) use lines::Lines;
 
 use fearless_simd::prelude::*;
