@@ -68,8 +68,11 @@ pub(in crate::net) struct Lines<S: Simd, H: Head<S>, const V: usize> {
     /// one by one: a step of learning computes everything anew.
     shown: usize,
     views: Box<[View<H::Sums>; V]>,
-    /// The number of stones on each quad's line, in all four lanes.
+    /// For each number of stones the number of their blocks in `played`.
+    ends: [u16; 65],
+    /// The number of stones on each quad's line, in all four lanes, for the first `counted` blocks of `played`.
     stones: Box<Quads>,
+    counted: usize,
     /// The number of active quads, whose values can be other than 0: with biases all, otherwise those with a stone on their
     /// line. They have the first places, in the order in which they became active, so that learning reads memory in order.
     active: usize,
@@ -137,7 +140,9 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
             biases: Quads::zeros(),
             board: Board::EMPTY,
             views: Box::new(std::array::from_fn(|_| view())),
+            ends: [0; 65],
             stones: Quads::zeros(),
+            counted: 0,
             order: std::array::from_fn(|quad| quad as u16),
             active: if architecture.biases { entries.len() } else { 0 },
             log: Log::new(simd, entries.len(), blocks[64].into()),
@@ -194,15 +199,21 @@ impl<S: Simd, H: Head<S>, const V: usize> Lines<S, H, V> {
         self.weights[block].fma(stone, sums.gather(self.simd, self.quads[block]))
     }
 
-    /// Adds a number of stones to the counts of the lines of a cell.
+    /// Makes `stones` count the stones of this number of blocks of `played`. Boards that learn one after the other differ by a few
+    /// stones, and only these are counted.
     #[inline(always)]
-    fn count(&mut self, cell: u8, stones: f32) {
-        for block in self.blocks_of(cell) {
+    fn count(&mut self, count: usize) {
+        let (changed, change) = match count.checked_sub(self.counted) {
+            Some(_) => (self.counted..count, 1.0),
+            None => (count..self.counted, -1.0),
+        };
+        for (block, _) in &self.played[changed] {
             // The count of NONE is meaningless and harmless, because the steps of its detectors are 0.
-            let quads = self.quads[block];
-            let counted = self.stones.gather(self.simd, quads) + stones;
+            let quads = self.quads[usize::from(*block)];
+            let counted = self.stones.gather(self.simd, quads) + change;
             self.stones.scatter(quads, counted);
         }
+        self.counted = count;
     }
 
     /// Makes the quads of a cell's lines active, before a stone is put on it.
@@ -349,6 +360,7 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
         self.board = Board::EMPTY;
         self.played.clear();
         self.shown = 0;
+        self.counted = 0;
         // The rest is padding: its sums and values stay 0, and its counts mean nothing.
         let used = self.entries.len();
         self.stones.0[..used].fill(Quad::default());
@@ -414,33 +426,26 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
         let side = self.board.to_move();
         self.board = self.board.play(cell);
         self.activate(cell);
-        self.count(cell, 1.0);
         let blocks = self.blocks_of(cell);
         self.played.extend(blocks.map(|block| (block as u16, Perspective::stone(side, 0))));
+        self.ends[self.board.pieces() as usize % 65] = self.played.len() as u16;
     }
 
     #[inline(always)]
     fn learn(&mut self, board: Board, side: Side, target: f32, rate: f32, derivative: bool) {
         let perspective = self.perspective(side);
-        let later = self.board.occupied() & !board.occupied();
         // The stones of an earlier board are the first ones.
-        let blocks_later: usize = cells(later).map(|cell| self.blocks_of(cell).len()).sum();
-        let count = self.played.len() - blocks_later;
+        let count = usize::from(self.ends[board.pieces() as usize % 65]);
         if self.log.must_end(count) {
             self.end_log();
         }
         self.show(count.max(self.shown));
-        for cell in cells(later) {
-            self.count(cell, -1.0);
-        }
+        self.count(count);
         let above = self.take_back(perspective.view, count);
         let errors = self.head.begin(&above, Update { target: perspective.sign * target, rate, derivative });
         self.add_hidden();
         self.step(perspective, &errors, count);
         self.recompute(&errors);
-        for cell in cells(later) {
-            self.count(cell, 1.0);
-        }
     }
 
     fn weights(&self) -> Vec<f32> {
