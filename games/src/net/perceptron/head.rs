@@ -46,8 +46,17 @@ pub(in crate::net) trait Head<S: Simd>: Clone + 'static {
     /// Preactivations of 0.
     fn zero_preactivations(&self) -> Self::Preactivations;
 
-    /// The preactivations after changes of the values of these blocks' units.
-    fn preactivations(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Vector<S>]) -> Self::Preactivations;
+    /// Whether the changes of all moves are to be computed before the preactivations of the first: where these take long, the
+    /// processor does not look ahead as far as the next move.
+    const CHANGES_FIRST: bool = true;
+
+    /// The preactivations after changes of the values of these blocks' units; `change` gives that of a block.
+    fn preactivations(
+        &self,
+        sums: &Self::Sums,
+        blocks: &[[u16; 4]],
+        change: impl Fn(usize) -> Vector<S>,
+    ) -> Self::Preactivations;
 
     /// The sums for the past values of all units.
     #[inline(always)]

@@ -39,6 +39,15 @@ struct View<S> {
     above: S,
 }
 
+impl<A> View<A> {
+    /// The change of the values of these quads' units by a stone on a cell that they read with these weights.
+    #[inline(always)]
+    fn change<S: Simd>(&self, curve: &Curve, weights: Vector<S>, stone: f32, quads: [u16; 4]) -> Vector<S> {
+        let sums = weights.fma(stone, self.sums.gather(weights.simd, quads));
+        curve.apply_vector(sums) - self.values.gather(weights.simd, quads)
+    }
+}
+
 /// A network over lines in play, with V views: one, or with biases one for each side. The layers above the first are its [`Head`].
 #[derive(Clone)]
 pub(in crate::net) struct Lines<S: Simd, H: Head<S>, const V: usize> {
@@ -382,43 +391,44 @@ impl<S: Simd, H: Head<S>, const V: usize> Engine for Lines<S, H, V> {
         }
     }
 
-    /// Computes one stage for all moves before the next stage. The stages of one move are a chain of dependent operations;
-    /// those of several moves are interleaved to hide its latency.
+    /// The changes of several moves are independent of each other, and the processor computes them side by side.
     #[inline(always)]
     fn values(&mut self, legal: u64, out: &mut [f32; 64]) {
         self.show(self.played.len());
-        let perspective = self.perspective(self.board.to_move());
-        let view = &self.views[perspective.view % V];
-        for (width, cells) in &self.widths {
-            let mut rest = legal & cells;
-            while rest != 0 {
-                let start = self.blocks_of(rest.trailing_zeros() as u8).start;
-                rest &= rest - 1;
-                for block in start..start + width {
-                    let values = self.curve.apply_vector(self.sums_after(&view.sums, block, perspective.sign));
-                    let before = view.values.gather(self.simd, self.quads[block]);
-                    self.scratch.changes[block] = values - before;
+        let (curve, perspective) = (self.curve, self.perspective(self.board.to_move()));
+        let Self { head, quads, weights, blocks, widths, views, scratch, .. } = self;
+        let Scratch { changes, preactivations, .. } = scratch;
+        let view = &views[perspective.view % V];
+        if H::CHANGES_FIRST {
+            for (width, mask) in &*widths {
+                for cell in cells(legal & mask) {
+                    let start = usize::from(blocks[usize::from(cell) % 64]);
+                    for block in start..start + width {
+                        changes[block] = view.change(&curve, weights[block], perspective.sign, quads[block]);
+                    }
                 }
             }
         }
-        let mut order = [0; 64];
-        let mut count = 0;
-        let above = view.above;
-        self.head.prepare(&above);
-        for (width, cells) in &self.widths {
-            let mut rest = legal & cells;
-            while rest != 0 {
-                let cell = rest.trailing_zeros() as u8;
-                rest &= rest - 1;
-                let start = self.blocks_of(cell).start;
-                let blocks = start..start + width;
-                self.scratch.preactivations[count % 64] =
-                    self.head.preactivations(&above, &self.quads[blocks.clone()], &self.scratch.changes[blocks]);
+        head.prepare(&view.above);
+        let (mut order, mut count) = ([0; 64], 0);
+        for (width, mask) in &*widths {
+            for cell in cells(legal & mask) {
+                let start = usize::from(blocks[usize::from(cell) % 64]);
+                let (quads, weights) = (&quads[start..start + width], &weights[start..start + width]);
+                preactivations[count % 64] = head.preactivations(
+                    &view.above,
+                    quads,
+                    #[inline(always)]
+                    |at| match H::CHANGES_FIRST {
+                        true => changes[start + at],
+                        false => view.change(&curve, weights[at], perspective.sign, quads[at]),
+                    },
+                );
                 order[count % 64] = cell;
                 count += 1;
             }
         }
-        outputs(self.simd, &self.head, &self.scratch.preactivations, &order[..count.min(64)], perspective.sign, out);
+        outputs(self.simd, head, preactivations, &order[..count.min(64)], perspective.sign, out);
     }
 
     #[inline(always)]

@@ -189,10 +189,15 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
     }
 
     #[inline(always)]
-    fn preactivations(&self, sums: &[Tiles<S>; N], blocks: &[[u16; 4]], changes: &[Vector<S>]) -> [Vector<S>; N] {
+    fn preactivations(
+        &self,
+        sums: &[Tiles<S>; N],
+        blocks: &[[u16; 4]],
+        change: impl Fn(usize) -> Vector<S>,
+    ) -> [Vector<S>; N] {
         let mut sums = *sums;
-        for (quads, change) in blocks.iter().zip(changes) {
-            self.add(&mut sums, *quads, *change);
+        for (at, quads) in blocks.iter().enumerate() {
+            self.add(&mut sums, *quads, change(at));
         }
         let mut preactivations = self.zero_preactivations();
         for upper in 0..N {
@@ -217,7 +222,7 @@ impl<S: Simd, const N: usize, const LAST: usize> Head<S> for Deep<S, N, LAST> {
 
     #[inline(always)]
     fn begin(&mut self, sums: &[Tiles<S>; N], update: Update) -> [Tiles<S>; N] {
-        let values = self.curve.apply_vectors(self.preactivations(sums, &[], &[]));
+        let values = self.curve.apply_vectors(self.preactivations(sums, &[], |_| zero(self.simd)));
         let mut sum = zero(self.simd);
         for upper in 0..N {
             sum = values[upper].fma(self.weights[upper], sum);

@@ -24,6 +24,7 @@ impl<S: Simd> Head<S> for Flat<S> {
     type Sums = Vector<S>;
     type Preactivations = Vector<S>;
     type Errors = f32;
+    const CHANGES_FIRST: bool = false;
 
     fn new(simd: S, layout: &Layout, weights: &[f32]) -> Self {
         let mut quads = Quads::zeros();
@@ -57,10 +58,10 @@ impl<S: Simd> Head<S> for Flat<S> {
     }
 
     #[inline(always)]
-    fn preactivations(&self, sums: &Vector<S>, blocks: &[[u16; 4]], changes: &[Vector<S>]) -> Vector<S> {
+    fn preactivations(&self, sums: &Vector<S>, blocks: &[[u16; 4]], change: impl Fn(usize) -> Vector<S>) -> Vector<S> {
         let mut preactivations = *sums;
-        for (quads, change) in blocks.iter().zip(changes) {
-            self.add(&mut preactivations, *quads, *change);
+        for (at, quads) in blocks.iter().enumerate() {
+            self.add(&mut preactivations, *quads, change(at));
         }
         preactivations
     }

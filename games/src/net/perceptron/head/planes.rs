@@ -158,7 +158,12 @@ impl<S: Simd> Head<S> for Planes<S> {
     }
 
     #[inline(always)]
-    fn preactivations(&self, sums: &Self::Sums, blocks: &[[u16; 4]], changes: &[Vector<S>]) -> Changed<S> {
+    fn preactivations(
+        &self,
+        sums: &Self::Sums,
+        blocks: &[[u16; 4]],
+        change: impl Fn(usize) -> Vector<S>,
+    ) -> Changed<S> {
         let mut mask = 0_u32;
         for plane in blocks.as_flattened().iter().flat_map(|quad| self.planes[usize::from(*quad) % QUADS]) {
             mask |= 1 << plane;
@@ -177,7 +182,8 @@ impl<S: Simd> Head<S> for Planes<S> {
             places[plane] = at as u8;
             tiles[at] = sums[plane];
         }
-        for (quads, change) in blocks.iter().zip(changes) {
+        for (at, quads) in blocks.iter().enumerate() {
+            let change = change(at);
             for index in 0..4 {
                 let (quad, change) = (usize::from(quads[index]) % QUADS, change.broadcast_quad(index));
                 for at in 0..OF_LINE {
