@@ -7,9 +7,9 @@ use evoxo_common::{experiment::Kernel, rng::Stream};
 use evoxo_games::{
     board::{Board, Shape, Side, score_four},
     net::{
-        Activation, Architecture, Engine, First,
+        Activation, Architecture, Engine, First, engine,
         learn::{Learner, Learning},
-        reference::{Plain, Shared, Tables},
+        reference,
     },
 };
 
@@ -118,22 +118,18 @@ impl Speed {
     /// The same with the reference implementation.
     fn reference(&self, games: u64) -> Counted {
         let (trial, learnt) = self.warm();
-        match self.first {
-            First::Tuples { .. } => learn(Tables::new(&trial.architecture, &learnt.weights), trial, games),
-            _ if self.shared => learn(Shared::new(&trial.architecture, &learnt.weights), trial, games),
-            _ => learn(Plain::new(&trial.architecture, &learnt.weights), trial, games),
-        }
+        learn(reference::of(&trial.architecture, &learnt.weights), trial, games)
     }
 
-    /// What a game consists of, on average over some of the games that are measured.
+    /// What a game consists of, on average over the games that are measured: they differ in length from the first to the last.
     fn parts(&self) -> Vec<(&'static str, f64)> {
-        const GAMES: u64 = 40;
-        let Counted { moves, steps, .. } = self.reference(GAMES);
+        let (trial, learnt) = self.warm();
+        let Counted { moves, steps, .. } = learn(engine(&trial.architecture, &learnt.weights), trial, GAMES);
         [("moves valued/s", moves), ("learning steps/s", steps)].map(|(name, n)| (name, n as f64 / GAMES as f64)).into()
     }
 }
 
-fn learn(engine: impl Engine, trial: &Trial, games: u64) -> Counted {
+fn learn(engine: Box<dyn Engine>, trial: &Trial, games: u64) -> Counted {
     let mut counting = Counting { engine, moves: 0, steps: 0 };
     let mut learner = Learner::new(&mut counting, score_four(), trial.architecture.activation, trial.learning);
     learner.train(trial.stream, WARM_UP_GAMES..WARM_UP_GAMES + games, None);
@@ -151,13 +147,13 @@ struct Counted {
 }
 
 /// An engine that counts what it is asked.
-struct Counting<E> {
-    engine: E,
+struct Counting {
+    engine: Box<dyn Engine>,
     moves: u64,
     steps: u64,
 }
 
-impl<E: Engine> Engine for Counting<E> {
+impl Engine for Counting {
     fn reset(&mut self) {
         self.engine.reset();
     }
