@@ -47,7 +47,7 @@ pub struct Difference {
 
 /// The unpaired t-test in Welch's form (Welch 1947); `None` unless both samples have two values, and if these are too great
 /// for a variance. Where no value differs from another of its sample there is no variance to measure the difference by: then
-/// the probability is that of [`rank_test`].
+/// the probability is [`rank_test_least`].
 ///
 /// Not Student's own, which pools the variances: in the experiments here they differ a hundredfold between arms. Between
 /// samples of the same size t is the same in both forms; only the degrees of freedom differ, and Welch's are never more.
@@ -243,8 +243,7 @@ mod tests {
         assert_eq!((same.t, same.p, same.half_width), (0.0, 1.0, 0.0));
         let other = t_test(sample(&[2.0, 2.0]), sample(&[3.0; 3])).unwrap();
         assert_eq!(other.t, f64::NEG_INFINITY);
-        let ranks = rank_test(&[2.0, 2.0], &[3.0; 3]).unwrap();
-        assert!((other.p - 0.2).abs() < 1e-12 && (ranks.p - other.p).abs() < 1e-12, "{other:?}, {ranks:?}");
+        assert!((other.p - 0.2).abs() < 1e-12, "{other:?}");
         assert_eq!(t_test(sample(&[1.0]), sample(&[1.0, 2.0])), None);
         assert_eq!((Sample::of(&[]), rank_test(&[], &[1.0])), (None, None));
         assert_eq!(rank_test(&[1.0; 4], &[1.0; 3]), Some(RankTest { u: 6.0, p: 1.0 }));

@@ -359,7 +359,7 @@ impl Told<'_> {
 
     fn without_solution(&self) -> Option<String> {
         let (infeasible, all) = (self.infeasible, self.replicas);
-        (infeasible > 0).then(|| format!("{infeasible} of {all} replicas have no feasible candidate"))
+        (infeasible > 0).then(|| format!("{infeasible} of {all} replicas found no feasible candidate"))
     }
 
     fn unused_reference(&self) -> Option<String> {
