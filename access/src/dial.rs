@@ -143,7 +143,7 @@ impl Dialer {
         };
         Some(format!(
             "does not answer as a coordinator does ({why}): check the address, unless a coordinator is just being started or \
-             stopped there"
+             stopped there, or takes no more connections from here"
         ))
     }
 

@@ -27,13 +27,18 @@ fn ends_at_once() -> bool {
         return true;
     }
     let first = FIRST.get_or_init(Instant::now);
-    let again = ASKED.swap(true, Ordering::Relaxed) && first.elapsed() >= ONE_WITHIN;
+    let again = is_another(ASKED.swap(true, Ordering::Relaxed), first.elapsed());
     if again {
         tell(
-            "ended at once, at the second request: what was not saved is lost, and the same command goes on from what was",
+            "ended at once, at the second request: what was not saved is lost; the same command continues with the rest",
         );
     }
     again
+}
+
+/// Whether a signal is one more request, so long after the first one.
+fn is_another(asked_before: bool, since: Duration) -> bool {
+    asked_before && since >= ONE_WITHIN
 }
 
 /// From now on a signal ends the programs that this process has started, and then this process.
@@ -59,5 +64,16 @@ impl Stop {
     /// Whether a stop was requested.
     pub(crate) fn is_asked(&self) -> bool {
         ASKED.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_signals_at_once_are_one() {
+        assert!(!is_another(false, Duration::ZERO) && !is_another(true, ONE_WITHIN / 2));
+        assert!(is_another(true, ONE_WITHIN) && is_another(true, Duration::from_secs(60)));
     }
 }

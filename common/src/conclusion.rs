@@ -105,7 +105,9 @@ fn without_solution(config: &Config, result: &Value) -> String {
         let sentence = result["summary"][arm]["without_solution"].as_str()?;
         Some(if config.arms.len() == 1 { format!(" {sentence}.") } else { format!(" In {arm:?}: {sentence}.") })
     };
-    config.arms.iter().filter_map(|arm| said(&arm.name)).take(ARMS_MAX).collect()
+    let all: Vec<String> = config.arms.iter().filter_map(|arm| said(&arm.name)).collect();
+    let more = if all.len() > ARMS_MAX { " And so on." } else { "" };
+    all.into_iter().take(ARMS_MAX).collect::<String>() + more
 }
 
 /// Replicas that ended before their last round are part of the means all the same.

@@ -52,7 +52,7 @@ pub enum StoreError {
     #[error("the store {0} is of no known kind: name a directory, or a bucket as s3://BUCKET/PREFIX")]
     UnknownKind(String),
     /// A file.
-    #[error("the store {0} is a file: give --store a directory, or a bucket as s3://BUCKET/PREFIX")]
+    #[error("the store {0} is a file: name a directory, or a bucket as s3://BUCKET/PREFIX")]
     File(String),
     /// Not the address of a bucket.
     #[error("the store {spec} is not the address of a bucket: {cause}: give s3://BUCKET/PREFIX")]

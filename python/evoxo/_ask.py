@@ -113,8 +113,8 @@ class Asked:
     def results(self) -> Results:
         """What the run has left. Raises ValueError with a sentence if it is not finished."""
         found = results(self._out)
-        if found.state != "finished":
-            raise ValueError(f"the run in {self._out} is {found.state}: the same call continues it")
+        if found.state == "unfinished":
+            raise ValueError(f"the run in {self._out} is unfinished: the same call continues it")
         return found
 
 

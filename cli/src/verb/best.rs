@@ -6,7 +6,11 @@ use anyhow::bail;
 use evoxo_common::{card::Card, experiment::Registry, report::Table};
 use serde_json::{Map, Value, json};
 
-use crate::{history::Best, kept::Kept, say::stdout};
+use crate::{
+    history::Best,
+    kept::Kept,
+    say::{notice, stdout},
+};
 
 /// Which run.
 #[derive(clap::Args)]
@@ -33,6 +37,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     let unfinished = kept.result["state"] == "unfinished";
     if found.is_empty() && unfinished {
         bail!("the run in {} has no champions yet", arguments.directory.display());
+    }
+    if config.kind.is_solution.is_some() {
+        let is_found = |place: usize| found.iter().any(|(best, ..)| best.arm == place);
+        for (_, arm) in config.arms.iter().enumerate().filter(|(place, _)| !is_found(*place)) {
+            notice(format_args!("arm {:?} has no champion that satisfies all constraints", arm.name));
+        }
+        if found.is_empty() {
+            bail!("the run in {} has no champions to show", arguments.directory.display());
+        }
     }
     if found.is_empty() {
         bail!("{} has no champions: a run of {} leaves none", arguments.directory.display(), config.kind.name);

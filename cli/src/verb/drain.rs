@@ -89,6 +89,8 @@ async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result
         let v1::ListWorkersResponse { workers, lost } =
             client.list_workers(v1::ListWorkersRequest {}).await.map_err(refused)?.into_inner();
         let now = Instant::now();
+        // Who was lost comes back, and not one of the same name that has left.
+        asked.sort_by_key(|worker| !lost.iter().any(|lost| lost.session == worker.session));
         if follow(&mut asked, &workers) {
             absent_since = None;
         } else {
@@ -97,7 +99,7 @@ async fn wait(client: &mut Client, mut asked: Vec<v1::Worker>) -> anyhow::Result
             match lost {
                 None if absent >= AWAY_MAX => return Ok(()),
                 Some(v1::LostWorker { name, session, host, reason, .. }) if absent >= LOST_MAX => bail!(
-                    "worker {name} (session {session}) was lost before it had finished, and has not come back: {reason}; look on its host \
+                    "worker {name} (session {session}) was lost before it had finished, and was not seen again: {reason}; look on its host \
                      {host} whether it still computes"
                 ),
                 _ => {}

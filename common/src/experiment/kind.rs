@@ -199,8 +199,9 @@ impl Kind {
     /// The primary metric in a last row, if it is that of a solution.
     #[must_use]
     pub fn metric(&self, row: &[f64]) -> Option<f64> {
-        let is_solution = self.is_solution.is_none_or(|is_solution| is_solution(row));
-        row.get(self.primary_metric).copied().filter(|_| is_solution)
+        // A replica may have no row yet, or never have one.
+        let value = *row.get(self.primary_metric)?;
+        self.is_solution.is_none_or(|is_solution| is_solution(row)).then_some(value)
     }
 
     /// Decodes a task of this kind.

@@ -87,10 +87,16 @@ fn others(aliases: &[Alias]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Decimals for all of these effects: as many as their intervals need.
+fn digits<'a>(effects: &mut dyn Iterator<Item = &'a Effect>) -> usize {
+    let of = |effect: &Effect| Estimate { mean: 0.0, half_width: effect.half_width }.decimals();
+    effects.map(of).max().unwrap_or(2)
+}
+
 fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option<Table> {
     let effects = arm.effects.as_ref()?;
     let of = |effect: &Effect| Estimate { mean: effect.estimate, half_width: effect.half_width };
-    let digits = effects.effects.iter().map(|effect| of(effect).decimals()).max().unwrap_or(2);
+    let digits = digits(&mut effects.effects.iter());
     let row = |effect: &Effect| {
         let factor = screen.factors.iter().find(|factor| factor.letter == effect.aliases[0].word);
         vec![
@@ -133,11 +139,7 @@ fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     }
     let of = |place: usize| all.iter().map(move |effects| &effects.effects[place]);
     let shown = |place: &usize| of(*place).any(|effect| effect.aliases[0].word.length() == 1 || effect.is_found());
-    let estimates = all.iter().flat_map(|effects| &effects.effects);
-    let digits = estimates
-        .map(|effect| Estimate { mean: effect.estimate, half_width: effect.half_width }.decimals())
-        .max()
-        .unwrap_or(2);
+    let digits = digits(&mut all.iter().flat_map(|effects| &effects.effects));
     let row = |place: usize| {
         let aliases = &all[0].effects[place].aliases;
         let name = format!("{} {}", effect_name(screen, aliases[0].word), others(aliases));

@@ -19,6 +19,10 @@ impl Sample {
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let (count, mean) = (values.len(), mean(values)?);
+        // Their mean may be rounded, and that is no deviation.
+        if values.iter().all(|value| *value == values[0]) {
+            return Some(Self { count, mean: values[0], deviation: 0.0 });
+        }
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let deviation = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
         Some(Self { count, mean, deviation })
@@ -244,6 +248,9 @@ mod tests {
         let other = t_test(sample(&[2.0, 2.0]), sample(&[3.0; 3])).unwrap();
         assert_eq!(other.t, f64::NEG_INFINITY);
         assert!((other.p - 0.2).abs() < 1e-12, "{other:?}");
+        let rounded = t_test(sample(&[0.1; 3]), sample(&[0.7; 6])).unwrap();
+        assert!((rounded.p - 2.0 / 84.0).abs() < 1e-12 && rounded.half_width == 0.0, "{rounded:?}");
+        assert_eq!(t_test(sample(&[0.1; 3]), sample(&[0.1; 6])).unwrap().p, 1.0);
         assert_eq!(t_test(sample(&[1.0]), sample(&[1.0, 2.0])), None);
         assert_eq!((Sample::of(&[]), rank_test(&[], &[1.0])), (None, None));
         assert_eq!(rank_test(&[1.0; 4], &[1.0; 3]), Some(RankTest { u: 6.0, p: 1.0 }));

@@ -197,7 +197,8 @@ impl Coordinator {
                 () if shared => "the coordinator takes no more workers of this identity, or of this address",
                 () => "the coordinator is busy",
             };
-            self.log_refusal(session.about(id), format!("worker {} was asked to come back: {why}", session.name));
+            // No line: whoever has more workers than places would have no others.
+            self.tally.refused += 1;
             return self.effects.close(id, CloseKind::Retry, why.into(), BUSY_MS);
         }
         let process = session.process;

@@ -88,7 +88,11 @@ async fn serve(core: Handle, outbox: Outbox, mut incoming: Incoming, info: Optio
     let hello =
         hello.unwrap_or_else(|_| Err(Status::deadline_exceeded("a session begins with Hello, but none was received")));
     let hello = match hello {
-        Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, _))) => hello,
+        Ok(Some((FromWorker { message: Some(from_worker::Message::Hello(hello)) }, room))) => {
+            // From here on the core counts the session.
+            drop(room);
+            hello
+        }
         Ok(Some(_)) => return drop(outbox.send(Err(Status::invalid_argument("a session begins with Hello")))),
         Ok(None) => return,
         Err(status) => return drop(outbox.send(Err(status))),

@@ -36,7 +36,7 @@ pub struct Checked {
 /// A sentence that says which promise the store does not keep, or why it could not be used.
 pub fn check(spec: &str, races: u32) -> Result<Checked, String> {
     // A coordinator makes its directory. A check of one that is new would say nothing of the share that was meant.
-    if place::directory_of(spec).is_some_and(|directory| !directory.exists()) {
+    if place::directory_of(spec).is_some_and(|directory| matches!(directory.try_exists(), Ok(false))) {
         return Err(format!(
             "there is no directory {spec} to check: look at its name, mount the share, or make it first"
         ));

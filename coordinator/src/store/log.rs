@@ -26,6 +26,8 @@ pub(crate) const BATCH_BYTES_MAX: usize = 256 << 10;
 const BATCHES_MAX: usize = 4096;
 const BATCHES_KEPT: usize = 1024;
 const LIFE: Duration = Duration::from_secs(400 * 24 * 3600);
+/// The most that are read to find lines that are wanted.
+const BATCHES_READ_MAX: usize = 256;
 /// After this many batches the oldest are removed.
 const PRUNED_EVERY: u64 = 64;
 
@@ -65,14 +67,15 @@ impl Log {
 }
 
 impl Reader {
-    /// The newest lines of the audit log that the store has and that are wanted, oldest first: at least `count`, if there are. Damaged
+    /// The newest lines of the audit log that the store has and that are wanted, oldest first: at least `count`, if the newest 256 batches have
+    /// them. Damaged
     /// batches are left out.
     ///
     /// # Errors
     /// A sentence, if the store cannot be read.
     pub(crate) async fn newest_log(&self, count: usize, wanted: fn(&str) -> bool) -> Result<Vec<String>, String> {
         let mut newest: Vec<Vec<String>> = Vec::new();
-        for (named, _) in self.batches().await?.into_iter().rev() {
+        for (named, _) in self.batches().await?.into_iter().rev().take(BATCHES_READ_MAX) {
             if newest.iter().map(Vec::len).sum::<usize>() >= count {
                 break;
             }

@@ -316,7 +316,8 @@ fn a_store_that_cannot_be_used_is_refused_with_a_sentence() {
     // /proc cannot be written even by root.
     for spec in [file.to_str().unwrap(), below_file.to_str().unwrap(), "/proc/evoxo", "/proc"] {
         let error = Store::open(spec, registry().clone()).err().expect(spec).to_string();
-        assert!(error.contains(spec) && error.contains("--store") && !error.contains('\n'), "{error}");
+        assert!(error.contains("--store") || error.contains("name a directory"), "{error}");
+        assert!(error.contains(spec) && !error.contains('\n'), "{error}");
     }
     let unknown = Store::open("ftp://host/runs", registry().clone()).err().unwrap();
     assert!(matches!(unknown, StoreError::UnknownKind(_)));

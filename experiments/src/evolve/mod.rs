@@ -50,7 +50,7 @@ pub const KIND: Kind = Kind {
     schema: &settings::SCHEMA,
     columns: &COLUMNS,
     primary_metric: 1,
-    is_solution: Some(|row| row[report::VIOLATION] == 0.0),
+    is_solution: Some(|row| row.get(report::VIOLATION) == Some(&0.0)),
     compare: Some(report::compare),
     rounds: |settings| choose::batches_most(&Settings::of(settings)),
     demand: |settings| search::demand(&Settings::of(settings), settings.to_text().len() as u64 + 16),

@@ -161,7 +161,7 @@ impl Asked<'_> {
             let asked = &questions[evaluations.len()..][..count];
             let items = rest[..count].join(",");
             let line = |number| format!("{{\"batch\":{number},\"items\":[{items}]}}");
-            let share_ms = within_ms * count as u64 / questions.len() as u64;
+            let share_ms = (u128::from(within_ms) * count as u128 / questions.len() as u128) as u64;
             let (number, answer) = self.programs.ask(self.name, &line, share_ms)?;
             match read_answer(form, asked, number, &answer) {
                 Ok(more) => evaluations.extend(more),

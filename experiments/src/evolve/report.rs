@@ -300,7 +300,7 @@ impl Told<'_> {
     }
 
     fn row(&self) -> Vec<String> {
-        let infeasible = || "none is feasible".to_owned();
+        let infeasible = || if self.infeasible > 0 { "none is feasible" } else { "-" }.to_owned();
         let mean = estimate(&self.bests).map_or_else(infeasible, |estimate| match estimate.half_width {
             half_width if estimate.mean.abs() >= LONG => {
                 short(estimate.mean) + &half_width.map_or_else(String::new, |it| format!(" ± {}", short(it)))

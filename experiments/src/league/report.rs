@@ -281,7 +281,8 @@ fn common_notes() -> Vec<String> {
         format!(
             "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all games from it. Tied \
              for first is whom the strongest exceeds in less than {:.1} % of them, where the rest is shared by all other players. \
-             Exact odds have no intervals, and neither have fewer than {OPENINGS_MIN} openings.",
+             Exact odds have no intervals. From fewer than {OPENINGS_MIN} openings there are none either, and nobody is told apart: all \
+             share the first place.",
             100.0 * (1.0 - DOUBT)
         ),
         "Nash % is the mixture of players that no player beats, of several the most even one (Nash averaging): it does not \
