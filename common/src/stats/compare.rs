@@ -19,10 +19,6 @@ impl Sample {
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let (count, mean) = (values.len(), mean(values)?);
-        // Their mean may be rounded, and that is no deviation.
-        if values.iter().all(|value| *value == values[0]) {
-            return Some(Self { count, mean: values[0], deviation: 0.0 });
-        }
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let deviation = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
         Some(Self { count, mean, deviation })
@@ -49,6 +45,11 @@ pub struct Difference {
     pub p: f64,
 }
 
+/// What may be left of two samples' means, and of the errors of means, where all values are equal, because a mean is rounded.
+pub(super) fn rounding(one: Sample, two: Sample) -> f64 {
+    4.0 * f64::EPSILON * one.mean.abs().max(two.mean.abs())
+}
+
 /// The unpaired t-test in Welch's form (Welch 1947); `None` unless both samples have two values, and if these are too great
 /// for a variance. Where no value differs from another of its sample there is no variance to measure the difference by: then
 /// the probability is [`rank_test_least`].
@@ -66,10 +67,11 @@ pub fn t_test(one: Sample, two: Sample) -> Option<Difference> {
     if !(mean.is_finite() && error.is_finite()) {
         return None;
     }
-    if error == 0.0 {
+    if error <= rounding(one, two) {
         // Equal values on both sides do not say how much chance does. Their order does: all of one side lie above all of the other.
         let p = rank_test_least(one.count, two.count);
-        let (t, p) = if mean == 0.0 { (0.0, 1.0) } else { (mean.signum() * f64::INFINITY, p) };
+        let same = mean.abs() <= rounding(one, two);
+        let (t, p) = if same { (0.0, 1.0) } else { (mean.signum() * f64::INFINITY, p) };
         return Some(Difference { mean, half_width: 0.0, t, freedom: (one.count + two.count - 2) as f64, p });
     }
     let part = |share: f64, count: usize| share * share / (count - 1) as f64;

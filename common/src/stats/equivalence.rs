@@ -2,7 +2,7 @@
 //! be shown is that a difference is smaller than a margin that was stated before.
 
 use super::{
-    compare::{Sample, rank_test, rank_test_least, t_test},
+    compare::{Sample, rank_test, rank_test_least, rounding, t_test},
     student::student_tails,
 };
 
@@ -19,7 +19,7 @@ pub fn equivalence_test(margin: f64, one: Sample, two: Sample) -> Option<f64> {
     let difference = t_test(one, two)?;
     let error = (one.error_squared() + two.error_squared()).sqrt();
     let room = margin - difference.mean.abs();
-    if error == 0.0 {
+    if error <= rounding(one, two) {
         // As in the t-test: by ranks, to one side.
         let tail = rank_test_least(one.count, two.count) / 2.0;
         return Some(if room > 0.0 { tail } else { 1.0 - tail });
