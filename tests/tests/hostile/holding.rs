@@ -257,8 +257,10 @@ async fn sessions_without_hello_have_a_limit() {
     let mut elsewhere = Person::at(coordinator.address, ELSEWHERE);
     elsewhere.submit("run", &config).await;
     let channel = endpoint(Some(ELSEWHERE)).expect("an address is a good URL").connect().await.expect("it listens");
-    Session::join_over(channel, "w").await.expect("it has a share").work(12).await;
+    let mut worker = Session::join_over(channel, "w").await.expect("it has a share");
+    let worker = tokio::spawn(async move { worker.work(usize::MAX).await });
     assert_eq!(elsewhere.finished("run").await.digest, digest_of_one_thread(&config));
+    worker.abort();
     // Those that say Hello make room for others, though some of them stay.
     let mut greeted: Vec<Session> = begun.into_iter().filter_map(Result::ok).collect();
     for session in &greeted {
