@@ -88,7 +88,7 @@ fn others(aliases: &[Alias]) -> String {
 }
 
 /// Decimals for all of these effects: as many as their intervals need.
-fn digits<'a>(effects: &mut dyn Iterator<Item = &'a Effect>) -> usize {
+fn digits(effects: &mut dyn Iterator<Item = &Effect>) -> usize {
     let of = |effect: &Effect| Estimate { mean: 0.0, half_width: effect.half_width }.decimals();
     effects.map(of).max().unwrap_or(2)
 }
