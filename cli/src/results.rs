@@ -80,8 +80,8 @@ impl Results {
             |doubt: &&v1::Doubt| doubt.replica < config.replicas && config.arms.iter().any(|arm| arm.name == doubt.arm);
         let doubts = run.doubts.iter().filter(known).cloned().collect();
         // One at its last round is not finished while its outputs are audited.
-        let named = fetched.iter().filter(|replica| replica.replica < config.replicas);
-        let finished = named.map(|replica| replica.finished).all(|finished| finished);
+        let mut named = fetched.iter().filter(|replica| replica.replica < config.replicas);
+        let finished = named.all(|replica| replica.finished);
         let results = Self::of(config, replicas, doubts, signature);
         Ok(Self { digest: results.digest.filter(|_| finished), ..results })
     }
