@@ -8,7 +8,7 @@ use std::{
 
 use evoxo_access::{AccessFile, Dialer, Newcomer, Refusal, Role, Token};
 use evoxo_proto::v1::{
-    CreateTokenRequest, Identity, ListAccessRequest, RevokeRequest, RevokeResponse,
+    CreateTokenRequest, Identity, ListAccessRequest, ReadLogRequest, ReadLogResponse, RevokeRequest, RevokeResponse,
     access_service_client::AccessServiceClient,
 };
 use tonic::transport::{Channel, Endpoint};
@@ -71,6 +71,15 @@ impl<'a> Secure<'a> {
     #[must_use]
     pub fn access(&self, coordinator: SocketAddr) -> AccessServiceClient<Channel> {
         AccessServiceClient::new(channel(coordinator, Some(&self.operator())))
+    }
+
+    /// The newest lines of the audit log: this many, or 100 for 0.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    pub async fn audit_log(&self, coordinator: SocketAddr, lines: u32) -> ReadLogResponse {
+        let request = ReadLogRequest { lines, done: false };
+        self.access(coordinator).read_log(request).await.expect("an audit log").into_inner()
     }
 
     /// A token.

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use evoxo_access::Role;
-use evoxo_proto::v1::{ReadLogRequest, RunState};
+use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Site},
     programs::program,
@@ -69,8 +69,7 @@ impl<'a> Lab<'a> {
     }
 
     async fn audit(&self) -> Vec<String> {
-        let mut access = self.secure.access(self.coordinator.address);
-        access.read_log(ReadLogRequest { lines: 0, done: false }).await.expect("lines").into_inner().lines
+        self.secure.audit_log(self.coordinator.address, 0).await.lines
     }
 }
 

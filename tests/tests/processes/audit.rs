@@ -3,7 +3,7 @@
 use std::{io::ErrorKind, process::Command, time::Duration};
 
 use evoxo_access::Role;
-use evoxo_proto::v1::{PauseRequest, ReadLogRequest};
+use evoxo_proto::v1::PauseRequest;
 use evoxo_tests::{
     live::{PATIENCE, Site},
     person::digest_of_one_thread,
@@ -67,12 +67,8 @@ async fn a_disk_that_takes_no_line_of_the_audit_log_keeps_nobody_waiting() {
         let token = secure.token(address, Role::Worker, 3600, 1).await;
         let worker = secure.worker(address, &token, "one");
         person.worker("one").await;
-        let unread = secure
-            .access(address)
-            .read_log(ReadLogRequest { lines: 9, done: false })
-            .await
-            .expect("the store is there");
-        assert!(unread.into_inner().missing.starts_with("the audit log on the coordinator's host cannot be read"));
+        let unread = secure.audit_log(address, 9).await;
+        assert!(unread.missing.starts_with("the audit log on the coordinator's host cannot be read"));
         worker
     };
     let worker = timeout(PATIENCE, asked).await.expect("who asks is answered");

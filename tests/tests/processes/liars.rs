@@ -5,7 +5,7 @@ use std::{fs, net::SocketAddr, time::Duration};
 use bytes::Bytes;
 use evoxo_access::{AccessFile, Refusal, Role, Token};
 use evoxo_common::task::Encoded;
-use evoxo_proto::v1::{ReadLogRequest, RunState, Verification, task_result::Outcome};
+use evoxo_proto::v1::{RunState, Verification, task_result::Outcome};
 use evoxo_tests::{
     live::{PATIENCE, Site},
     person::{Person, digest_of_one_thread},
@@ -85,13 +85,7 @@ async fn a_liar_is_revoked_and_the_result_is_right() {
     coordinator = secure.coordinator(&address.to_string(), &[]);
     assert!(Session::join_over(channel(address, Some(&access)), "liar").await.is_err(), "it is out for good");
     is_revoked(&secure, &token, address).await;
-    let lines = secure
-        .access(address)
-        .read_log(ReadLogRequest { lines: 100, done: false })
-        .await
-        .expect("a log")
-        .into_inner()
-        .lines;
+    let lines = secure.audit_log(address, 100).await.lines;
     let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let convictions: Vec<Value> = lines.filter(|line| line["what"] == "convict").collect();
     assert_eq!(convictions.len(), 1, "{convictions:?}");

@@ -10,7 +10,7 @@ use std::{
 };
 
 use evoxo_access::{AccessFile, Role};
-use evoxo_proto::v1::{CancelRequest, PauseRequest, ReadLogRequest, RunState};
+use evoxo_proto::v1::{CancelRequest, PauseRequest, RunState};
 use evoxo_tests::{
     live::{PATIENCE, Process, Site, objects_in},
     person::{Person, digest_of_one_thread},
@@ -89,13 +89,7 @@ async fn a_store_that_can_be_written_later_gets_the_whole_audit_log() {
         assert!(start.elapsed() < PATIENCE, "{}\n{}", stored(), coordinator.process.log());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let told = secure
-        .access(address)
-        .read_log(ReadLogRequest { lines: 100, done: false })
-        .await
-        .expect("lines")
-        .into_inner()
-        .lines;
+    let told = secure.audit_log(address, 100).await.lines;
     let count = |what: &str| told.iter().filter(|line| line.contains(what)).count();
     assert_eq!((count("create token"), count("\"lead\"")), (1, 1), "{told:?}");
     let mut person = secure.person(address);
@@ -378,13 +372,7 @@ async fn the_audit_log_says_who_wanted_what() {
     person.client.pause(PauseRequest { name: "run".into() }).await.expect("it is paused");
     person.client.cancel(CancelRequest { name: "run".into(), delete: true }).await.expect("it is deleted");
     person.client.pause(PauseRequest { name: "none".into() }).await.expect_err("there is none");
-    let lines = secure
-        .access(address)
-        .read_log(ReadLogRequest { lines: 0, done: false })
-        .await
-        .expect("lines")
-        .into_inner()
-        .lines;
+    let lines = secure.audit_log(address, 0).await.lines;
     let operator = secure.operator().certificate().expect("a certificate").identity.id.to_string();
     let seen: Vec<bool> = [
         ["\"what\":\"submit\",\"object\":\"run\",\"outcome\":\"done\"", &operator],

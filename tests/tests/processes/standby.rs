@@ -2,7 +2,7 @@
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration, time::Instant};
 
-use evoxo_proto::v1::{ReadLogRequest, RunState};
+use evoxo_proto::v1::RunState;
 use evoxo_tests::{
     live::{Coordinator, PATIENCE, Process, Site, objects_in},
     person::{Person, digest_of_one_thread, is_absence},
@@ -205,13 +205,7 @@ async fn a_secure_standby_takes_over() {
 
 /// What each line of the audit log says was done, as this coordinator tells it, with the epoch.
 async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)> {
-    let lines = secure
-        .access(coordinator)
-        .read_log(ReadLogRequest { lines: 1000, done: false })
-        .await
-        .expect("a log")
-        .into_inner()
-        .lines;
+    let lines = secure.audit_log(coordinator, 1000).await.lines;
     let line = |line: &String| {
         let line: Value = serde_json::from_str(line).expect("JSON");
         (line["what"].as_str().expect("text").to_owned(), line["epoch"].as_u64().unwrap_or(0))
