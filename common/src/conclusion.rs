@@ -173,12 +173,12 @@ fn compared(metric: &str, reached: &[Reached<'_>]) -> String {
     // Of many arms that differ by chance alone some pair differs much: each pair could have been the one that is named.
     let pairs = arms * (arms - 1) / 2;
     let corrected = if pairs > 1 { format!(" corrected for {} pairs", thousands(pairs as u64)) } else { String::new() };
-    let p = samples.and_then(|(best, next)| t_test(best, next)).map(|test| (test.p * pairs as f64).min(1.0));
-    let sure = match p {
+    let sure = match samples.and_then(|(best, next)| t_test(best, next)) {
         None => "one replica says nothing about chance".to_owned(),
-        Some(p) => {
+        Some(test) => {
+            let p = (test.p * pairs as f64).min(1.0);
             let what = if p < LEVEL { "is hardly chance" } else { "may be chance" };
-            format!("the difference {what} (Welch's test, {}{corrected})", p_text(p))
+            format!("the difference {what} ({}, {}{corrected})", test.name(), p_text(p))
         }
     };
     let among = if arms == 2 { "Of two arms" } else { &format!("Of {} arms", thousands(arms as u64)) };
@@ -270,6 +270,8 @@ mod tests {
         assert!(among.contains(" corrected for 28 pairs)") && !alone.contains("corrected"), "{among}");
         let single = [reached("a", &[5.0]), reached("b", &[4.0])];
         assert!(compared("win", &single).contains("one replica says nothing"));
+        let constant = compared("win", &[reached("a", &[1.0, 1.0]), reached("b", &[0.0, 0.0])]);
+        assert!(constant.contains("may be chance (by ranks, as no value varies, P = 0.33"), "{constant}");
         let equal = [reached("a", &[1.0, 1.0]), reached("b", &[1.0]), reached("c", &[0.0])];
         assert!(compared("win", &equal).contains("in 2 of 3 arms: 1.00"), "{}", compared("win", &equal));
     }

@@ -13,6 +13,12 @@ from ._genome import Genes, Part, parts_of
 FAIL_CHARACTERS_MAX = 1000
 """The most characters of the sentence of a failed candidate; the rest is cut off."""
 
+OBJECTIVES_CHARACTERS_MAX = 400
+"""The most characters of all objectives with a comma and a space between them: what an experiment file can say."""
+
+CONSTRAINTS_MAX = 100
+MEASURES_MAX = 10
+
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 """The names of problems, objectives, constraints and measures, and versions."""
 
@@ -46,7 +52,7 @@ class Result:
     """The measures of behaviour, one number for each."""
 
 
-def _names(what: str, names: Sequence[str]) -> Tuple[str, ...]:
+def _names(what: str, names: Sequence[str], most: int) -> Tuple[str, ...]:
     if isinstance(names, str):
         raise ValueError(f"{what} is the text {names!r}, but must be a list of texts")
     for name in names:
@@ -54,6 +60,8 @@ def _names(what: str, names: Sequence[str]) -> Tuple[str, ...]:
             raise ValueError(f"{what} has the name {name!r}, but a name is up to 64 of A-Z, a-z, 0-9, _, - and point")
     if len(set(names)) < len(names):
         raise ValueError(f"{what} has a name twice: {list(names)}")
+    if len(names) > most:
+        raise ValueError(f"{what} has {len(names)} names, but at most {most} are possible")
     return tuple(names)
 
 
@@ -64,7 +72,13 @@ def _objectives(objectives: Sequence[str]) -> Tuple[str, ...]:
         goal, _, _ = objective.partition(" ") if isinstance(objective, str) else ("", "", "")
         if goal not in ("min", "max"):
             raise ValueError(f'the objective {objective!r} must be "min NAME" or "max NAME"')
-    _names("objectives", [objective.partition(" ")[2] for objective in objectives])
+    characters = len(", ".join(objectives))
+    if characters > OBJECTIVES_CHARACTERS_MAX:
+        raise ValueError(
+            f"objectives has {characters} characters in all, but at most {OBJECTIVES_CHARACTERS_MAX} are possible: take"
+            " fewer or shorter names"
+        )
+    _names("objectives", [objective.partition(" ")[2] for objective in objectives], len(objectives))
     return tuple(objectives)
 
 
@@ -86,8 +100,8 @@ class Declaration:
         """Whether the genome was declared as one part without a name."""
         self.objectives = _objectives(objectives)
         """Each "min NAME" or "max NAME"."""
-        self.constraints = _names("constraints", constraints)
-        self.measures = _names("measures", measures)
+        self.constraints = _names("constraints", constraints, CONSTRAINTS_MAX)
+        self.measures = _names("measures", measures, MEASURES_MAX)
         if not isinstance(version, str) or not NAME.fullmatch(version):
             raise ValueError(f"the version is {version!r}, but must be up to 64 of A-Z, a-z, 0-9, _, - and point")
         self.name = name

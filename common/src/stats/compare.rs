@@ -45,6 +45,14 @@ pub struct Difference {
     pub p: f64,
 }
 
+impl Difference {
+    /// The test that the probability is of.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        if self.t.is_infinite() { "by ranks, as no value varies" } else { "Welch's test" }
+    }
+}
+
 /// What may be left of two samples' means, and of the errors of means, where all values are equal, because a mean is rounded.
 pub(super) fn rounding(one: Sample, two: Sample) -> f64 {
     4.0 * f64::EPSILON * one.mean.abs().max(two.mean.abs())
