@@ -143,12 +143,8 @@ fn ratings_table(arm: &Told<'_>, title: String) -> Table {
     let row = |(place, player): (usize, &usize)| {
         let player = *player;
         let place = if standing.first.contains(&player) { 1 } else { place + 1 };
-        let interval = match &standing.intervals {
-            Some(intervals) if player != results.anchor => {
-                format!("{} to {}", points(intervals[player].0), points(intervals[player].1))
-            }
-            _ => "-".into(),
-        };
+        let known = standing.intervals.as_ref().and_then(|of| of[player]).filter(|_| player != results.anchor);
+        let interval = known.map_or_else(|| "-".into(), |(low, high)| format!("{} to {}", points(low), points(high)));
         let mut row = vec![
             format!("{place:>2}. {}", results.names[player]),
             points(standing.ratings.points_above(player, results.anchor)),
@@ -258,6 +254,12 @@ fn arm_notes(arm: &Told<'_>) -> Vec<String> {
             100.0 * expected
         ));
     }
+    if standing.intervals.as_ref().is_some_and(|of| of[results.anchor].is_none()) {
+        notes.push(format!(
+            "No rating above {} has an interval, as that player has no point, or all of them: make another player the anchor.",
+            results.names[results.anchor]
+        ));
+    }
     if !results.meetings.is_empty() {
         let first = evoxo_common::stats::rating::ELO * standing.ratings.first_move;
         notes.push(format!(
@@ -281,8 +283,8 @@ fn common_notes() -> Vec<String> {
         format!(
             "Intervals and the shares of \"stronger\" are from {RESAMPLES} resamples of the openings, each with all games from it. Tied \
              for first is whom the strongest exceeds in less than {:.1} % of them, where the rest is shared by all other players. \
-             Exact odds have no intervals. From fewer than {OPENINGS_MIN} openings there are none either, and nobody is told apart: all \
-             share the first place.",
+             Exact odds have no intervals, nor has who scored nothing or everything: the virtual game alone makes that rating. From fewer than \
+             {OPENINGS_MIN} openings there are none either, and nobody is told apart: all share the first place.",
             100.0 * (1.0 - DOUBT)
         ),
         "Nash % is the mixture of players that no player beats, of several the most even one (Nash averaging): it does not \
@@ -294,7 +296,7 @@ fn common_notes() -> Vec<String> {
 fn ratings_json(arm: &Told<'_>) -> Value {
     let Told { results, standing, .. } = arm;
     let player = |player: &usize| {
-        let interval = standing.intervals.as_ref().map(|intervals| [intervals[*player].0, intervals[*player].1]);
+        let interval = standing.intervals.as_ref().and_then(|of| of[*player]).map(|(low, high)| [low, high]);
         json!({
             "player": results.names[*player],
             "rating": standing.ratings.points_above(*player, results.anchor),

@@ -33,8 +33,9 @@ pub(super) struct Standing {
     pub ratings: Ratings,
     /// The players, the strongest first.
     pub order: Vec<usize>,
-    /// The 95 % interval of each player's points above the anchor; none where nothing was sampled, or too little.
-    pub intervals: Option<Vec<(f64, f64)>>,
+    /// The 95 % interval of each player's points above the anchor; none where nothing was sampled, or too little, or where one of the
+    /// two has no point or all of them: then resamples have too, and the virtual game alone makes its rating.
+    pub intervals: Option<Vec<Option<(f64, f64)>>>,
     /// For each player and each other, how often the first is the stronger one of the two in resamples of the openings.
     pub stronger: Option<Vec<Vec<f64>>>,
     /// The strongest player and those that are not shown to be weaker, in order.
@@ -91,6 +92,13 @@ impl Results {
         sum
     }
 
+    /// Whether a player has scored, and left points to others.
+    fn is_measured(&self, player: usize) -> bool {
+        let of = (0..self.names.len()).filter(|other| *other != player).map(|other| self.score(player, other));
+        let (points, games) = of.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        points > 0.0 && points < games
+    }
+
     /// The same as a table: the share of the points of each player against each other, where they met.
     pub(super) fn scores(&self) -> Vec<Vec<Option<f64>>> {
         let players = self.names.len();
@@ -122,9 +130,10 @@ impl Results {
         let intervals = resampled.as_ref().map(|of| {
             let ends = |player: usize| {
                 let points = above(of, player, self.anchor);
-                (quantile(&points, 0.025), quantile(&points, 0.975))
+                let known = self.is_measured(player) && self.is_measured(self.anchor);
+                known.then(|| (quantile(&points, 0.025), quantile(&points, 0.975)))
             };
-            (0..players).map(ends).collect::<Vec<(f64, f64)>>()
+            (0..players).map(ends).collect::<Vec<Option<(f64, f64)>>>()
         });
         let stronger = resampled.as_ref().map(|of| {
             let share = |player: usize, other: usize| {
@@ -286,11 +295,17 @@ mod tests {
         let games: Vec<u8> = (0..40).flat_map(block).collect();
         let meetings = Blocks { players: 3, pairs: &pairs, games: &games }.meetings();
         let results = Results { pairs, games, ..league(3, meetings, false) };
+        // Who scores nothing has a rating, but no interval.
+        let games: Vec<u8> = (0..40).flat_map(|number| [1, 1 + 2 * (number % 2), 1, 3, 1, 3]).collect();
+        let meetings = Blocks { players: 3, pairs: &results.pairs, games: &games }.meetings();
+        let beaten = Results { pairs: results.pairs.clone(), games, ..league(3, meetings, false) };
+        let intervals = beaten.standing(Stream::root(1)).intervals.unwrap();
+        assert!(intervals[1].is_some() && intervals[2].is_none(), "{intervals:?}");
         let standing = results.standing(Stream::root(1));
         let mut first = standing.first.clone();
         first.sort_unstable();
         assert_eq!((first, standing.order[2]), (vec![0, 1], 2));
-        let (low, high) = standing.intervals.unwrap()[2];
+        let (low, high) = standing.intervals.unwrap()[2].unwrap();
         assert!(low < high && high < 0.0, "{low} {high}");
         let stronger = standing.stronger.unwrap();
         assert!(stronger[0][2] > 1.0 - DOUBT && stronger[0][1] > 0.1 && stronger[0][1] < 0.9, "{stronger:?}");

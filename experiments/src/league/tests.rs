@@ -43,7 +43,7 @@ fn odds_are_those_that_are_known() {
 
 const SCORE_FOUR: &str = "experiment = \"league\"\nreplicas = 1\n\
     players = [{ who = \"random\" }, { who = \"benchmark\" }, { who = \"alpha-beta:1\" }, { who = \"filtered\" }]\n\
-    [settings]\ngame = \"score-four\"\npairs = 10\n";
+    [settings]\ngame = \"score-four\"\nanchor = \"benchmark\"\npairs = 10\n";
 
 #[test]
 fn small_leagues_are_pinned_and_read_well() {
@@ -61,6 +61,14 @@ fn small_leagues_are_pinned_and_read_well() {
     insta::assert_snapshot!(format!("{}\n{}", digest(&replicas), text(&report)));
     assert_eq!(replicas[0].history().len(), 3, "4, 4 and 2 openings");
     assert!(report.json.to_string().contains("\"interval\":["));
+    let unmeasured = parse(&SCORE_FOUR.replace("benchmark\"\npairs", "random\"\npairs"));
+    let report = unmeasured.report(&run(&unmeasured));
+    assert!(!report.json.to_string().contains("\"interval\":["), "random has no point");
+    assert!(
+        report.notes.iter().any(|note| note.contains("No rating above random has an interval")),
+        "{:?}",
+        report.notes
+    );
     let few = parse(&SCORE_FOUR.replace("pairs = 10", "pairs = 9"));
     let report = few.report(&run(&few)).json.to_string();
     assert!(report.contains("\"interval\":null") && !report.contains("\"interval\":["), "{report}");
