@@ -56,16 +56,17 @@ pub fn sentence(config: &Config, result: &Value, values: &[Vec<f64>]) -> String 
         [] => extent_alone(config, result),
         [only] => {
             let of_arm = if config.arms.len() == 1 { String::new() } else { format!(" in {:?}", only.arm) };
-            format!("{when} {metric} is {}{of_arm}{}.", text(&only.estimate), over(only))
+            format!("{when} {metric} is {}{of_arm}{}.", only.estimate.short(), over(only))
         }
         // What is best may differ from arm to arm: the problem, or whether less is better. And before the end some arms
         // are further than others.
         _ if config.kind.compare.is_some() || state == UNFINISHED => {
-            let each = reached.iter().take(ARMS_MAX).map(|arm| format!("{} in {:?}", text(&arm.estimate), arm.arm));
+            let each = reached.iter().take(ARMS_MAX).map(|arm| format!("{} in {:?}", arm.estimate.short(), arm.arm));
             let more = if reached.len() > ARMS_MAX { ", and so on" } else { "" };
             let each: Vec<String> = each.collect();
-            let means =
-                format!("{when} {metric} is, as a mean over replicas ± 95 % interval, {}{more}.", each.join(", "));
+            let single = reached.iter().all(|arm| arm.values.len() == 1);
+            let what = if single { " of the only replica" } else { ", as a mean over replicas ± 95 % interval," };
+            let means = format!("{when} {metric} is{what} {}{more}.", each.join(", "));
             means + &contests(result)
         }
         _ => {
@@ -146,13 +147,15 @@ fn contests(result: &Value) -> String {
         .collect();
     let pairs = thousands(all.len() as u64);
     let corrected = if all.len() > 1 { format!(", corrected for {pairs} pairs") } else { String::new() };
+    // Contests of early builds do not say what they are of.
+    let of = all.first().and_then(|contest| contest["of"].as_str()).map(|of| format!(" of {of}")).unwrap_or_default();
     match sure.len() {
         _ if all.is_empty() => String::new(),
-        0 => format!(" Which arm is better may be chance (Mann and Whitney's test{corrected})."),
+        0 => format!(" Which arm is better may be chance (Mann and Whitney's test{of}{corrected})."),
         count => {
             let more = if count > ARMS_MAX { format!(", and {} more", count - ARMS_MAX) } else { String::new() };
             let named = sure[..count.min(ARMS_MAX)].join(", ");
-            format!(" Hardly chance (Mann and Whitney's test, P < {LEVEL}{corrected}): {named}{more}.")
+            format!(" Hardly chance (Mann and Whitney's test{of}, P < {LEVEL}{corrected}): {named}{more}.")
         }
     }
 }
@@ -167,7 +170,7 @@ fn compared(metric: &str, reached: &[Reached<'_>]) -> String {
     let equal = reached.iter().take_while(|arm| arm.estimate.mean == best.estimate.mean).count();
     if equal > 1 {
         let which = if equal == arms { format!("all {arms} arms") } else { format!("{equal} of {arms} arms") };
-        return format!("At the end {metric} is the highest, and the same, in {which}: {}.", text(&best.estimate));
+        return format!("At the end {metric} is the highest, and the same, in {which}: {}.", best.estimate.short());
     }
     let samples = Sample::of(&best.values).zip(Sample::of(&next.values));
     // Of many arms that differ by chance alone some pair differs much: each pair could have been the one that is named.
@@ -185,10 +188,10 @@ fn compared(metric: &str, reached: &[Reached<'_>]) -> String {
     format!(
         "{among}, {:?} ends with the highest {metric}: {}{}. Next is {:?} with {}; {sure}.",
         best.arm,
-        text(&best.estimate),
+        best.estimate.short(),
         over(best),
         next.arm,
-        text(&next.estimate)
+        next.estimate.short()
     )
 }
 
@@ -198,16 +201,6 @@ const LEVEL: f64 = 0.05;
 fn p_text(p: f64) -> String {
     let p = probability(p);
     if p.starts_with('<') { format!("P {p}") } else { format!("P = {p}") }
-}
-
-/// A mean with its interval; as a power of ten if it would be zeros or a row of digits otherwise.
-fn text(estimate: &Estimate) -> String {
-    let size = estimate.mean.abs();
-    if size == 0.0 || (1e-3..1e7).contains(&size) {
-        return estimate.text(estimate.decimals());
-    }
-    let half_width = estimate.half_width.map(|half_width| format!(" ± {half_width:.1e}")).unwrap_or_default();
-    format!("{:.2e}{half_width}", estimate.mean)
 }
 
 fn over(arm: &Reached<'_>) -> String {
@@ -288,12 +281,5 @@ mod tests {
         );
         let many = said(&vec![contest("a", 0.0); 6]);
         assert!(many.ends_with("\"a\" is better than \"z\", and 2 more."), "{many}");
-    }
-
-    #[test]
-    fn small_and_large_means_are_powers_of_ten() {
-        let text = |mean, half_width| text(&Estimate { mean, half_width });
-        assert_eq!(text(8.854e-9, Some(9.98e-9)), "8.85e-9 ± 1.0e-8");
-        assert_eq!([text(-2e9, None), text(0.0, None), text(12.93, Some(9.04))], ["-2.00e9", "0.00", "12.9 ± 9.0"]);
     }
 }

@@ -36,7 +36,8 @@ The first plays X and then O from each opening. Openings are all positions after
 --sample of them, drawn by --seed.
 
 The interval is that of the score, in which a draw is half a win. It assumes that no game is drawn; with draws it is \
-wider than necessary. The same command prints the same games on any machine.
+wider than necessary. Games count as independent: with several --games from each opening the interval is one of more games \
+from these openings, and not of other openings. The same command prints the same games on any machine.
 
 The match of the paper behind experiment nndtf, 50 games from 25 boards with two stones of each:
   evoxo match CHAMPION.json teacher --openings 4 --sample 25

@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let side = arguments.side.letter();
     let when = match points == Points::from(penalty) {
-        true => format!("when a loss costs {penalty} wins"),
+        true => format!("when a loss costs {penalty} {}", if penalty.to_string() == "1" { "win" } else { "wins" }),
         false => format!("for {win} points for a win, {draw} for a draw and a loss that costs {penalty}"),
     };
     writeln!(out, "The best table for {side} {when}, against the filtered random mover, exactly:")?;

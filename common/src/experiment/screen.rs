@@ -118,15 +118,15 @@ impl Screen {
         self.factors.iter().any(|factor| factor.settings.iter().any(|(name, _)| *name == setting))
     }
 
-    /// The response of a replica with this history; `None` if the history is empty.
+    /// The response of a replica with this history, of the rows that have a value; `None` if none has, or the last one, if that is what
+    /// counts, has not.
     #[must_use]
-    pub fn response_of(&self, history: &[Vec<f64>]) -> Option<f64> {
-        let value = |row: &Vec<f64>| row[self.response];
+    pub fn response_of(&self, history: &[Vec<f64>], value: impl Fn(&[f64]) -> Option<f64>) -> Option<f64> {
         match self.at {
-            At::End => history.last().map(value),
+            At::End => value(history.last()?),
             At::Peak => history
                 .iter()
-                .map(value)
+                .filter_map(|row| value(row))
                 .max_by(|one, other| (self.goal.sign() * one).total_cmp(&(self.goal.sign() * other))),
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     math::mean,
     report::Table,
     screen::{Effects, Word},
-    stats::{Estimate, estimate},
+    stats::{Estimate, estimate, is_plain},
 };
 
 /// A factor at one of its levels, with the sign of its effect.
@@ -50,7 +50,7 @@ fn gains(screen: &Screen, choices: &[Choice<'_>], responses: &[Vec<f64>]) -> Vec
 }
 
 fn text(estimate: Option<Estimate>) -> String {
-    estimate.map_or_else(|| "-".into(), |estimate| estimate.text(estimate.decimals()))
+    estimate.map_or_else(|| "-".into(), |estimate| estimate.short())
 }
 
 /// The levels that the only arm favours, and what is predicted of them.
@@ -118,7 +118,12 @@ pub(super) fn favoured_elsewhere(screen: &Screen, arms: &[Screened<'_>]) -> Opti
         let (there, here) = (gain(&pooled), gain(&arms[place].whole));
         let levels = if choices.is_empty() { "nothing found".into() } else { levels_text(&choices) };
         // Chosen from these numbers: an interval would not say what it seems to say.
-        let there = there.map_or_else(|| "-".into(), |it| format!("{:.*}", it.decimals(), it.mean));
+        let there = there.map_or_else(
+            || "-".into(),
+            |it| {
+                if is_plain(it.mean) { format!("{:.*}", it.decimals(), it.mean) } else { format!("{:.2e}", it.mean) }
+            },
+        );
         Some(vec![arms[place].arm.to_owned(), levels, there, text(here)])
     };
     let rows = (0..arms.len()).map(row).collect::<Option<Vec<Vec<String>>>>()?;

@@ -13,7 +13,7 @@ use crate::{
     plot::{HalfNormal, MainEffect, MainEffects},
     report::{Report, Table},
     screen::{Alias, Basis, Effect, Effects, Word},
-    stats::Estimate,
+    stats::{Estimate, is_plain},
     text::probability,
 };
 
@@ -87,15 +87,29 @@ fn others(aliases: &[Alias]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Decimals for all of these effects: as many as their intervals need.
-fn digits(effects: &mut dyn Iterator<Item = &Effect>) -> usize {
-    let of = |effect: &Effect| Estimate { mean: 0.0, half_width: effect.half_width }.decimals();
-    effects.map(of).max().unwrap_or(2)
+/// How all of these effects are written: with as many decimals as their intervals need, or without intervals the greatest one; as
+/// powers of ten (`None`) if the greatest is easier to read so.
+fn digits(effects: &mut dyn Iterator<Item = &Effect>) -> Option<usize> {
+    let (mut greatest, mut digits) = (0.0_f64, None);
+    for effect in effects {
+        greatest = greatest.max(effect.estimate.abs());
+        let own = effect.half_width.map(|_| estimate(effect).decimals());
+        digits = digits.max(own);
+    }
+    let of_greatest = || Estimate { mean: greatest, half_width: None }.decimals();
+    is_plain(greatest).then(|| digits.unwrap_or_else(of_greatest))
+}
+
+fn estimate(effect: &Effect) -> Estimate {
+    Estimate { mean: effect.estimate, half_width: effect.half_width }
+}
+
+fn text(estimate: Estimate, digits: Option<usize>) -> String {
+    digits.map_or_else(|| estimate.powers(), |digits| estimate.text(digits))
 }
 
 fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option<Table> {
     let effects = arm.effects.as_ref()?;
-    let of = |effect: &Effect| Estimate { mean: effect.estimate, half_width: effect.half_width };
     let digits = digits(&mut effects.effects.iter());
     let row = |effect: &Effect| {
         let factor = screen.factors.iter().find(|factor| factor.letter == effect.aliases[0].word);
@@ -103,7 +117,7 @@ fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option
             effect_name(screen, effect.aliases[0].word),
             factor.map_or_else(String::new, |factor| format!("{} to {}", factor.level(0), factor.level(1))),
             others(&effect.aliases),
-            of(effect).text(digits),
+            text(estimate(effect), digits),
             effect.p.map_or_else(|| "-".into(), probability),
             if effect.is_found() { "yes" } else { "" }.into(),
         ]
@@ -117,7 +131,7 @@ fn effects_table(config: &Config, screen: &Screen, arm: &Screened<'_>) -> Option
     let method = match effects.basis {
         Basis::Replicas { .. } => format!("± 95 % interval of all {all} together (Bonferroni t)"),
         Basis::Lenth => format!("± Lenth's simultaneous margin of error (95 %) of {all}"),
-        Basis::Unknown => "without intervals: one replica and too few effects".into(),
+        Basis::Unknown => "without intervals: one replica, and too few effects or most of them 0".into(),
     };
     let mut table = Table {
         title: format!("Effects on {response}{}, {method}", in_arm(screen, arm.arm)),
@@ -145,7 +159,7 @@ fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
         let name = format!("{} {}", effect_name(screen, aliases[0].word), others(aliases));
         let cell = |effect: &Effect| {
             let mark = if effect.is_found() { "*" } else { " " };
-            format!("{:.digits$}{mark}", effect.estimate)
+            text(Estimate { mean: effect.estimate, half_width: None }, digits) + mark
         };
         let found: Vec<f64> = of(place).filter(|it| it.is_found()).map(|effect| effect.estimate.signum()).collect();
         let verdict = match found.as_slice() {
@@ -170,6 +184,9 @@ fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     })
 }
 
+/// Why a replica is left out.
+const NO_RESPONSE: &str = "in some treatment it is not finished, ended early, or found no solution";
+
 fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(relation) = screen.design.defining_relation() {
@@ -182,15 +199,15 @@ fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
         let place = in_arm(screen, arm.arm);
         match arm.left_out() {
             0 => {}
-            1 => notes.push(format!(
-                "1 replica{place} is left out of the effects: not every treatment has a response of it (yet)."
-            )),
-            count => notes.push(format!(
-                "{count} replicas{place} are left out of the effects: not every treatment has a response of them (yet)."
-            )),
+            1 => notes.push(format!("1 replica{place} is left out of the effects: {NO_RESPONSE}.")),
+            count => notes.push(format!("{count} replicas{place} are left out of the effects: {NO_RESPONSE}.")),
         }
         let Some(effects) = &arm.effects else { continue };
         match effects.basis {
+            Basis::Replicas { .. } if effects.effects.iter().any(|effect| effect.half_width.is_none()) => notes.push(format!(
+                "The {} replicas{place} agree, so that effects have no interval: p is that of the sign test over replicas.",
+                effects.replicas
+            )),
             Basis::Replicas { freedom } => notes.push(format!(
                 "The error{place} comes from {} replicas as blocks, with {freedom:.1} degrees of freedom.",
                 effects.replicas

@@ -18,7 +18,7 @@ pub(super) fn response_text(config: &Config, screen: &Screen) -> String {
 /// What is known of one arm of the file.
 pub(super) struct Screened<'a> {
     pub(super) arm: &'a str,
-    /// By treatment and replica; `None` where a replica is unfinished, or ended early.
+    /// By treatment and replica; `None` where a replica is unfinished, ended early, or found no solution.
     pub(super) responses: Vec<Vec<Option<f64>>>,
     /// The same of the replicas that all treatments have.
     pub(super) whole: Vec<Vec<f64>>,
@@ -48,9 +48,14 @@ pub(super) type Responses = Vec<Vec<Option<f64>>>;
 
 /// The responses of replicas, which are in order of arm, then number.
 pub(super) fn responses(config: &Config, screen: &Screen, replicas: &[Replica]) -> Responses {
+    // The primary metric says something only of a solution.
+    let value = |row: &[f64]| match screen.response == config.kind.primary_metric {
+        true => config.kind.metric(row),
+        false => row.get(screen.response).copied(),
+    };
     let of = |replica: &Replica| {
         let whole = replica.is_finished() && replica.failure().is_none();
-        whole.then(|| screen.response_of(replica.history())).flatten()
+        whole.then(|| screen.response_of(replica.history(), value)).flatten()
     };
     let of_arm = |name: &str| replicas.iter().filter(|replica| replica.arm() == name).map(of).collect();
     config.arms.iter().map(|arm| of_arm(&arm.name)).collect()

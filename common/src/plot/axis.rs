@@ -22,8 +22,11 @@ const DECADES_MANY: f64 = 6.0;
 /// What rounding may take from a number.
 const NEAR: f64 = 1e-9;
 
-/// From this size on labels have exponents.
+/// From this size on labels have exponents, and where ticks are nearer to each other than this.
 const LONG: f64 = 1e15;
+const SHORT: f64 = 1e-5;
+/// The smallest step of what is no count.
+pub(super) const STEP_MIN: f64 = 1e-300;
 
 /// The largest power of ten that is not above this positive value.
 fn power_of_ten(value: f64) -> f64 {
@@ -66,11 +69,11 @@ impl Axis {
     /// negative, or of dots anywhere.
     pub(super) fn across(left: f64, right: f64, dots: bool, count: f64) -> Self {
         if dots {
-            return Self::new(left, right, count, NEAR);
+            return Self::new(left, right, count, STEP_MIN);
         }
         let (left, right) = (left.min(0.0), right.max(1.0));
         // Rounds are counted in whole numbers.
-        let step = if left < 0.0 { NEAR } else { 1.0 };
+        let step = if left < 0.0 { STEP_MIN } else { 1.0 };
         Self::new(left, right, count, step).ending(right)
     }
 
@@ -98,7 +101,9 @@ impl Axis {
     }
 
     pub(super) fn ticks(&self) -> impl Iterator<Item = f64> {
-        self.ticks.iter().copied().filter(|tick| *tick <= self.high + NEAR)
+        // By halves, as above.
+        let above = self.high + NEAR * (self.high / 2.0 - self.low / 2.0);
+        self.ticks.iter().copied().filter(move |tick| *tick <= above)
     }
 
     /// Lines across the picture at the ticks of a vertical axis, with their labels if there is room; `down` places a value.
@@ -117,7 +122,10 @@ impl Axis {
 
     pub(super) fn label(&self, value: f64) -> String {
         let Some(step) = self.step else { return power(value) };
-        if value.abs() >= LONG {
+        if value.abs() < step * NEAR {
+            return "0".into();
+        }
+        if value.abs() >= LONG || step < SHORT {
             // As many as tell two ticks apart.
             let (magnitude, step) = (power_of_ten(value.abs()), power_of_ten(step * (1.0 + NEAR)));
             let mut powers = std::iter::successors(Some(step), |power| Some(10.0 * power)).take(16);
@@ -129,7 +137,9 @@ impl Axis {
         let text = format!("{value:.decimals$}");
         match text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
             true => "0".into(),
-            false if decimals == 0 && value >= 1000.0 => thousands(value as u64),
+            false if decimals == 0 && value.abs() >= 1000.0 => {
+                format!("{}{}", if value < 0.0 { "-" } else { "" }, thousands(value.abs() as u64))
+            }
             false => text,
         }
     }

@@ -2,7 +2,7 @@
 //! a colour, the rest is grey.
 
 use super::{
-    axis::Axis,
+    axis::{Axis, STEP_MIN},
     look::COLOURS,
     sheet::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, escape, head, text_width},
 };
@@ -41,7 +41,7 @@ impl HalfNormal {
     pub fn svg(&self) -> String {
         let right = self.points.last().map_or(1.0, |point| point.1 * 1.04);
         let greatest = self.points.iter().map(|point| point.2).fold(self.margin.unwrap_or(0.0), f64::max);
-        let (x, y) = (Axis::new(0.0, right, 8.0, 0.1).ending(right), Axis::new(0.0, greatest, 6.0, 1e-9));
+        let (x, y) = (Axis::new(0.0, right, 8.0, 0.1).ending(right), Axis::new(0.0, greatest, 6.0, STEP_MIN));
         let named = self.points.len().saturating_sub(NAMED_MIN);
         let is_named = |index: usize| index >= named || self.points[index].3;
         // Right of the axes there is room for the longest name.
@@ -169,7 +169,7 @@ impl MainEffects {
         const NOTE: &str = "bars: half of the effect's interval; where they do not overlap, the effect is found";
         let reach = |panel: &MainEffect| (panel.effect.abs() + panel.half_width.unwrap_or(0.0)) / 2.0;
         let reach = self.panels.iter().map(reach).fold(0.0, f64::max);
-        let y = Axis::new(self.mean - reach, self.mean + reach, 6.0, 1e-9);
+        let y = Axis::new(self.mean - reach, self.mean + reach, 6.0, STEP_MIN);
         let wide = |panel: &MainEffect| {
             let levels = panel.levels.iter().map(|text| text_width(text));
             levels.fold((PANEL - GAP).max(BOLD * text_width(&panel.name)), f64::max) + GAP

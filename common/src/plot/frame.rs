@@ -1,7 +1,7 @@
 //! The axes of one panel with its curves: bands below, lines above, no smoothing.
 
 use super::{
-    axis::Axis,
+    axis::{Axis, STEP_MIN},
     look::{colour, dots, marks, path, reference, stroke},
 };
 use crate::report::{Drawn, Figure, Point, Series};
@@ -54,7 +54,7 @@ pub(super) fn axes(figure: &Figure, bands: Bands, (across, up): (f64, f64)) -> (
         others.fold((bottom, top), |(bottom, top), value| (bottom.min(value), top.max(value)))
     });
     let x = Axis::across(least(|point| point.x), most(|point| point.x), dots, across);
-    (x, if powers { Axis::powers(bottom, top) } else { Axis::new(bottom, top, up, 1e-9) })
+    (x, if powers { Axis::powers(bottom, top) } else { Axis::new(bottom, top, up, STEP_MIN) })
 }
 
 impl Frame {

@@ -25,20 +25,24 @@ pub struct Effect {
     /// The mean response where the first alias is high less that where it is low.
     pub estimate: f64,
     /// Half the width of its interval; the intervals of all effects hold together with probability 0.95 (with replicas by
-    /// Bonferroni's correction). `None` if no error is known.
+    /// Bonferroni's correction). `None` if no error is known, or if replicas do not differ by any.
     pub half_width: Option<f64>,
     /// The probability of an effect at least this great, were there none, corrected for the number of effects in the same
-    /// way: at most 0.05 exactly where the interval excludes 0.
+    /// way: at most 0.05 exactly where the interval excludes 0. If replicas do not differ by any error it is that of the sign test:
+    /// that all replicas see the effect on the same side.
     pub p: Option<f64>,
     /// Whether the error is this effect's own, because it differs between replicas by more than the common error explains.
     pub own_error: bool,
 }
 
 impl Effect {
-    /// Whether its interval excludes 0.
+    /// Whether its interval excludes 0; without one, whether chance hardly explains it.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        self.half_width.is_some_and(|half_width| self.estimate.abs() > half_width)
+        match self.half_width {
+            Some(half_width) => self.estimate.abs() > half_width,
+            None => self.p.is_some_and(|p| p <= ERROR),
+        }
     }
 }
 
@@ -105,7 +109,7 @@ impl Effects {
         let mut found = Self { mean: all, replicas, effects, basis: Basis::Unknown, standard_error: 0.0 };
         match replicas {
             1 => found.judge_by_lenth(),
-            _ => found.judge_by_replicas(design, responses, &means),
+            _ => found.judge_by_replicas(design, responses, &means, ROUNDING * greatest),
         }
         Some(found)
     }
@@ -124,7 +128,8 @@ impl Effects {
         self
     }
 
-    fn judge_by_replicas(&mut self, design: &Design, responses: &[Vec<f64>], means: &[f64]) {
+    /// Errors of no more than `rounding` are none.
+    fn judge_by_replicas(&mut self, design: &Design, responses: &[Vec<f64>], means: &[f64], rounding: f64) {
         let (treatments, replicas) = (responses.len() as f64, self.replicas as f64);
         let of_replica = |replica: usize| responses.iter().map(|list| list[replica]).sum::<f64>() / treatments;
         let blocks: Vec<f64> = (0..self.replicas).map(of_replica).collect();
@@ -154,12 +159,13 @@ impl Effects {
             effect.own_error = chance * questions <= ERROR;
             let (variance, freedom) = if effect.own_error { (own, replicas - 1.0) } else { (variance, freedom) };
             let error = variance.sqrt();
-            let tails = match error {
-                0.0 if effect.estimate == 0.0 => 1.0,
-                0.0 => 0.0,
-                _ => student_tails(effect.estimate / error, freedom),
+            // Replicas that agree do not say how much chance does, but that all of them agree does.
+            let tails = match error <= rounding {
+                true if effect.estimate == 0.0 => 1.0,
+                true => (1..self.replicas).map(|_| 0.5).product(),
+                false => student_tails(effect.estimate / error, freedom),
             };
-            effect.half_width = Some(student_bound(freedom, ERROR / questions) * error);
+            effect.half_width = (error > rounding).then(|| student_bound(freedom, ERROR / questions) * error);
             effect.p = Some((questions * tails).min(1.0));
         }
     }

@@ -28,7 +28,10 @@ impl Estimate {
     #[must_use]
     pub fn text(&self, decimals: usize) -> String {
         let half_width = self.half_width.map(|half_width| format!(" ± {half_width:.decimals$}"));
-        format!("{:.decimals$}{}", self.mean, half_width.unwrap_or_default())
+        let mean = format!("{:.decimals$}", self.mean);
+        // No minus before a zero.
+        let mean = if mean.contains(|c| matches!(c, '1'..='9')) { &mean } else { mean.trim_start_matches('-') };
+        format!("{mean}{}", half_width.unwrap_or_default())
     }
 
     /// Decimals for [`Self::text`]: enough for two digits of the interval; where there is none two, or as many as show two digits
@@ -41,11 +44,31 @@ impl Estimate {
         }
     }
 
+    /// With these decimals, or as powers of ten if they would be zeros or a row of digits.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let greatest = self.mean.abs().max(self.half_width.unwrap_or(0.0));
+        if is_plain(greatest) { self.text(self.decimals()) } else { self.powers() }
+    }
+
+    /// "8.85e-9 ± 1.0e-8".
+    #[must_use]
+    pub fn powers(&self) -> String {
+        let half_width = self.half_width.map(|half_width| format!(" ± {half_width:.1e}")).unwrap_or_default();
+        format!("{:.2e}{half_width}", self.mean)
+    }
+
     /// The lower and the upper end of the interval.
     #[must_use]
     pub fn ends(&self) -> [Option<f64>; 2] {
         [-1.0, 1.0].map(|sign| self.half_width.map(|half_width| self.mean + sign * half_width))
     }
+}
+
+/// Whether a number is easily read without powers of ten.
+#[must_use]
+pub fn is_plain(number: f64) -> bool {
+    number == 0.0 || (1e-3..1e7).contains(&number.abs())
 }
 
 /// Powers of ten.
@@ -76,7 +99,10 @@ pub fn share_text(count: usize, total: usize) -> String {
         return "-".into();
     }
     let (low, high) = wilson(count, total);
-    format!("{count} of {total} ({:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
+    // An end that is neither 0 nor 100 % must not seem to be.
+    let is_whole = |end: f64| end == 0.0 || end == 1.0 || (0.005..0.995).contains(&end);
+    let decimals = if is_whole(low) && is_whole(high) { 0 } else { 2 };
+    format!("{count} of {total} ({:.decimals$} to {:.decimals$} %)", 100.0 * low, 100.0 * high)
 }
 
 /// The place, from 0, of the value among `count` ascending ones at which the 95 % interval of their median begins; it ends as
@@ -114,17 +140,19 @@ pub fn wilson_points(points: f64, total: usize) -> (f64, f64) {
     (low, high)
 }
 
+/// The fewest values that are resampled: of 2 an interval of 95 % held in 38 % of 40 runs, of 5 in 72 %.
+pub const BOOTSTRAP_MIN: usize = 10;
 /// Resamples of [`odds_interval`]: its ends then move by a fiftieth of its width or so from one stream to another.
 const RESAMPLES: usize = 1000;
 
 /// The 95 % interval of "mean wins to mean losses" over pairs of wins and losses, each at least 0, by the percentile
 /// bootstrap (Efron 1979), with resamples drawn from `stream`; infinite where there are no losses. `None` of fewer than
-/// two pairs, which say nothing about others.
+/// ten pairs: resamples of so few differ too little from each other.
 ///
 /// It resamples the share of wins among both, of which the ratio is a function that only grows: that one is always finite.
 #[must_use]
 pub fn odds_interval(pairs: &[(f64, f64)], stream: Stream) -> Option<(f64, f64)> {
-    if pairs.len() < 2 {
+    if pairs.len() < BOOTSTRAP_MIN {
         return None;
     }
     let mut rng = stream.rng();
@@ -173,6 +201,10 @@ mod tests {
         assert!(near(hundred.mean, 49.5) && near(hundred.half_width.unwrap(), 5.7566), "{hundred:?}");
         assert_eq!(estimate(&[7.0]), Some(Estimate { mean: 7.0, half_width: None }));
         assert_eq!(estimate(&[7.0]).unwrap().text(2), "7.00");
+        let short = |mean, half_width| Estimate { mean, half_width }.short();
+        assert_eq!(short(8.854e-9, Some(9.98e-9)), "8.85e-9 ± 1.0e-8");
+        assert_eq!([short(-2e9, None), short(0.0, None), short(12.93, Some(9.04))], ["-2.00e9", "0.00", "12.9 ± 9.0"]);
+        assert_eq!(short(-1e-9, Some(3.1)), "0.0 ± 3.1");
         assert_eq!(estimate(&[]), None);
         let (low, high) = wilson(8, 10);
         assert!(near(low, 0.4902) && near(high, 0.9433), "{low} {high}");
@@ -212,14 +244,14 @@ mod tests {
     fn odds_have_an_interval_around_them() {
         let stream = Stream::root(1);
         // Equal pairs leave nothing to chance.
-        let (low, high) = odds_interval(&[(0.6, 0.2); 5], stream).unwrap();
+        let (low, high) = odds_interval(&[(0.6, 0.2); 10], stream).unwrap();
         assert!(near(low, 3.0) && near(high, 3.0), "{low} {high}");
         // 50 pairs of 3 to 1 and 50 of 1 to 1: 2 to 1, and by the delta method 0.1 * 1.96 to either side.
         let pairs: Vec<(f64, f64)> = (0..100).map(|i| (if i % 2 == 0 { 3.0 } else { 1.0 }, 1.0)).collect();
         let (low, high) = odds_interval(&pairs, stream).unwrap();
         assert!((low - 1.804).abs() < 0.04 && (high - 2.196).abs() < 0.04, "{low} {high}");
-        assert_eq!(odds_interval(&[(0.5, 0.0); 3], stream), Some((f64::INFINITY, f64::INFINITY)));
-        assert_eq!(odds_interval(&[(0.0, 0.0); 3], stream), Some((1.0, 1.0)));
-        assert_eq!(odds_interval(&[(0.5, 0.1)], stream), None);
+        assert_eq!(odds_interval(&[(0.5, 0.0); 10], stream), Some((f64::INFINITY, f64::INFINITY)));
+        assert_eq!(odds_interval(&[(0.0, 0.0); 10], stream), Some((1.0, 1.0)));
+        assert_eq!(odds_interval(&[(0.5, 0.1); 9], stream), None);
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct Contest<'a> {
     corrected: f64,
     /// Of each arm.
     replicas: [usize; 2],
+    /// What is compared.
+    of: &'static str,
 }
 
 impl Outcome {
@@ -89,14 +91,19 @@ fn contest<'a>(one: &Entry<'a>, two: &Entry<'a>) -> Option<Contest<'a>> {
     let share = found.u / (first.len() * second.len()) as f64;
     let (better, worse, share) =
         if share < 0.5 { (two.name, one.name, 1.0 - share) } else { (one.name, two.name, share) };
-    Some(Contest { better, worse, share, p: found.p, corrected: 1.0, replicas: [first.len(), second.len()] })
+    let of = match (one.settings.reference_point(), one.settings.target_number()) {
+        (Some(_), _) => "the hypervolume",
+        (None, Some(_)) => "the evaluations to the target, then the best value",
+        (None, None) => "the best value",
+    };
+    Some(Contest { better, worse, share, p: found.p, corrected: 1.0, replicas: [first.len(), second.len()], of })
 }
 
 impl Contest<'_> {
     /// What `result.json` says of it.
     pub(super) fn to_json(&self) -> Value {
         let Self { better, worse, share, p, corrected, .. } = self;
-        json!({"better": better, "worse": worse, "share": share, "p": p, "p_holm": corrected})
+        json!({"better": better, "worse": worse, "share": share, "p": p, "p_holm": corrected, "of": self.of})
     }
 }
 

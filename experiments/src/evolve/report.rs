@@ -83,31 +83,33 @@ pub(super) fn report(config: &Config, arms: &[ArmReplicas<'_>]) -> Report {
     })
 }
 
-/// Which of two rows has the better candidate: one that breaks its constraints less, then the better objective.
+/// Which of two rows is better: the one with the greater hypervolume, where there is one, and else the one with the better candidate:
+/// one that breaks its constraints less, then the better objective.
 pub(super) fn compare(values: &Values, one: &[f64], other: &[f64]) -> Ordering {
-    let maximised = Settings::of(values).objectives().first().is_some_and(|(maximised, _)| *maximised);
+    let settings = Settings::of(values);
+    let volume = settings.reference_point().map(|_| other[HYPERVOLUME].total_cmp(&one[HYPERVOLUME]));
+    let maximised = settings.objectives().first().is_some_and(|(maximised, _)| *maximised);
     let best = one[BEST].total_cmp(&other[BEST]);
-    one[VIOLATION].total_cmp(&other[VIOLATION]).then(if maximised { best.reverse() } else { best })
+    let violation = one[VIOLATION].total_cmp(&other[VIOLATION]);
+    volume.unwrap_or(Ordering::Equal).then(violation).then(if maximised { best.reverse() } else { best })
 }
 
-/// Mean and band of a column over the evaluations. A replica that has ended before others stays at what it has reached.
+/// Mean and band of a column over the evaluations, of replicas that have a feasible candidate by then. A replica that has ended before
+/// others stays at what it has reached.
 fn curve(replicas: &[&Replica], column: usize) -> Series {
     let rows = replicas.iter().map(|replica| replica.history().len()).max().unwrap_or(0);
     let at = |row: usize| {
         let (mut xs, mut values) = (Vec::new(), Vec::new());
         for replica in replicas {
-            match replica.history().get(row) {
-                Some(row) => {
-                    xs.push(row[EVALUATIONS]);
-                    values.push(row[column]);
-                }
-                None if replica.is_finished() => values.extend(replica.history().last().map(|row| row[column])),
-                None => {}
-            }
+            let history = replica.history();
+            xs.extend(history.get(row).map(|row| row[EVALUATIONS]));
+            let last = || history.last().filter(|_| replica.is_finished());
+            let feasible = history.get(row).or_else(last).filter(|row| row[VIOLATION] == 0.0);
+            values.extend(feasible.map(|row| row[column]));
         }
-        point(mean(&xs).unwrap_or(0.0), &values)
+        (!values.is_empty()).then(|| point(mean(&xs).unwrap_or(0.0), &values))
     };
-    Series { name: String::new(), points: (0..rows).map(at).collect() }
+    Series { name: String::new(), points: (0..rows).filter_map(at).collect() }
 }
 
 pub(super) fn report_of_result(config: &Config, arms: &[Value]) -> Result<Report, String> {
