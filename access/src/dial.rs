@@ -110,15 +110,9 @@ impl Dialer {
     /// Why the coordinator refused the certificate in the last attempt, if it did: trying again is of no use.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
-        // What only the coordinator's clock says will be over.
-        let for_now = matches!(self.failure(), Some(Refusal::Expired(_))) && !self.has_expired();
-        self.refused().filter(|_| !for_now)
-    }
-
-    /// Why the coordinator refused the certificate in the last attempt, also if only its clock says so.
-    #[must_use]
-    pub fn refused(&self) -> Option<String> {
         match self.failure()? {
+            // What only the coordinator's clock says will be over.
+            Refusal::Expired(_) if !self.has_expired() => None,
             Refusal::Final(sentence) | Refusal::Revoked(sentence) | Refusal::Expired(sentence) => Some(sentence),
             Refusal::Clock(_) | Refusal::Other(_) => None,
         }
@@ -161,8 +155,9 @@ impl Dialer {
         }
     }
 
-    /// How TLS failed in the last attempt, if it did.
-    pub(crate) fn failure(&self) -> Option<Refusal> {
+    /// How TLS failed in the last attempt, if it did: only somebody who is there can make it fail.
+    #[must_use]
+    pub fn failure(&self) -> Option<Refusal> {
         self.0.as_ref()?.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

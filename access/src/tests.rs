@@ -147,7 +147,7 @@ fn clocks_refuse_nobody_for_good() {
         let file = AccessFile::made_by(&authority, &identity(Role::Worker), begins_s, DAY_S).unwrap();
         let dialer = Dialer::with(&file).unwrap();
         dialer.fail(alert(AlertDescription::CertificateExpired));
-        assert!(!dialer.is_revoked() && dialer.refused().is_some());
+        assert!(!dialer.is_revoked() && dialer.failure().is_some());
         dialer.refusal().is_some()
     };
     assert!(!refused(now_s()), "the coordinator's clock is wrong");

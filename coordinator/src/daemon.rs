@@ -1,6 +1,7 @@
 //! The process: store, core, services, signals. It is a standby and a leader in turn, as often as need be; see
 //! [`crate::standby`].
 
+mod eyes;
 mod log;
 mod services;
 mod turn;
@@ -227,7 +228,7 @@ fn open_again(place: &mut Place) -> anyhow::Result<Option<Store>> {
             Err(_) => {}
         }
         told = true;
-        if place.is_asked_within(turn::LOOK_INTERVAL) {
+        if place.is_asked_within(eyes::LOOK_INTERVAL) {
             return Ok(None);
         }
     }
@@ -405,7 +406,7 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let (health, health_service) = tonic_health::server::health_reporter();
     if let Some(led) = &led {
-        health.set_service_status(turn::service_of(led.epoch), tonic_health::ServingStatus::Serving).await;
+        health.set_service_status(eyes::service_of(led.epoch), tonic_health::ServingStatus::Serving).await;
     }
     tokio::spawn(tell_health(health, core.healthy.clone()));
     let meters = Arc::clone(&core.meters);

@@ -7,51 +7,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use evoxo_access::Dialer;
-use evoxo_process::{Address, host_name};
-use evoxo_proto::STANDBY_HEADER;
 use tokio::{sync::watch, time::timeout};
-use tonic::{
-    metadata::MetadataValue,
-    transport::{Channel, Endpoint},
-};
-use tonic_health::{
-    pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient},
-    server::HealthReporter,
-};
+use tonic_health::server::HealthReporter;
 use tracing::{info, warn};
 
-use super::{Place, Services, Settings};
+use super::{
+    Place, Services, Settings,
+    eyes::{Eyes, LOOK_INTERVAL, STORE_TIMEOUT, service_of},
+};
 use crate::{
     access::Access,
     core::{StoreFault, Write},
     metrics, page,
     saved::{SavedRun, seal_conviction, seal_revocation},
     shell::Handle,
-    standby::{Look, Watch},
-    store::{Epoch, Leader, Lock, Reader, Refused, Store, StoreError, superseded_by},
+    standby::Watch,
+    store::{Epoch, Leader, Lock, Refused, Store, StoreError, superseded_by},
 };
 
-/// How often a standby looks, and how often a leader looks whether it still is one.
-pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// The time that the leader has to answer: none is counted twice, and a leader that is stopped is missed as fast as one that is
-/// gone.
-const ANSWER_TIMEOUT: Duration = LOOK_INTERVAL;
-/// The time for a connection to it, which goes on over several looks.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time that the store has.
-const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the leader is asked on one connection, with one certificate.
-const CHANNEL_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// How long who has taken over tries to read the store.
 const LOAD_PATIENCE: Duration = Duration::from_secs(30);
 /// The fewest looks after which a standby takes over.
 const MISSES_MIN: u32 = 2;
-
-/// The name under which the health of the leader of an epoch can be asked. Another process at its address does not know it.
-pub(super) fn service_of(epoch: u64) -> String {
-    format!("evoxo.leader.{epoch}")
-}
 
 /// Waits, takes over and loads; `None` if the process was asked to end.
 pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow::Result<Option<(Store, Loaded)>> {
@@ -78,7 +55,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         }
     } else {
         info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
-        let mut eyes = Eyes { reader: store.reader(), seen: place.has_led, known: None, troubled: None };
+        let mut eyes = Eyes::new(store.reader(), place.has_led);
         let mut watch = Watch::new(misses_max(place.settings.takeover_after));
         let mut unwritable = None;
         loop {
@@ -91,7 +68,7 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
                 }
             })?;
             let Some((look, leader)) = seen else { return Ok(None) };
-            say.send_replace(away_sentence(leader.as_ref(), eyes.troubled.as_deref()));
+            say.send_replace(away_sentence(leader.as_ref(), eyes.trouble()));
             if !watch.look(&look) {
                 unwritable = None;
             } else {
@@ -226,95 +203,6 @@ fn away_sentence(leader: Option<&Leader>, trouble: Option<&str>) -> String {
         }
         (_, Some(why)) => format!("this coordinator is a standby, and cannot tell whether somebody leads: {why}"),
         (_, None) => "this coordinator is a standby".to_owned(),
-    }
-}
-
-/// What a standby sees of the store and of the leader.
-struct Eyes {
-    reader: Reader,
-    /// Somebody has led in this store, as far as this process knows.
-    seen: bool,
-    /// The connection to the last leader that was seen.
-    known: Option<(Epoch, Dialer, Channel, Instant)>,
-    /// What was warned of.
-    troubled: Option<String>,
-}
-
-impl Eyes {
-    /// Looks once; also returns who leads.
-    async fn look(&mut self, access: Option<&Access>) -> (Look, Option<Leader>) {
-        let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
-            Ok(Ok(Some(leader))) => leader,
-            Ok(Ok(None)) if self.seen => {
-                let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
-                           start this coordinator again";
-                return (self.trouble(why.into()), None);
-            }
-            Ok(Ok(None)) => return (Look::NoLeader, None),
-            Ok(Err(why)) => return (self.trouble(why), None),
-            Err(_) => return (self.trouble("the store does not answer".into()), None),
-        };
-        self.seen = true;
-        let address: Option<Address> = leader.address.parse().ok();
-        if let Some(address) = &address
-            && address.is_loopback()
-            && leader.host != host_name()
-        {
-            let why = format!(
-                "the leader on {} says that it listens on {address}, where this host cannot reach it: start it with \
-                 --listen or --advertise and an address that can be reached",
-                leader.host
-            );
-            return (self.trouble(why), Some(leader));
-        }
-        let answers = match address {
-            // It serves nobody, so it cannot be asked.
-            None => Ok(false),
-            Some(address) => self.answers(&leader.epoch, &address, access).await,
-        };
-        let answers = match answers {
-            Ok(answers) => answers,
-            Err(why) => {
-                self.trouble(why);
-                return (Look::Leader(leader.epoch.clone(), true), Some(leader));
-            }
-        };
-        self.troubled = None;
-        (Look::Leader(leader.epoch.clone(), answers), Some(leader))
-    }
-
-    fn trouble(&mut self, why: String) -> Look {
-        if self.troubled.as_ref() != Some(&why) {
-            warn!("this standby cannot tell whether somebody leads, and waits: {why}");
-            self.troubled = Some(why);
-        }
-        Look::Nothing
-    }
-
-    /// Whether the leader answers; an error if it refuses to.
-    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> Result<bool, String> {
-        let is_good =
-            |(known, .., since): &(Epoch, Dialer, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
-        if !self.known.as_ref().is_some_and(is_good) {
-            let endpoint = Endpoint::from(address.uri()).connect_timeout(CONNECT_TIMEOUT);
-            let dialer = access.map(Access::dialer).transpose();
-            let dialer = dialer.map_err(|error| format!("the leader cannot be asked: {error:#}"))?;
-            let dialer = dialer.unwrap_or_else(Dialer::plain);
-            let channel = dialer.connect_lazy(&endpoint);
-            self.known = Some((epoch.clone(), dialer, channel, Instant::now()));
-        }
-        let Some((_, dialer, channel, _)) = &self.known else { return Ok(false) };
-        let mut request = tonic::Request::new(HealthCheckRequest { service: service_of(epoch.number) });
-        request.metadata_mut().insert(STANDBY_HEADER, MetadataValue::from_static("watches"));
-        let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
-        let serves = matches!(answer, Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving);
-        match dialer.refused().filter(|_| !serves) {
-            // Only somebody who is there refuses.
-            Some(why) => Err(format!(
-                "{address} is there and refuses this standby: {why}, or start this standby again, which makes it another one"
-            )),
-            None => Ok(serves),
-        }
     }
 }
 

@@ -1,0 +1,205 @@
+//! What a standby sees of the store and of the leader, which it asks for its health.
+
+use std::time::{Duration, Instant};
+
+use evoxo_access::{Dialer, Refusal};
+use evoxo_process::{Address, host_name};
+use evoxo_proto::STANDBY_HEADER;
+use tokio::time::timeout;
+use tonic::{
+    Code, Status,
+    metadata::MetadataValue,
+    transport::{Channel, Endpoint},
+};
+use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+use tracing::warn;
+
+use crate::{
+    access::Access,
+    standby::Look,
+    store::{Epoch, Leader, Reader},
+};
+
+/// How often a standby looks, and how often a leader looks whether it still is one.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// The time that the store has.
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time that the leader has to answer: none is counted twice, and a leader that is stopped is missed as fast as one that is
+/// gone.
+const ANSWER_TIMEOUT: Duration = LOOK_INTERVAL;
+/// The time for a connection to it, which goes on over several looks.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the leader is asked on one connection, with one certificate.
+const CHANNEL_LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// The name under which the health of the leader of an epoch can be asked. Another process at its address does not know it.
+pub(super) fn service_of(epoch: u64) -> String {
+    format!("evoxo.leader.{epoch}")
+}
+
+/// What a standby sees of the store and of the leader.
+pub(super) struct Eyes {
+    reader: Reader,
+    /// Somebody has led in this store, as far as this process knows.
+    seen: bool,
+    /// The connection to the last leader that was seen.
+    known: Option<(Epoch, Dialer, Channel, Instant)>,
+    /// What was warned of.
+    troubled: Option<String>,
+}
+
+impl Eyes {
+    /// The eyes of a standby; `seen` says that somebody has led in this store.
+    pub(super) fn new(reader: Reader, seen: bool) -> Self {
+        Self { reader, seen, known: None, troubled: None }
+    }
+
+    /// Why it could not tell at the last look whether somebody leads.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.troubled.as_deref()
+    }
+
+    /// Looks once; also returns who leads.
+    pub(super) async fn look(&mut self, access: Option<&Access>) -> (Look, Option<Leader>) {
+        let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
+            Ok(Ok(Some(leader))) => leader,
+            Ok(Ok(None)) if self.seen => {
+                let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
+                           start this coordinator again";
+                return (self.cannot_tell(why.into()), None);
+            }
+            Ok(Ok(None)) => return (Look::NoLeader, None),
+            Ok(Err(why)) => return (self.cannot_tell(why), None),
+            Err(_) => return (self.cannot_tell("the store does not answer".into()), None),
+        };
+        self.seen = true;
+        let address: Option<Address> = leader.address.parse().ok();
+        if let Some(address) = &address
+            && address.is_loopback()
+            && leader.host != host_name()
+        {
+            let why = format!(
+                "the leader on {} says that it listens on {address}, where this host cannot reach it: start it with \
+                 --listen or --advertise and an address that can be reached",
+                leader.host
+            );
+            return (self.cannot_tell(why), Some(leader));
+        }
+        let answers = match address {
+            // It serves nobody, so it cannot be asked.
+            None => Ok(false),
+            Some(address) => self.answers(&leader.epoch, &address, access).await,
+        };
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(why) => {
+                self.cannot_tell(why);
+                return (Look::Leader(leader.epoch.clone(), true), Some(leader));
+            }
+        };
+        self.troubled = None;
+        (Look::Leader(leader.epoch.clone(), answers), Some(leader))
+    }
+
+    fn cannot_tell(&mut self, why: String) -> Look {
+        if self.troubled.as_ref() != Some(&why) {
+            warn!("this standby cannot tell whether somebody leads, and waits: {why}");
+            self.troubled = Some(why);
+        }
+        Look::Nothing
+    }
+
+    /// Whether the leader answers; an error if somebody is there who does not let this standby ask.
+    async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> Result<bool, String> {
+        let is_good =
+            |(known, .., since): &(Epoch, Dialer, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
+        if !self.known.as_ref().is_some_and(is_good) {
+            let endpoint = Endpoint::from(address.uri()).connect_timeout(CONNECT_TIMEOUT);
+            let dialer = access.map(Access::dialer).transpose();
+            let dialer = dialer.map_err(|error| format!("the leader cannot be asked: {error:#}"))?;
+            let dialer = dialer.unwrap_or_else(Dialer::plain);
+            let channel = dialer.connect_lazy(&endpoint);
+            self.known = Some((epoch.clone(), dialer, channel, Instant::now()));
+        }
+        let Some((_, dialer, channel, _)) = &self.known else { return Ok(false) };
+        let mut request = tonic::Request::new(HealthCheckRequest { service: service_of(epoch.number) });
+        request.metadata_mut().insert(STANDBY_HEADER, MetadataValue::from_static("watches"));
+        let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
+        let outcome = match answer {
+            Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving => return Ok(true),
+            Ok(Err(status)) => Some(status),
+            Ok(Ok(_)) | Err(_) => None,
+        };
+        let somebody = dialer.failure().map(|refusal| refused(address, &refusal));
+        somebody.or_else(|| outcome.and_then(|status| answered_otherwise(address, &status))).map_or(Ok(false), Err)
+    }
+}
+
+/// What a standby says if TLS fails: only somebody who is there can make it fail.
+fn refused(address: &Address, refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Final(why) | Refusal::Revoked(why) | Refusal::Expired(why) => format!(
+            "{address} is there and refuses this standby: {why}, or start this standby again, which makes it another one"
+        ),
+        Refusal::Clock(why) => format!("{address} is there, but {why}"),
+        Refusal::Other(why) => format!(
+            "somebody is there at {address}, but {why}. If the authority was replaced, stop this standby and give it a new copy \
+             of the leader's access directory. {LEAD_ANYWAY}"
+        ),
+    }
+}
+
+/// What a standby says if a server answered that does not say who leads; `None` if nobody answered, or a coordinator that does not
+/// lead, or a server that stands before coordinators and reaches none of them.
+fn answered_otherwise(address: &Address, status: &Status) -> Option<String> {
+    let from_here = std::error::Error::source(status).is_some();
+    match status.code() {
+        Code::NotFound | Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded => None,
+        _ if from_here => None,
+        _ => Some(format!(
+            "somebody is there at {address}, but does not tell this standby whether it leads ({}): check that both have \
+             --access or neither has. {LEAD_ANYWAY}",
+            status.message()
+        )),
+    }
+}
+
+/// What to do if the leader is gone, and another program has its address.
+const LEAD_ANYWAY: &str = "If no coordinator is there any more, start this one once without --standby, and it leads";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address() -> Address {
+        "10.0.0.5".parse().unwrap()
+    }
+
+    #[test]
+    fn whoever_makes_tls_fail_is_there_and_the_standby_says_what_to_do() {
+        let why = || "why".to_owned();
+        let said = [
+            (Refusal::Final(why()), "start this standby again"),
+            (Refusal::Revoked(why()), "start this standby again"),
+            (Refusal::Expired(why()), "start this standby again"),
+            (Refusal::Clock(why()), "is there, but why"),
+            (Refusal::Other(why()), "give it a new copy of the leader's access directory"),
+        ];
+        for (refusal, wanted) in said {
+            let sentence = refused(&address(), &refusal);
+            assert!(sentence.contains("10.0.0.5:7600") && sentence.contains(wanted), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_somebody_else_is_no_miss() {
+        let is_there = |status: Status| answered_otherwise(&address(), &status).is_some();
+        for code in [Code::Unauthenticated, Code::PermissionDenied, Code::Unimplemented, Code::ResourceExhausted] {
+            assert!(is_there(Status::new(code, "not you")));
+        }
+        // It does not lead in that epoch, or a server before it reaches nobody.
+        assert!(!is_there(Status::not_found("unknown")) && !is_there(Status::unavailable("no backend")));
+        let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(!is_there(Status::from_error(Box::new(broken))), "nobody answered");
+    }
+}
