@@ -31,7 +31,13 @@ impl Pin {
         Ok(Self(hash.as_ref().try_into().expect("SHA-256 has 32 bytes")))
     }
 
-    /// Its first eight bytes in hexadecimal, for names of files.
+    /// The hash.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Its first eight bytes in hexadecimal, for names of files and for people.
     #[must_use]
     pub fn short(&self) -> String {
         crate::identity::hex(&self.0[..8])
@@ -44,12 +50,20 @@ impl fmt::Display for Pin {
     }
 }
 
+impl TryFrom<&[u8]> for Pin {
+    type Error = ();
+
+    fn try_from(bytes: &[u8]) -> Result<Self, ()> {
+        bytes.try_into().map(Self).map_err(drop)
+    }
+}
+
 impl FromStr for Pin {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(drop)?;
-        bytes.try_into().map(Self).map_err(drop)
+        bytes.as_slice().try_into()
     }
 }
 

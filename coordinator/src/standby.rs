@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::store::Epoch;
+use crate::store::{Epoch, Security};
 
 /// A standby that has not asked for this long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(60);
@@ -64,6 +64,24 @@ impl Watch {
     }
 }
 
+/// Why a standby that speaks like this does not take a store over that is led like that, and what to do; `None` if it may, or
+/// if it is not known how the store is led. It would lock out everybody whom the leader lets in, or let in everybody.
+#[must_use]
+pub fn conflict(own: Security, leader: Option<Security>) -> Option<String> {
+    let led = leader.filter(|led| *led != own)?;
+    let (differs, mend) = match (own, led) {
+        (Security::PlainText, _) => {
+            ("has no access directory", "give it a copy of the leader's access directory, and start it with --access")
+        }
+        (_, Security::PlainText) => ("has an access directory", "start it without --access"),
+        (..) => ("has the access directory of another one", "give it a new copy of the leader's access directory"),
+    };
+    Some(format!(
+        "the store is led {led}, and this standby {differs}: stop it and {mend}; or, if what it has is what holds from now on, \
+         stop all coordinators and start this one once without --standby, and it leads"
+    ))
+}
+
 /// When a standby last asked whether this coordinator leads. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked(Arc<Mutex<Option<Instant>>>);
@@ -97,6 +115,23 @@ mod tests {
         }
         assert!(!watch.look(&Look::Nothing), "who cannot see the store cannot take over");
         assert!(watch.look(&leader(1, false)));
+    }
+
+    #[test]
+    fn a_standby_of_another_authority_or_of_none_does_not_take_over() {
+        let [one, other] = [1, 2].map(|byte| Security::Authority([byte; 32].as_slice().try_into().unwrap()));
+        for own in [Security::PlainText, one] {
+            assert_eq!(conflict(own, Some(own)), None);
+            assert_eq!(conflict(own, None), None, "an earlier build does not say it");
+        }
+        for (own, led, mend) in [
+            (Security::PlainText, one, "start it with --access"),
+            (one, Security::PlainText, "start it without --access"),
+            (other, one, "give it a new copy"),
+        ] {
+            let sentence = conflict(own, Some(led)).unwrap();
+            assert!(sentence.contains(mend) && sentence.contains("without --standby"), "{sentence}");
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ use crate::{
 };
 pub use bucket::bucket;
 pub use check::{Checked, check, check_objects};
-pub use leader::{Cluster, Epoch, Leader, superseded_by};
+pub use leader::{Cluster, Epoch, Leader, Security, superseded_by};
 pub(crate) use log::{BATCH_BYTES_MAX, BATCH_LINES_MAX, Log};
 pub use place::Lock;
 pub use refused::Refused;
@@ -127,6 +127,8 @@ pub struct Store {
     runs: BTreeMap<String, Known>,
     /// Where this coordinator listens, as others are told.
     address: String,
+    /// How this coordinator speaks; `None` if others are not told.
+    security: Option<Security>,
     /// The highest epoch when the store was loaded.
     seen: Option<Epoch>,
     /// The epoch that this store created, which lets it write.
@@ -241,6 +243,7 @@ impl Store {
             registry,
             runs: BTreeMap::new(),
             address: String::new(),
+            security: None,
             seen: None,
             epoch: None,
             cluster: None,

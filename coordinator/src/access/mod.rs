@@ -22,7 +22,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use evoxo_access::{
-    AccessFile, Authority, Certificate, Dialer, Id, Identity, Revocations, Role, Secret, SigningRequest, Token,
+    AccessFile, Authority, Certificate, Dialer, Id, Identity, Pin, Revocations, Role, Secret, SigningRequest, Token,
     browsers_config, now_s, read_private, server_config, server_names, write_private,
 };
 use tokio::sync::oneshot;
@@ -97,6 +97,7 @@ struct Inner {
 
 struct Current {
     authority: Arc<Authority>,
+    pin: Pin,
     config: Arc<ServerConfig>,
     /// For browsers, which have no certificate.
     browsers: Arc<ServerConfig>,
@@ -167,6 +168,11 @@ impl Access {
 
     fn current(&self) -> RwLockReadGuard<'_, Current> {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pin of its authority.
+    pub(crate) fn pin(&self) -> Pin {
+        self.current().pin
     }
 
     /// The configuration for the next handshake.
@@ -398,8 +404,7 @@ impl Access {
         if !self.0.records.read().has_room_for_token() {
             return Err(Refused::Exhausted);
         }
-        let pin = self.current().authority.pin().map_err(Refused::Invalid)?;
-        let token = Token { id: Id::draw(), secret: Secret::draw(), pin };
+        let token = Token { id: Id::draw(), secret: Secret::draw(), pin: self.pin() };
         let (id, secret, expires_s) = (token.id.clone(), token.secret.hash(), now_s + lifetime_s);
         self.append(&mut journal, Record::Token { id, secret, role, uses, expires_s, by }, now_s)?;
         Ok(token)
@@ -423,12 +428,13 @@ impl Current {
         // The stamp comes first: what changes while the files are read is read again.
         let stamp = stamp_of(directory);
         let authority = Authority::load(directory)?;
+        let pin = authority.pin().map_err(anyhow::Error::msg)?;
         let path = directory.join(SERVER_FILE);
         let revocations: Arc<dyn Revocations> = Arc::<Shared>::clone(records);
         let config = Arc::new(server_config(authority.certificate(), &path, revocations)?);
         let browsers = Arc::new(browsers_config(authority.certificate(), &path)?);
         let (names, good_s) = names_in(&path)?;
-        Ok(Self { authority: Arc::new(authority), config, browsers, names, stamp, good_s })
+        Ok(Self { authority: Arc::new(authority), pin, config, browsers, names, stamp, good_s })
     }
 }
 

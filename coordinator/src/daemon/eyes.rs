@@ -16,8 +16,8 @@ use tracing::warn;
 
 use crate::{
     access::Access,
-    standby::Look,
-    store::{Epoch, Leader, Reader},
+    standby::{Look, conflict},
+    store::{Epoch, Leader, Reader, Security},
 };
 
 /// How often a standby looks, and how often a leader looks whether it still is one.
@@ -59,20 +59,23 @@ impl Eyes {
         self.troubled.as_deref()
     }
 
-    /// Looks once; also returns who leads.
-    pub(super) async fn look(&mut self, access: Option<&Access>) -> (Look, Option<Leader>) {
+    /// Looks once, as one who speaks like this; also returns who leads.
+    pub(super) async fn look(&mut self, own: Security, access: Option<&Access>) -> (Look, Option<Leader>) {
         let leader = match timeout(STORE_TIMEOUT, self.reader.leader()).await {
             Ok(Ok(Some(leader))) => leader,
             Ok(Ok(None)) if self.seen => {
                 let why = "the store is empty, where a coordinator has led before: is it mounted? If a new cluster is to begin there, \
                            start this coordinator again";
-                return (self.cannot_tell(why.into()), None);
+                return (self.waits(why.into()), None);
             }
             Ok(Ok(None)) => return (Look::NoLeader, None),
-            Ok(Err(why)) => return (self.cannot_tell(why), None),
-            Err(_) => return (self.cannot_tell("the store does not answer".into()), None),
+            Ok(Err(why)) => return (self.waits(why), None),
+            Err(_) => return (self.waits("the store does not answer".into()), None),
         };
         self.seen = true;
+        if let Some(why) = conflict(own, leader.security) {
+            return (self.waits(why), Some(leader));
+        }
         let address: Option<Address> = leader.address.parse().ok();
         if let Some(address) = &address
             && address.is_loopback()
@@ -83,7 +86,7 @@ impl Eyes {
                  --listen or --advertise and an address that can be reached",
                 leader.host
             );
-            return (self.cannot_tell(why), Some(leader));
+            return (self.waits(why), Some(leader));
         }
         let answers = match address {
             // It serves nobody, so it cannot be asked.
@@ -93,7 +96,7 @@ impl Eyes {
         let answers = match answers {
             Ok(answers) => answers,
             Err(why) => {
-                self.cannot_tell(why);
+                self.waits(why);
                 return (Look::Leader(leader.epoch.clone(), true), Some(leader));
             }
         };
@@ -101,9 +104,9 @@ impl Eyes {
         (Look::Leader(leader.epoch.clone(), answers), Some(leader))
     }
 
-    fn cannot_tell(&mut self, why: String) -> Look {
+    fn waits(&mut self, why: String) -> Look {
         if self.troubled.as_ref() != Some(&why) {
-            warn!("this standby cannot tell whether somebody leads, and waits: {why}");
+            warn!("this standby waits, and does not take over: {why}");
             self.troubled = Some(why);
         }
         Look::Nothing

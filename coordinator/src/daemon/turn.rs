@@ -22,7 +22,7 @@ use crate::{
     saved::{SavedRun, seal_conviction, seal_revocation},
     shell::Handle,
     standby::Watch,
-    store::{Epoch, Leader, Lock, Refused, Store, StoreError, superseded_by},
+    store::{Epoch, Leader, Lock, Refused, Security, Store, StoreError, superseded_by},
 };
 
 /// How long who has taken over tries to read the store.
@@ -48,45 +48,11 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         super::serve_standby(listener, connections, access, said, loading).await
     })?;
     if at_once {
-        match store.lead() {
-            Ok(()) => {}
-            // Its runs can be shown, and it leads when the store can be written.
-            Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => warn!("{why}"),
-        }
+        lead_at_once(place, &mut store);
     } else {
         info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
-        let mut eyes = Eyes::new(store.reader(), place.has_led);
-        let mut watch = Watch::new(misses_max(place.settings.takeover_after));
-        let mut unwritable = None;
-        loop {
-            let next = Instant::now() + LOOK_INTERVAL;
-            let seen = place.runtime.block_on(async {
-                tokio::select! {
-                    seen = eyes.look(place.access.as_ref()) => Ok(Some(seen)),
-                    _ = place.requests.next() => Ok(None),
-                    error = services.failed() => Err(error),
-                }
-            })?;
-            let Some((look, leader)) = seen else { return Ok(None) };
-            say.send_replace(away_sentence(leader.as_ref(), eyes.trouble()));
-            if !watch.look(&look) {
-                unwritable = None;
-            } else {
-                match take_over(&mut store, leader.as_ref(), watch.misses()) {
-                    Ok(true) => break,
-                    Ok(false) => {}
-                    // It is tried twice a second, and said when it is something else.
-                    Err(why) => {
-                        if unwritable.as_ref() != Some(&why) {
-                            warn!("{why}");
-                        }
-                        unwritable = Some(why);
-                    }
-                }
-            }
-            if place.is_asked_within(next.saturating_duration_since(Instant::now())) {
-                return Ok(None);
-            }
+        if !stand_by(place, &mut store, &mut services, &say)? {
+            return Ok(None);
         }
         place.lock.take_if_free(&place.settings.store);
     }
@@ -95,7 +61,73 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
     Ok(load_in_time(place, &mut store, at_once, &say)?.map(|loaded| (store, loaded)))
 }
 
+/// Takes the store over, whoever leads.
+fn lead_at_once(place: &Place, store: &mut Store) {
+    let own = place.security();
+    if let Ok(Some(Leader { security: Some(before), epoch, .. })) = store.leader()
+        && before != own
+    {
+        let (shown, number) = (store.shown(), epoch.number);
+        warn!("the store {shown} was led {before} in epoch {number}, and this coordinator leads it {own} from now on");
+    }
+    store.speak(own);
+    match store.lead() {
+        Ok(()) => {}
+        // Its runs can be shown, and it leads when the store can be written.
+        Err(StoreFault::Failed(why) | StoreFault::Fenced(why) | StoreFault::Superseded(why)) => warn!("{why}"),
+    }
+}
+
+/// Looks until it takes the store over; false if the process was asked to end.
+fn stand_by(
+    place: &mut Place,
+    store: &mut Store,
+    services: &mut Services,
+    say: &watch::Sender<String>,
+) -> anyhow::Result<bool> {
+    let mut eyes = Eyes::new(store.reader(), place.has_led);
+    let mut watch = Watch::new(misses_max(place.settings.takeover_after));
+    let mut unwritable = None;
+    loop {
+        let next = Instant::now() + LOOK_INTERVAL;
+        let own = place.security();
+        let seen = place.runtime.block_on(async {
+            tokio::select! {
+                seen = eyes.look(own, place.access.as_ref()) => Ok(Some(seen)),
+                _ = place.requests.next() => Ok(None),
+                error = services.failed() => Err(error),
+            }
+        })?;
+        let Some((look, leader)) = seen else { return Ok(false) };
+        say.send_replace(away_sentence(leader.as_ref(), eyes.trouble()));
+        if !watch.look(&look) {
+            unwritable = None;
+        } else {
+            store.speak(own);
+            match take_over(store, leader.as_ref(), watch.misses()) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                // It is tried twice a second, and said when it is something else.
+                Err(why) => {
+                    if unwritable.as_ref() != Some(&why) {
+                        warn!("{why}");
+                    }
+                    unwritable = Some(why);
+                }
+            }
+        }
+        if place.is_asked_within(next.saturating_duration_since(Instant::now())) {
+            return Ok(false);
+        }
+    }
+}
+
 impl Place {
+    /// How this coordinator speaks now.
+    fn security(&self) -> Security {
+        self.access.as_ref().map_or(Security::PlainText, |access| Security::Authority(access.pin()))
+    }
+
     /// Waits for this time, or until the process is asked to end: then it says so.
     pub(super) fn is_asked_within(&mut self, time: Duration) -> bool {
         self.runtime.block_on(async { timeout(time, self.requests.next()).await }).is_ok()

@@ -3,7 +3,10 @@
 //! That the creation succeeded does not make a leader: older epochs are removed, and a removed name can be created again. Whoever
 //! leads is the highest in a listing that was made afterwards.
 
+use std::fmt;
+
 use bytes::Bytes;
+use evoxo_access::Pin;
 use evoxo_common::envelope::{Kind, open, seal};
 use evoxo_process::host_name;
 use evoxo_proto::v1;
@@ -32,6 +35,38 @@ pub struct Epoch {
 /// Which cluster this is: drawn when the store was first used.
 pub type Cluster = [u8; 16];
 
+/// How a coordinator speaks with all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Security {
+    /// In plain text.
+    PlainText,
+    /// With TLS, and certificates of the authority that has this pin.
+    Authority(Pin),
+}
+
+impl Security {
+    /// As the object of an epoch says it; `None` if that makes no sense.
+    fn read(said: &[u8]) -> Option<Self> {
+        if said.is_empty() { Some(Self::PlainText) } else { said.try_into().ok().map(Self::Authority) }
+    }
+
+    fn written(self) -> Bytes {
+        match self {
+            Self::PlainText => Bytes::new(),
+            Self::Authority(pin) => Bytes::copy_from_slice(pin.bytes()),
+        }
+    }
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PlainText => f.write_str("in plain text"),
+            Self::Authority(pin) => write!(f, "under the authority {}", pin.short()),
+        }
+    }
+}
+
 /// Who leads, as its object says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
@@ -45,6 +80,8 @@ pub struct Leader {
     pub host: String,
     /// `None` if its object is damaged.
     pub cluster: Option<Cluster>,
+    /// `None` if its object is damaged, or of an earlier build.
+    pub security: Option<Security>,
 }
 
 impl Reader {
@@ -67,7 +104,8 @@ impl Reader {
         let said = self.said(&epoch_name(epoch.number)).await.unwrap_or_default();
         let cluster = Cluster::try_from(said.cluster.as_ref()).ok();
         let who = if said.who.is_empty() { "unknown".to_owned() } else { said.who };
-        Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster }))
+        let security = said.authority.as_deref().and_then(Security::read);
+        Ok(Some(Leader { epoch, who, address: said.address, host: said.host, cluster, security }))
     }
 
     async fn said(&self, name: &str) -> Option<v1::Leader> {
@@ -92,6 +130,11 @@ impl Store {
     /// Where this coordinator listens, for those that watch it: said in the epochs that it creates from now on.
     pub fn advertise(&mut self, address: String) {
         self.address = address;
+    }
+
+    /// How this coordinator speaks, for those that watch it: said like the address.
+    pub fn speak(&mut self, security: Security) {
+        self.security = Some(security);
     }
 
     /// The epoch in which this store leads, if it does.
@@ -194,7 +237,8 @@ impl Store {
         let host = host_name();
         let who = format!("process {} on {host}, Unix time {:.9}", std::process::id(), since.as_secs_f64());
         let cluster = Bytes::copy_from_slice(&cluster);
-        let said = v1::Leader { who, address: self.address.clone(), cluster, host };
+        let authority = self.security.map(Security::written);
+        let said = v1::Leader { who, address: self.address.clone(), cluster, host, authority };
         seal(Kind::Epoch, &said.encode_to_vec())
     }
 

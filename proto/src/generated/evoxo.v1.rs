@@ -2196,6 +2196,10 @@ pub struct Leader {
     /// Its host's name, by which another host sees that an address of the loopback is not its own.
     #[prost(string, tag = "4")]
     pub host: ::prost::alloc::string::String,
+    /// The SHA-256 of its authority's public key, 32 bytes; empty if it speaks plain text. A standby of another authority, or of none,
+    /// does not take over. Builds before this field do not say it.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub authority: ::core::option::Option<::prost::bytes::Bytes>,
 }
 /// An identity that sent a wrong output, as a trusted worker has shown: nothing counts that rests on its word alone, and it is let
 /// in nowhere. Object convicted/IDENTITY. The name alone convicts, so that no damage acquits anybody.

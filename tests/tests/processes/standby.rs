@@ -203,6 +203,36 @@ async fn a_secure_standby_takes_over() {
     assert_eq!(second.wait("echo", |_| true).await.name, "echo");
 }
 
+/// Waits until this standby says that it waits, and why.
+async fn waits(standby: &Coordinator, why: &str) {
+    let start = Instant::now();
+    while !standby.process.log().contains(why) {
+        assert!(start.elapsed() < PATIENCE, "it does not say {why:?}: {}", standby.process.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Who leads is killed, and neither takes over; started by somebody, one does.
+#[tokio::test]
+async fn standbys_of_another_authority_and_in_plain_text_wait() {
+    let site = Site::new();
+    let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
+    let mut one = secure.coordinator("127.0.0.1:0", &[]);
+    let mut strange = other.coordinator("127.0.0.1:0", &STANDBY);
+    let plain = site.coordinator(&STANDBY);
+    waits(&strange, "give it a new copy of the leader's access directory").await;
+    waits(&plain, "start it with --access").await;
+    one.process.kill();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    for standby in [&strange, &plain] {
+        assert!(!standby.process.log().contains(TAKES_OVER), "{}", standby.process.log());
+    }
+    strange.process.kill();
+    let started = other.coordinator("127.0.0.1:0", &[]);
+    other.person(started.address).submit("echo", crate::DISPATCH).await;
+    assert!(started.process.log().contains("was led under the authority"), "{}", started.process.log());
+}
+
 /// What each line of the audit log says was done, as this coordinator tells it, with the epoch.
 async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)> {
     let lines = secure.audit_log(coordinator, 1000).await.lines;

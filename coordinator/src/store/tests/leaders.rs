@@ -10,7 +10,7 @@ use evoxo_proto::v1;
 use prost::Message as _;
 
 use super::*;
-use crate::core::Stored;
+use crate::{core::Stored, store::Security};
 
 fn over(objects: &Arc<Faulty>) -> Store {
     Store::over(objects.clone(), "memory", registry().clone())
@@ -355,4 +355,18 @@ fn a_store_of_an_earlier_build_goes_on() {
     assert_eq!(run.checkpoint.unwrap().replicas[0].rounds, 43);
     store.write("demo", &Write::Delete).unwrap();
     assert!(!directory.path().join("runs/demo").exists());
+}
+
+#[test]
+fn an_epoch_says_under_which_authority_it_is_led() {
+    let objects = Arc::new(Faulty::default());
+    let mut store = over(&objects);
+    let led = |store: &Store| store.leader().unwrap().and_then(|leader| leader.security);
+    store.lead().unwrap();
+    assert_eq!(led(&store), None, "as the object of an earlier build");
+    for security in [Security::PlainText, Security::Authority([7; 32].as_slice().try_into().unwrap())] {
+        store.speak(security);
+        store.lead().unwrap();
+        assert_eq!(led(&over(&objects)), Some(security));
+    }
 }
