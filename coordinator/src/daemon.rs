@@ -10,7 +10,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
@@ -24,7 +24,7 @@ use evoxo_proto::{
     },
 };
 use log::Keeper;
-use services::{Looking, Services, listen};
+use services::{Looking, Services, listen, reflection};
 use tokio::{net::TcpListener, sync::watch, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Server;
@@ -49,6 +49,7 @@ use crate::{
     page::{self, Hosts, Page},
     peers::Peers,
     shell::{self, Handle},
+    standby::Patience,
     store::{Cluster, Epoch, Lock, Store, StoreError},
     trust::AuditKey,
 };
@@ -156,6 +157,7 @@ struct Place {
     requests: EndRequests,
     /// It has led in the store.
     has_led: bool,
+    patience: Patience,
 }
 
 /// How a time as leader ends.
@@ -184,7 +186,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     let lock = if settings.standby { Lock::default() } else { Lock::take(&settings.store)? };
     let runtime = Looking::start()?;
     let requests = runtime.block_on(async { EndRequests::listen(settings.exit_with_stdin) })?;
-    let settings = settings.clone();
+    let (settings, patience) = (settings.clone(), Patience::new(settings.takeover_after));
     let mut at_once = !settings.standby;
     let connections = connections_max(if page.is_some() { page::CONNECTIONS_MAX } else { 0 });
     let mut place = Place {
@@ -200,6 +202,7 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
         runtime,
         requests,
         has_led: false,
+        patience,
     };
     let mut announced = false;
     if place.settings.announce && !at_once {
@@ -208,9 +211,10 @@ pub fn daemon(settings: &Settings, registry: Registry) -> anyhow::Result<()> {
     }
     loop {
         let Some((led, loaded)) = turn::wait(&mut place, store, at_once)? else { return Ok(()) };
+        let since = Instant::now();
         match lead(&mut place, led, loaded, &mut announced)? {
             Ended::Asked => return Ok(()),
-            Ended::Superseded => {}
+            Ended::Superseded => place.patience.superseded(since.elapsed()),
         }
         (place.lock, place.has_led, at_once) = (Lock::default(), true, false);
         let Some(opened) = open_again(&mut place)? else { return Ok(()) };
@@ -469,13 +473,6 @@ fn server(role: Role) -> Server<Stack<GateLayer, Identity>> {
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
         .layer(GateLayer(role))
-}
-
-/// Describes what is spoken here, to those who may look at runs.
-fn reflection() -> tonic_reflection::server::Builder<'static> {
-    tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(evoxo_proto::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Keeps the health service up to date.

@@ -15,6 +15,40 @@ use crate::store::{Epoch, Security};
 /// A standby that has not asked for this long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(60);
 
+/// The longest time for which a standby waits for a leader that does not answer, unless it was told to wait longer from the start.
+const PATIENCE_MAX: Duration = Duration::from_secs(300);
+
+/// How long a process waits for a leader that does not answer. Two that cannot reach each other, and both reach the store, would take
+/// it from each other for ever, so who was superseded soon after it took over waits twice as long the next time. After a long time as
+/// leader it begins anew.
+#[derive(Debug)]
+pub struct Patience {
+    least: Duration,
+    now: Duration,
+}
+
+impl Patience {
+    /// The patience of a process that has not led yet.
+    #[must_use]
+    pub fn new(least: Duration) -> Self {
+        Self { least, now: least }
+    }
+
+    /// How long it waits now.
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        self.now
+    }
+
+    /// It was superseded after it had led for this long.
+    pub fn superseded(&mut self, led: Duration) {
+        let most = PATIENCE_MAX.max(self.least);
+        // The other one may be as patient as that.
+        let soon = led < most.saturating_mul(2);
+        self.now = if soon { self.now.saturating_mul(2).min(most) } else { self.least };
+    }
+}
+
 /// What a standby sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -115,6 +149,35 @@ mod tests {
         }
         assert!(!watch.look(&Look::Nothing), "who cannot see the store cannot take over");
         assert!(watch.look(&leader(1, false)));
+    }
+
+    #[test]
+    fn who_is_superseded_soon_is_more_patient_the_next_time() {
+        let mut patience = Patience::new(Duration::from_secs(5));
+        let mut waited = Vec::new();
+        for _ in 0..8 {
+            waited.push(patience.time().as_secs());
+            patience.superseded(patience.time());
+        }
+        assert_eq!(waited, [5, 10, 20, 40, 80, 160, 300, 300]);
+        patience.superseded(Duration::from_secs(600));
+        assert_eq!(patience.time().as_secs(), 5);
+        let mut patience = Patience::new(Duration::from_secs(3600));
+        patience.superseded(Duration::ZERO);
+        assert_eq!(patience.time().as_secs(), 3600, "it was told to be that patient");
+    }
+
+    /// Two that cannot reach each other, by the second: who leads is superseded when the other one's patience is at its end.
+    #[test]
+    fn two_that_cannot_reach_each_other_lead_longer_and_longer() {
+        let mut both = [(); 2].map(|()| Patience::new(Duration::from_secs(5)));
+        let mut turns = Vec::new();
+        for turn in 0..16 {
+            let led = both[(turn + 1) % 2].time();
+            both[turn % 2].superseded(led);
+            turns.push(led.as_secs());
+        }
+        assert!(turns.is_sorted() && turns[..4] == [5, 10, 10, 20] && turns[15] == 300, "{turns:?}");
     }
 
     #[test]

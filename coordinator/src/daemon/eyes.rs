@@ -44,6 +44,8 @@ pub(super) struct Eyes {
     seen: bool,
     /// The connection to the last leader that was seen.
     known: Option<(Epoch, Dialer, Channel, Instant)>,
+    /// The last leader that answered.
+    reached: Option<Epoch>,
     /// What was warned of.
     troubled: Option<String>,
 }
@@ -51,7 +53,7 @@ pub(super) struct Eyes {
 impl Eyes {
     /// The eyes of a standby; `seen` says that somebody has led in this store.
     pub(super) fn new(reader: Reader, seen: bool) -> Self {
-        Self { reader, seen, known: None, troubled: None }
+        Self { reader, seen, known: None, reached: None, troubled: None }
     }
 
     /// Why it could not tell at the last look whether somebody leads.
@@ -112,7 +114,7 @@ impl Eyes {
         Look::Nothing
     }
 
-    /// Whether the leader answers; an error if somebody is there who does not let this standby ask.
+    /// Whether the leader answers; an error if somebody is there who does not let this standby ask, or if its name means nothing here.
     async fn answers(&mut self, epoch: &Epoch, address: &Address, access: Option<&Access>) -> Result<bool, String> {
         let is_good =
             |(known, .., since): &(Epoch, Dialer, Channel, Instant)| known == epoch && since.elapsed() < CHANNEL_LIFE;
@@ -129,13 +131,35 @@ impl Eyes {
         request.metadata_mut().insert(STANDBY_HEADER, MetadataValue::from_static("watches"));
         let answer = timeout(ANSWER_TIMEOUT, HealthClient::new(channel.clone()).check(request)).await;
         let outcome = match answer {
-            Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving => return Ok(true),
+            Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving => {
+                self.reached = Some(epoch.clone());
+                return Ok(true);
+            }
             Ok(Err(status)) => Some(status),
             Ok(Ok(_)) | Err(_) => None,
         };
         let somebody = dialer.failure().map(|refusal| refused(address, &refusal));
-        somebody.or_else(|| outcome.and_then(|status| answered_otherwise(address, &status))).map_or(Ok(false), Err)
+        if let Some(why) = somebody.or_else(|| outcome.and_then(|status| answered_otherwise(address, &status))) {
+            return Err(why);
+        }
+        // With a host its name may go. What never meant anything here is a mistake.
+        if self.reached.as_ref() != Some(epoch) { resolve(address).await.map(|()| false) } else { Ok(false) }
     }
+}
+
+/// Looks a leader's name up; an error says what to do if that fails.
+async fn resolve(address: &Address) -> Result<(), String> {
+    let found = timeout(CONNECT_TIMEOUT, tokio::net::lookup_host(address.to_string())).await;
+    let why = match found {
+        // A name without an address is an error too.
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "nobody answers who knows names".to_owned(),
+    };
+    Err(format!(
+        "the name in the leader's address {address} means nothing on this host ({why}): make it known here, or start the leader \
+         with --advertise and an address that can be reached. {LEAD_ANYWAY}"
+    ))
 }
 
 /// What a standby says if TLS fails: only somebody who is there can make it fail.
@@ -192,6 +216,13 @@ mod tests {
             let sentence = refused(&address(), &refusal);
             assert!(sentence.contains("10.0.0.5:7600") && sentence.contains(wanted), "{sentence}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_means_nothing_is_no_miss() {
+        let why = resolve(&"nobody.invalid:7600".parse().unwrap()).await.unwrap_err();
+        assert!(why.contains("nobody.invalid:7600") && why.contains("--advertise"), "{why}");
+        assert_eq!(resolve(&address()).await, Ok(()), "a number needs nobody who knows names");
     }
 
     #[test]

@@ -103,3 +103,10 @@ pub(super) fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListene
     listener.set_nonblocking(true).context("cannot wait for connections")?;
     Ok(listener)
 }
+
+/// Describes what is spoken here, to those who may look at runs.
+pub(super) fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(evoxo_proto::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}

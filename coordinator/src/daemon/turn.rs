@@ -51,6 +51,13 @@ pub(super) fn wait(place: &mut Place, mut store: Store, at_once: bool) -> anyhow
         lead_at_once(place, &mut store);
     } else {
         info!("this coordinator is a standby of the store {shown} and takes over when nobody leads there");
+        let (patience, usual) = (place.patience.time(), place.settings.takeover_after);
+        if patience > usual {
+            let seconds = patience.as_secs();
+            info!(
+                "it was superseded soon after it took over, so it waits {seconds} s for an answer of the leader this time"
+            );
+        }
         if !stand_by(place, &mut store, &mut services, &say)? {
             return Ok(None);
         }
@@ -86,7 +93,7 @@ fn stand_by(
     say: &watch::Sender<String>,
 ) -> anyhow::Result<bool> {
     let mut eyes = Eyes::new(store.reader(), place.has_led);
-    let mut watch = Watch::new(misses_max(place.settings.takeover_after));
+    let mut watch = Watch::new(misses_max(place.patience.time()));
     let mut unwritable = None;
     loop {
         let next = Instant::now() + LOOK_INTERVAL;

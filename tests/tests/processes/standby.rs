@@ -233,6 +233,17 @@ async fn standbys_of_another_authority_and_in_plain_text_wait() {
     assert!(started.process.log().contains("was led under the authority"), "{}", started.process.log());
 }
 
+#[tokio::test]
+async fn a_leader_whose_name_nobody_knows_is_not_superseded() {
+    let site = Site::new();
+    let leader = site.coordinator(&["--advertise", "nobody.invalid:7600"]);
+    let standby = site.coordinator(&STANDBY);
+    waits(&standby, "nobody.invalid:7600 means nothing on this host").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(!standby.process.log().contains(TAKES_OVER), "{}", standby.process.log());
+    assert_eq!(health(leader.address).await, ServingStatus::Serving);
+}
+
 /// What each line of the audit log says was done, as this coordinator tells it, with the epoch.
 async fn told(secure: &Secure<'_>, coordinator: SocketAddr) -> Vec<(String, u64)> {
     let lines = secure.audit_log(coordinator, 1000).await.lines;
