@@ -236,16 +236,30 @@ impl Access {
         }
         if stamp_of(&self.0.directory) != stamp {
             let current = Current::load(&self.0.directory, &self.0.records)?;
+            let (before, now) = (self.pin(), current.pin);
             *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = current;
-            info!("the certificates in {} are taken up", self.0.directory.display());
+            let shown = self.0.directory.display();
+            info!("the certificates in {shown} are taken up");
+            if now != before {
+                let ended = self.disconnect_all();
+                warn!(
+                    "the authority in {shown} is another one: the open connections of those whom the one before let in ({ended}) were \
+                     ended. If there are standbys, start this coordinator again, so that the store says it"
+                );
+            }
         }
         Ok(())
     }
 
-    /// Notes a connection of somebody. The receiver gets a message if it must end.
-    pub(crate) fn connected(&self, certificate: &Certificate, address: &str) -> oneshot::Receiver<()> {
+    /// Notes a connection of somebody whom this authority let in. The receiver gets a message if it must end.
+    pub(crate) fn connected(&self, certificate: &Certificate, authority: Pin, address: &str) -> oneshot::Receiver<()> {
         let id = &certificate.identity.id;
         let ended = self.until_revoked(id);
+        // It may have been replaced before there was anything to end.
+        if authority != self.pin() {
+            self.disconnect(id);
+            return ended;
+        }
         if !self.is_revoked(id) && !self.0.records.read().identities.contains_key(id) {
             // An operator made by init, or somebody from before the records were lost.
             let Certificate { identity: Identity { id, role }, expires_s, .. } = certificate.clone();
@@ -281,6 +295,12 @@ impl Access {
     fn disconnect(&self, id: &Id) -> u32 {
         let ends = lock(&self.0.connections).remove(id).unwrap_or_default();
         ends.into_iter().filter_map(|end| end.send(()).ok()).count() as u32
+    }
+
+    /// Ends the connections of all; returns how many there were.
+    fn disconnect_all(&self) -> u32 {
+        let ends = std::mem::take(&mut *lock(&self.0.connections));
+        ends.into_values().flatten().filter_map(|end| end.send(()).ok()).count() as u32
     }
 
     /// The open connections of an identity.

@@ -121,10 +121,10 @@ async fn admit(
             page.serve(stream, visit, false).await;
         }
     } else {
-        let ended = handshakes
-            .as_ref()
-            .zip(caller.certificate())
-            .map(|(handshakes, certificate)| handshakes.access.connected(certificate, &from.ip().to_string()));
+        let known = handshakes.as_ref().zip(caller.certificate()).zip(stream.authority);
+        let ended = known.map(|((handshakes, certificate), authority)| {
+            handshakes.access.connected(certificate, authority, &from.ip().to_string())
+        });
         let access = handshakes.map(|handshakes| handshakes.access);
         let info = ConnectionInfo {
             address: from.ip(),

@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use evoxo_access::Certificate;
+use evoxo_access::{Certificate, Pin as KeyPin};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     net::TcpStream,
@@ -67,6 +67,8 @@ pub(crate) struct Stream {
     /// What was read of it to look at it.
     peeked: VecDeque<u8>,
     socket: Socket,
+    /// The authority that held when it began, if TLS is spoken.
+    pub(crate) authority: Option<KeyPin>,
 }
 
 enum Socket {
@@ -138,6 +140,8 @@ impl Handshakes {
         let (_place, lost) = self.places.take(from);
         let (done, shaken) = oneshot::channel();
         let stream = stream.into_std().ok()?;
+        // The pin comes first: if the authority changes now, the connection seems to be of the old one, and ends.
+        let authority = Some(self.access.pin());
         self.orders.send(Order { stream, config: (self.config)(&self.access), done }).ok()?;
         let mut stream = tokio::select! {
             shaken = shaken => shaken.ok()?,
@@ -149,7 +153,7 @@ impl Handshakes {
             Some(chain) => Caller::Known(Certificate::read(chain.first()?).ok()?),
         };
         stream.get_mut().0.move_here().ok()?;
-        Some((Stream { peeked: VecDeque::new(), socket: Socket::Tls(Box::new(stream)) }, caller))
+        Some((Stream { peeked: VecDeque::new(), socket: Socket::Tls(Box::new(stream)), authority }, caller))
     }
 }
 
@@ -174,7 +178,7 @@ pub(crate) async fn open(
         // Whoever speaks no TLS is told so by the services, in a way that every client understands.
         handshakes => {
             let caller = if handshakes.is_some() { Caller::PlainText } else { Caller::Anybody };
-            Some((Stream { peeked: VecDeque::new(), socket: Socket::Plain(stream) }, caller))
+            Some((Stream { peeked: VecDeque::new(), socket: Socket::Plain(stream), authority: None }, caller))
         }
     }
 }

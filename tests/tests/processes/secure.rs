@@ -6,11 +6,11 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Command, Output},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use evoxo_access::{AccessFile, Role};
-use evoxo_proto::v1::{CancelRequest, PauseRequest, RunState};
+use evoxo_proto::v1::{CancelRequest, ListAccessRequest, PauseRequest, RunState};
 use evoxo_tests::{
     live::{PATIENCE, Process, Site, objects_in},
     person::{Person, digest_of_one_thread},
@@ -323,6 +323,30 @@ async fn certificates_are_renewed_and_the_coordinators_own_is_taken_up() {
     again.person(address).get("run").await.expect("the run");
     Person::with(address, &old).get("run").await.expect("the run");
     assert_ne!(again.operator(), old);
+}
+
+/// Whoever the authority before let in is out, also on a connection that goes on.
+#[tokio::test]
+async fn with_the_authority_its_connections_end() {
+    let site = Site::new();
+    let (secure, other) = (Secure::init(&site, "access"), Secure::init(&site, "other"));
+    let coordinator = secure.coordinator("127.0.0.1:0", &[]);
+    let mut before = secure.access(coordinator.address);
+    before.list_access(ListAccessRequest {}).await.expect("it is let in");
+    for file in ["ca.key", "ca.pem", "server.pem"] {
+        fs::copy(other.directory.join(file), secure.directory.join(file)).expect("a copy");
+    }
+    let start = Instant::now();
+    while before.list_access(ListAccessRequest {}).await.is_ok() {
+        assert!(start.elapsed() < PATIENCE, "{}", coordinator.process.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(
+        coordinator.process.log().contains("whom the one before let in (1) were ended"),
+        "{}",
+        coordinator.process.log()
+    );
+    other.access(coordinator.address).list_access(ListAccessRequest {}).await.expect("whom the new one lets in");
 }
 
 /// The coordinator, and a worker, are off for longer than certificates last. The token is used up.
