@@ -78,6 +78,7 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     let (mut first, mut second) = (Person::of(one.address), Person::of(two.address));
     first.submit("run", &config).await;
     names(&mut second, one.address).await;
+    let mut watch = site.program("evoxo", &["watch", "run", "--coordinator", &both]);
     advances(&mut first, 20).await;
 
     one.process.kill();
@@ -98,6 +99,8 @@ async fn a_run_outlives_the_coordinators_that_lead_it() {
     assert!(workers.iter().any(told), "no worker was sent away by the coordinator that leads no more");
     assert!(asked(&both, &["runs"]).contains("run"));
     assert_eq!(first.finished("run").await.digest, digest_of_one_thread(&config));
+    assert!(watch.end().await.success(), "{}", watch.log());
+    assert!(watch.log().contains(": run is looked for again, for up to a minute"), "{}", watch.log());
 }
 
 /// As from hosts that do not see the lock: the later one leads, and the other one waits for its turn.
