@@ -154,11 +154,14 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
             anyhow::Ok((address, led, channel))
         });
     }
-    let (mut best, mut problems) = (None::<(u64, Channel)>, Vec::new());
+    let (mut first, mut best, mut problems) = (None, None::<(u64, Channel)>, Vec::new());
     // Some may be gone: once one leads, the others get little time.
     let mut wait = CONNECT_TIMEOUT;
     while let Ok(Some(attempt)) = timeout(wait, attempts.join_next()).await {
         let attempt = attempt.context("the attempt to connect ended early")?;
+        if let Ok((address, led, _)) = &attempt {
+            of_one_cluster(first.get_or_insert_with(|| (address.clone(), led.clone())), address, led)?;
+        }
         match attempt.and_then(|(address, led, channel)| epochs.check(&address, &led).map(|()| (led.epoch, channel))) {
             Ok(found) => {
                 wait = OTHERS_TIMEOUT;
@@ -171,6 +174,17 @@ async fn leading(dialer: &Dialer, all: &[Address], epochs: &mut Epochs) -> anyho
         true => "no coordinator answers in time".to_owned(),
         false => format!("no coordinator leads at these addresses: {}", problems.join("; ")),
     })
+}
+
+/// Refuses addresses that lead two clusters: the epochs of one say nothing of the other.
+fn of_one_cluster((first, known): &(Address, Led), address: &Address, led: &Led) -> anyhow::Result<()> {
+    if led.cluster == known.cluster {
+        return Ok(());
+    }
+    bail!(
+        "{first} and {address} lead two different clusters, so their stores are not the same one: stop the coordinator whose store \
+         is the wrong one (an empty directory, because a share is not mounted?), or give the addresses of one cluster only"
+    )
 }
 
 /// The access file, renewed if it is time and the coordinator can be reached.
@@ -247,6 +261,18 @@ pub(crate) fn standstill(run: &v1::Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whichever answers first, and however high its epoch is.
+    #[test]
+    fn addresses_of_two_clusters_are_refused() {
+        let [one, two] = ["lab1:7600", "lab2:7600"].map(|address| address.parse::<Address>().unwrap());
+        for (cluster, epoch, refused) in [(1, 1, false), (1, 9, false), (2, 1, true), (2, 9, true)] {
+            let answer = of_one_cluster(&(one.clone(), Led::new([1; 16], 5)), &two, &Led::new([cluster; 16], epoch));
+            assert_eq!(answer.is_err(), refused, "{cluster} {epoch}");
+            let why = answer.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(!refused || why.starts_with("lab1:7600 and lab2:7600 lead two different clusters"), "{why}");
+        }
+    }
 
     #[test]
     fn an_access_file_that_cannot_be_read_is_not_called_missing() {

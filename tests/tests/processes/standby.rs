@@ -156,6 +156,25 @@ async fn tools_do_not_go_back_to_a_leader_that_was_superseded() {
     assert!(runs(&old).status.success());
 }
 
+/// As after a start without the share that both use: a tool that knows both addresses takes neither cluster for the other.
+#[tokio::test]
+async fn tools_refuse_the_addresses_of_two_clusters() {
+    let site = Site::new();
+    let one = site.coordinator(&[]);
+    let empty = site.path("empty");
+    let empty = ["--store", empty.to_str().expect("a path of plain letters")];
+    // The epoch of this one is higher.
+    drop(site.coordinator(&empty));
+    let two = site.coordinator(&empty);
+    for both in [[&one, &two], [&two, &one]].map(|[first, next]| format!("{},{}", first.address, next.address)) {
+        let runs = Command::new(program("evoxo")).args(["runs", "--coordinator", &both]).output().expect("it starts");
+        let said = String::from_utf8_lossy(&runs.stderr).into_owned();
+        assert_eq!(runs.status.code(), Some(1), "{said}");
+        assert!(said.contains("lead two different clusters"), "{said}");
+        assert!([&one, &two].iter().all(|each| said.contains(&each.address.to_string())), "{said}");
+    }
+}
+
 /// Three standbys on an unused store: one leads, and another one after it.
 #[tokio::test]
 async fn of_several_standbys_one_leads() {
