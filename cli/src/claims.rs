@@ -175,12 +175,18 @@ impl Claims {
     fn read_stored(&mut self) -> anyhow::Result<Vec<Difference>> {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         let runs = directory.join("store").join("runs");
-        let mut objects = Vec::new();
+        let (mut objects, mut finished) = (Vec::new(), Vec::new());
         for run in entries(&runs)? {
-            objects.extend(entries(&run.join("finished"))?);
+            let found = run.join("finished");
+            objects.extend(entries(&found)?);
+            if found.is_dir() {
+                finished.push(found.strip_prefix(directory).unwrap_or(&found).display().to_string());
+            }
         }
         objects.sort();
         let (mut differences, mut damaged) = (Vec::new(), Vec::new());
+        finished.sort();
+        let finished = finished.join(", ");
         for path in objects {
             let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
             let bytes = Bytes::from(file::read(&path, FILE_BYTES_MAX, "")?);
@@ -205,6 +211,10 @@ impl Claims {
                 true => notice(format_args!("{found}: it is not used, since all replicas are stored in others")),
                 false => differences.push(Difference::of_run(found)),
             }
+        }
+        // Results without any store have only what was fetched.
+        for key in self.keys().filter(|key| !finished.is_empty() && !self.stored.contains_key(key)) {
+            differences.push(self.difference(key, None, format!("its state is missing in {finished}")));
         }
         for (key, (name, state)) in &self.stored {
             let digest = replica_digest(&state.arm, state.replica, &state.state, &state.failure).to_string();

@@ -161,6 +161,33 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
     assert!((1..8).contains(&missed), "2 of 6 replicas miss it sometimes: {missed} of 8 times");
 }
 
+/// The state of each replica is in the store, if there is one.
+#[test]
+fn a_replica_that_the_store_lacks_is_found() {
+    let desk = tempfile::tempdir().expect("a directory");
+    fs::write(desk.path().join("table.toml"), FILE).expect("a file");
+    let made = evoxo(desk.path(), &["run", "table.toml", "--workers", "0", "--out", "good"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let lacks = |change: &dyn Fn(&[PathBuf])| {
+        let bad = desk.path().join("bad");
+        drop(fs::remove_dir_all(&bad));
+        copy(&desk.path().join("good"), &bad);
+        let found = fs::read_dir(bad.join("store/runs/table/finished")).expect("a store");
+        let mut objects: Vec<PathBuf> = found.map(|it| it.expect("it").path()).collect();
+        objects.sort();
+        change(&objects);
+        let (text, status) = verify(desk.path(), &["bad", "--share", "1%"]);
+        assert_eq!(status, Some(1), "{text}");
+        text.matches("its state is missing in store/runs/table/finished").count()
+    };
+    let remove = |object: &PathBuf| fs::remove_file(object).expect("an object");
+    assert_eq!(lacks(&|objects| remove(&objects[0])), 1);
+    assert_eq!(lacks(&|objects| assert!(fs::copy(&objects[1], &objects[0]).is_ok())), 1, "it is another one's");
+    assert_eq!(lacks(&|objects| objects.iter().for_each(remove)), 6);
+    fs::remove_dir_all(desk.path().join("good/store")).expect("a store");
+    assert_eq!(verify(desk.path(), &["good", "--share", "1%"]).1, Some(0), "as results that were fetched");
+}
+
 /// A damaged replica is computed again and stored beside what is left of it.
 #[test]
 fn a_repaired_run_is_as_computed() {
