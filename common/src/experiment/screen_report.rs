@@ -184,8 +184,8 @@ fn across_table(screen: &Screen, arms: &[Screened<'_>]) -> Option<Table> {
     })
 }
 
-/// Why a replica is left out.
-const NO_RESPONSE: &str = "in some treatment it is not finished, ended early, or found no solution";
+/// Why a treatment has no response of a replica.
+const NO_RESPONSE: &str = "not finished, ended early, or without a solution";
 
 fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -199,8 +199,12 @@ fn notes(screen: &Screen, arms: &[Screened<'_>]) -> Vec<String> {
         let place = in_arm(screen, arm.arm);
         match arm.left_out() {
             0 => {}
-            1 => notes.push(format!("1 replica{place} is left out of the effects: {NO_RESPONSE}.")),
-            count => notes.push(format!("{count} replicas{place} are left out of the effects: {NO_RESPONSE}.")),
+            1 => notes.push(format!(
+                "1 replica{place} is left out of the effects: not every treatment has a response of it ({NO_RESPONSE})."
+            )),
+            count => notes.push(format!(
+                "{count} replicas{place} are left out of the effects: not every treatment has a response of them ({NO_RESPONSE})."
+            )),
         }
         let Some(effects) = &arm.effects else { continue };
         match effects.basis {

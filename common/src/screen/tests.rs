@@ -241,6 +241,19 @@ fn replicas_that_see_an_effect_differently_widen_its_interval() {
     assert!(found.effects[1..].iter().all(|effect| !effect.own_error));
 }
 
+/// Then chance cannot be measured: what is left is that all replicas agree.
+#[test]
+fn replicas_that_agree_to_the_last_digit_give_no_interval() {
+    let full = design("A", &[]);
+    let of = |replicas: usize| effects(&full, &[&vec![0.1; replicas], &vec![0.3; replicas]]).effects.remove(0);
+    for (replicas, p) in [(2, 0.5), (5, 0.0625), (6, 0.03125)] {
+        let effect = of(replicas);
+        assert_eq!((effect.half_width, effect.p, effect.is_found()), (None, Some(p), replicas == 6));
+    }
+    let nothing = effects(&full, &[&[0.1; 9], &[0.1; 9]]).effects.remove(0);
+    assert_eq!((nothing.half_width, nothing.p, nothing.is_found()), (None, Some(1.0), false));
+}
+
 #[test]
 fn mistakes_have_sentences() {
     let wrong = |letters: &str, generators: &[&str]| {
