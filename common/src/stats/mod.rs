@@ -100,9 +100,12 @@ pub fn share_text(count: usize, total: usize) -> String {
     }
     let (low, high) = wilson(count, total);
     // An end that is neither 0 nor 100 % must not seem to be.
-    let is_whole = |end: f64| end == 0.0 || end == 1.0 || (0.005..0.995).contains(&end);
-    let decimals = if is_whole(low) && is_whole(high) { 0 } else { 2 };
-    format!("{count} of {total} ({:.decimals$} to {:.decimals$} %)", 100.0 * low, 100.0 * high)
+    let percent = |end: f64| {
+        let rest = 100.0 * end.min(1.0 - end);
+        let decimals = TENS.iter().position(|ten| rest == 0.0 || rest * ten >= 0.5).unwrap_or(TENS.len());
+        format!("{:.decimals$}", 100.0 * end)
+    };
+    format!("{count} of {total} ({} to {} %)", percent(low), percent(high))
 }
 
 /// The place, from 0, of the value among `count` ascending ones at which the 95 % interval of their median begins; it ends as
@@ -229,6 +232,9 @@ mod tests {
         assert_eq!(share_text(18, 20), "18 of 20 (70 to 97 %)");
         assert_eq!(share_text(0, 3), "0 of 3 (0 to 56 %)");
         assert_eq!(share_text(0, 0), "-");
+        // No end that is neither 0 nor 100 % seems to be.
+        assert_eq!(share_text(0, 1000), "0 of 1000 (0 to 0.4 %)");
+        assert_eq!(share_text(1, 50), "1 of 50 (0.4 to 10 %)");
     }
 
     /// As in tables of the sign test's interval: of ten values the second to the ninth, of twenty the sixth to the fifteenth.
