@@ -24,6 +24,13 @@ fn evoxo(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(program("evoxo")).current_dir(directory).args(arguments).output().expect("evoxo starts")
 }
 
+/// Computes [`FILE`], or what its results in "good" lack.
+fn run(desk: &Path) {
+    fs::write(desk.join("table.toml"), FILE).expect("a file");
+    let made = evoxo(desk, &["run", "table.toml", "--workers", "0", "--out", "good"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
 /// What verify prints, and its status.
 fn verify(directory: &Path, arguments: &[&str]) -> (String, Option<i32>) {
     let output = evoxo(directory, &[&["verify"], arguments].concat());
@@ -84,16 +91,17 @@ fn change_digests(result: &mut Value) {
 #[test]
 fn results_are_as_computed_and_doctored_ones_are_found() {
     let desk = tempfile::tempdir().expect("a directory");
-    fs::write(desk.path().join("table.toml"), FILE).expect("a file");
-    let made = evoxo(desk.path(), &["run", "table.toml", "--workers", "0", "--out", "good"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    run(desk.path());
     let good = desk.path().join("good");
     let (text, status) = verify(desk.path(), &["good", "--threads", "2"]);
     assert!(text.starts_with("as computed: all 6 replicas, 30 rounds; digest "), "{text}");
     assert_eq!(status, Some(0));
     let (text, status) = verify(desk.path(), &["good/result.json", "--share", "20%", "--seed", "7"]);
     assert!(text.starts_with("as computed: 2 of 6 replicas, 10 of 30 rounds (--seed 7)"), "{text}");
-    assert!(text.contains("given alone, so history.csv was not compared") && status == Some(0), "{text}");
+    assert!(
+        text.contains("result.json was given alone, so history.csv was not compared") && status == Some(0),
+        "{text}"
+    );
 
     let doctored = |change: &dyn Fn(&Path), said: &str| {
         let bad = desk.path().join("bad");
@@ -165,9 +173,7 @@ fn results_are_as_computed_and_doctored_ones_are_found() {
 #[test]
 fn a_replica_that_the_store_lacks_is_found() {
     let desk = tempfile::tempdir().expect("a directory");
-    fs::write(desk.path().join("table.toml"), FILE).expect("a file");
-    let made = evoxo(desk.path(), &["run", "table.toml", "--workers", "0", "--out", "good"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    run(desk.path());
     let lacks = |change: &dyn Fn(&[PathBuf])| {
         let bad = desk.path().join("bad");
         drop(fs::remove_dir_all(&bad));
@@ -192,11 +198,7 @@ fn a_replica_that_the_store_lacks_is_found() {
 #[test]
 fn a_repaired_run_is_as_computed() {
     let desk = tempfile::tempdir().expect("a directory");
-    fs::write(desk.path().join("table.toml"), FILE).expect("a file");
-    let run = || {
-        let made = evoxo(desk.path(), &["run", "table.toml", "--workers", "0", "--out", "good"]);
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    };
+    let run = || run(desk.path());
     run();
     let path = change_state(&desk.path().join("good"), |_| {});
     let bytes = fs::read(&path).expect("an object");

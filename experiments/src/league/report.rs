@@ -121,20 +121,6 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".into(), |share| format!("{:.1}", 100.0 * share))
 }
 
-/// A player's share of the points of all its games, or of those in which it moved first or second.
-fn share(results: &Results, player: usize, moves: Option<bool>) -> Option<f64> {
-    let mut sums = (0.0, 0.0);
-    for meeting in &results.meetings {
-        let of = [(meeting.first, true, meeting.points()), (meeting.second, false, meeting.games() - meeting.points())];
-        for (_, _, points) in
-            of.into_iter().filter(|(who, first, _)| *who == player && moves.is_none_or(|it| it == *first))
-        {
-            sums = (sums.0 + points, sums.1 + meeting.games());
-        }
-    }
-    (sums.1 > 0.0).then(|| sums.0 / sums.1)
-}
-
 /// The column of the intervals, which exact odds do not have.
 const INTERVAL: usize = 2;
 
@@ -149,9 +135,9 @@ fn ratings_table(arm: &Told<'_>, title: String) -> Table {
             format!("{place:>2}. {}", results.names[player]),
             points(standing.ratings.points_above(player, results.anchor)),
             interval,
-            percent(share(results, player, None)),
-            percent(share(results, player, Some(true))),
-            percent(share(results, player, Some(false))),
+            percent(results.share(player, None)),
+            percent(results.share(player, Some(true))),
+            percent(results.share(player, Some(false))),
             format!("{:.1}", 100.0 * standing.nash[player]),
         ];
         if results.exact {
@@ -301,7 +287,7 @@ fn ratings_json(arm: &Told<'_>) -> Value {
             "player": results.names[*player],
             "rating": standing.ratings.points_above(*player, results.anchor),
             "interval": interval,
-            "score": share(results, *player, None),
+            "score": results.share(*player, None),
             "nash": standing.nash[*player],
             "tied_for_first": standing.first.contains(player),
         })

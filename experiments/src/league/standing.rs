@@ -4,6 +4,7 @@
 use evoxo_common::{
     rng::Stream,
     stats::{
+        BOOTSTRAP_MIN,
         nash::nash,
         quantile,
         rating::{Blocks, Meeting, Ratings, rate},
@@ -71,7 +72,7 @@ pub(super) struct Misfit {
 /// Resamples of the openings.
 pub(super) const RESAMPLES: usize = 1000;
 /// With fewer openings there are too few different resamples to say anything.
-pub(super) const OPENINGS_MIN: usize = 10;
+pub(super) const OPENINGS_MIN: usize = BOOTSTRAP_MIN;
 
 /// The chance that the strongest is above a player in a resample, though that one is as strong: of all players together, as each is
 /// compared with the strongest (Bonferroni).
@@ -92,11 +93,24 @@ impl Results {
         sum
     }
 
+    /// A player's share of the points of all its games, or of those in which it moved first or second.
+    pub(super) fn share(&self, player: usize, moves: Option<bool>) -> Option<f64> {
+        let mut sums = (0.0, 0.0);
+        for meeting in &self.meetings {
+            let of =
+                [(meeting.first, true, meeting.points()), (meeting.second, false, meeting.games() - meeting.points())];
+            for (_, _, points) in
+                of.into_iter().filter(|(who, first, _)| *who == player && moves.is_none_or(|it| it == *first))
+            {
+                sums = (sums.0 + points, sums.1 + meeting.games());
+            }
+        }
+        (sums.1 > 0.0).then(|| sums.0 / sums.1)
+    }
+
     /// Whether a player has scored, and left points to others.
     fn is_measured(&self, player: usize) -> bool {
-        let of = (0..self.names.len()).filter(|other| *other != player).map(|other| self.score(player, other));
-        let (points, games) = of.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-        points > 0.0 && points < games
+        self.share(player, None).is_some_and(|share| share > 0.0 && share < 1.0)
     }
 
     /// The same as a table: the share of the points of each player against each other, where they met.
