@@ -115,7 +115,9 @@ impl Axis {
                 return line;
             }
             let (x, y, label) = (left - 8.0, down_at + 4.5, self.label(tick));
-            format!("{line}\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{label}</text>")
+            // Beside a longer one, such as 1.5e-14, there would be no room for the axis's name.
+            let size = if label.len() > 6 { " font-size=\"11\"" } else { "" };
+            format!("{line}\n<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\"{size}>{label}</text>")
         };
         self.ticks().map(line).collect::<Vec<String>>().join("\n")
     }
